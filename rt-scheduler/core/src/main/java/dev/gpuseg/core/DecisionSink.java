@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+/**
+ * Receives what the {@link SegmentScheduler} decided. Implemented by the daemon's dispatcher, by the simulator and by
+ * tests; the scheduler itself has no other effect on the world.
+ *
+ * <p>Within one scheduler event the calls arrive in this order: contexts to disable, preempted segments, contexts to
+ * enable, resumed and granted segments, pre-grants. Only changes are reported. Calls are made on the thread that drives
+ * the scheduler and must not call back into it. Nothing is allocated for a call.
+ */
+public interface DecisionSink {
+    /**
+     * A context is wanted on (or off) the hardware.
+     *
+     * @param gpu       index of the GPU
+     * @param contextId the context whose desired state changed
+     * @param enabled   true if its work may run
+     */
+    void onContextDesired(int gpu, int contextId, boolean enabled);
+
+    /**
+     * A begun segment was taken off the GPU by a better one (also: an optimistic begin that found a better one).
+     *
+     * @param gpu      index of the GPU
+     * @param taskId   the preempted task
+     * @param ticket   its ticket
+     * @param byTaskId the task that runs instead
+     */
+    void onPreempt(int gpu, int taskId, long ticket, int byTaskId);
+
+    /**
+     * A preempted segment may run again.
+     *
+     * @param gpu    index of the GPU
+     * @param taskId the task
+     * @param ticket its ticket
+     */
+    void onResume(int gpu, int taskId, long ticket);
+
+    /**
+     * A waiting segment may run. The receiver writes the grant word after every context that this event disabled is off
+     * the hardware. Called exactly once per begun segment unless it is cancelled first; for an optimistic begin it is
+     * called within {@link SegmentScheduler#begin} (the caller did not wait for it).
+     *
+     * @param gpu    index of the GPU
+     * @param taskId the task
+     * @param ticket its ticket
+     */
+    void onGrant(int gpu, int taskId, long ticket);
+
+    /**
+     * The next begin of a task need not wait (optimistic begin), or must wait again.
+     *
+     * @param taskId     the task
+     * @param pregranted true if begin may return at once
+     */
+    void onPregrant(int taskId, boolean pregranted);
+
+    /**
+     * The absolute deadline of a begun segment passed.
+     *
+     * @param taskId     the task
+     * @param ticket     its ticket
+     * @param deadlineNs the deadline
+     */
+    void onDeadlineMiss(int taskId, long ticket, long deadlineNs);
+
+    /**
+     * A segment used up its budget (wall time while running, preempted time excluded).
+     *
+     * @param taskId   the task
+     * @param ticket   its ticket
+     * @param budgetNs the budget
+     */
+    void onOverrun(int taskId, long ticket, long budgetNs);
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg_abi.h - every byte that crosses a process boundary, defined once.
+ *
+ * Who shares what:
+ *
+ *   application (libgpuseg) --- record ---> client queue (Chronicle v5) ---> daemon dispatcher
+ *   application             <-- session (sealed memfd, one per client) ---   daemon dispatcher
+ *   application, watchdog   <-- status page (read-only file) --------------- daemon dispatcher
+ *   application             --- doorbell (eventfd, one per client) ------->  daemon dispatcher
+ *   application, tools      <-> registration socket (SOCK_SEQPACKET) <---->  daemon conductor
+ *   watchdog, release tool  <-- held file --------------------------------   daemon enforcer
+ *   any tool                <-- journal (Chronicle v5) -------------------   daemon dispatcher
+ *   application, daemon     <-> virtual GPU sockets (SOCK_SEQPACKET) <---->  gpuseg-vgpu
+ *
+ * Rules. Little-endian, natural alignment, no implicit padding, fixed-width members only. Each shared word names
+ * its one writer (W), its readers (R) and its memory order. Times are int64 nanoseconds of CLOCK_MONOTONIC.
+ * The Java offsets (Abi.java) are generated from this file by tools/gen_abi.c and compared again by a test.
+ * A change of meaning bumps GPUSEG_ABI_MAJOR, an added field in reserved space bumps GPUSEG_ABI_MINOR.
+ */
+#ifndef GPUSEG_ABI_H
+#define GPUSEG_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define GPUSEG_ABI_ASSERT(cond, text) static_assert(cond, text)
+#else
+#define GPUSEG_ABI_ASSERT(cond, text) _Static_assert(cond, text)
+#endif
+
+#define GPUSEG_ABI_MAJOR 1
+#define GPUSEG_ABI_MINOR 0
+#define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
+
+#define GPUSEG_CACHE_LINE 64
+#define GPUSEG_NAME_BYTES 64 /* task and process names: UTF-8, NUL-terminated, so 63 bytes of text */
+#define GPUSEG_PATH_BYTES 256
+#define GPUSEG_TEXT_BYTES 256 /* one line for a human: what was refused, its value, the remedy */
+
+#define GPUSEG_PRIORITY_BEST_EFFORT 0 /* 1..99 are real time, 99 highest */
+#define GPUSEG_PRIORITY_MAX 99
+
+/* Limits of one daemon. */
+#define GPUSEG_CLIENTS_MAX 256
+#define GPUSEG_SLOTS_MAX 64 /* open tasks of one client */
+#define GPUSEG_GPUS_MAX 16
+
+/* File names below the runtime directory (gpuseg_runtime_dir(3)). */
+#define GPUSEG_SOCKET_NAME "gpuseg.sock"
+#define GPUSEG_STATUS_NAME "status"
+#define GPUSEG_HELD_NAME "held"
+#define GPUSEG_WATCHDOG_NAME "watchdog"
+#define GPUSEG_SIM_SOCKET_NAME "vgpu.sock"
+#define GPUSEG_SIM_CONTROL_NAME "vgpu.ctl"
+
+/*
+ * Record: what a client appends to its queue, one per event, always 64 bytes.
+ *
+ *   0      2      4              8                       16                      24                      32
+ *   +------+------+--------------+-----------------------+-----------------------+-----------------------+
+ *   | kind | flags| task_id      | seq                   | ticket                | time_ns               |
+ *   +------+------+--------------+-----------------------+-----------------------+-----------------------+
+ *   | release_ns                 | arg_ns                | tid      | reserved   | reserved              |
+ *   +----------------------------+-----------------------+----------+------------+-----------------------+
+ *   32                           40                      48         52           56                      64
+ *
+ * W: the client, inside a Chronicle document published with release. R: daemon dispatcher, which copies, validates,
+ * then uses; anything out of range poisons that client.
+ */
+enum gpuseg_record_kind {
+	GPUSEG_RECORD_BEGIN = 1,   /* release_ns: job release or 0; arg_ns: absolute deadline or 0 (release + relative) */
+	GPUSEG_RECORD_END = 2,     /* ends the segment of `ticket`; arg_ns: measured device time or 0 */
+	GPUSEG_RECORD_RELEASE = 3, /* a job of the task is released at release_ns; ticket 0 */
+	GPUSEG_RECORD_HINT = 4,    /* the next begin is expected at arg_ns; ticket 0 */
+	GPUSEG_RECORD_JOB_END = 5, /* the job is complete (response time ends here); ticket 0 */
+	GPUSEG_RECORD_ROLL = 6     /* written by the daemon alone: first document of a new cycle; carries no event */
+};
+
+enum gpuseg_record_flag {
+	GPUSEG_FLAG_OPTIMISTIC = 1 << 0, /* BEGIN: the caller saw pregrant == 1 and did not wait */
+	GPUSEG_FLAG_CANCELLED = 1 << 1,  /* END: begin gave up (timeout, try) before it was granted */
+	GPUSEG_FLAG_PROCEEDED = 1 << 2   /* END: begin timed out and the task went on without a grant */
+};
+#define GPUSEG_FLAGS_KNOWN 0x7
+
+struct gpuseg_record {
+	uint16_t kind;
+	uint16_t flags;
+	uint32_t task_id;
+	uint64_t seq;	    /* per client, from 1, no gap: a gap is a lost record and is counted */
+	uint64_t ticket;    /* per task, from 1, +1 per begin; END repeats it; 0 for the other kinds */
+	int64_t time_ns;    /* when the caller wrote it */
+	int64_t release_ns;
+	int64_t arg_ns;
+	uint32_t tid;	    /* the caller's thread id, for traces only */
+	uint32_t reserved0; /* 0 */
+	uint64_t reserved1; /* 0 */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_record) == 64, "record is one cache line");
+GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layout");
+
+/*
+ * Session: one sealed memfd per client; header, then slot_count slots.
+ *
+ *   0    magic version size header_size slot_size slot_count client_id daemon_pid incarnation ...   (line 0: fixed)
+ *   64   poisoned | roll_generation | prepared_cycle                                                (line 1: W daemon)
+ *   128  records | rolls | remaps_inline | bells | drops | ...                                      (line 2: W client)
+ *   256  slot 0: { line 0: W daemon } { line 1: W client }
+ *   384  slot 1 ...
+ *
+ * The client can scribble over all of it; the daemon reads back nothing from it but `waiting`, and that only decides
+ * whether a wake-up call is made for this very client.
+ */
+#define GPUSEG_SESSION_MAGIC 0x47455353u /* "SSEG" */
+
+struct gpuseg_session {
+	uint32_t magic;
+	uint32_t version; /* W daemon, published last with release; 0 = not ready */
+	uint32_t size;
+	uint32_t header_size;
+	uint32_t slot_size;
+	uint32_t slot_count;
+	uint32_t client_id;
+	int32_t daemon_pid;
+	uint64_t incarnation; /* of the daemon: the time it started, ns; equals status.incarnation */
+	uint64_t reserved0[3];
+
+	uint32_t poisoned;	  /* W daemon (release): 0, or enum gpuseg_poison: this client is dropped */
+	uint32_t roll_generation; /* W daemon (release), futex of the client's roll thread: prepared_cycle changed */
+	int64_t prepared_cycle;	  /* W daemon (release): newest cycle whose file exists complete; -1 none */
+	uint64_t reserved1[6];
+
+	uint64_t records;	/* W client (relaxed), statistics only: records appended */
+	uint64_t rolls;		/* cycles followed */
+	uint64_t remaps_inline; /* cycles mapped on the caller's thread because the roll thread was late */
+	uint64_t bells;		/* doorbell writes */
+	uint64_t drops;		/* appends refused: quota full or lock not obtained in time */
+	uint64_t reserved2[11];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_session) == 256, "session header is four cache lines");
+GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_session, poisoned) == 64, "session line 1");
+GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_session, records) == 128, "session line 2");
+
+enum gpuseg_poison {
+	GPUSEG_POISON_NONE = 0,
+	GPUSEG_POISON_LENGTH = 1,    /* a document that is not 64 bytes long, or a forged header */
+	GPUSEG_POISON_KIND = 2,	     /* unknown kind, flags or non-zero reserved field */
+	GPUSEG_POISON_TASK = 3,	     /* task id that this client does not own */
+	GPUSEG_POISON_SEQUENCE = 4,  /* seq went backwards or jumped */
+	GPUSEG_POISON_TICKET = 5,    /* begin of an old ticket, end of a ticket never begun */
+	GPUSEG_POISON_TIME = 6,	     /* a time that is negative or farther than 10 s in the future, absolute deadline overflow */
+	GPUSEG_POISON_TRUNCATED = 7, /* a shared file shrank or vanished under the daemon */
+	GPUSEG_POISON_QUOTA = 8,     /* the client filled its queue faster than its quota allows */
+	GPUSEG_POISON_PROTOCOL = 9   /* nonsense on the socket */
+};
+
+/*
+ * Verdict: the low byte of the grant word. The word is (ticket << 8) | verdict and only ever grows in its ticket.
+ */
+enum gpuseg_verdict {
+	GPUSEG_VERDICT_NONE = 0,
+	GPUSEG_VERDICT_GRANTED = 1,
+	GPUSEG_VERDICT_REFUSED = 2, /* e.g. overrun action skip-next, task closed */
+	GPUSEG_VERDICT_POISONED = 3
+};
+#define GPUSEG_GRANT_SHIFT 8
+
+enum gpuseg_segment_state {
+	GPUSEG_SEGMENT_IDLE = 0,
+	GPUSEG_SEGMENT_WAITING = 1,
+	GPUSEG_SEGMENT_RUNNING = 2,
+	GPUSEG_SEGMENT_PREEMPTED = 3
+};
+
+struct gpuseg_slot {
+	/* W daemon dispatcher. R client. */
+	uint64_t grant;	      /* release; pairs with the acquire in the client's wait. Futex word = its low 32 bits */
+	uint32_t pregrant;    /* release: 1 = begin need not wait (optimistic begin); may be stale by one event */
+	uint32_t state;	      /* relaxed, for tools: enum gpuseg_segment_state */
+	uint32_t task_id;     /* release, published last at task open; 0 = slot free */
+	uint32_t gpu;
+	uint64_t preemptions; /* relaxed: how often a segment of this task was taken off the GPU */
+	uint64_t overruns;    /* relaxed */
+	uint64_t misses;      /* relaxed: deadlines missed */
+	uint64_t reserved0[2];
+	/* W client. R daemon dispatcher. */
+	uint32_t waiting; /* seq_cst store before the futex wait; daemon: grant, full fence, then load */
+	uint32_t reserved1;
+	uint64_t ticket; /* relaxed, for tools: last ticket begun */
+	uint64_t reserved2[6];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_slot) == 128, "slot is two cache lines, one writer each");
+GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_slot, waiting) == 64, "slot line 1");
+
+#define GPUSEG_SESSION_BYTES (sizeof(struct gpuseg_session) + GPUSEG_SLOTS_MAX * sizeof(struct gpuseg_slot))
+GPUSEG_ABI_ASSERT(GPUSEG_SESSION_BYTES == 8448, "session size");
+
+/*
+ * Status page: <runtime dir>/status, written by the daemon alone, mapped read-only by everybody else.
+ *
+ * Sleeping protocol (Dekker, no lost wake-up because an eventfd remembers):
+ *   client:  append record (release) ; full fence ; if (load sleeping == 1) write(doorbell, 1)
+ *   daemon:  store sleeping = 1 ; full fence ; poll every queue once more ; epoll_wait if all are empty ; sleeping = 0
+ */
+#define GPUSEG_STATUS_MAGIC 0x47535441u /* "ATSG" */
+
+struct gpuseg_status {
+	uint32_t magic;
+	uint32_t version; /* published last with release; 0 = not ready */
+	int32_t daemon_pid;
+	uint32_t mechanism_level; /* 0 observe, 1 gate, 2 deactivate, 3 interrupt */
+	uint64_t incarnation;	  /* start time of this daemon, ns */
+	uint64_t daemon_start_ticks; /* field 22 of /proc/<pid>/stat: tells a reused pid */
+	char policy[16];
+	char mechanism[16];
+
+	int64_t heartbeat_ns; /* W daemon dispatcher (release), at least every 20 ms. R watchdog */
+	uint32_t sleeping;    /* W daemon dispatcher (seq_cst). R clients */
+	uint32_t stopping;    /* W daemon (release): 1 during a clean stop */
+	uint64_t reserved[6];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_status) == 128, "status is two cache lines");
+GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_status, heartbeat_ns) == 64, "status line 1");
+
+/*
+ * Watchdog page: <runtime dir>/watchdog, written by the watchdog alone. The enforcer that sees `releases` change knows
+ * that what it had applied was undone, and applies its desired state again.
+ */
+#define GPUSEG_WATCHDOG_MAGIC 0x47574454u /* "TDWG" */
+
+struct gpuseg_watchdog {
+	uint32_t magic;
+	uint32_t version; /* published last with release */
+	int32_t pid;
+	uint32_t period_ms;
+	int64_t heartbeat_ns; /* release, every period/4 */
+	uint64_t releases;    /* release: how many times held contexts were enabled by the watchdog */
+	uint64_t released_contexts;
+	int64_t last_release_ns;
+	uint64_t reserved[2];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_watchdog) == 64, "watchdog page is one cache line");
+
+/*
+ * Held file: <runtime dir>/held. A context is written here BEFORE it is disabled and cleared AFTER it is enabled, so that
+ * whoever starts next (daemon, `gpuseg release`, watchdog) can enable what a dead daemon left disabled.
+ * Header, then GPUSEG_HELD_MAX entries. W daemon (enforcers, one entry belongs to one enforcer), and the releasing tool
+ * when no daemon lives. `state` is stored last with release.
+ */
+#define GPUSEG_HELD_MAGIC 0x47484c44u /* "DLHG" */
+#define GPUSEG_HELD_MAX 256
+#define GPUSEG_HELD_PAYLOAD 1984
+
+enum gpuseg_mechanism {
+	GPUSEG_MECHANISM_NONE = 0,
+	GPUSEG_MECHANISM_GATE = 1,
+	GPUSEG_MECHANISM_SIM = 2, /* payload: NUL-terminated path of the virtual GPU's control socket */
+	GPUSEG_MECHANISM_NVIDIA = 3,
+	GPUSEG_MECHANISM_TEGRA = 4,
+	GPUSEG_MECHANISM_AMD = 5
+};
+
+enum gpuseg_held_state { GPUSEG_HELD_FREE = 0, GPUSEG_HELD_DISABLED = 1 };
+
+struct gpuseg_held_entry {
+	uint32_t state; /* enum gpuseg_held_state, release, last */
+	uint32_t mechanism;
+	int32_t pid;
+	uint32_t gpu;
+	uint64_t pid_start_ticks; /* with pid: tells a reused pid; 0 = not checked */
+	uint32_t context_id;
+	uint32_t payload_size;
+	int64_t since_ns;
+	uint64_t reserved[3];
+	uint8_t payload[GPUSEG_HELD_PAYLOAD]; /* what the mechanism needs to enable the context again */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_held_entry) == 2048, "held entry");
+
+struct gpuseg_held {
+	uint32_t magic;
+	uint32_t version; /* published last with release */
+	uint32_t entry_size;
+	uint32_t entry_count;
+	uint64_t reserved[6];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_held) == 64, "held header");
+
+/*
+ * Registration socket: <runtime dir>/gpuseg.sock, AF_UNIX SOCK_SEQPACKET, one message per packet, request then reply.
+ * Every message begins with gpuseg_msg. A reply repeats type and seq; status is 0 or a negative errno.
+ * The peer's pid, uid and gid come from SO_PEERCRED, never from a message.
+ */
+#define GPUSEG_MSG_MAGIC 0x47534547u /* "GESG" */
+#define GPUSEG_MSG_BYTES_MAX 65536
+
+enum gpuseg_msg_type {
+	GPUSEG_MSG_HELLO = 1,	   /* gpuseg_msg_hello -> gpuseg_msg_hello_reply + 2 descriptors: session, doorbell */
+	GPUSEG_MSG_TASK_OPEN = 2,  /* gpuseg_msg_task_open -> gpuseg_msg_task_reply */
+	GPUSEG_MSG_TASK_CLOSE = 3, /* gpuseg_msg_task_close -> gpuseg_msg_task_reply */
+	GPUSEG_MSG_ADMIN = 4	   /* gpuseg_msg_admin -> gpuseg_msg_admin_reply (one or more packets) */
+};
+
+struct gpuseg_msg {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t type;
+	uint32_t size; /* of the whole packet */
+	uint32_t seq;
+	int32_t status; /* replies: 0 or -errno */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg) == 24, "message header");
+
+struct gpuseg_msg_hello {
+	struct gpuseg_msg msg;
+	uint32_t flags; /* 0 */
+	uint32_t reserved;
+	char name[GPUSEG_NAME_BYTES]; /* of the application */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_hello) == 96, "hello");
+
+struct gpuseg_msg_hello_reply {
+	struct gpuseg_msg msg;
+	uint32_t client_id;
+	uint32_t session_size;
+	uint64_t incarnation;
+	char queue_dir[GPUSEG_PATH_BYTES];
+	char status_path[GPUSEG_PATH_BYTES];
+	char text[GPUSEG_TEXT_BYTES];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_hello_reply) == 808, "hello reply");
+
+enum gpuseg_task_flag {
+	GPUSEG_TASK_NO_OPTIMISTIC = 1 << 0 /* this task always waits for the enforced grant */
+};
+
+struct gpuseg_msg_task_open {
+	struct gpuseg_msg msg;
+	uint32_t priority;     /* 0 best effort, 1..99 */
+	uint32_t gpu_priority; /* 0 = same as priority */
+	uint32_t gpu;	       /* GPU index, from 0 */
+	uint32_t flags;	       /* enum gpuseg_task_flag */
+	int64_t period_ns;     /* 0 = not periodic */
+	int64_t deadline_ns;   /* relative; 0 = period */
+	int64_t budget_ns;     /* longest window per segment; 0 = none */
+	int64_t reserved;
+	char name[GPUSEG_NAME_BYTES];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_task_open) == 136, "task open");
+
+struct gpuseg_msg_task_close {
+	struct gpuseg_msg msg;
+	uint32_t task_id;
+	uint32_t reserved;
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_task_close) == 32, "task close");
+
+struct gpuseg_msg_task_reply {
+	struct gpuseg_msg msg;
+	uint32_t task_id;
+	uint32_t slot;
+	char text[GPUSEG_TEXT_BYTES];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_task_reply) == 288, "task reply");
+
+struct gpuseg_msg_admin {
+	struct gpuseg_msg msg;
+	uint32_t text_size;
+	uint32_t reserved;
+	/* followed by text_size bytes of UTF-8 JSON: {"command": "status" | "stop" | "release" | "hint", ...} */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_admin) == 32, "admin");
+
+struct gpuseg_msg_admin_reply {
+	struct gpuseg_msg msg;
+	uint32_t text_size; /* in this packet */
+	uint32_t more;	    /* 1 = another packet of this reply follows */
+	/* followed by text_size bytes of UTF-8 JSON */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_admin_reply) == 32, "admin reply");
+
+/*
+ * Journal: what the daemon decided and did, in the order in which it did it. One 64-byte event per Chronicle document;
+ * kinds marked (+text) are followed by a UTF-8 payload in the same document.
+ */
+enum gpuseg_event_kind {
+	GPUSEG_EVENT_START = 1,		/* (+text) daemon start: configuration as JSON */
+	GPUSEG_EVENT_STOP = 2,		/* clean stop */
+	GPUSEG_EVENT_CLIENT_OPEN = 3,	/* (+text) name; arg0 = pid, arg1 = uid */
+	GPUSEG_EVENT_CLIENT_CLOSE = 4,	/* arg0 = pid */
+	GPUSEG_EVENT_CLIENT_POISON = 5, /* (+text) reason; arg0 = enum gpuseg_poison */
+	GPUSEG_EVENT_TASK_OPEN = 6,	/* (+text) JSON of the attributes and the name */
+	GPUSEG_EVENT_TASK_CLOSE = 7,
+	GPUSEG_EVENT_RELEASE = 8,  /* arg0 = release ns */
+	GPUSEG_EVENT_BEGIN = 9,	   /* arg0 = client's time, arg1 = release ns, arg2 = absolute deadline ns */
+	GPUSEG_EVENT_GRANT = 10,   /* the grant word was written (or the begin was optimistic: flag) */
+	GPUSEG_EVENT_PREEMPT = 11, /* taken off the GPU by a better segment; arg0 = task id of that one */
+	GPUSEG_EVENT_RESUME = 12,
+	GPUSEG_EVENT_END = 13,	    /* arg0 = client's time, arg1 = device time or 0 */
+	GPUSEG_EVENT_CANCEL = 14,   /* begin gave up; arg0 = client's time */
+	GPUSEG_EVENT_JOB_END = 15,  /* arg0 = client's time, arg1 = response ns */
+	GPUSEG_EVENT_MISS = 16,	    /* deadline passed; arg0 = deadline ns */
+	GPUSEG_EVENT_OVERRUN = 17,  /* budget passed; arg0 = budget ns */
+	GPUSEG_EVENT_HINT = 18,	    /* arg0 = announced begin ns */
+	GPUSEG_EVENT_DISABLE = 19,  /* context is off the hardware; arg0 = when the operation was begun, arg1 = its cost ns */
+	GPUSEG_EVENT_ENABLE = 20,   /* context is on the hardware; arg0, arg1 as above */
+	GPUSEG_EVENT_ENFORCED = 21, /* everything that had to be off is off for this segment */
+	GPUSEG_EVENT_POLICY = 22,   /* (+text) policy or parameter change */
+	GPUSEG_EVENT_STALL = 23,    /* duty cycle longer than the threshold; arg0 = ns */
+	GPUSEG_EVENT_WATCHDOG = 24, /* the watchdog had released contexts; arg0 = its count */
+	GPUSEG_EVENT_MECHANISM_ERROR = 25 /* (+text) */
+};
+
+struct gpuseg_event {
+	uint64_t seq; /* from 1, no gap within one incarnation */
+	int64_t time_ns;
+	uint16_t kind;
+	uint8_t gpu;
+	uint8_t flags; /* enum gpuseg_record_flag where it applies */
+	uint32_t task_id;
+	uint64_t ticket;
+	uint32_t context_id;
+	uint32_t client_id;
+	int64_t arg0;
+	int64_t arg1;
+	int64_t arg2;
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_event) == 64, "journal event is one cache line");
+
+/*
+ * Virtual GPU. Applications talk to vgpu.sock, the mechanism, the watchdog and tools to vgpu.ctl; both SOCK_SEQPACKET.
+ * A context = one process (its pid, from SO_PEERCRED). A context exists from its first OPEN until its process's last
+ * connection closes; disabling it is remembered until somebody enables it or it dies, as on real hardware.
+ * Completion: a memfd given with the OPEN reply holds one gpuseg_sim_fence; `completed` is the futex word's low half.
+ */
+#define GPUSEG_SIM_MAGIC 0x47534956u /* "VISG" */
+#define GPUSEG_SIM_BATCH_MAX 64
+
+enum gpuseg_sim_op {
+	GPUSEG_SIM_OPEN = 1,   /* app: -> reply + descriptor of the fence page */
+	GPUSEG_SIM_SUBMIT = 2, /* app: arg_ns = duration; arg = fence value (1, 2, 3 ... per connection); no reply */
+	GPUSEG_SIM_ENABLE = 3, /* control: pids[count]; reply after the operation delay */
+	GPUSEG_SIM_DISABLE = 4,
+	GPUSEG_SIM_TIMESLICE = 5, /* control: pids[count], arg_ns = timeslice, 0 = default */
+	GPUSEG_SIM_INFO = 6	  /* control: reply carries gpuseg_sim_info */
+};
+
+struct gpuseg_sim_msg {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t op;
+	int32_t status; /* replies: 0 or -errno (-ESRCH: some pid has no context; the others were served) */
+	uint64_t arg;
+	int64_t arg_ns;
+	int64_t time_ns; /* replies: when the change took effect */
+	uint32_t count;
+	uint32_t reserved;
+	int32_t pids[GPUSEG_SIM_BATCH_MAX];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_msg) == 304, "virtual GPU message");
+
+struct gpuseg_sim_fence {
+	uint64_t completed; /* W virtual GPU (release), futex; R application: last finished fence value */
+	int64_t completed_ns;
+	uint32_t waiting; /* W application */
+	uint32_t reserved0;
+	uint64_t reserved[5];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_fence) == 64, "fence page");
+
+struct gpuseg_sim_info {
+	uint32_t magic;
+	uint32_t version;
+	int32_t pid;
+	uint32_t contexts;
+	uint32_t disabled;
+	uint32_t reserved0;
+	int64_t timeslice_ns;
+	int64_t switch_cost_ns;
+	int64_t disable_cost_ns;
+	int64_t enable_cost_ns;
+	uint64_t kernels_completed;
+	uint64_t switches;
+	uint64_t preemptions;
+	uint64_t operations;
+	uint64_t ran_while_disabled; /* must stay 0: kernels that made progress in a disabled context */
+	uint64_t reserved[2];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_info) == 112, "virtual GPU info");
+
+/* One line of the virtual GPU's execution log: context `pid` held the engine in [start_ns, end_ns). */
+struct gpuseg_sim_span {
+	int64_t start_ns;
+	int64_t end_ns;
+	int32_t pid;
+	uint32_t flags; /* 1 = the kernel completed at end_ns, 2 = it was preempted by a disable, 4 = slice expired */
+	uint64_t fence;
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_span) == 32, "execution span");
+
+#endif /* GPUSEG_ABI_H */
