@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+/** One row per context id, and for each GPU the list of contexts that may be taken off it. */
+final class ContextTable {
+    static final int NONE = -1;
+
+    final boolean[] open;
+    final ContextKind[] kind;
+    final int[] gpu;
+    /** What the sink was last told; a new context is on. */
+    final boolean[] desired;
+    final int[] taskCount;
+
+    // Scratch of one decision; valid where seen[c] is the number of that decision.
+    final long[] seen;
+    final boolean[] admitted;
+    final int[] firstGranted;
+    /** The decision that last made this context an exception to its GPU's background. */
+    final long[] exception;
+
+    private final int[] firstTask;
+    private final int[] nextTask;
+    private final int[] previousTask;
+
+    private final int[][] steerable;
+    private final int[] steerableCount;
+    private final int[] steerablePosition;
+
+    ContextTable(final int maxContexts, final int maxTasks, final int gpuCount) {
+        final int rows = maxContexts + 1;
+        open = new boolean[rows];
+        kind = new ContextKind[rows];
+        gpu = new int[rows];
+        desired = new boolean[rows];
+        taskCount = new int[rows];
+        seen = new long[rows];
+        admitted = new boolean[rows];
+        firstGranted = new int[rows];
+        exception = new long[rows];
+        firstTask = new int[rows];
+        nextTask = new int[maxTasks + 1];
+        previousTask = new int[maxTasks + 1];
+        steerable = new int[gpuCount][rows];
+        steerableCount = new int[gpuCount];
+        steerablePosition = new int[rows];
+        java.util.Arrays.fill(steerablePosition, NONE);
+    }
+
+    void add(final int c, final int onGpu, final ContextKind ofKind) {
+        open[c] = true;
+        kind[c] = ofKind;
+        gpu[c] = onGpu;
+        desired[c] = true;
+        taskCount[c] = 0;
+        firstTask[c] = NONE;
+        exception[c] = 0;
+        seen[c] = 0;
+    }
+
+    void remove(final int c) {
+        setSteerable(c, false);
+        open[c] = false;
+        kind[c] = null;
+    }
+
+    /** Whether it may be taken off the hardware. */
+    boolean isSteerable(final int c) {
+        return steerablePosition[c] != NONE;
+    }
+
+    void setSteerable(final int c, final boolean wanted) {
+        final int at = steerablePosition[c];
+        if (wanted == (at != NONE)) {
+            return;
+        }
+        final int[] list = steerable[gpu[c]];
+        if (wanted) {
+            list[steerableCount[gpu[c]]] = c;
+            steerablePosition[c] = steerableCount[gpu[c]]++;
+        } else {
+            final int last = list[--steerableCount[gpu[c]]];
+            list[at] = last;
+            steerablePosition[last] = at;
+            steerablePosition[c] = NONE;
+        }
+    }
+
+    int steerableCount(final int onGpu) {
+        return steerableCount[onGpu];
+    }
+
+    int steerable(final int onGpu, final int index) {
+        return steerable[onGpu][index];
+    }
+
+    int firstTask(final int c) {
+        return firstTask[c];
+    }
+
+    int nextTask(final int task) {
+        return nextTask[task];
+    }
+
+    void linkTask(final int c, final int task) {
+        previousTask[task] = NONE;
+        nextTask[task] = firstTask[c];
+        if (firstTask[c] != NONE) {
+            previousTask[firstTask[c]] = task;
+        }
+        firstTask[c] = task;
+        taskCount[c]++;
+    }
+
+    void unlinkTask(final int c, final int task) {
+        if (previousTask[task] == NONE) {
+            firstTask[c] = nextTask[task];
+        } else {
+            nextTask[previousTask[task]] = nextTask[task];
+        }
+        if (nextTask[task] != NONE) {
+            previousTask[nextTask[task]] = previousTask[task];
+        }
+        taskCount[c]--;
+    }
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+/**
+ * The begun real-time segment of the earliest absolute deadline has the GPU to itself; one without a deadline comes
+ * after all that have one. Best-effort segments share the GPU when there is no real-time one. Stateless and
+ * thread-safe.
+ *
+ * <p>Pre-grants: the deadline of a segment that has not begun is not known, and grows while it does not begin; so no
+ * task is certain to come before a begun real-time segment, and all are pre-granted only while there is none.
+ */
+public final class EarliestDeadlineFirst implements Policy {
+    /** The name of this policy. */
+    public static final String NAME = "edf";
+    /** The only instance that anybody needs. */
+    public static final EarliestDeadlineFirst INSTANCE = new EarliestDeadlineFirst();
+
+    /** A policy without state. */
+    public EarliestDeadlineFirst() {
+        // nothing to set up
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public int compare(final SegmentView a, final SegmentView b) {
+        if (a.isRealTime() && b.isRealTime()) {
+            return Long.compare(a.deadlineNs(), b.deadlineNs());
+        }
+        return a.isRealTime() ? -1 : b.isRealTime() ? 1 : 0;
+    }
+
+    @Override
+    public boolean mayRunBeside(final SegmentView leader, final SegmentView other) {
+        return !leader.isRealTime() && !other.isRealTime();
+    }
+
+    @Override
+    public boolean admitsBackground(final SegmentView leader) {
+        return !leader.isRealTime();
+    }
+
+    @Override
+    public int pregrantCeiling(final SegmentView begun) {
+        return begun.isRealTime() ? Priority.MAX : Priority.BELOW_ALL;
+    }
+}

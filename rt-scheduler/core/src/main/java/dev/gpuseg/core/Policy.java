@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+/**
+ * Decides among begun segments of one GPU. A policy answers questions about segments that it is shown; it keeps no
+ * reference to them, reads no clock, logs nothing and changes nothing, so that the same class runs live, in the
+ * simulator and in tests. Answers must be functions of the views alone: they are asked anew at every event.
+ *
+ * <p>Partitions of time, weighted shares and classes of segments that may run together fit behind these questions; the
+ * scheduler has no case for any policy.
+ */
+public interface Policy {
+    /**
+     * The name used on the command line and in journals.
+     *
+     * @return a short constant name, such as {@code fp}
+     */
+    String name();
+
+    /**
+     * The order in which segments are to be served. The scheduler itself breaks ties: earlier begin first, then lower
+     * task id. Must be a weak order in which every real-time segment comes before every best-effort one, unless the
+     * policy lets everything run beside everything.
+     *
+     * @param a a begun segment
+     * @param b another begun segment
+     * @return negative if a comes first, positive if b does, 0 for a tie
+     */
+    int compare(SegmentView a, SegmentView b);
+
+    /**
+     * Whether two segments may use the GPU at the same time. Asked of the leading segment and each other one, and of
+     * segments that share a context. Must be symmetric.
+     *
+     * @param leader a begun segment
+     * @param other  another begun segment
+     * @return true if both may be granted
+     */
+    boolean mayRunBeside(SegmentView leader, SegmentView other);
+
+    /**
+     * Whether contexts without any begun segment may use the GPU while this segment leads.
+     *
+     * @param leader the policy's first among the begun segments of a GPU
+     * @return false if the GPU is to be kept for the leader
+     */
+    boolean admitsBackground(SegmentView leader);
+
+    /**
+     * Decides about pre-grants (begins that need not wait): a task that begins at any later time, while this segment is
+     * still begun, must be certain to come before it, if the task's GPU priority is higher than the returned bound.
+     *
+     * @param begun the best begun segment on the task's GPU, the task's own excepted
+     * @return {@link Priority#BELOW_ALL} if every task may be pre-granted, {@link Priority#MAX} if none may, else the
+     *     priority that a task must exceed
+     */
+    int pregrantCeiling(SegmentView begun);
+
+    /**
+     * The policy of a name.
+     *
+     * @param name {@code fp}, {@code edf} or {@code rr}
+     * @return the policy
+     * @throws IllegalArgumentException if there is no such policy
+     */
+    static Policy named(final String name) {
+        return switch (name) {
+            case FixedPriority.NAME -> FixedPriority.INSTANCE;
+            case EarliestDeadlineFirst.NAME -> EarliestDeadlineFirst.INSTANCE;
+            case RoundRobin.NAME -> RoundRobin.INSTANCE;
+            default -> throw new IllegalArgumentException("policy \"" + name + "\" is unknown; use fp, edf or rr");
+        };
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+/** One row per task id: the task and its begun segment, if it has one. Columns, so that an event allocates nothing. */
+final class SegmentTable {
+    final boolean[] open;
+    final int[] contextId;
+    final int[] gpuPriority;
+    final long[] relativeDeadlineNs;
+    final long[] budgetNs;
+    final boolean[] optimistic;
+    /** The highest ticket begun so far; while a segment is begun, its ticket. */
+    final long[] ticket;
+    /** {@link SegmentState}. */
+    final byte[] state;
+    /** Granted at some time since it began. True while waiting only inside the begin of an optimistic segment. */
+    final boolean[] granted;
+    final long[] releaseNs;
+    final long[] deadlineNs;
+    final long[] beginNs;
+    /** Budget left when it last came to run. */
+    final long[] remainingNs;
+    /** When it last came to run. */
+    final long[] runningSinceNs;
+    final boolean[] missReported;
+    final boolean[] overrunReported;
+
+    SegmentTable(final int maxTasks) {
+        final int rows = maxTasks + 1;
+        open = new boolean[rows];
+        contextId = new int[rows];
+        gpuPriority = new int[rows];
+        relativeDeadlineNs = new long[rows];
+        budgetNs = new long[rows];
+        optimistic = new boolean[rows];
+        ticket = new long[rows];
+        state = new byte[rows];
+        granted = new boolean[rows];
+        releaseNs = new long[rows];
+        deadlineNs = new long[rows];
+        beginNs = new long[rows];
+        remainingNs = new long[rows];
+        runningSinceNs = new long[rows];
+        missReported = new boolean[rows];
+        overrunReported = new boolean[rows];
+    }
+
+    void openTask(final TaskParameters p) {
+        final int t = p.taskId();
+        open[t] = true;
+        contextId[t] = p.contextId();
+        gpuPriority[t] = p.gpuPriority();
+        relativeDeadlineNs[t] = p.relativeDeadlineNs();
+        budgetNs[t] = p.budgetNs();
+        optimistic[t] = p.optimistic();
+        ticket[t] = 0;
+        state[t] = SegmentState.IDLE;
+        granted[t] = false;
+    }
+
+    void beginSegment(final int t, final long newTicket, final long release, final long deadline, final long begin,
+        final boolean grantedAlready) {
+        ticket[t] = newTicket;
+        state[t] = SegmentState.WAITING;
+        granted[t] = grantedAlready;
+        beginNs[t] = begin;
+        releaseNs[t] = release > 0 ? release : begin;
+        deadlineNs[t] = deadline > 0 ? deadline
+            : relativeDeadlineNs[t] > 0 ? Time.addSaturating(releaseNs[t], relativeDeadlineNs[t]) : Time.NEVER;
+        remainingNs[t] = budgetNs[t];
+        missReported[t] = false;
+        overrunReported[t] = false;
+    }
+
+    void enterRunning(final int t, final long nowNs) {
+        state[t] = SegmentState.RUNNING;
+        granted[t] = true;
+        runningSinceNs[t] = nowNs;
+    }
+
+    void leaveRunning(final int t, final long nowNs) {
+        remainingNs[t] -= nowNs - runningSinceNs[t];
+        state[t] = SegmentState.PREEMPTED;
+    }
+
+    void endSegment(final int t) {
+        state[t] = SegmentState.IDLE;
+        granted[t] = false;
+    }
+
+    /** First instant at which the deadline has passed and nobody was told; an end at the deadline itself is in time. */
+    long missDueNs(final int t) {
+        return missReported[t] ? Time.NEVER : Time.addSaturating(deadlineNs[t], 1);
+    }
+
+    /** First instant at which the running segment has used more than its budget, if that was not told yet. */
+    long overrunDueNs(final int t) {
+        if (overrunReported[t] || budgetNs[t] == 0 || state[t] != SegmentState.RUNNING) {
+            return Time.NEVER;
+        }
+        return Time.addSaturating(Time.addSaturating(runningSinceNs[t], remainingNs[t]), 1);
+    }
+}
