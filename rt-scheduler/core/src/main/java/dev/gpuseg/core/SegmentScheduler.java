@@ -696,11 +696,10 @@ public final class SegmentScheduler {
         }
         while (timers.nextNs() <= clockNs && timers.nextNs() != Time.NEVER) {
             final int t = timers.next();
-            if (segments.missDueNs(t) <= clockNs) {
+            if (segments.missDueNs(t) <= timers.nextNs()) {
                 segments.missReported[t] = true;
                 sink.onDeadlineMiss(t, segments.ticket[t], segments.deadlineNs[t]);
-            }
-            if (segments.overrunDueNs(t) <= clockNs) {
+            } else {
                 segments.overrunReported[t] = true;
                 sink.onOverrun(t, segments.ticket[t], segments.budgetNs[t]);
             }
