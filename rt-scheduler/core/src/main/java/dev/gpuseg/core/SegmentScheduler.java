@@ -553,8 +553,7 @@ public final class SegmentScheduler {
                         contexts.firstGranted[c] = t;
                     }
                 } else {
-                    choose = t == holder
-                        || mayRunBeside(holder, t) && (segments.granted[t] || mayRunBeside(leader, t));
+                    choose = mayRunBeside(holder, t) && (segments.granted[t] || mayRunBeside(leader, t));
                 }
             }
             chosen[t] = choose;
@@ -584,7 +583,7 @@ public final class SegmentScheduler {
         int first = NONE;
         for (int i = 0; i < count; i++) {
             final int t = order[i];
-            chosen[t] = t == holder || segments.state[t] == SegmentState.RUNNING
+            chosen[t] = segments.state[t] == SegmentState.RUNNING
                 || mayRunBeside(holder, t) && (segments.granted[t] || mayRunBeside(leader, t));
             if (chosen[t] && first == NONE) {
                 first = t;

@@ -18,36 +18,36 @@ class ArchitectureTest {
     @Test
     void shouldDependOnTheJdkAndAgronaCollectionsOnly() {
         classes().that().resideInAPackage("dev.gpuseg.core..")
-        .should().onlyDependOnClassesThat()
-        .resideInAnyPackage("java..", "org.agrona.collections..", "dev.gpuseg.core..").check(CORE);
+            .should().onlyDependOnClassesThat()
+            .resideInAnyPackage("java..", "org.agrona.collections..", "dev.gpuseg.core..").check(CORE);
     }
 
     @Test
     void shouldOpenNothing() {
         noClasses().should().dependOnClassesThat()
-        .resideInAnyPackage("java.io..", "java.nio..", "java.net..", "java.util.logging..", "java.time..",
+            .resideInAnyPackage("java.io..", "java.nio..", "java.net..", "java.util.logging..", "java.time..",
             "java.util.concurrent..").check(CORE);
     }
 
     @Test
     void shouldStartNothing() {
         noClasses().should().dependOnClassesThat()
-        .belongToAnyOf(Thread.class, ProcessBuilder.class, Runtime.class, java.util.Timer.class).check(CORE);
+            .belongToAnyOf(Thread.class, ProcessBuilder.class, Runtime.class, java.util.Timer.class).check(CORE);
     }
 
     @Test
     void shouldReadNoClock() {
         noClasses().should().callMethod(System.class, "nanoTime")
-        .orShould().callMethod(System.class, "currentTimeMillis")
-        .orShould().accessField(System.class, "out").orShould().accessField(System.class, "err")
-        .orShould().callMethod(Math.class, "random").check(CORE);
+            .orShould().callMethod(System.class, "currentTimeMillis")
+            .orShould().accessField(System.class, "out").orShould().accessField(System.class, "err")
+            .orShould().callMethod(Math.class, "random").check(CORE);
     }
 
     @Test
     void shouldKeepPoliciesFreeOfStateAndEffects() {
         classes().that().implement(Policy.class)
-        .should().haveOnlyFinalFields()
-        .andShould().onlyDependOnClassesThat(
+            .should().haveOnlyFinalFields()
+            .andShould().onlyDependOnClassesThat(
                 JavaClass.Predicates.resideInAnyPackage("java.lang", "dev.gpuseg.core")).check(CORE);
     }
 }

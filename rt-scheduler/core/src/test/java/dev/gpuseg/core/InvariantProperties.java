@@ -205,6 +205,34 @@ class InvariantProperties {
         }
     }
 
+    // Invariant 5, inside one context, which the hardware cannot divide.
+    @Property(tries = TRIES)
+    void shouldGrantOneTaskOfAContextAtATimeAndLendItTheRankOfTheBest(@ForAll final History h) {
+        final Rig rig = new Rig(h);
+        for (final Action a : h.actions()) {
+            rig.apply(a);
+            if (rig.reference.policy.equals("rr")) {
+                continue;
+            }
+            for (final Call c : rig.calls) {
+                final Reference.Segment s = rig.reference.segmentOf(c.id());
+                if (c.kind() == Call.Kind.GRANT && rig.reference.realTime(s) && !rig.begunAhead) {
+                    assertEquals(1, rig.reference.begun.stream().filter(o -> o.granted
+                        && rig.reference.contextOf(o) == rig.reference.contextOf(s)).count(),
+                        () -> c + " is the only grant of its context, after " + a);
+                }
+            }
+            for (int gpu = 0; gpu < History.GPUS && rig.reference.preemptive; gpu++) {
+                final List<Reference.Segment> rt = rig.reference.realTimeRanked(gpu);
+                if (!rt.isEmpty()) {
+                    final int best = rig.reference.contextOf(rt.get(0));
+                    running(rig, gpu).forEach(s -> assertEquals(best, rig.reference.contextOf(s),
+                        () -> "the context of the best segment has the GPU, after " + a));
+                }
+            }
+        }
+    }
+
     // Invariant 6.
     @Property(tries = TRIES)
     void shouldNeverLeaveAGpuIdleWhileASegmentIsBegun(@ForAll final History h) {
