@@ -17,7 +17,7 @@ public final class Histories extends DomainContextBase {
     public Arbitrary<History> histories() {
         final Arbitrary<Action> action = Combinators.combine(
             Arbitraries.frequency(
-                Tuple.of(36, Action.Op.BEGIN), Tuple.of(20, Action.Op.END), Tuple.of(4, Action.Op.CANCEL),
+                Tuple.of(36, Action.Op.BEGIN), Tuple.of(16, Action.Op.END), Tuple.of(4, Action.Op.CANCEL),
                 Tuple.of(5, Action.Op.TIMER), Tuple.of(12, Action.Op.ADD_TASK), Tuple.of(3, Action.Op.REMOVE_TASK),
                 Tuple.of(5, Action.Op.ADD_CONTEXT), Tuple.of(2, Action.Op.REMOVE_CONTEXT),
                 Tuple.of(2, Action.Op.SET_KIND), Tuple.of(5, Action.Op.SET_PRIORITY),

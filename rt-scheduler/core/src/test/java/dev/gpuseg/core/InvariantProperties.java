@@ -23,7 +23,7 @@ import net.jqwik.api.domains.Domain;
  */
 @Domain(Histories.class)
 class InvariantProperties {
-    private static final int TRIES = 1000;
+    private static final int TRIES = 1500;
 
     /** Contexts that the sink was told to keep off. */
     private static final class OffSet {

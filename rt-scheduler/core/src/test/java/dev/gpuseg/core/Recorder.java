@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A sink that remembers what it was told. */
-final class Recorder implements DecisionSink {
+class Recorder implements DecisionSink {
     final List<Call> calls = new ArrayList<>();
 
     List<Call> take() {

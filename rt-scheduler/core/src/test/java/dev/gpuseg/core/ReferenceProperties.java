@@ -2,10 +2,16 @@
 package dev.gpuseg.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.domains.Domain;
@@ -13,9 +19,12 @@ import net.jqwik.api.domains.Domain;
 /** The scheduler against the plain reference: same answers, same calls in the same phases. */
 @Domain(Histories.class)
 class ReferenceProperties {
+    private static final List<String> SITUATIONS = List.of("MISS", "OVERRUN", "DISABLE", "ENABLE", "PREEMPT", "RESUME",
+        "GRANT", "PREGRANT", "inheritance", "inheritance against another context", "gate shut",
+        "begun ahead and preemption");
     private static final Comparator<Call> ANY_ORDER = Comparator.comparing(Call::kind).thenComparingInt(Call::id);
 
-    @Property(tries = 2000)
+    @Property(tries = 4000)
     void shouldDecideAsTheReferenceDoes(@ForAll final History h) {
         final Rig rig = new Rig(h);
         for (final Action a : h.actions()) {
@@ -23,6 +32,50 @@ class ReferenceProperties {
             assertEquals(rig.expectedOutcome, rig.outcome, () -> "outcome of " + a);
             assertPhases(rig, a);
             assertAnswers(rig, a);
+        }
+    }
+
+    // Without this, a change of the generator could quietly make the property vacuous.
+    @Example
+    void shouldMeetEverySituationOften() {
+        final int samples = 500;
+        final Map<String, Integer> met = new TreeMap<>();
+        new Histories().histories().sampleStream().limit(samples).forEach(h -> {
+            final Rig rig = new Rig(h);
+            final Set<String> seen = new HashSet<>();
+            for (final Action a : h.actions()) {
+                rig.apply(a);
+                collect(rig, seen);
+            }
+            seen.forEach(situation -> met.merge(situation, 1, Integer::sum));
+        });
+        for (final String situation : SITUATIONS) {
+            assertTrue(met.getOrDefault(situation, 0) > samples / 100, situation + " in too few histories: " + met);
+        }
+    }
+
+    private static void collect(final Rig rig, final Set<String> seen) {
+        rig.calls.forEach(c -> seen.add(c.kind().name()));
+        for (int gpu = 0; gpu < History.GPUS; gpu++) {
+            final List<Reference.Segment> ranked = rig.reference.ranked(gpu);
+            if (ranked.isEmpty() || rig.reference.policy.equals("rr")) {
+                continue;
+            }
+            final Reference.Segment best = ranked.get(0);
+            final boolean bestWaits = best.state.equals("waiting");
+            if (bestWaits && rig.reference.preemptive) {
+                seen.add("inheritance");
+                final int context = rig.reference.contextOf(best);
+                if (ranked.stream().anyMatch(s -> rig.reference.contextOf(s) != context && s.granted)) {
+                    seen.add("inheritance against another context");
+                }
+            }
+            if (bestWaits && !rig.reference.preemptive) {
+                seen.add("gate shut");
+            }
+            if (rig.begunAhead && rig.calls.stream().anyMatch(c -> c.kind() == Call.Kind.PREEMPT)) {
+                seen.add("begun ahead and preemption");
+            }
         }
     }
 

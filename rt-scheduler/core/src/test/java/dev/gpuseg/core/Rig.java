@@ -40,8 +40,8 @@ final class Rig {
         addContext(1, 0, ContextKind.MANAGED);
         addContext(2, 0, ContextKind.UNMANAGED);
         addContext(3, 1, ContextKind.MANAGED);
-        addTask(new TaskParameters(0, 0, 10, 0, 40, 25, true));
-        addTask(new TaskParameters(1, 0, 0, 0, 0, 0, true));
+        addTask(new TaskParameters(0, 0, 10, 0, 90, 25, true));
+        addTask(new TaskParameters(1, 0, 30, 0, 0, 0, true));
         addTask(new TaskParameters(2, 1, 20, 0, 60, 0, true));
         addTask(new TaskParameters(3, 3, 20, 0, 60, 10, true));
         recorder.take();
@@ -140,7 +140,9 @@ final class Rig {
         if (reference.tasks.containsKey(t) || hosts.isEmpty()) {
             return;
         }
-        addTask(new TaskParameters(t, hosts.get(a.spice() % hosts.size()), a.priority(), 0,
+        // Two hosts get most of the tasks, so that contexts with several tasks meet each other.
+        final int host = hosts.get(a.spice() % (a.length() % 4 == 1 ? hosts.size() : Math.min(2, hosts.size())));
+        addTask(new TaskParameters(t, host, a.priority(), 0,
             a.length() % 4 == 0 ? 0 : a.length(), a.length() % 3 == 0 ? 0 : a.length() % 30 + 1, a.spice() % 6 != 0));
     }
 

@@ -420,4 +420,37 @@ class SegmentSchedulerTest {
         assertEquals(1, m.scheduler.runningTask(1));
         assertEquals(2, m.scheduler.runningTask(0));
     }
+
+    @Test
+    void shouldServeEveryTaskAtTheLargestSizes() {
+        final int gpus = SchedulerConfig.GPUS_MAX;
+        final int contexts = 1024;
+        final int tasks = 16384;
+        final int[] grants = new int[tasks + 1];
+        final Recorder recorder = new Recorder() {
+            @Override
+            public void onGrant(final int gpu, final int taskId, final long ticket) {
+                grants[taskId]++;
+            }
+        };
+        final SegmentScheduler s = new SegmentScheduler(
+            new SchedulerConfig(FP, gpus, tasks, contexts, true, true, Unmanaged.BEST_EFFORT), recorder);
+        for (int c = 1; c <= contexts; c++) {
+            s.addContext(c, c % gpus, ContextKind.MANAGED);
+        }
+        for (int t = 1; t <= tasks; t++) {
+            s.addTask(new TaskParameters(t, 1 + t % contexts, t % 100, 0, 0, 0, true));
+        }
+        for (int t = 1; t <= tasks; t++) {
+            assertEquals(Outcome.ACCEPTED, s.begin(t, 1, 0, 0, false, t, t));
+        }
+        for (int gpu = 0; gpu < gpus; gpu++) {
+            for (int t = s.runningTask(gpu); t != SegmentScheduler.NONE; t = s.runningTask(gpu)) {
+                assertEquals(Outcome.ACCEPTED, s.end(t, 1, tasks));
+            }
+        }
+        for (int t = 1; t <= tasks; t++) {
+            assertEquals(1, grants[t]);
+        }
+    }
 }
