@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cq.h - native appender for a Chronicle Queue v5 directory that a Java process created.
+ *
+ * Scope: fixed 64-byte records into a FAST_DAILY, BINARY_LIGHT, dataFormat 1 queue. The directory, its metadata.cq4t
+ * and every cycle file are created, sized and rolled by the daemon; this side joins, appends, follows rolls and never
+ * makes a file or makes one longer.
+ *
+ * The file, as far as it matters here:
+ *
+ *   metadata.cq4t  header{wireType, roll{length, format, epoch}} then one document per key, value an aligned int64
+ *   NNNNNNNNF.cq4  header{writePosition[2], indexing{...}, dataFormat} then documents, 4-aligned:
+ *                  [ length | flags ][ payload ... ] [ 0 ] ...   header 0 = nothing here yet, 0xC0000000 = end of cycle
+ *
+ * One append (protocol of chronicle-queue 2026.4; the step numbers are the crash points of the tests):
+ *
+ *   1  chronicle.write.lock: CAS unlocked -> pid (acquire)
+ *   2  half of the payload is written, header still 0
+ *   3  payload and eight zero bytes behind it are written, header still 0: a crash so far leaves only dirt that the
+ *      next append overwrites, and the zeros keep older dirt from looking like a header
+ *   4  header = 64 (release): published
+ *   5  writePosition[0] = position
+ *   6  writePosition[1] = position << shift | sequence
+ *   7  write.lock = unlocked (release)
+ *   8  the caller noted the append as done
+ *
+ * Index entries: none are written. Readers then find a position by walking the at most 60 % of one small file that lies
+ * behind the last entry; nothing in this project jumps to an index on a client queue, and leaving them out makes the
+ * cost of an append constant (no index page to allocate every 2^20 records, no second dirty line every 256).
+ *
+ * Tail: kept privately (queue files only grow), checked under the lock on every append, and found by a walk from the
+ * start of the file on attach. writePosition is written for the Java side, never believed.
+ *
+ * Threads: cq_append() must be serialised by the caller; cq_service() and cq_append() may run at the same time.
+ */
+#ifndef GPUSEG_CQ_H
+#define GPUSEG_CQ_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuseg_abi.h"
+
+#define CQ_TEXT_BYTES 256
+#define CQ_LOCK_TIMEOUT_NS (20 * 1000000LL) /* longer than a roll by the daemon takes (2-3 ms, first one 9 ms) */
+
+/* One mapped cycle file. */
+struct cq_map {
+	uint8_t *base; /* NULL = none */
+	size_t size;
+	int64_t cycle;
+	int64_t *write_position; /* two words inside the mapping */
+	size_t tail;		 /* where the next header goes */
+	int64_t next_seq;	 /* sequence of the next data document in this cycle */
+};
+
+struct cq {
+	/* Appender's part: whoever serialises cq_append() owns it. */
+	struct cq_map cur;
+	int64_t *write_lock;
+	int64_t pid;
+	uint64_t rolls;		/* cycles followed */
+	uint64_t remaps_inline; /* of these, mapped by the appender because the roll thread was late */
+	uint64_t steals;	/* write locks taken over from a dead process */
+	uint64_t stolen;	/* our write lock was gone at unlock: somebody took us for dead */
+	uint64_t overwritten;	/* unfinished documents of a dead writer, replaced */
+
+	/* Set by cq_attach(), constant afterwards. */
+	int dir_fd;
+	int64_t lock_timeout_ns;
+	uint8_t *meta;
+	size_t meta_size;
+	const int64_t *highest_cycle;  /* W Java (under the write lock) */
+	const int64_t *prepared_cycle; /* session.prepared_cycle or NULL; W daemon (release) */
+
+	int64_t current_cycle; /* atomic copy of cur.cycle for the roll thread */
+
+	/* Handed between appender and roll thread. */
+	pthread_mutex_t swap; /* priority inheritance; held for a few instructions */
+	struct cq_map ahead;
+	struct cq_map retired;
+};
+
+/*
+ * Join the queue in `dir`. Checks that the format is the one this code was written for, maps and pre-faults the newest
+ * cycle. prepared_cycle may be NULL. On failure a one-line text is left in text[CQ_TEXT_BYTES].
+ * 0, -ENOENT (not a queue, or no cycle yet), -EPROTONOSUPPORT (another format), -EBADMSG (damaged), -ENOSPC (the file
+ * system cannot back the file), -errno. Attach a queue at most once in a process.
+ */
+int cq_attach(struct cq *q, const char *dir, const int64_t *prepared_cycle, char *text);
+
+/* Unmap everything. No append or service may be running. */
+void cq_detach(struct cq *q);
+
+/*
+ * Append one record.
+ * 0, -EBUSY (write lock not obtained, or the next cycle not there, within lock_timeout_ns), -ENOSPC (cycle full; the
+ * daemon has to roll), -EBADMSG (the file holds an impossible length). Nothing is written unless 0 is returned.
+ */
+int cq_append(struct cq *q, const struct gpuseg_record *record);
+
+/*
+ * Roll thread: drop the cycle that was left, map the one that comes next if its file exists already.
+ * 0 or -errno of the mapping; the appender maps by itself if this failed.
+ */
+int cq_service(struct cq *q);
+
+#ifdef GPUSEG_CRASHPOINTS
+/* Test builds only: kill -9 this process at step `cq_crash_step` of append number `cq_crash_after` (from 0). */
+extern int cq_crash_step;
+extern int64_t cq_crash_after;
+void cq_crashpoint(int step);
+#define CQ_CRASHPOINT(step) cq_crashpoint(step)
+#else
+#define CQ_CRASHPOINT(step) ((void)0)
+#endif
+
+#endif /* GPUSEG_CQ_H */
