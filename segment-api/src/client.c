@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.c - connection to the daemon, the append path, the roll thread. */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <fcntl.h>
+
+#include "internal.h"
+
+#define ROLL_THREAD_STACK (128 * 1024)
+
+/*
+ * A word that is 1 in the process that made it and 0 in its children. The kernel clears the page on fork
+ * (MADV_WIPEONFORK, even for a bare clone(2)); the fork handler does where the kernel cannot.
+ */
+static uint32_t *own_process;
+static pthread_once_t process_once = PTHREAD_ONCE_INIT;
+static __thread uint32_t cached_thread_id __attribute__((tls_model("initial-exec")));
+
+static void in_forked_child(void)
+{
+	cached_thread_id = 0;
+	if (own_process)
+		__atomic_store_n(own_process, 0, __ATOMIC_RELEASE);
+	/* The next connect of this process makes a new word; old handles keep pointing at the cleared one. */
+	own_process = NULL;
+	process_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
+static void mark_process(void)
+{
+	static bool registered; /* handlers are inherited: register once, whatever generation this process is */
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return;
+	madvise(p, 4096, MADV_WIPEONFORK);
+	if (!registered && pthread_atfork(NULL, NULL, in_forked_child) != 0) {
+		munmap(p, 4096);
+		return;
+	}
+	registered = true;
+	own_process = p;
+	__atomic_store_n(own_process, 1, __ATOMIC_RELEASE);
+}
+
+uint32_t thread_id(void)
+{
+	if (unlikely(!cached_thread_id))
+		cached_thread_id = (uint32_t)syscall(SYS_gettid);
+	return cached_thread_id;
+}
+
+bool client_lost(struct gpuseg_client *client)
+{
+	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED))
+		return true;
+	if (!socket_hung_up(client->socket))
+		return false;
+	__atomic_store_n(&client->lost, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+int client_check(struct gpuseg_client *client, int64_t at_ns)
+{
+	uint32_t poison;
+
+	if (unlikely(!__atomic_load_n(client->own_process, __ATOMIC_RELAXED)))
+		return fail_with(client, -EOWNERDEAD,
+				 "process %d uses a client of its parent; connect again after fork()", (int)getpid());
+	if (!client->managed)
+		return 0;
+	poison = __atomic_load_n(&client->session->poisoned, __ATOMIC_ACQUIRE);
+	if (unlikely(poison))
+		return fail_with(client, -EPROTO, "the daemon dropped this client for %s (code %u); connect again",
+				 poison_text(poison), poison);
+	/* A living daemon beats every 20 ms. Only a missing beat is worth the system call that looks for the socket. */
+	if (unlikely(__atomic_load_n(&client->lost, __ATOMIC_RELAXED)) ||
+	    (unlikely(at_ns - __atomic_load_n(&client->status->heartbeat_ns, __ATOMIC_RELAXED) > HEARTBEAT_STALE_NS) &&
+	     client_lost(client)))
+		return fail_with(client, -ENOTCONN, "daemon %d is gone; connect again", client->session->daemon_pid);
+	return 0;
+}
+
+/* Statistics that only the appender writes, mirrored where tools can see them. append_mutex held. */
+static void publish_counts(struct gpuseg_client *client)
+{
+	struct gpuseg_session *session = client->session;
+	struct gpuseg_counters *counters = &client->counters;
+	const struct cq *queue = &client->queue;
+
+	if (unlikely(queue->rolls != counters->rolls || queue->steals != counters->locks_taken_over)) {
+		__atomic_store_n(&counters->rolls, queue->rolls, __ATOMIC_RELAXED);
+		__atomic_store_n(&counters->remaps_inline, queue->remaps_inline, __ATOMIC_RELAXED);
+		__atomic_store_n(&counters->locks_taken_over, queue->steals, __ATOMIC_RELAXED);
+		__atomic_store_n(&session->rolls, queue->rolls, __ATOMIC_RELAXED);
+		__atomic_store_n(&session->remaps_inline, queue->remaps_inline, __ATOMIC_RELAXED);
+	}
+}
+
+static void ring(struct gpuseg_client *client)
+{
+	const uint64_t one = 1;
+
+	/* EAGAIN means the eventfd is full of rings already: it is rung. Nothing else can be done about another error.
+	 */
+	if (syscall(SYS_write, client->doorbell, &one, sizeof(one)) == sizeof(one)) {
+		count(&client->counters.bells);
+		count(&client->session->bells);
+	}
+}
+
+int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
+{
+	int ret;
+
+	pthread_mutex_lock(&client->append_mutex);
+	record->seq = client->seq + 1; /* used up only by success: the daemon takes a gap for a lost record */
+	ret = cq_append(&client->queue, record);
+	if (likely(ret == 0)) {
+		client->seq = record->seq;
+		__atomic_store_n(&client->counters.records, record->seq, __ATOMIC_RELAXED);
+		__atomic_store_n(&client->session->records, record->seq, __ATOMIC_RELAXED);
+	} else {
+		count(&client->counters.drops);
+		__atomic_store_n(&client->session->drops, client->counters.drops, __ATOMIC_RELAXED);
+	}
+	publish_counts(client);
+	pthread_mutex_unlock(&client->append_mutex);
+	if (unlikely(ret < 0))
+		return fail_with(client, ret, "record %llu was not written: %s", (unsigned long long)record->seq,
+				 gpuseg_strerror(ret));
+	/* Pairs with the daemon's fence between its store to `sleeping` and its last poll. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&client->status->sleeping, __ATOMIC_RELAXED))
+		ring(client);
+	return 0;
+}
+
+/* ---- roll thread ---- */
+
+static void *roll_main(void *arg)
+{
+	struct gpuseg_client *client = arg;
+	const uint32_t *generation = &client->session->roll_generation;
+
+	for (;;) {
+		uint32_t seen = __atomic_load_n(generation, __ATOMIC_ACQUIRE);
+
+		if (__atomic_load_n(&client->roll_stop, __ATOMIC_ACQUIRE))
+			break;
+		/* On failure the appender maps by itself, which remaps_inline shows. */
+		(void)cq_service(&client->queue);
+		futex_wait(generation, seen, INT64_MAX);
+	}
+	__atomic_store_n(&client->roll_exited, 1, __ATOMIC_RELEASE);
+	futex_wake_all(&client->roll_exited);
+	return NULL;
+}
+
+static int start_roll_thread(struct gpuseg_client *client)
+{
+	const struct sched_param normal = {0};
+	sigset_t all, before;
+	pthread_attr_t attr;
+	int ret;
+
+	ret = pthread_attr_init(&attr);
+	if (ret)
+		return -ret;
+	/* Not the priority of whoever connects: mapping a file ahead is not urgent, and the appender can do without it.
+	 */
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &normal);
+	pthread_attr_setstacksize(&attr, ROLL_THREAD_STACK);
+	/* The application's signal handlers are not to run on a thread it does not know. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&client->roll_thread, &attr, roll_main, client);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	client->roll_thread_runs = ret == 0;
+	return -ret;
+}
+
+static void stop_roll_thread(struct gpuseg_client *client)
+{
+	if (!client->roll_thread_runs)
+		return;
+	__atomic_store_n(&client->roll_stop, 1, __ATOMIC_RELEASE);
+	/* The futex word is the daemon's, so it cannot be changed to stop a wait about to begin: wake until it is over.
+	 */
+	while (!__atomic_load_n(&client->roll_exited, __ATOMIC_ACQUIRE)) {
+		futex_wake_all(&client->session->roll_generation);
+		futex_wait(&client->roll_exited, 0, now_ns() + NS_PER_MS);
+	}
+	pthread_join(client->roll_thread, NULL);
+	client->roll_thread_runs = false;
+}
+
+/* ---- registration socket ---- */
+
+static void set_socket_timeout(int fd, int64_t ns)
+{
+	struct timeval tv = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_usec = (suseconds_t)(ns % NS_PER_S / NS_PER_US)};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+}
+
+/* Receive one packet and up to two descriptors (-1 = none). Returns its length or -errno. */
+static ssize_t receive(int fd, void *buffer, size_t size, int descriptors[2])
+{
+	union {
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = buffer, .iov_len = size};
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t n;
+
+	descriptors[0] = descriptors[1] = -1;
+	do {
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? -ETIMEDOUT : errno == ECONNRESET ? -ENOTCONN : -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+			size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+			memcpy(descriptors, CMSG_DATA(c), bytes < 2 * sizeof(int) ? bytes : 2 * sizeof(int));
+		}
+	}
+	return n == 0 ? -ENOTCONN : (msg.msg_flags & MSG_TRUNC) ? -EPROTO : n;
+}
+
+static void close_descriptors(int descriptors[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (descriptors[i] >= 0)
+			close(descriptors[i]);
+		descriptors[i] = -1;
+	}
+}
+
+/*
+ * One request, one reply. Replies to an earlier request that had timed out are skipped. A reply may be shorter than
+ * reply_size only if it refuses.
+ */
+static int exchange(struct gpuseg_client *client, struct gpuseg_msg *request, size_t request_size,
+		    struct gpuseg_msg *reply, size_t reply_size, int descriptors[2])
+{
+	int64_t deadline_ns = now_ns() + REQUEST_TIMEOUT_NS;
+	ssize_t n;
+
+	request->magic = GPUSEG_MSG_MAGIC;
+	request->version = GPUSEG_ABI_VERSION;
+	request->size = (uint32_t)request_size;
+	request->seq = ++client->request_seq;
+	do {
+		n = send(client->socket, request, request_size, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		int ret = errno == EPIPE || errno == ECONNRESET ? -ENOTCONN : errno == EAGAIN ? -ETIMEDOUT : -errno;
+
+		return fail_with(client, ret, "request to the daemon: %s", gpuseg_strerror(ret));
+	}
+	for (;;) {
+		memset(reply, 0, reply_size);
+		n = receive(client->socket, reply, reply_size, descriptors);
+		if (n < 0)
+			return fail_with(client, (int)n, "no answer from the daemon within %d s: %s",
+					 (int)(REQUEST_TIMEOUT_NS / NS_PER_S), gpuseg_strerror((int)n));
+		if ((size_t)n < sizeof(*reply) || reply->magic != GPUSEG_MSG_MAGIC) {
+			close_descriptors(descriptors);
+			return fail_with(client, -EPROTO,
+					 "the daemon's answer has %zd bytes and magic %#x; is it a gpuseg daemon?", n,
+					 reply->magic);
+		}
+		if (reply->version >> 16 != GPUSEG_ABI_MAJOR) {
+			close_descriptors(descriptors);
+			return fail_with(
+				client, -EPROTONOSUPPORT,
+				"the daemon speaks layout %u.%u, this library %d.%d; install one release of both",
+				reply->version >> 16, reply->version & 0xffff, GPUSEG_ABI_MAJOR, GPUSEG_ABI_MINOR);
+		}
+		if (reply->seq == request->seq)
+			break;
+		close_descriptors(descriptors);
+		if (now_ns() - deadline_ns >= 0)
+			return fail_with(client, -ETIMEDOUT, "the daemon answers other requests than this one");
+	}
+	if (reply->type != request->type || reply->status > 0 || reply->status < -4095 ||
+	    (reply->status == 0 && (size_t)n != reply_size)) {
+		close_descriptors(descriptors);
+		return fail_with(client, -EPROTO,
+				 "the daemon's answer (type %u, status %d, %zd bytes) does not fit the request",
+				 reply->type, reply->status, n);
+	}
+	return reply->status;
+}
+
+int client_request(struct gpuseg_client *client, void *request, size_t request_size, void *reply, size_t reply_size)
+{
+	int descriptors[2];
+	int ret = exchange(client, request, request_size, reply, reply_size, descriptors);
+
+	close_descriptors(descriptors);
+	return ret;
+}
+
+/* ---- connect ---- */
+
+static int open_socket(struct gpuseg_client *client, const char *dir)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int n, ret;
+
+	n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, GPUSEG_SOCKET_NAME);
+	if (n < 0 || (size_t)n >= sizeof(address.sun_path))
+		return fail_with(NULL, -ENAMETOOLONG,
+				 "socket path %.80s.../%s exceeds %zu bytes; choose a shorter GPUSEG_DIR", dir,
+				 GPUSEG_SOCKET_NAME, sizeof(address.sun_path) - 1);
+	client->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (client->socket < 0)
+		return fail_with(NULL, -errno, "socket: %s", strerror(errno));
+	set_socket_timeout(client->socket, REQUEST_TIMEOUT_NS);
+	do {
+		ret = connect(client->socket, (struct sockaddr *)&address, sizeof(address));
+	} while (ret < 0 && errno == EINTR);
+	if (ret == 0)
+		return 0;
+	ret = -errno;
+	close(client->socket);
+	client->socket = -1;
+	if (ret == -ENOENT || ret == -ECONNREFUSED || ret == -ENOTDIR)
+		return fail_with(NULL, -ENOTCONN, "no daemon at %s: start `gpuseg run`, or set GPUSEG_UNMANAGED=1",
+				 address.sun_path);
+	if (ret == -EACCES)
+		return fail_with(NULL, ret, "no permission for %s: add the user to the group that owns it",
+				 address.sun_path);
+	if (ret == -EAGAIN)
+		ret = -ETIMEDOUT;
+	return fail_with(NULL, ret, "connect to %s: %s", address.sun_path, strerror(-ret));
+}
+
+static int map_session(struct gpuseg_client *client, int fd, const struct gpuseg_msg_hello_reply *reply)
+{
+	struct gpuseg_session *session;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)GPUSEG_SESSION_BYTES ||
+	    reply->session_size != GPUSEG_SESSION_BYTES)
+		return fail_with(NULL, -EPROTO, "session of %u bytes (file %lld) from the daemon; expected %zu",
+				 reply->session_size, (long long)st.st_size, (size_t)GPUSEG_SESSION_BYTES);
+	session = mmap(NULL, GPUSEG_SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (session == MAP_FAILED)
+		return fail_with(NULL, -errno, "map session: %s", strerror(errno));
+	client->session = session;
+	madvise(session, GPUSEG_SESSION_BYTES, MADV_DONTFORK);
+	if (__atomic_load_n(&session->version, __ATOMIC_ACQUIRE) >> 16 != GPUSEG_ABI_MAJOR ||
+	    session->magic != GPUSEG_SESSION_MAGIC || session->header_size != sizeof(struct gpuseg_session) ||
+	    session->slot_size != sizeof(struct gpuseg_slot) || session->slot_count > GPUSEG_SLOTS_MAX)
+		return fail_with(NULL, -EPROTONOSUPPORT,
+				 "session has magic %#x, version %#x; this library knows layout %d.%d", session->magic,
+				 session->version, GPUSEG_ABI_MAJOR, GPUSEG_ABI_MINOR);
+	if (session->incarnation != reply->incarnation)
+		return fail_with(NULL, -EPROTO, "session belongs to another run of the daemon; connect again");
+	return 0;
+}
+
+static int map_status(struct gpuseg_client *client, const struct gpuseg_msg_hello_reply *reply)
+{
+	const struct gpuseg_status *status;
+	struct stat st;
+	void *p;
+	int fd = open(reply->status_path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail_with(NULL, -errno, "status page %.150s: %s", reply->status_path, strerror(errno));
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*status)) {
+		close(fd);
+		return fail_with(NULL, -EPROTO, "status page %.150s is shorter than %zu bytes", reply->status_path,
+				 sizeof(*status));
+	}
+	p = mmap(NULL, sizeof(*status), PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return fail_with(NULL, -errno, "map status page: %s", strerror(errno));
+	client->status = status = p;
+	if (__atomic_load_n(&status->version, __ATOMIC_ACQUIRE) >> 16 != GPUSEG_ABI_MAJOR ||
+	    status->magic != GPUSEG_STATUS_MAGIC)
+		return fail_with(NULL, -EPROTONOSUPPORT,
+				 "status page has magic %#x, version %#x; this library knows layout %d.%d",
+				 status->magic, status->version, GPUSEG_ABI_MAJOR, GPUSEG_ABI_MINOR);
+	if (status->incarnation != reply->incarnation)
+		return fail_with(NULL, -EPROTO, "status page belongs to another run of the daemon; connect again");
+	return 0;
+}
+
+/* A NUL-terminated, non-empty text in a fixed field? */
+static bool terminated(const char *field, size_t size)
+{
+	return field[0] && memchr(field, '\0', size);
+}
+
+static int attach(struct gpuseg_client *client, const char *name)
+{
+	struct gpuseg_msg_hello hello = {.msg.type = GPUSEG_MSG_HELLO};
+	struct gpuseg_msg_hello_reply reply;
+	char text[CQ_TEXT_BYTES];
+	int descriptors[2];
+	int ret;
+
+	snprintf(hello.name, sizeof(hello.name), "%s", name);
+	ret = exchange(client, &hello.msg, sizeof(hello), &reply.msg, sizeof(reply), descriptors);
+	if (ret < 0) {
+		close_descriptors(descriptors);
+		if (reply.msg.status == ret && terminated(reply.text, sizeof(reply.text)))
+			fail_with(NULL, ret, "%s", reply.text);
+		else /* move the thread's message from the client, which is about to go, to "no client" */
+			fail_with(NULL, ret, "%.250s", strdupa(gpuseg_last_message(client)));
+		return ret;
+	}
+	if (descriptors[0] < 0 || descriptors[1] < 0 || !terminated(reply.queue_dir, sizeof(reply.queue_dir)) ||
+	    !terminated(reply.status_path, sizeof(reply.status_path))) {
+		close_descriptors(descriptors);
+		return fail_with(NULL, -EPROTO, "the daemon's welcome lacks a descriptor or a path");
+	}
+	client->doorbell = descriptors[1];
+	descriptors[1] = -1;
+	ret = map_session(client, descriptors[0], &reply);
+	close_descriptors(descriptors);
+	if (ret == 0)
+		ret = map_status(client, &reply);
+	if (ret < 0)
+		return ret;
+	ret = cq_attach(&client->queue, reply.queue_dir, &client->session->prepared_cycle, text);
+	if (ret < 0)
+		return fail_with(NULL, ret, "%s", text);
+	ret = start_roll_thread(client);
+	if (ret < 0)
+		return fail_with(NULL, ret, "roll thread: %s", strerror(-ret));
+	client->managed = true;
+	return 0;
+}
+
+static int init_mutexes(struct gpuseg_client *client)
+{
+	pthread_mutexattr_t attr;
+	int ret = pthread_mutexattr_init(&attr);
+
+	if (ret)
+		return -ret;
+	ret = pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	if (!ret)
+		ret = pthread_mutex_init(&client->append_mutex, &attr);
+	if (!ret)
+		ret = pthread_mutex_init(&client->request_mutex, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return -ret;
+}
+
+/* Free everything that attach() made. The client itself stays. */
+static void detach(struct gpuseg_client *client)
+{
+	stop_roll_thread(client);
+	if (client->queue.meta)
+		cq_detach(&client->queue);
+	if (client->session)
+		munmap(client->session, GPUSEG_SESSION_BYTES);
+	if (client->status)
+		munmap((void *)(uintptr_t)client->status, sizeof(*client->status));
+	if (client->doorbell >= 0)
+		close(client->doorbell);
+	if (client->socket >= 0)
+		close(client->socket);
+	client->session = NULL;
+	client->status = NULL;
+	client->doorbell = client->socket = -1;
+	client->managed = false;
+}
+
+static bool unmanaged_by_environment(void)
+{
+	const char *env = secure_getenv("GPUSEG_UNMANAGED");
+
+	return env && strcmp(env, "1") == 0;
+}
+
+int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **out)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	struct gpuseg_client *client;
+	char dir[PATH_MAX];
+	int ret;
+
+	if (!out)
+		return fail_with(NULL, -EINVAL, "gpuseg_connect: no place for the client");
+	*out = NULL;
+	if (user_attr) {
+		ret = copy_attr(&attr, sizeof(attr), sizeof(attr), user_attr);
+		if (ret < 0)
+			return ret;
+	}
+	if (attr.flags & ~(uint32_t)GPUSEG_CONNECT_UNMANAGED_OK || attr.reserved)
+		return fail_with(NULL, -EINVAL, "connect flags are %#x; known is %#x", attr.flags,
+				 GPUSEG_CONNECT_UNMANAGED_OK);
+	if (!attr.name)
+		attr.name = program_invocation_short_name;
+	if (!*attr.name || strlen(attr.name) >= GPUSEG_NAME_BYTES)
+		return fail_with(NULL, -EINVAL, "application name has %zu bytes; give 1 to %d", strlen(attr.name),
+				 GPUSEG_NAME_BYTES - 1);
+	if (attr.dir) {
+		if (strlen(attr.dir) >= sizeof(dir))
+			return fail_with(NULL, -ENAMETOOLONG, "runtime directory has %zu bytes", strlen(attr.dir));
+		strcpy(dir, attr.dir);
+	} else {
+		ret = gpuseg_runtime_dir(dir, sizeof(dir));
+		if (ret < 0)
+			return fail_with(NULL, ret,
+					 "runtime directory: the path is too long; set a shorter GPUSEG_DIR");
+	}
+	if (own_process && !__atomic_load_n(own_process, __ATOMIC_ACQUIRE))
+		in_forked_child(); /* the child of a bare clone(2), where no fork handler ran */
+	pthread_once(&process_once, mark_process);
+	if (!own_process)
+		return fail_with(NULL, -ENOMEM, "out of memory");
+	client = aligned_alloc(GPUSEG_CACHE_LINE, sizeof(*client)); /* a multiple of its alignment */
+	if (!client)
+		return fail_with(NULL, -ENOMEM, "out of memory");
+	memset(client, 0, sizeof(*client));
+	client->own_process = own_process;
+	client->socket = client->doorbell = -1;
+	client->queue.dir_fd = -1;
+	ret = init_mutexes(client);
+	if (ret < 0) {
+		free(client);
+		return fail_with(NULL, ret, "priority-inheritance mutex: %s", strerror(-ret));
+	}
+	ret = open_socket(client, dir);
+	if (ret == 0)
+		ret = attach(client, attr.name);
+	else if (ret == -ENOTCONN && ((attr.flags & GPUSEG_CONNECT_UNMANAGED_OK) || unmanaged_by_environment()))
+		ret = 0;
+	if (ret < 0) {
+		detach(client);
+		pthread_mutex_destroy(&client->append_mutex);
+		pthread_mutex_destroy(&client->request_mutex);
+		free(client);
+		return ret;
+	}
+	*out = client;
+	return 0;
+}
+
+int gpuseg_disconnect(gpuseg_client *client)
+{
+	if (!client)
+		return 0;
+	if (!__atomic_load_n(client->own_process, __ATOMIC_RELAXED)) {
+		/* A child: the mappings were not inherited, the thread does not exist, and a mutex may be in any state.
+		 */
+		if (client->doorbell >= 0)
+			close(client->doorbell);
+		if (client->socket >= 0)
+			close(client->socket);
+		if (client->queue.dir_fd >= 0)
+			close(client->queue.dir_fd);
+		while (client->tasks) {
+			struct gpuseg_task *task = client->tasks;
+
+			client->tasks = task->next;
+			free(task);
+		}
+		free(client);
+		return 0;
+	}
+	pthread_mutex_lock(&client->request_mutex);
+	while (client->tasks)
+		task_close_locked(client->tasks);
+	pthread_mutex_unlock(&client->request_mutex);
+	detach(client);
+	pthread_mutex_destroy(&client->append_mutex);
+	pthread_mutex_destroy(&client->request_mutex);
+	free(client);
+	return 0;
+}
+
+int gpuseg_is_managed(const gpuseg_client *client)
+{
+	return client && client->managed && __atomic_load_n(client->own_process, __ATOMIC_RELAXED) &&
+	       !client_lost((struct gpuseg_client *)(uintptr_t)client);
+}
+
+int gpuseg_get_counters(const gpuseg_client *client, struct gpuseg_counters *out)
+{
+	struct gpuseg_counters copy = {.size = 0};
+	const uint64_t *from = &client->counters.records;
+	uint64_t *to = &copy.records;
+	size_t words = (sizeof(copy) - offsetof(struct gpuseg_counters, records)) / sizeof(uint64_t);
+
+	if (!out || out->size < offsetof(struct gpuseg_counters, drops) || out->size > sizeof(copy))
+		return fail_with(client, -EINVAL, "counters.size is %zu; set it to sizeof(struct gpuseg_counters)",
+				 out ? out->size : 0);
+	copy.size = out->size;
+	for (size_t i = 0; i < words; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	memcpy(out, &copy, out->size);
+	return 0;
+}

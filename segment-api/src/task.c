@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* task.c - tasks, begin and end. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "internal.h"
+
+static struct gpuseg_record record_of(const struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t at_ns)
+{
+	return (struct gpuseg_record){
+		.kind = (uint16_t)kind, .task_id = task->task_id, .time_ns = at_ns, .tid = thread_id()};
+}
+
+/* Write the END that an earlier call could not. */
+static int flush_pending(struct gpuseg_task *task)
+{
+	int ret;
+
+	if (likely(!task->end_pending))
+		return 0;
+	ret = client_append(task->client, &task->pending);
+	if (ret == 0)
+		task->end_pending = false;
+	return ret;
+}
+
+/* Append an END for `ticket`; it is kept for later if it cannot be written now. */
+static int append_end(struct gpuseg_task *task, int64_t at_ns, uint16_t flags, int64_t device_ns)
+{
+	struct gpuseg_record r = record_of(task, GPUSEG_RECORD_END, at_ns);
+	int ret;
+
+	r.flags = flags;
+	r.ticket = task->ticket;
+	r.arg_ns = device_ns;
+	ret = client_append(task->client, &r);
+	if (unlikely(ret < 0)) {
+		task->pending = r;
+		task->end_pending = true;
+	}
+	return ret;
+}
+
+/* ---- waiting for a grant ---- */
+
+/* The verdict on `ticket`, GPUSEG_VERDICT_NONE if the daemon has not spoken yet. */
+static unsigned int verdict_on(const struct gpuseg_slot *slot, uint64_t ticket)
+{
+	/* acquire; pairs with the daemon's release: what it disabled before is disabled now */
+	uint64_t grant = __atomic_load_n(&slot->grant, __ATOMIC_ACQUIRE);
+
+	return grant >> GPUSEG_GRANT_SHIFT == ticket ? (unsigned int)(grant & 0xff) : GPUSEG_VERDICT_NONE;
+}
+
+static unsigned int spin_for_grant(const struct gpuseg_slot *slot, uint64_t ticket, uint32_t spins)
+{
+	unsigned int verdict = verdict_on(slot, ticket);
+
+	while (verdict == GPUSEG_VERDICT_NONE && spins-- > 0) {
+		cpu_relax();
+		verdict = verdict_on(slot, ticket);
+	}
+	return verdict;
+}
+
+/* The half of the grant word that a futex can watch. Its byte order is fixed: little-endian. */
+static const uint32_t *grant_futex(const struct gpuseg_slot *slot)
+{
+	return (const uint32_t *)(const void *)&slot->grant;
+}
+
+/*
+ * Sleep until there is a verdict or deadline_ns passes (-ETIMEDOUT). In slices, because nobody wakes us when the daemon
+ * dies: -ENOTCONN or -EPROTO then.
+ */
+static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsigned int *verdict)
+{
+	struct gpuseg_slot *slot = task->slot;
+	int ret = 0;
+
+	count(&task->client->counters.slept);
+	/*
+	 * Dekker with the daemon: we store `waiting`, then read the grant; it stores the grant, then reads `waiting`,
+	 * each with a full fence between. One of the two sees the other.
+	 */
+	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (;;) {
+		uint32_t seen = __atomic_load_n(grant_futex(slot), __ATOMIC_RELAXED);
+		int64_t at_ns, slice_ns;
+
+		*verdict = verdict_on(slot, task->ticket);
+		if (*verdict != GPUSEG_VERDICT_NONE)
+			break;
+		at_ns = now_ns();
+		if (at_ns - deadline_ns >= 0) {
+			ret = -ETIMEDOUT;
+			break;
+		}
+		slice_ns = at_ns + LIVENESS_SLICE_NS;
+		if (futex_wait(grant_futex(slot), seen, slice_ns - deadline_ns < 0 ? slice_ns : deadline_ns) !=
+		    -ETIMEDOUT)
+			continue;
+		/* Look at the socket itself: a stopped daemon beats no more either, but comes back. */
+		client_lost(task->client);
+		ret = client_check(task->client, now_ns());
+		if (ret < 0)
+			break;
+	}
+	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELEASE);
+	return ret;
+}
+
+/* ---- begin ---- */
+
+/* How a begin behaves when there is no grant. */
+struct patience {
+	bool may_sleep;
+	bool proceed;
+	int64_t timeout_ns; /* 0 = no limit */
+};
+
+static int begun(struct gpuseg_task *task, enum segment segment)
+{
+	task->segment = segment;
+	count(&task->client->counters.begins);
+	return segment == SEGMENT_PROCEEDED ? GPUSEG_PROCEEDED : 0;
+}
+
+/* Give up waiting: tell the daemon, which may be granting at this moment, that the ticket is void. */
+static int withdraw(struct gpuseg_task *task, int result)
+{
+	(void)append_end(task, now_ns(), GPUSEG_FLAG_CANCELLED,
+			 0); /* kept if it cannot be written; reported by the next call */
+	return fail_with(task->client, result, "segment %llu of task %u: %s", (unsigned long long)task->ticket,
+			 task->task_id, gpuseg_strerror(result));
+}
+
+static int conclude(struct gpuseg_task *task, unsigned int verdict)
+{
+	switch (verdict) {
+	case GPUSEG_VERDICT_GRANTED:
+		return begun(task, SEGMENT_BEGUN);
+	case GPUSEG_VERDICT_REFUSED:
+		count(&task->client->counters.refused);
+		return fail_with(task->client, -ECANCELED, "segment %llu of task %u: %s",
+				 (unsigned long long)task->ticket, task->task_id, gpuseg_strerror(-ECANCELED));
+	default: {
+		int ret = client_check(task->client, now_ns());
+
+		return ret < 0 ? ret
+			       : fail_with(task->client, -EPROTO,
+					   "the daemon's verdict on segment %llu of task %u is %u",
+					   (unsigned long long)task->ticket, task->task_id, verdict);
+	}
+	}
+}
+
+static int wait_for_grant(struct gpuseg_task *task, struct patience patience, int64_t begin_ns)
+{
+	struct gpuseg_counters *counters = &task->client->counters;
+	unsigned int verdict =
+		spin_for_grant(task->slot, task->ticket, patience.may_sleep ? task->spin_count : SPIN_TRY);
+	int64_t deadline_ns = INT64_MAX;
+	int ret;
+
+	if (verdict != GPUSEG_VERDICT_NONE)
+		return conclude(task, verdict);
+	if (!patience.may_sleep) {
+		count(&counters->try_failures);
+		return withdraw(task, -EAGAIN);
+	}
+	if (patience.timeout_ns && patience.timeout_ns < INT64_MAX - begin_ns)
+		deadline_ns = begin_ns + patience.timeout_ns;
+	ret = sleep_for_grant(task, deadline_ns, &verdict);
+	if (ret == 0)
+		return conclude(task, verdict);
+	if (ret != -ETIMEDOUT)
+		return ret;
+	count(&counters->timeouts);
+	if (!patience.proceed)
+		return withdraw(task, -ETIMEDOUT);
+	count(&counters->proceeded);
+	return begun(task, SEGMENT_PROCEEDED);
+}
+
+static int begin(struct gpuseg_task *task, struct patience patience)
+{
+	struct gpuseg_client *client = task->client;
+	int64_t at_ns = now_ns();
+	struct gpuseg_record r;
+	bool optimistic;
+	int ret;
+
+	ret = client_check(client, at_ns);
+	if (unlikely(ret < 0))
+		return ret;
+	if (unlikely(task->segment != SEGMENT_NONE))
+		return fail_with(client, -EALREADY, "segment %llu of task %u is begun; call gpuseg_end() first",
+				 (unsigned long long)task->ticket, task->task_id);
+	if (!client->managed) {
+		task->ticket++;
+		return begun(task, SEGMENT_BEGUN);
+	}
+	ret = flush_pending(task);
+	if (unlikely(ret < 0))
+		return ret;
+	/* acquire; read before the append: a pre-grant withdrawn later is the daemon's to handle, it sees the flag */
+	optimistic = !task->always_wait && __atomic_load_n(&task->slot->pregrant, __ATOMIC_ACQUIRE) == 1;
+	r = record_of(task, GPUSEG_RECORD_BEGIN, at_ns);
+	r.flags = optimistic ? GPUSEG_FLAG_OPTIMISTIC : 0;
+	r.ticket = task->ticket + 1;
+	r.release_ns = task->release_ns;
+	ret = client_append(client, &r);
+	if (unlikely(ret < 0))
+		return ret;
+	task->ticket = r.ticket;
+	__atomic_store_n(&task->slot->ticket, r.ticket, __ATOMIC_RELAXED);
+	if (optimistic) {
+		count(&client->counters.optimistic);
+		return begun(task, SEGMENT_BEGUN);
+	}
+	return wait_for_grant(task, patience, at_ns);
+}
+
+int gpuseg_begin(gpuseg_task *task)
+{
+	return begin(task,
+		     (struct patience){.may_sleep = true, .proceed = task->proceed, .timeout_ns = task->timeout_ns});
+}
+
+int gpuseg_begin_try(gpuseg_task *task)
+{
+	return begin(task, (struct patience){.may_sleep = false});
+}
+
+int gpuseg_begin_timed(gpuseg_task *task, int64_t timeout_ns)
+{
+	if (timeout_ns <= 0)
+		return fail_with(task->client, -EINVAL, "timeout is %lld ns; give a positive time",
+				 (long long)timeout_ns);
+	return begin(task, (struct patience){.may_sleep = true, .timeout_ns = timeout_ns});
+}
+
+/* ---- end and the other marks ---- */
+
+int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns)
+{
+	struct gpuseg_client *client = task->client;
+	enum segment segment = task->segment;
+	int64_t at_ns = now_ns();
+	int ret;
+
+	if (unlikely(!__atomic_load_n(client->own_process, __ATOMIC_RELAXED)))
+		return client_check(client, at_ns);
+	if (unlikely(device_ns < 0))
+		return fail_with(client, -EINVAL, "device time is %lld ns; give 0 if it is unknown",
+				 (long long)device_ns);
+	if (unlikely(segment == SEGMENT_NONE)) {
+		if (task->end_pending)
+			return (ret = client_check(client, at_ns)) < 0 ? ret : flush_pending(task);
+		return fail_with(client, -EINVAL, "task %u has no segment to end; call gpuseg_begin() first",
+				 task->task_id);
+	}
+	task->segment = SEGMENT_NONE; /* whatever comes: the caller is done with the GPU */
+	if (!client->managed)
+		return 0;
+	ret = client_check(client, at_ns);
+	if (unlikely(ret < 0))
+		return ret;
+	return append_end(task, at_ns, segment == SEGMENT_PROCEEDED ? GPUSEG_FLAG_PROCEEDED : 0, device_ns);
+}
+
+int gpuseg_end(gpuseg_task *task)
+{
+	return gpuseg_end_measured(task, 0);
+}
+
+/* A record that is neither begin nor end. */
+static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
+		int64_t at_ns)
+{
+	struct gpuseg_record r;
+	int ret = client_check(task->client, at_ns);
+
+	if (ret < 0 || !task->client->managed)
+		return ret;
+	ret = flush_pending(task);
+	if (ret < 0)
+		return ret;
+	r = record_of(task, kind, at_ns);
+	r.release_ns = release_ns;
+	r.arg_ns = arg_ns;
+	return client_append(task->client, &r);
+}
+
+static int check_time(const struct gpuseg_task *task, const char *what, int64_t time_ns, int64_t at_ns)
+{
+	if (time_ns >= 0 && time_ns - at_ns <= FUTURE_MAX_NS)
+		return 0;
+	return fail_with(task->client, -EINVAL,
+			 "%s is %lld ns, now is %lld; give a CLOCK_MONOTONIC time at most 10 s ahead", what,
+			 (long long)time_ns, (long long)at_ns);
+}
+
+int gpuseg_job_release(gpuseg_task *task, int64_t release_ns)
+{
+	int64_t at_ns = now_ns();
+	int ret;
+
+	if (release_ns == 0)
+		release_ns = at_ns;
+	ret = check_time(task, "release", release_ns, at_ns);
+	if (ret == 0)
+		ret = mark(task, GPUSEG_RECORD_RELEASE, release_ns, 0, at_ns);
+	if (ret == 0)
+		task->release_ns = release_ns;
+	return ret;
+}
+
+int gpuseg_job_end(gpuseg_task *task)
+{
+	int ret = mark(task, GPUSEG_RECORD_JOB_END, 0, 0, now_ns());
+
+	if (ret == 0)
+		task->release_ns = 0;
+	return ret;
+}
+
+int gpuseg_hint(gpuseg_task *task, int64_t begin_at_ns)
+{
+	int64_t at_ns = now_ns();
+	int ret = check_time(task, "expected begin", begin_at_ns, at_ns);
+
+	return ret < 0 ? ret : mark(task, GPUSEG_RECORD_HINT, 0, begin_at_ns, at_ns);
+}
+
+/* ---- open and close ---- */
+
+static int check_attr(const struct gpuseg_client *client, const struct gpuseg_task_attr *a)
+{
+	if (!a->name || !*a->name || strlen(a->name) >= GPUSEG_NAME_BYTES)
+		return fail_with(client, -EINVAL, "task name has %zu bytes; give 1 to %d",
+				 a->name ? strlen(a->name) : 0, GPUSEG_NAME_BYTES - 1);
+	if (a->priority > GPUSEG_PRIORITY_MAX || a->gpu_priority > GPUSEG_PRIORITY_MAX)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": priority is %u, gpu_priority %u; give 0 to %d, 99 is highest", a->name,
+				 a->priority, a->gpu_priority, GPUSEG_PRIORITY_MAX);
+	if (a->priority == GPUSEG_PRIORITY_BEST_EFFORT && a->gpu_priority != 0)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": gpu_priority is %u but priority 0 is best effort; set both or none",
+				 a->name, a->gpu_priority);
+	if (a->gpu >= GPUSEG_GPUS_MAX)
+		return fail_with(client, -EINVAL, "task \"%s\": gpu is %u; give 0 to %d", a->name, a->gpu,
+				 GPUSEG_GPUS_MAX - 1);
+	if (a->flags & ~(uint32_t)GPUSEG_TASK_ALWAYS_WAIT)
+		return fail_with(client, -EINVAL, "task \"%s\": flags are %#x; known is %#x", a->name, a->flags,
+				 GPUSEG_TASK_ALWAYS_WAIT);
+	if (a->period_ns < 0 || a->deadline_ns < 0 || a->budget_ns < 0 || a->timeout_ns < 0)
+		return fail_with(
+			client, -EINVAL,
+			"task \"%s\": period %lld, deadline %lld, budget %lld, timeout %lld ns; none may be negative",
+			a->name, (long long)a->period_ns, (long long)a->deadline_ns, (long long)a->budget_ns,
+			(long long)a->timeout_ns);
+	if (a->on_timeout > GPUSEG_ON_TIMEOUT_PROCEED)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": on_timeout is %u; give GPUSEG_ON_TIMEOUT_FAIL or _PROCEED", a->name,
+				 a->on_timeout);
+	return 0;
+}
+
+/* Ask the daemon for the task; fills task_id and slot. request_mutex held. */
+static int register_task(struct gpuseg_client *client, const struct gpuseg_task_attr *attr, struct gpuseg_task *task)
+{
+	struct gpuseg_msg_task_open request = {.msg.type = GPUSEG_MSG_TASK_OPEN,
+					       .priority = attr->priority,
+					       .gpu_priority = attr->gpu_priority,
+					       .gpu = attr->gpu,
+					       .flags = task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0,
+					       .period_ns = attr->period_ns,
+					       .deadline_ns = attr->deadline_ns,
+					       .budget_ns = attr->budget_ns};
+	struct gpuseg_msg_task_reply reply = {0};
+	struct gpuseg_slot *slots = (struct gpuseg_slot *)(client->session + 1);
+	int ret;
+
+	memcpy(request.name, attr->name, strlen(attr->name));
+	ret = client_request(client, &request, sizeof(request), &reply, sizeof(reply));
+	if (ret < 0) {
+		if (reply.msg.status == ret && reply.text[0] && memchr(reply.text, '\0', sizeof(reply.text)))
+			fail_with(client, ret, "%s", reply.text);
+		else if (reply.msg.status == ret)
+			fail_with(client, ret, "task \"%s\": the daemon refused it: %s", attr->name,
+				  gpuseg_strerror(ret));
+		return ret;
+	}
+	if (reply.task_id == 0 || reply.slot >= client->session->slot_count || reply.slot >= GPUSEG_SLOTS_MAX)
+		return fail_with(client, -EPROTO, "task \"%s\": the daemon gave id %u and slot %u of %u", attr->name,
+				 reply.task_id, reply.slot, client->session->slot_count);
+	task->slot = &slots[reply.slot];
+	task->task_id = reply.task_id;
+	/* acquire; pairs with the daemon's release, which publishes the slot last */
+	if (__atomic_load_n(&task->slot->task_id, __ATOMIC_ACQUIRE) != reply.task_id ||
+	    __atomic_load_n(&task->slot->grant, __ATOMIC_RELAXED) != 0)
+		return fail_with(client, -EPROTO, "task \"%s\": slot %u was not prepared for task %u", attr->name,
+				 reply.slot, reply.task_id);
+	return 0;
+}
+
+int gpuseg_task_open(gpuseg_client *client, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
+{
+	struct gpuseg_task_attr attr;
+	struct gpuseg_task *task;
+	int ret;
+
+	if (!out)
+		return fail_with(client, -EINVAL, "gpuseg_task_open: no place for the task");
+	*out = NULL;
+	if (!user_attr)
+		return fail_with(client, -EINVAL, "gpuseg_task_open: attributes are required, a task has a name");
+	ret = copy_attr(&attr, sizeof(attr), sizeof(attr), user_attr);
+	if (ret < 0)
+		return fail_with(client, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
+				 sizeof(attr));
+	ret = client_check(client, now_ns());
+	if (ret == 0)
+		ret = check_attr(client, &attr);
+	if (ret < 0)
+		return ret;
+	task = aligned_alloc(GPUSEG_CACHE_LINE,
+			     (sizeof(*task) + GPUSEG_CACHE_LINE - 1) & ~(size_t)(GPUSEG_CACHE_LINE - 1));
+	if (!task)
+		return fail_with(client, -ENOMEM, "task \"%s\": out of memory", attr.name);
+	memset(task, 0, sizeof(*task));
+	task->client = client;
+	task->always_wait = attr.flags & GPUSEG_TASK_ALWAYS_WAIT;
+	task->proceed = attr.on_timeout == GPUSEG_ON_TIMEOUT_PROCEED;
+	task->timeout_ns = attr.timeout_ns;
+	task->spin_count = attr.spin_count;
+	if (attr.spin_count == GPUSEG_SPIN_NONE)
+		task->spin_count = 0;
+	else if (attr.spin_count == GPUSEG_SPIN_DEFAULT)
+		task->spin_count = get_nprocs() > 1 ? SPIN_DEFAULT : 0;
+
+	pthread_mutex_lock(&client->request_mutex);
+	if (client->managed)
+		ret = register_task(client, &attr, task);
+	if (ret == 0) {
+		task->next = client->tasks;
+		client->tasks = task;
+	}
+	pthread_mutex_unlock(&client->request_mutex);
+	if (ret < 0) {
+		free(task);
+		return ret;
+	}
+	*out = task;
+	return 0;
+}
+
+int task_close_locked(struct gpuseg_task *task)
+{
+	struct gpuseg_client *client = task->client;
+	struct gpuseg_msg_task_close request = {.msg.type = GPUSEG_MSG_TASK_CLOSE, .task_id = task->task_id};
+	struct gpuseg_msg_task_reply reply;
+	struct gpuseg_task **link = &client->tasks;
+	int ret = 0;
+
+	if (client->managed) {
+		if (task->segment != SEGMENT_NONE)
+			(void)gpuseg_end(task); /* closing the task ends its segment in any case */
+		(void)flush_pending(task);
+		ret = client_check(client, now_ns());
+		if (ret == 0)
+			ret = client_request(client, &request, sizeof(request), &reply, sizeof(reply));
+	}
+	while (*link != task)
+		link = &(*link)->next;
+	*link = task->next;
+	free(task);
+	return ret;
+}
+
+int gpuseg_task_close(gpuseg_task *task)
+{
+	struct gpuseg_client *client;
+	int ret;
+
+	if (!task)
+		return 0;
+	client = task->client;
+	if (!__atomic_load_n(client->own_process, __ATOMIC_RELAXED))
+		return client_check(client, 0);
+	pthread_mutex_lock(&client->request_mutex);
+	ret = task_close_locked(task);
+	pthread_mutex_unlock(&client->request_mutex);
+	return ret;
+}
+
+int gpuseg_get_task_status(const gpuseg_task *task, struct gpuseg_task_status *out)
+{
+	struct gpuseg_task_status copy = {.task_id = task->task_id, .tickets = task->ticket};
+	const struct gpuseg_slot *slot = task->slot;
+
+	if (!out || out->size < offsetof(struct gpuseg_task_status, tickets) || out->size > sizeof(copy))
+		return fail_with(task->client, -EINVAL,
+				 "status.size is %zu; set it to sizeof(struct gpuseg_task_status)",
+				 out ? out->size : 0);
+	if (!__atomic_load_n(task->client->own_process, __ATOMIC_RELAXED))
+		return client_check(task->client, 0);
+	if (slot) {
+		copy.state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+		copy.preemptions = __atomic_load_n(&slot->preemptions, __ATOMIC_RELAXED);
+		copy.overruns = __atomic_load_n(&slot->overruns, __ATOMIC_RELAXED);
+		copy.misses = __atomic_load_n(&slot->misses, __ATOMIC_RELAXED);
+	}
+	copy.size = out->size;
+	memcpy(out, &copy, out->size);
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c - what the library says to people, and the fixed facts about itself. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static __thread struct {
+	const struct gpuseg_client *client;
+	char text[GPUSEG_TEXT_BYTES + 64];
+} last_message;
+
+int fail_with(const struct gpuseg_client *client, int result, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(last_message.text, sizeof(last_message.text), format, ap);
+	va_end(ap);
+	last_message.client = client;
+	return result;
+}
+
+const char *gpuseg_last_message(const gpuseg_client *client)
+{
+	return last_message.client == client ? last_message.text : "";
+}
+
+const char *poison_text(uint32_t code)
+{
+	switch (code) {
+	case GPUSEG_POISON_LENGTH:
+		return "a document of wrong length or a forged header in its queue";
+	case GPUSEG_POISON_KIND:
+		return "a record of unknown kind or flags";
+	case GPUSEG_POISON_TASK:
+		return "a record for a task it does not own";
+	case GPUSEG_POISON_SEQUENCE:
+		return "a gap or a step back in its record numbers";
+	case GPUSEG_POISON_TICKET:
+		return "a begin of an old ticket or an end of one never begun";
+	case GPUSEG_POISON_TIME:
+		return "a time that is negative or more than 10 s ahead";
+	case GPUSEG_POISON_TRUNCATED:
+		return "a shared file that shrank or vanished";
+	case GPUSEG_POISON_QUOTA:
+		return "a queue filled faster than its quota allows";
+	case GPUSEG_POISON_PROTOCOL:
+		return "nonsense on the registration socket";
+	default:
+		return "an unknown reason";
+	}
+}
+
+const char *gpuseg_strerror(int result)
+{
+	int code = result < 0 ? -result : result;
+
+	switch (code) {
+	case 0:
+		return "success";
+	case ENOTCONN:
+		return "no daemon: start `gpuseg run`, or allow unmanaged operation with GPUSEG_UNMANAGED=1";
+	case EPROTO:
+		return "the daemon dropped this client or answered nonsense: see gpuseg_last_message()";
+	case EPROTONOSUPPORT:
+		return "daemon, queue and library are of different versions: install one release of both";
+	case EALREADY:
+		return "a segment of this task is already begun: call gpuseg_end() first";
+	case EBUSY:
+		return "the daemon held the queue for too long, nothing was recorded: try again";
+	case ENOSPC:
+		return "no space: the client's queue quota is used up or the runtime directory's file system is full";
+	case EAGAIN:
+		return "not granted at once, the segment was withdrawn";
+	case ETIMEDOUT:
+		return "not granted or not answered in time, the segment was withdrawn";
+	case ECANCELED:
+		return "the daemon refused this segment";
+	case EOWNERDEAD:
+		return "the handle belongs to the parent process: connect again after fork()";
+	case EBADMSG:
+		return "the queue file is damaged: connect again";
+	case E2BIG:
+		return "an attribute this library version does not know is set: upgrade the library";
+	case EINVAL:
+		return "an argument is out of range or the call does not fit the task's state: see "
+		       "gpuseg_last_message()";
+	case EACCES:
+		return "permission denied: add the user to the group of the daemon's socket";
+	default:
+		return strerror(code);
+	}
+}
+
+const char *gpuseg_version(void)
+{
+	return GPUSEG_VERSION_TEXT;
+}
+
+uint32_t gpuseg_abi_version(void)
+{
+	return GPUSEG_ABI_VERSION;
+}
+
+int64_t gpuseg_now_ns(void)
+{
+	return now_ns();
+}
+
+int gpuseg_runtime_dir(char *buf, size_t size)
+{
+	const char *env = secure_getenv("GPUSEG_DIR"), *xdg = secure_getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (!buf)
+		return -EINVAL;
+	if (env && *env)
+		n = snprintf(buf, size, "%s", env);
+	else if (geteuid() == 0)
+		n = snprintf(buf, size, "/dev/shm/gpuseg");
+	else if (xdg && *xdg)
+		n = snprintf(buf, size, "%s/gpuseg", xdg);
+	else
+		n = snprintf(buf, size, "/dev/shm/gpuseg-%u", (unsigned int)geteuid());
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : n;
+}
+
+int copy_attr(void *to, size_t known_size, size_t smallest, const void *from)
+{
+	size_t size = *(const size_t *)from;
+	const uint8_t *p = from;
+
+	if (size < smallest || size > 4096)
+		return fail_with(NULL, -EINVAL, "attribute size is %zu; initialise the structure with its _INIT macro",
+				 size);
+	for (size_t i = known_size; i < size; i++)
+		if (p[i])
+			return fail_with(NULL, -E2BIG,
+					 "attribute byte %zu is set but libgpuseg %s knows %zu; upgrade the library", i,
+					 GPUSEG_VERSION_TEXT, known_size);
+	memset(to, 0, known_size);
+	memcpy(to, from, size < known_size ? size : known_size);
+	*(size_t *)to = known_size;
+	return 0;
+}
