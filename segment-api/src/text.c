@@ -48,7 +48,7 @@ const char *poison_text(uint32_t code)
 	case GPUSEG_POISON_QUOTA:
 		return "a queue filled faster than its quota allows";
 	case GPUSEG_POISON_PROTOCOL:
-		return "nonsense on the registration socket";
+		return "a message on the registration socket that makes no sense";
 	default:
 		return "an unknown reason";
 	}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fixture.h - what a test needs in place of the daemon: a queue directory as Java makes it, a tailer for it, and a daemon
+ * that speaks the registration protocol from a thread of the test.
+ */
+#ifndef FIXTURE_H
+#define FIXTURE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpuseg_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FIXTURE_CYCLE_BYTES 1310720 /* what blockSize 1 MiB gives */
+#define FIXTURE_FIRST_DATA 65808    /* position of the first data document */
+
+/* ---- files ---- */
+
+/* A fresh empty directory in /dev/shm (or $TMPDIR); its path is written to dir[64]. */
+void fixture_directory(char dir[64]);
+/* Remove a directory and what is in it. */
+void fixture_remove(const char *dir);
+
+/* metadata.cq4t and cycle 0, as chronicle-queue 2026.4 leaves them (FAST_DAILY), the cycle file being `size` long. */
+void fixture_queue_create(const char *dir, size_t size);
+/* A further cycle file, complete but without data; not announced. */
+void fixture_cycle_create(const char *dir, int64_t cycle, size_t size);
+/* Announce it as Java does: listing.highestCycle, listing.modCount. */
+void fixture_cycle_announce(const char *dir, int64_t cycle);
+/* Path of a cycle file or of metadata.cq4t (cycle < 0). */
+void fixture_path(const char *dir, int64_t cycle, char path[128]);
+/* Map a file of the queue, shared and writable. */
+uint8_t *fixture_map(const char *dir, int64_t cycle, size_t *size);
+/* The write lock inside a mapped metadata.cq4t. */
+int64_t *fixture_write_lock(uint8_t *meta, size_t size);
+
+/* ---- reading and writing as the daemon does ---- */
+
+struct fixture_tail {
+	char dir[64];
+	int64_t cycle;
+	size_t position;
+	size_t size;
+	uint8_t *base;
+};
+
+void fixture_tail_open(struct fixture_tail *tail, const char *dir, int64_t cycle);
+void fixture_tail_close(struct fixture_tail *tail);
+/* 1: a record; 0: nothing yet; 2: end of the cycle (the tail does not move); -1: a document that is not 64 bytes long. */
+int fixture_tail_next(struct fixture_tail *tail, struct gpuseg_record *record);
+/* Under the write lock, as a Java appender: end-of-data at the end of `from`, create `from` + 1 if it is not there, announce
+ * it, put a ROLL record into it. */
+void fixture_roll(const char *dir, int64_t from, size_t size);
+
+/* ---- the daemon ---- */
+
+enum fake_grants {
+	FAKE_GRANT = 0, /* grant every begin at once */
+	FAKE_IGNORE,	/* never */
+	FAKE_REFUSE,	/* GPUSEG_VERDICT_REFUSED */
+	FAKE_DELAY	/* grant after delay_ns */
+};
+
+#define FAKE_LOG_MAX 65536
+
+struct fake_daemon {
+	char dir[64]; /* runtime directory; the queue is in <dir>/q */
+	char queue[64];
+	size_t cycle_bytes;
+	int listener, connection, doorbell, session_fd;
+	int stop_pipe[2];
+	struct gpuseg_status *status;
+	struct gpuseg_session *session; /* of the one client */
+	struct gpuseg_slot *slots;
+	pthread_t thread;
+	bool running;
+	bool busy_poll; /* for measurements */
+
+	pthread_mutex_t mutex; /* guards all below, shared by the daemon's thread and the test */
+	enum fake_grants grants;
+	int64_t delay_ns;
+	bool beat;		/* keep the heartbeat going */
+	bool sleeps;		/* announce sleeping and wait for the doorbell, as the daemon does when idle */
+	int refuse_status;	/* refuse HELLO or TASK_OPEN with this */
+	int refuse_type;	/* enum gpuseg_msg_type */
+	uint32_t wrong_version; /* answer with this layout version */
+	bool mute;		/* answer nothing */
+	char open_name[GPUSEG_NAME_BYTES];
+	struct gpuseg_msg_task_open last_open;
+	unsigned int opens, closes;
+	uint64_t bells;
+	uint64_t wakes;
+	struct fixture_tail tail;
+	uint64_t expected_seq;
+	bool sequence_broken;
+	size_t records;
+	struct gpuseg_record *log;
+	int64_t grant_at_ns; /* FAKE_DELAY: of the begin below */
+	uint32_t grant_slot;
+	uint64_t grant_ticket;
+};
+
+/* Make the runtime directory and the queue and serve one client at a time. */
+void fake_daemon_start(struct fake_daemon *d);
+void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool busy_poll);
+/* End the thread, close the sockets; the client sees its daemon die. The directory stays. */
+void fake_daemon_kill(struct fake_daemon *d);
+/* Kill, if that was not done, and clean up. */
+void fake_daemon_stop(struct fake_daemon *d);
+/* Set options under the mutex. */
+void fake_daemon_grants(struct fake_daemon *d, enum fake_grants grants, int64_t delay_ns);
+void fake_daemon_pregrant(struct fake_daemon *d, uint32_t slot, bool on);
+void fake_daemon_poison(struct fake_daemon *d, uint32_t code);
+void fake_daemon_sleeps(struct fake_daemon *d, bool on);
+/* Roll the queue; `ahead`: prepare and announce the file through the session first and give the client time to map it. */
+void fake_daemon_roll(struct fake_daemon *d, bool ahead);
+/* Wait until n records have been read, at most 5 s; copies the last one. False if they do not come. */
+bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *last);
+/* The i-th record read (from 0). */
+struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i);
+size_t fake_daemon_records(struct fake_daemon *d);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FIXTURE_H */

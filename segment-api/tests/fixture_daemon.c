@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fixture_daemon.c - a daemon in a thread of the test: see fixture.h. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define INCARNATION 4711
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void futex_wake(void *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
+}
+
+static void make_session(struct fake_daemon *d)
+{
+	void *p;
+
+	d->session_fd = memfd_create("gpuseg-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(d->session_fd >= 0);
+	CHECK_EQ(ftruncate(d->session_fd, GPUSEG_SESSION_BYTES), 0);
+	CHECK_EQ(fcntl(d->session_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+	p = mmap(NULL, GPUSEG_SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, d->session_fd, 0);
+	CHECK(p != MAP_FAILED);
+	d->session = p;
+	d->slots = (struct gpuseg_slot *)(d->session + 1);
+	d->session->magic = GPUSEG_SESSION_MAGIC;
+	d->session->size = GPUSEG_SESSION_BYTES;
+	d->session->header_size = sizeof(struct gpuseg_session);
+	d->session->slot_size = sizeof(struct gpuseg_slot);
+	d->session->slot_count = GPUSEG_SLOTS_MAX;
+	d->session->client_id = 1;
+	d->session->daemon_pid = getpid();
+	d->session->incarnation = INCARNATION;
+	d->session->prepared_cycle = 0;
+	__atomic_store_n(&d->session->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
+}
+
+static void make_status(struct fake_daemon *d)
+{
+	char path[128];
+	void *p;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", d->dir, GPUSEG_STATUS_NAME);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	CHECK(fd >= 0);
+	CHECK_EQ(ftruncate(fd, sizeof(*d->status)), 0);
+	p = mmap(NULL, sizeof(*d->status), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(p != MAP_FAILED);
+	close(fd);
+	d->status = p;
+	d->status->magic = GPUSEG_STATUS_MAGIC;
+	d->status->daemon_pid = getpid();
+	d->status->incarnation = INCARNATION;
+	__atomic_store_n(&d->status->heartbeat_ns, now(), __ATOMIC_RELEASE);
+	__atomic_store_n(&d->status->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
+}
+
+static void send_with_descriptors(int fd, const void *packet, size_t size, int a, int b)
+{
+	union {
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)packet, .iov_len = size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int descriptors[2] = {a, b};
+
+	memset(&control, 0, sizeof(control));
+	if (a >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(descriptors));
+		memcpy(CMSG_DATA(c), descriptors, sizeof(descriptors));
+	}
+	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+static struct gpuseg_msg reply_to(const struct fake_daemon *d, const struct gpuseg_msg *request, size_t size)
+{
+	return (struct gpuseg_msg){.magic = GPUSEG_MSG_MAGIC,
+				   .version = d->wrong_version ? d->wrong_version : GPUSEG_ABI_VERSION,
+				   .type = request->type,
+				   .size = (uint32_t)size,
+				   .seq = request->seq,
+				   .status = (int)request->type == d->refuse_type ? d->refuse_status : 0};
+}
+
+static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
+{
+	struct gpuseg_msg_hello_reply reply = {.client_id = 1, .session_size = GPUSEG_SESSION_BYTES, .incarnation = INCARNATION};
+
+	reply.msg = reply_to(d, request, sizeof(reply));
+	if (reply.msg.status < 0) {
+		snprintf(reply.text, sizeof(reply.text), "refused by the test");
+		send_with_descriptors(d->connection, &reply, sizeof(reply), -1, -1);
+		return;
+	}
+	snprintf(reply.queue_dir, sizeof(reply.queue_dir), "%s", d->queue);
+	snprintf(reply.status_path, sizeof(reply.status_path), "%s/%s", d->dir, GPUSEG_STATUS_NAME);
+	send_with_descriptors(d->connection, &reply, sizeof(reply), d->session_fd, d->doorbell);
+}
+
+static void serve_open(struct fake_daemon *d, const struct gpuseg_msg_task_open *request)
+{
+	struct gpuseg_msg_task_reply reply = {.task_id = 0};
+
+	reply.msg = reply_to(d, &request->msg, sizeof(reply));
+	d->last_open = *request;
+	if (reply.msg.status < 0) {
+		snprintf(reply.text, sizeof(reply.text), "task \"%s\": not admitted", request->name);
+	} else {
+		reply.slot = d->opens % GPUSEG_SLOTS_MAX;
+		reply.task_id = ++d->opens;
+		__atomic_store_n(&d->slots[reply.slot].grant, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&d->slots[reply.slot].task_id, reply.task_id, __ATOMIC_RELEASE);
+	}
+	send_with_descriptors(d->connection, &reply, sizeof(reply), -1, -1);
+}
+
+static void serve_close(struct fake_daemon *d, const struct gpuseg_msg_task_close *request)
+{
+	struct gpuseg_msg_task_reply reply = {.task_id = request->task_id};
+
+	reply.msg = reply_to(d, &request->msg, sizeof(reply));
+	d->closes++;
+	send_with_descriptors(d->connection, &reply, sizeof(reply), -1, -1);
+}
+
+static void serve_packet(struct fake_daemon *d)
+{
+	union {
+		struct gpuseg_msg msg;
+		struct gpuseg_msg_task_open open;
+		struct gpuseg_msg_task_close close;
+		struct gpuseg_msg_hello hello;
+		uint8_t bytes[1024];
+	} packet;
+	ssize_t n = recv(d->connection, &packet, sizeof(packet), MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		close(d->connection);
+		d->connection = -1;
+		return;
+	}
+	CHECK((size_t)n >= sizeof(packet.msg));
+	CHECK_EQ(packet.msg.magic, GPUSEG_MSG_MAGIC);
+	CHECK_EQ(packet.msg.size, n);
+	if (d->mute)
+		return;
+	switch (packet.msg.type) {
+	case GPUSEG_MSG_HELLO:
+		CHECK_EQ(n, sizeof(packet.hello));
+		serve_hello(d, &packet.msg);
+		break;
+	case GPUSEG_MSG_TASK_OPEN:
+		CHECK_EQ(n, sizeof(packet.open));
+		serve_open(d, &packet.open);
+		break;
+	case GPUSEG_MSG_TASK_CLOSE:
+		CHECK_EQ(n, sizeof(packet.close));
+		serve_close(d, &packet.close);
+		break;
+	default:
+		check_fail(__FILE__, __LINE__, "known message type");
+	}
+}
+
+static void grant(struct fake_daemon *d, uint32_t slot, uint64_t ticket, unsigned int verdict)
+{
+	struct gpuseg_slot *s = &d->slots[slot];
+
+	__atomic_store_n(&s->grant, ticket << GPUSEG_GRANT_SHIFT | verdict, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->waiting, __ATOMIC_RELAXED)) {
+		futex_wake(&s->grant);
+		d->wakes++;
+	}
+}
+
+static void take_record(struct fake_daemon *d, const struct gpuseg_record *r)
+{
+	uint32_t slot = (r->task_id - 1) % GPUSEG_SLOTS_MAX;
+
+	if (r->seq != ++d->expected_seq)
+		d->sequence_broken = true;
+	d->log[d->records++ % FAKE_LOG_MAX] = *r;
+	if (r->kind != GPUSEG_RECORD_BEGIN || (r->flags & GPUSEG_FLAG_OPTIMISTIC))
+		return;
+	switch (d->grants) {
+	case FAKE_GRANT:
+		grant(d, slot, r->ticket, GPUSEG_VERDICT_GRANTED);
+		break;
+	case FAKE_REFUSE:
+		grant(d, slot, r->ticket, GPUSEG_VERDICT_REFUSED);
+		break;
+	case FAKE_DELAY:
+		d->grant_at_ns = now() + d->delay_ns;
+		d->grant_slot = slot;
+		d->grant_ticket = r->ticket;
+		break;
+	case FAKE_IGNORE:
+		break;
+	}
+}
+
+/* Read what there is. True if anything was read. */
+static bool poll_queue(struct fake_daemon *d)
+{
+	struct gpuseg_record r;
+	bool any = false;
+	int result;
+
+	while ((result = fixture_tail_next(&d->tail, &r)) != 0) {
+		CHECK(result > 0);
+		if (result == 2) {
+			char dir[64];
+			int64_t next = d->tail.cycle + 1;
+			char path[128];
+
+			fixture_path(d->queue, next, path);
+			if (access(path, F_OK) != 0)
+				break; /* the roll is still going on */
+			memcpy(dir, d->tail.dir, sizeof(dir));
+			fixture_tail_close(&d->tail);
+			fixture_tail_open(&d->tail, dir, next);
+			continue;
+		}
+		if (r.kind != GPUSEG_RECORD_ROLL)
+			take_record(d, &r);
+		any = true;
+	}
+	if (d->grant_at_ns && now() - d->grant_at_ns >= 0) {
+		d->grant_at_ns = 0;
+		grant(d, d->grant_slot, d->grant_ticket, GPUSEG_VERDICT_GRANTED);
+	}
+	return any;
+}
+
+static void accept_client(struct fake_daemon *d)
+{
+	int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	CHECK(fd >= 0);
+	if (d->connection >= 0)
+		close(d->connection);
+	d->connection = fd;
+}
+
+static void *serve(void *arg)
+{
+	struct fake_daemon *d = arg;
+	unsigned int turns = 0;
+
+	for (;;) {
+		struct pollfd fds[4] = {{.fd = d->stop_pipe[0], .events = POLLIN}, {.fd = d->listener, .events = POLLIN}};
+		struct timespec timeout = {.tv_nsec = 200000};
+		bool slept = false;
+
+		pthread_mutex_lock(&d->mutex);
+		fds[2] = (struct pollfd){.fd = d->connection, .events = POLLIN};
+		fds[3] = (struct pollfd){.fd = d->doorbell, .events = POLLIN};
+		if (d->beat)
+			__atomic_store_n(&d->status->heartbeat_ns, now(), __ATOMIC_RELEASE);
+		if (!poll_queue(d) && d->sleeps) {
+			__atomic_store_n(&d->status->sleeping, 1, __ATOMIC_SEQ_CST);
+			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+			if (!poll_queue(d)) {
+				timeout.tv_nsec = 15000000;
+				slept = true;
+			}
+		}
+		pthread_mutex_unlock(&d->mutex);
+		if (d->busy_poll && turns++ % 4096 != 0)
+			continue;
+		if (d->busy_poll)
+			timeout.tv_nsec = 0;
+		if (ppoll(fds, 4, &timeout, NULL) < 0 && errno != EINTR)
+			check_fail(__FILE__, __LINE__, "ppoll");
+		if (fds[0].revents)
+			return NULL;
+		pthread_mutex_lock(&d->mutex);
+		if (slept)
+			__atomic_store_n(&d->status->sleeping, 0, __ATOMIC_SEQ_CST);
+		if (fds[3].revents & POLLIN) {
+			uint64_t rings;
+
+			if (read(d->doorbell, &rings, sizeof(rings)) == sizeof(rings))
+				d->bells += rings;
+		}
+		if (fds[1].revents & POLLIN)
+			accept_client(d);
+		else if (fds[2].revents)
+			serve_packet(d);
+		pthread_mutex_unlock(&d->mutex);
+	}
+}
+
+void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool busy_poll)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	memset(d, 0, sizeof(*d));
+	fixture_directory(d->dir);
+	snprintf(d->queue, sizeof(d->queue), "%.60s/q", d->dir);
+	CHECK_EQ(mkdir(d->queue, 0700), 0);
+	d->cycle_bytes = cycle_bytes;
+	d->busy_poll = busy_poll;
+	d->beat = true;
+	d->log = calloc(FAKE_LOG_MAX, sizeof(*d->log));
+	CHECK(d->log != NULL);
+	CHECK_EQ(pthread_mutex_init(&d->mutex, NULL), 0);
+	fixture_queue_create(d->queue, cycle_bytes);
+	fixture_tail_open(&d->tail, d->queue, 0);
+	make_session(d);
+	make_status(d);
+	d->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	CHECK(d->doorbell >= 0);
+	d->connection = -1;
+	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	CHECK(d->listener >= 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", d->dir, GPUSEG_SOCKET_NAME);
+	CHECK_EQ(bind(d->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	CHECK_EQ(listen(d->listener, 8), 0);
+	CHECK_EQ(pipe2(d->stop_pipe, O_CLOEXEC), 0);
+	CHECK_EQ(pthread_create(&d->thread, NULL, serve, d), 0);
+	d->running = true;
+}
+
+void fake_daemon_start(struct fake_daemon *d)
+{
+	fake_daemon_start_sized(d, FIXTURE_CYCLE_BYTES, false);
+}
+
+void fake_daemon_kill(struct fake_daemon *d)
+{
+	if (!d->running)
+		return;
+	CHECK_EQ(write(d->stop_pipe[1], "", 1), 1);
+	CHECK_EQ(pthread_join(d->thread, NULL), 0);
+	d->running = false;
+	close(d->listener);
+	if (d->connection >= 0)
+		close(d->connection);
+	close(d->doorbell);
+	close(d->session_fd);
+	close(d->stop_pipe[0]);
+	close(d->stop_pipe[1]);
+}
+
+void fake_daemon_stop(struct fake_daemon *d)
+{
+	fake_daemon_kill(d);
+	fixture_tail_close(&d->tail);
+	munmap(d->session, GPUSEG_SESSION_BYTES);
+	munmap(d->status, sizeof(*d->status));
+	pthread_mutex_destroy(&d->mutex);
+	free(d->log);
+	fixture_remove(d->dir);
+}
+
+void fake_daemon_grants(struct fake_daemon *d, enum fake_grants grants, int64_t delay_ns)
+{
+	pthread_mutex_lock(&d->mutex);
+	d->grants = grants;
+	d->delay_ns = delay_ns;
+	pthread_mutex_unlock(&d->mutex);
+}
+
+void fake_daemon_pregrant(struct fake_daemon *d, uint32_t slot, bool on)
+{
+	__atomic_store_n(&d->slots[slot].pregrant, on, __ATOMIC_RELEASE);
+}
+
+void fake_daemon_poison(struct fake_daemon *d, uint32_t code)
+{
+	__atomic_store_n(&d->session->poisoned, code, __ATOMIC_RELEASE);
+}
+
+void fake_daemon_sleeps(struct fake_daemon *d, bool on)
+{
+	pthread_mutex_lock(&d->mutex);
+	d->sleeps = on;
+	pthread_mutex_unlock(&d->mutex);
+}
+
+void fake_daemon_roll(struct fake_daemon *d, bool ahead)
+{
+	int64_t cycle;
+
+	pthread_mutex_lock(&d->mutex);
+	poll_queue(d);
+	cycle = d->tail.cycle;
+	pthread_mutex_unlock(&d->mutex);
+	if (ahead) {
+		fixture_cycle_create(d->queue, cycle + 1, d->cycle_bytes);
+		__atomic_store_n(&d->session->prepared_cycle, cycle + 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&d->session->roll_generation, 1, __ATOMIC_RELEASE);
+		futex_wake(&d->session->roll_generation);
+		usleep(50000);
+	}
+	fixture_roll(d->queue, cycle, d->cycle_bytes);
+}
+
+size_t fake_daemon_records(struct fake_daemon *d)
+{
+	size_t n;
+
+	pthread_mutex_lock(&d->mutex);
+	n = d->records;
+	pthread_mutex_unlock(&d->mutex);
+	return n;
+}
+
+struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i)
+{
+	struct gpuseg_record r;
+
+	pthread_mutex_lock(&d->mutex);
+	CHECK(i < d->records);
+	r = d->log[i % FAKE_LOG_MAX];
+	pthread_mutex_unlock(&d->mutex);
+	return r;
+}
+
+bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *last)
+{
+	int64_t deadline = now() + 5000000000;
+
+	while (fake_daemon_records(d) < n) {
+		if (now() - deadline >= 0)
+			return false;
+		usleep(100);
+	}
+	if (last)
+		*last = fake_daemon_record(d, n - 1);
+	return true;
+}
