@@ -137,7 +137,7 @@ int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
 		return fail_with(client, ret, "record %llu was not written: %s", (unsigned long long)record->seq,
 				 gpuseg_strerror(ret));
 	/* Pairs with the daemon's fence between its store to `sleeping` and its last poll. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	full_fence();
 	if (__atomic_load_n(&client->status->sleeping, __ATOMIC_RELAXED))
 		ring(client);
 	return 0;

@@ -8,6 +8,12 @@
 #ifndef GPUSEG_PLATFORM_H
 #define GPUSEG_PLATFORM_H
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1 /* clang's spelling */
+#endif
+#endif
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -33,6 +39,17 @@ static inline void cpu_relax(void)
 	__asm__ volatile("isb" ::: "memory"); /* `yield` is a no-op on most cores; isb stalls for some tens of cycles */
 #else
 	__asm__ volatile("" ::: "memory");
+#endif
+}
+
+static inline void full_fence(void)
+{
+#if defined(__SANITIZE_THREAD__)
+	static uint32_t fence; /* ThreadSanitizer knows no fences; a read-modify-write orders as much */
+
+	__atomic_fetch_add(&fence, 0, __ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
 

@@ -85,7 +85,7 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 	 * each with a full fence between. One of the two sees the other.
 	 */
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	full_fence();
 	for (;;) {
 		uint32_t seen = __atomic_load_n(grant_futex(slot), __ATOMIC_RELAXED);
 		int64_t at_ns, slice_ns;

@@ -57,7 +57,7 @@ struct check_case {
 #define TEST(name) static void name(void)
 #define CASE(name)                                                                                                     \
 	{                                                                                                              \
-		#name, name                                                                                            \
+#name, name                                                                                            \
 	}
 
 _Noreturn static inline void check_fail(const char *file, int line, const char *what)

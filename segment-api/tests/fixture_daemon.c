@@ -19,21 +19,9 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "platform.h"
 
 #define INCARNATION 4711
-
-static int64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-static void futex_wake(void *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
-}
 
 static void make_session(struct fake_daemon *d)
 {
@@ -76,7 +64,7 @@ static void make_status(struct fake_daemon *d)
 	d->status->magic = GPUSEG_STATUS_MAGIC;
 	d->status->daemon_pid = getpid();
 	d->status->incarnation = INCARNATION;
-	__atomic_store_n(&d->status->heartbeat_ns, now(), __ATOMIC_RELEASE);
+	__atomic_store_n(&d->status->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
 	__atomic_store_n(&d->status->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
 }
 
@@ -117,7 +105,8 @@ static struct gpuseg_msg reply_to(const struct fake_daemon *d, const struct gpus
 
 static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 {
-	struct gpuseg_msg_hello_reply reply = {.client_id = 1, .session_size = GPUSEG_SESSION_BYTES, .incarnation = INCARNATION};
+	struct gpuseg_msg_hello_reply reply = {
+		.client_id = 1, .session_size = GPUSEG_SESSION_BYTES, .incarnation = INCARNATION};
 
 	reply.msg = reply_to(d, request, sizeof(reply));
 	if (reply.msg.status < 0) {
@@ -202,9 +191,9 @@ static void grant(struct fake_daemon *d, uint32_t slot, uint64_t ticket, unsigne
 	struct gpuseg_slot *s = &d->slots[slot];
 
 	__atomic_store_n(&s->grant, ticket << GPUSEG_GRANT_SHIFT | verdict, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	full_fence();
 	if (__atomic_load_n(&s->waiting, __ATOMIC_RELAXED)) {
-		futex_wake(&s->grant);
+		futex_wake_all((const void *)&s->grant);
 		d->wakes++;
 	}
 }
@@ -226,7 +215,7 @@ static void take_record(struct fake_daemon *d, const struct gpuseg_record *r)
 		grant(d, slot, r->ticket, GPUSEG_VERDICT_REFUSED);
 		break;
 	case FAKE_DELAY:
-		d->grant_at_ns = now() + d->delay_ns;
+		d->grant_at_ns = now_ns() + d->delay_ns;
 		d->grant_slot = slot;
 		d->grant_ticket = r->ticket;
 		break;
@@ -261,7 +250,7 @@ static bool poll_queue(struct fake_daemon *d)
 			take_record(d, &r);
 		any = true;
 	}
-	if (d->grant_at_ns && now() - d->grant_at_ns >= 0) {
+	if (d->grant_at_ns && now_ns() - d->grant_at_ns >= 0) {
 		d->grant_at_ns = 0;
 		grant(d, d->grant_slot, d->grant_ticket, GPUSEG_VERDICT_GRANTED);
 	}
@@ -284,7 +273,8 @@ static void *serve(void *arg)
 	unsigned int turns = 0;
 
 	for (;;) {
-		struct pollfd fds[4] = {{.fd = d->stop_pipe[0], .events = POLLIN}, {.fd = d->listener, .events = POLLIN}};
+		struct pollfd fds[4] = {{.fd = d->stop_pipe[0], .events = POLLIN},
+					{.fd = d->listener, .events = POLLIN}};
 		struct timespec timeout = {.tv_nsec = 200000};
 		bool slept = false;
 
@@ -292,10 +282,10 @@ static void *serve(void *arg)
 		fds[2] = (struct pollfd){.fd = d->connection, .events = POLLIN};
 		fds[3] = (struct pollfd){.fd = d->doorbell, .events = POLLIN};
 		if (d->beat)
-			__atomic_store_n(&d->status->heartbeat_ns, now(), __ATOMIC_RELEASE);
+			__atomic_store_n(&d->status->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
 		if (!poll_queue(d) && d->sleeps) {
 			__atomic_store_n(&d->status->sleeping, 1, __ATOMIC_SEQ_CST);
-			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+			full_fence();
 			if (!poll_queue(d)) {
 				timeout.tv_nsec = 15000000;
 				slept = true;
@@ -427,7 +417,7 @@ void fake_daemon_roll(struct fake_daemon *d, bool ahead)
 		fixture_cycle_create(d->queue, cycle + 1, d->cycle_bytes);
 		__atomic_store_n(&d->session->prepared_cycle, cycle + 1, __ATOMIC_RELEASE);
 		__atomic_fetch_add(&d->session->roll_generation, 1, __ATOMIC_RELEASE);
-		futex_wake(&d->session->roll_generation);
+		futex_wake_all((const void *)&d->session->roll_generation);
 		usleep(50000);
 	}
 	fixture_roll(d->queue, cycle, d->cycle_bytes);
@@ -456,10 +446,10 @@ struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i)
 
 bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *last)
 {
-	int64_t deadline = now() + 5000000000;
+	int64_t deadline = now_ns() + 5000000000;
 
 	while (fake_daemon_records(d) < n) {
-		if (now() - deadline >= 0)
+		if (now_ns() - deadline >= 0)
 			return false;
 		usleep(100);
 	}

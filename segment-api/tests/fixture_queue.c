@@ -2,8 +2,8 @@
 /*
  * fixture_queue.c - queue files, byte for byte as chronicle-queue 2026.4 makes them (FAST_DAILY, BINARY_LIGHT).
  *
- * Written from the format and not with the library's parser, so that the two check each other; the interoperability test
- * compares them with the Java side.
+ * Written from the format and not with the library's parser, so that the two check each other; the interoperability
+ * test compares them with the Java side.
  */
 #include "fixture.h"
 
@@ -276,7 +276,8 @@ void fixture_cycle_create(const char *dir, int64_t cycle, size_t size)
 	put8(&b, 1);
 	end_block(&b, store);
 	{
-		uint32_t header = (uint32_t)(b.at - document) | 0x40000000u; /* the one document that is not padded to 4 */
+		uint32_t header =
+			(uint32_t)(b.at - document) | 0x40000000u; /* the one document that is not padded to 4 */
 
 		memcpy(b.base + document - 4, &header, 4);
 		b.at = (b.at + 3) & ~(size_t)3;
@@ -307,7 +308,8 @@ void fixture_path(const char *dir, int64_t cycle, char path[128])
 		return;
 	}
 	gmtime_r(&t, &tm);
-	snprintf(path, 128, "%s/%04d%02d%02dF.cq4", dir, (tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100, tm.tm_mday % 100);
+	snprintf(path, 128, "%s/%04d%02d%02dF.cq4", dir, (tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100,
+		 tm.tm_mday % 100);
 }
 
 uint8_t *fixture_map(const char *dir, int64_t cycle, size_t *size)
@@ -418,12 +420,14 @@ void fixture_roll(const char *dir, int64_t from, size_t size)
 
 	do {
 		unlocked = UNLOCKED;
-	} while (!__atomic_compare_exchange_n(lock, &unlocked, (int64_t)getppid(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(lock, &unlocked, (int64_t)getppid(), false, __ATOMIC_ACQUIRE,
+					      __ATOMIC_RELAXED));
 	fixture_tail_open(&tail, dir, from);
 	while (fixture_tail_next(&tail, &record) == 1)
 		;
-	memcpy(tail.base + tail.position + 4, "\xc3"
-					      "EOF",
+	memcpy(tail.base + tail.position + 4,
+	       "\xc3"
+	       "EOF",
 	       4);
 	__atomic_store_n((uint32_t *)(void *)(tail.base + tail.position), 0xC0000000u, __ATOMIC_RELEASE);
 	fixture_tail_close(&tail);

@@ -275,10 +275,14 @@ TEST(should_record_a_job_exactly)
 		const struct {
 			int kind, ticket;
 			int64_t release_ns, arg_ns;
-		} expected[] = {{GPUSEG_RECORD_HINT, 0, 0, before + 5000000}, {GPUSEG_RECORD_RELEASE, 0, release, 0},
-				{GPUSEG_RECORD_BEGIN, 1, release, 0},	      {GPUSEG_RECORD_END, 1, 0, 0},
-				{GPUSEG_RECORD_BEGIN, 2, release, 0},	      {GPUSEG_RECORD_END, 2, 0, 1234},
-				{GPUSEG_RECORD_JOB_END, 0, 0, 0},	      {GPUSEG_RECORD_BEGIN, 3, 0, 0},
+		} expected[] = {{GPUSEG_RECORD_HINT, 0, 0, before + 5000000},
+				{GPUSEG_RECORD_RELEASE, 0, release, 0},
+				{GPUSEG_RECORD_BEGIN, 1, release, 0},
+				{GPUSEG_RECORD_END, 1, 0, 0},
+				{GPUSEG_RECORD_BEGIN, 2, release, 0},
+				{GPUSEG_RECORD_END, 2, 0, 1234},
+				{GPUSEG_RECORD_JOB_END, 0, 0, 0},
+				{GPUSEG_RECORD_BEGIN, 3, 0, 0},
 				{GPUSEG_RECORD_END, 3, 0, 0}};
 
 		for (size_t i = 0; i < 9; i++) {
@@ -843,7 +847,7 @@ TEST(should_read_status_and_counters_by_size)
 
 TEST(should_explain_every_result)
 {
-	static const int codes[] = {ENOTCONN, EPROTO,	EPROTONOSUPPORT, EALREADY, EBUSY,  ENOSPC, EAGAIN, ETIMEDOUT,
+	static const int codes[] = {ENOTCONN,  EPROTO,	   EPROTONOSUPPORT, EALREADY, EBUSY,  ENOSPC, EAGAIN, ETIMEDOUT,
 				    ECANCELED, EOWNERDEAD, EBADMSG,	    E2BIG,    EINVAL, EACCES, 0};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg.hpp - gpuseg.h for C++17: owners that clean up, and a guard for a segment.
+ *
+ *   gpuseg::Client client;
+ *   gpuseg::Task task(client, {.name = "camera", .priority = 70});     // C++20; in C++17 set the fields one by one
+ *   {
+ *           gpuseg::Segment segment(task);      // begins; throws gpuseg::Error if it cannot
+ *           launch_and_synchronise();
+ *   }                                           // ends
+ *
+ * Failures throw gpuseg::Error, except in destructors, which ignore them, and in the functions marked noexcept, which
+ * return the C result. Threads, ownership and units are those of gpuseg.h. Objects can be moved, not copied; a Client
+ * must outlive its Tasks, a Task its Segments.
+ */
+#ifndef GPUSEG_HPP
+#define GPUSEG_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "gpuseg.h"
+
+namespace gpuseg
+{
+
+/* code() holds the positive errno in std::generic_category(); what() the library's text and the particular case. */
+class Error : public std::system_error
+{
+      public:
+	Error(int result, const gpuseg_client *client)
+	    : std::system_error(-result, std::generic_category(), text(result, client))
+	{
+	}
+
+      private:
+	static std::string text(int result, const gpuseg_client *client)
+	{
+		const char *message = gpuseg_last_message(client);
+		return *message ? message : gpuseg_strerror(result);
+	}
+};
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+/* The clock of every time in this interface: CLOCK_MONOTONIC. */
+inline Nanoseconds now() noexcept
+{
+	return Nanoseconds(gpuseg_now_ns());
+}
+
+class Client
+{
+      public:
+	/* flags: enum gpuseg_connect_flag; dir empty = gpuseg_runtime_dir() */
+	explicit Client(std::uint32_t flags = 0, const std::string &name = {}, const std::string &dir = {})
+	{
+		gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+
+		attr.dir = dir.empty() ? nullptr : dir.c_str();
+		attr.name = name.empty() ? nullptr : name.c_str();
+		attr.flags = flags;
+		if (int result = gpuseg_connect(&attr, &client_); result < 0)
+			throw Error(result, nullptr);
+	}
+	~Client()
+	{
+		gpuseg_disconnect(client_);
+	}
+	Client(Client &&other) noexcept : client_(std::exchange(other.client_, nullptr))
+	{
+	}
+	Client &operator=(Client &&other) noexcept
+	{
+		std::swap(client_, other.client_);
+		return *this;
+	}
+
+	bool managed() const noexcept
+	{
+		return gpuseg_is_managed(client_) != 0;
+	}
+	gpuseg_counters counters() const
+	{
+		gpuseg_counters c{};
+
+		c.size = sizeof(c);
+		if (int result = gpuseg_get_counters(client_, &c); result < 0)
+			throw Error(result, client_);
+		return c;
+	}
+	gpuseg_client *get() const noexcept
+	{
+		return client_;
+	}
+
+      private:
+	gpuseg_client *client_ = nullptr;
+};
+
+struct TaskOptions {
+	std::string name;
+	std::uint32_t priority = 0;
+	std::uint32_t gpu_priority = 0;
+	std::uint32_t gpu = 0;
+	std::uint32_t flags = 0;
+	Nanoseconds period{0};
+	Nanoseconds deadline{0};
+	Nanoseconds budget{0};
+	Nanoseconds timeout{0};
+	gpuseg_on_timeout on_timeout = GPUSEG_ON_TIMEOUT_FAIL;
+	std::uint32_t spin_count = GPUSEG_SPIN_DEFAULT;
+};
+
+class Task
+{
+      public:
+	Task(const Client &client, const TaskOptions &options) : client_(client.get())
+	{
+		gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+
+		attr.name = options.name.c_str();
+		attr.priority = options.priority;
+		attr.gpu_priority = options.gpu_priority;
+		attr.gpu = options.gpu;
+		attr.flags = options.flags;
+		attr.period_ns = options.period.count();
+		attr.deadline_ns = options.deadline.count();
+		attr.budget_ns = options.budget.count();
+		attr.timeout_ns = options.timeout.count();
+		attr.on_timeout = options.on_timeout;
+		attr.spin_count = options.spin_count;
+		if (int result = gpuseg_task_open(client_, &attr, &task_); result < 0)
+			throw Error(result, client_);
+	}
+	~Task()
+	{
+		gpuseg_task_close(task_);
+	}
+	Task(Task &&other) noexcept : client_(other.client_), task_(std::exchange(other.task_, nullptr))
+	{
+	}
+	Task &operator=(Task &&other) noexcept
+	{
+		std::swap(client_, other.client_);
+		std::swap(task_, other.task_);
+		return *this;
+	}
+
+	/* True: granted. False: timed out and proceeding without the grant. */
+	bool begin()
+	{
+		return check(gpuseg_begin(task_)) == 0;
+	}
+	/* False: not granted at once. */
+	bool try_begin()
+	{
+		int result = gpuseg_begin_try(task_);
+
+		if (result == -EAGAIN)
+			return false;
+		check(result);
+		return true;
+	}
+	/* False: not granted in time. */
+	bool begin_for(Nanoseconds timeout)
+	{
+		int result = gpuseg_begin_timed(task_, timeout.count());
+
+		if (result == -ETIMEDOUT)
+			return false;
+		check(result);
+		return true;
+	}
+	int end(Nanoseconds device = Nanoseconds{0}) noexcept
+	{
+		return gpuseg_end_measured(task_, device.count());
+	}
+	void release(Nanoseconds at = Nanoseconds{0})
+	{
+		check(gpuseg_job_release(task_, at.count()));
+	}
+	void complete()
+	{
+		check(gpuseg_job_end(task_));
+	}
+	void hint(Nanoseconds begin_at)
+	{
+		check(gpuseg_hint(task_, begin_at.count()));
+	}
+	gpuseg_task *get() const noexcept
+	{
+		return task_;
+	}
+
+      private:
+	int check(int result) const
+	{
+		if (result < 0)
+			throw Error(result, client_);
+		return result;
+	}
+
+	gpuseg_client *client_;
+	gpuseg_task *task_ = nullptr;
+};
+
+/* A segment from construction to destruction, or to end(). */
+class Segment
+{
+      public:
+	explicit Segment(Task &task) : task_(&task), granted_(task.begin())
+	{
+	}
+	~Segment()
+	{
+		end();
+	}
+	Segment(const Segment &) = delete;
+	Segment &operator=(const Segment &) = delete;
+
+	/* False: timed out, the task's on_timeout is PROCEED. */
+	bool granted() const noexcept
+	{
+		return granted_;
+	}
+	/* End early; 0 or the result of gpuseg_end(). The second call does nothing. */
+	int end(Nanoseconds device = Nanoseconds{0}) noexcept
+	{
+		Task *task = std::exchange(task_, nullptr);
+
+		return task ? task->end(device) : 0;
+	}
+
+      private:
+	Task *task_;
+	bool granted_;
+};
+
+} // namespace gpuseg
+
+#endif /* GPUSEG_HPP */

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mark GPU segments for the gpuseg scheduler from Python.
+
+    client = gpuseg.Client(unmanaged_ok=True)
+    task = gpuseg.Task(client, "camera", priority=70)
+    with gpuseg.segment(task):
+        launch_and_synchronise()
+
+A thin layer over libgpuseg by ctypes; see gpuseg.h for threads, errors and ownership. Times are integers in nanoseconds
+of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuseg.Error`` (an ``OSError``), and ``gpuseg.Timeout`` (also a
+``TimeoutError``) where a grant did not come in time. ctypes releases the interpreter lock while begin waits.
+
+The library is looked for as ``$GPUSEG_LIBRARY``, then as ``libgpuseg.so.0`` by the loader's rules.
+"""
+import contextlib
+import ctypes
+import errno
+import os
+
+__all__ = ["Client", "Task", "Error", "Timeout", "Refused", "segment", "now_ns", "runtime_dir", "version",
+           "FAIL", "PROCEED", "SPIN_NONE"]
+
+FAIL, PROCEED = 0, 1
+SPIN_NONE = 0xFFFFFFFF
+
+_UNMANAGED_OK = 1
+_ALWAYS_WAIT = 1
+
+
+class Error(OSError):
+    """A call of libgpuseg failed; ``errno`` and ``strerror`` say how."""
+
+
+class Timeout(Error, TimeoutError):
+    """The grant did not come in time; the segment is not begun."""
+
+
+class Refused(Error):
+    """The daemon refused this segment."""
+
+
+class _ConnectAttr(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("dir", ctypes.c_char_p), ("name", ctypes.c_char_p),
+                ("flags", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
+
+
+class _TaskAttr(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("priority", ctypes.c_uint32),
+                ("gpu_priority", ctypes.c_uint32), ("gpu", ctypes.c_uint32), ("flags", ctypes.c_uint32),
+                ("period_ns", ctypes.c_int64), ("deadline_ns", ctypes.c_int64), ("budget_ns", ctypes.c_int64),
+                ("timeout_ns", ctypes.c_int64), ("on_timeout", ctypes.c_uint32), ("spin_count", ctypes.c_uint32)]
+
+
+class _Counters(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
+        "records", "drops", "bells", "rolls", "remaps_inline", "locks_taken_over", "begins", "optimistic", "slept",
+        "timeouts", "proceeded", "refused", "try_failures")]
+
+
+def _load():
+    lib = ctypes.CDLL(os.environ.get("GPUSEG_LIBRARY") or "libgpuseg.so.0")
+    pointer, result, ns = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    for name, restype, *argtypes in (
+            ("gpuseg_connect", result, ctypes.POINTER(_ConnectAttr), ctypes.POINTER(pointer)),
+            ("gpuseg_disconnect", result, pointer),
+            ("gpuseg_is_managed", result, pointer),
+            ("gpuseg_task_open", result, pointer, ctypes.POINTER(_TaskAttr), ctypes.POINTER(pointer)),
+            ("gpuseg_task_close", result, pointer),
+            ("gpuseg_job_release", result, pointer, ns),
+            ("gpuseg_job_end", result, pointer),
+            ("gpuseg_begin", result, pointer),
+            ("gpuseg_begin_try", result, pointer),
+            ("gpuseg_begin_timed", result, pointer, ns),
+            ("gpuseg_end_measured", result, pointer, ns),
+            ("gpuseg_hint", result, pointer, ns),
+            ("gpuseg_now_ns", ns),
+            ("gpuseg_strerror", ctypes.c_char_p, result),
+            ("gpuseg_last_message", ctypes.c_char_p, pointer),
+            ("gpuseg_version", ctypes.c_char_p),
+            ("gpuseg_get_counters", result, pointer, ctypes.POINTER(_Counters)),
+            ("gpuseg_runtime_dir", result, ctypes.c_char_p, ctypes.c_size_t)):
+        function = getattr(lib, name)
+        function.restype = restype
+        function.argtypes = argtypes
+    return lib
+
+
+_lib = _load()
+
+
+def _check(result, client=None):
+    if result >= 0:
+        return result
+    message = _lib.gpuseg_last_message(client) or _lib.gpuseg_strerror(result)
+    kind = {errno.ETIMEDOUT: Timeout, errno.EAGAIN: Timeout, errno.ECANCELED: Refused}.get(-result, Error)
+    raise kind(-result, message.decode(errors="replace"))
+
+
+def _encode(text):
+    return None if text is None else os.fsencode(text)
+
+
+def now_ns():
+    """CLOCK_MONOTONIC in nanoseconds."""
+    return _lib.gpuseg_now_ns()
+
+
+def version():
+    """Version of libgpuseg, "major.minor.patch"."""
+    return _lib.gpuseg_version().decode()
+
+
+def runtime_dir():
+    """The runtime directory that connect uses by default."""
+    buffer = ctypes.create_string_buffer(4096)
+    _check(_lib.gpuseg_runtime_dir(buffer, len(buffer)))
+    return os.fsdecode(buffer.value)
+
+
+class Client:
+    """A connection to the daemon. Close it, or use it in a ``with`` statement; closing it closes its tasks."""
+
+    def __init__(self, name=None, dir=None, unmanaged_ok=False):
+        handle = ctypes.c_void_p()
+        attr = _ConnectAttr(ctypes.sizeof(_ConnectAttr), _encode(dir), _encode(name), _UNMANAGED_OK if unmanaged_ok else 0, 0)
+        self._tasks = []
+        self._handle = None
+        _check(_lib.gpuseg_connect(ctypes.byref(attr), ctypes.byref(handle)))
+        self._handle = handle
+
+    def close(self):
+        for task in self._tasks:
+            task._handle = None
+        self._tasks.clear()
+        if self._handle is not None:
+            _lib.gpuseg_disconnect(self._handle)
+            self._handle = None
+
+    @property
+    def handle(self):
+        if self._handle is None:
+            raise ValueError("this gpuseg.Client is closed")
+        return self._handle
+
+    @property
+    def managed(self):
+        """True while a daemon schedules this client."""
+        return bool(_lib.gpuseg_is_managed(self.handle))
+
+    def counters(self):
+        """The counters of gpuseg_get_counters() as a dictionary."""
+        counters = _Counters(ctypes.sizeof(_Counters))
+        _check(_lib.gpuseg_get_counters(self.handle, ctypes.byref(counters)), self.handle)
+        return {name: getattr(counters, name) for name, _ in _Counters._fields_ if name != "size"}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+
+class Task:
+    """A task of a client: the parameters are those of struct gpuseg_task_attr. One thread at a time."""
+
+    def __init__(self, client, name, priority=0, gpu_priority=0, gpu=0, always_wait=False, period_ns=0, deadline_ns=0,
+                 budget_ns=0, timeout_ns=0, on_timeout=FAIL, spin_count=0):
+        handle = ctypes.c_void_p()
+        attr = _TaskAttr(ctypes.sizeof(_TaskAttr), _encode(name), priority, gpu_priority, gpu,
+                         _ALWAYS_WAIT if always_wait else 0, period_ns, deadline_ns, budget_ns, timeout_ns, on_timeout,
+                         spin_count)
+        self._handle = None
+        self._client = client
+        _check(_lib.gpuseg_task_open(client.handle, ctypes.byref(attr), ctypes.byref(handle)), client.handle)
+        self._handle = handle
+        client._tasks.append(self)
+
+    @property
+    def handle(self):
+        if self._handle is None:
+            raise ValueError("this gpuseg.Task is closed")
+        return self._handle
+
+    def _call(self, function, *args):
+        return _check(function(self.handle, *args), self._client.handle)
+
+    def begin(self, timeout_ns=None):
+        """Begin a segment. True: granted; False: timed out and proceeding (on_timeout=PROCEED). Raises Timeout, Refused."""
+        if timeout_ns is None:
+            return self._call(_lib.gpuseg_begin) == 0
+        return self._call(_lib.gpuseg_begin_timed, timeout_ns) == 0
+
+    def try_begin(self):
+        """Begin without sleeping: False if the grant is not there at once."""
+        try:
+            self._call(_lib.gpuseg_begin_try)
+        except Timeout:
+            return False
+        return True
+
+    def end(self, device_ns=0):
+        """End the segment; device_ns: how long the GPU worked for it, 0 = unknown."""
+        self._call(_lib.gpuseg_end_measured, device_ns)
+
+    def release(self, release_ns=0):
+        """Mark the release of a job, 0 = now."""
+        self._call(_lib.gpuseg_job_release, release_ns)
+
+    def complete(self):
+        """Mark the end of the job."""
+        self._call(_lib.gpuseg_job_end)
+
+    def hint(self, begin_at_ns):
+        """Announce the next begin."""
+        self._call(_lib.gpuseg_hint, begin_at_ns)
+
+    def close(self):
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            self._client._tasks.remove(self)
+            _check(_lib.gpuseg_task_close(handle), self._client.handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+@contextlib.contextmanager
+def segment(task, timeout_ns=None):
+    """``with segment(task) as granted:`` begins, and ends even if the body raises. granted as Task.begin()."""
+    granted = task.begin(timeout_ns)
+    try:
+        yield granted
+    finally:
+        task.end()

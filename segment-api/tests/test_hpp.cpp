@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_hpp.cpp - gpuseg.hpp against a daemon in a thread. */
+#include <gpuseg.hpp>
+
+#include <utility>
+
+#include "check.h"
+#include "fixture.h"
+
+using namespace std::chrono_literals;
+
+static gpuseg::TaskOptions camera()
+{
+	gpuseg::TaskOptions options;
+
+	options.name = "camera";
+	options.priority = 70;
+	options.timeout = 10ms;
+	return options;
+}
+
+TEST(should_throw_the_reason)
+{
+	try {
+		gpuseg::Client client(0, "t", "/nonexistent");
+		CHECK(false);
+	} catch (const gpuseg::Error &e) {
+		CHECK_EQ(e.code().value(), ENOTCONN);
+		CHECK_CONTAINS(e.what(), "/nonexistent");
+	}
+}
+
+TEST(should_end_segments_tasks_and_clients_by_scope)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		gpuseg::Client client(0, "t", d.dir), moved(std::move(client));
+		gpuseg::Task task(moved, camera());
+		gpuseg_record r;
+
+		CHECK(moved.managed());
+		CHECK(!client.managed());
+		task.release();
+		{
+			gpuseg::Segment segment(task);
+			CHECK(segment.granted());
+		}
+		{
+			gpuseg::Segment segment(task);
+			CHECK_EQ(segment.end(123ns), 0);
+			CHECK_EQ(segment.end(), 0);
+		}
+		task.complete();
+		task.hint(gpuseg::now() + 1ms);
+		CHECK(fake_daemon_wait(&d, 7, &r));
+		CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
+		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 123);
+		CHECK_EQ(moved.counters().begins, 2);
+		fake_daemon_grants(&d, FAKE_IGNORE, 0);
+		CHECK(!task.try_begin());
+		CHECK(!task.begin_for(2ms));
+		try {
+			gpuseg::Segment segment(task);
+			CHECK(false);
+		} catch (const gpuseg::Error &e) {
+			CHECK_EQ(e.code().value(), ETIMEDOUT);
+		}
+	}
+	CHECK_EQ(d.closes, 1);
+	fake_daemon_stop(&d);
+}
+
+static const check_case cases[] = {CASE(should_throw_the_reason), CASE(should_end_segments_tasks_and_clients_by_scope)};
+CHECK_MAIN(cases)

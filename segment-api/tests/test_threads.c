@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_threads.c - many threads on one client, rolls meanwhile, a reader on the same memory (what ThreadSanitizer
+ * sees). */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "check.h"
+#include "cq.h"
+#include "fixture.h"
+#include "gpuseg.h"
+#include "platform.h"
+
+#define THREADS 4
+#define SEGMENTS 300
+
+static gpuseg_client *client;
+static struct fake_daemon daemon_;
+
+static void *work(void *arg)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	gpuseg_task *task;
+	(void)arg;
+
+	attr.name = "worker";
+	attr.priority = 50;
+	CHECK_EQ(gpuseg_task_open(client, &attr, &task), 0);
+	for (int i = 0; i < SEGMENTS; i++) {
+		int ret;
+
+		/* The daemon of the test may hold the queue for a long time under emulation. */
+		while ((ret = gpuseg_begin(task)) == -EBUSY || ret == -ENOSPC)
+			;
+		CHECK_EQ(ret, 0);
+		ret = gpuseg_end(task);
+		while (ret == -EBUSY || ret == -ENOSPC)
+			ret = gpuseg_end(task);
+		CHECK_EQ(ret, 0);
+	}
+	CHECK_EQ(gpuseg_task_close(task), 0);
+	return NULL;
+}
+
+TEST(should_keep_every_record_of_every_thread_across_rolls)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	uint64_t last_ticket[THREADS + 1] = {0};
+	pthread_t threads[THREADS];
+
+	fake_daemon_start(&daemon_);
+	attr.dir = daemon_.dir;
+	CHECK_EQ(gpuseg_connect(&attr, &client), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, work, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		usleep(2000);
+		fake_daemon_roll(&daemon_, i % 2 == 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(fake_daemon_wait(&daemon_, 2 * THREADS * SEGMENTS, NULL));
+	CHECK(!daemon_.sequence_broken);
+	for (size_t i = 0; i < 2 * THREADS * SEGMENTS; i++) {
+		struct gpuseg_record r = fake_daemon_record(&daemon_, i);
+
+		CHECK(r.task_id >= 1 && r.task_id <= THREADS);
+		if (r.kind == GPUSEG_RECORD_BEGIN)
+			last_ticket[r.task_id]++;
+		CHECK_EQ(r.ticket, last_ticket[r.task_id]);
+	}
+	for (int i = 1; i <= THREADS; i++)
+		CHECK_EQ(last_ticket[i], SEGMENTS);
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&daemon_);
+}
+
+static void *reconnect(void *arg)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	gpuseg_client *own;
+
+	attr.dir = arg;
+	attr.flags = GPUSEG_CONNECT_UNMANAGED_OK;
+	for (int i = 0; i < 50; i++) {
+		CHECK_EQ(gpuseg_connect(&attr, &own), 0);
+		CHECK_EQ(gpuseg_is_managed(own), 0);
+		gpuseg_disconnect(own);
+	}
+	return NULL;
+}
+
+TEST(should_connect_from_several_threads_at_once)
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, reconnect, "/nonexistent"), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* A tailer on the appender's own mapping, so that the sanitizer can relate the two. */
+#define STREAM 10000
+
+static void *read_stream(void *arg)
+{
+	const uint8_t *base = arg;
+	size_t position = FIXTURE_FIRST_DATA;
+
+	for (uint64_t i = 1; i <= STREAM; i++, position += 68) {
+		struct gpuseg_record r;
+
+		while (__atomic_load_n((const uint32_t *)(const void *)(base + position), __ATOMIC_ACQUIRE) != 64)
+			sched_yield();
+		memcpy(&r, base + position + 4, sizeof(r));
+		CHECK_EQ(r.seq, i);
+		CHECK_EQ(r.ticket, i * 3);
+		CHECK_EQ(r.arg_ns, ~i);
+	}
+	return NULL;
+}
+
+TEST(should_publish_whole_records_only)
+{
+	char dir[64], text[CQ_TEXT_BYTES];
+	pthread_t reader;
+	struct cq q;
+
+	fixture_directory(dir);
+	fixture_queue_create(dir, FIXTURE_CYCLE_BYTES);
+	CHECK_EQ(cq_attach(&q, dir, NULL, text), 0);
+	CHECK_EQ(pthread_create(&reader, NULL, read_stream, q.cur.base), 0);
+	for (uint64_t i = 1; i <= STREAM; i++) {
+		struct gpuseg_record r = {.kind = 1, .seq = i, .ticket = i * 3, .arg_ns = (int64_t)~i};
+
+		CHECK_EQ(cq_append(&q, &r), 0);
+	}
+	pthread_join(reader, NULL);
+	cq_detach(&q);
+	fixture_remove(dir);
+}
+
+static const struct check_case cases[] = {
+	CASE(should_keep_every_record_of_every_thread_across_rolls),
+	CASE(should_connect_from_several_threads_at_once),
+	CASE(should_publish_whole_records_only),
+};
+CHECK_MAIN(cases)
