@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job with two GPU segments and host work between them: only the GPU parts are marked, so lower tasks use the GPU while
- * this one computes on the host.
+ * A job with two GPU segments and host work between them: only the GPU parts are marked, so lower tasks use the GPU
+ * while this one computes on the host.
  *
  *   ./02_two_segments [JOBS]
  */

@@ -60,7 +60,7 @@ struct check_case {
 #name, name                                                                                            \
 	}
 
-_Noreturn static inline void check_fail(const char *file, int line, const char *what)
+__attribute__((noreturn)) static inline void check_fail(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "  %s:%d: FAILED: %s\n", file, line, what);
 	fflush(NULL);

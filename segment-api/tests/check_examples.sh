@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Run every example against the tests' daemon.
+#   check_examples.sh SOURCE-DIR BUILD-DIR
+set -eu
+src=$1 build=$2
+dir=$(mktemp -d)
+mkfifo "$dir/in"
+"$build/tests/serve_fixture" <"$dir/in" >"$dir/out" &
+daemon=$!
+exec 3>"$dir/in"
+trap 'exec 3>&-; wait $daemon || true; rm -rf "$dir"' EXIT
+while ! [ -s "$dir/out" ]; do sleep 0.02; done
+GPUSEG_DIR=$(head -1 "$dir/out")
+export GPUSEG_DIR
+for example in 01_periodic_task 02_two_segments 03_timeout 04_hint 05_raii; do
+	echo "$example"
+	"$build/examples/$example" 3
+done
+GPUSEG_LIBRARY=$build/libgpuseg.so.0 PYTHONPATH=$src/python PYTHONDONTWRITEBYTECODE=1 ${PYTHON:-python3} "$src/examples/06_python.py" 3
+exec 3>&-
+wait $daemon
+test "$(grep -c '^1 ' "$dir/out")" -ge 15 # begins

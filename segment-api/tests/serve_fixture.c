@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve_fixture - the tests' daemon as a program, for tests in other languages. Prints its runtime directory, serves
+ * until its standard input closes, then prints each record: kind flags ticket arg_ns.
+ */
+#include "check.h"
+#include "fixture.h"
+
+int main(void)
+{
+	static struct fake_daemon d;
+	char c;
+
+	alarm(CHECK_SECONDS);
+	fake_daemon_start(&d);
+	printf("%s\n", d.dir);
+	fflush(stdout);
+	while (read(0, &c, 1) > 0) {
+		if (c == 'i')
+			fake_daemon_grants(&d, FAKE_IGNORE, 0);
+		else if (c == 'r')
+			fake_daemon_grants(&d, FAKE_REFUSE, 0);
+		else if (c == 'g')
+			fake_daemon_grants(&d, FAKE_GRANT, 0);
+		printf("ok\n");
+		fflush(stdout);
+	}
+	usleep(20000); /* what is in the queue is read within one turn of the daemon */
+	fake_daemon_kill(&d);
+	for (size_t i = 0; i < d.records; i++)
+		printf("%u %u %" PRIu64 " %" PRId64 "\n", d.log[i].kind, d.log[i].flags, d.log[i].ticket,
+		       d.log[i].arg_ns);
+	fake_daemon_stop(&d);
+	return 0;
+}
