@@ -128,6 +128,8 @@ bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *las
 /* The i-th record read (from 0). */
 struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i);
 size_t fake_daemon_records(struct fake_daemon *d);
+/* How many futex wake-ups it made. */
+uint64_t fake_daemon_wakes(struct fake_daemon *d);
 
 #ifdef __cplusplus
 }
