@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.ipc.ClientQueue;
+import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+
+/**
+ * Settings of the conductor.
+ *
+ * @param directory         where everything is, created
+ * @param incarnationNs     of this daemon, CLOCK_MONOTONIC ns
+ * @param gpuCount          GPUs that tasks may name, 1..16
+ * @param deadlinesRequired whether every real-time task needs a deadline or a period (EDF)
+ * @param queueBytes        size of one cycle of a client's queue, a power of two of at least 64 KiB
+ * @param clientsPerUser    most clients of one uid
+ * @param tasksPerUser      most open tasks of one uid
+ */
+public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, boolean deadlinesRequired,
+    int queueBytes, int clientsPerUser, int tasksPerUser) {
+    /** Refuses values out of range. */
+    public ConductorConfig {
+        range("gpuCount", gpuCount, 1, Abi.GPUS_MAX);
+        range("queueBytes", queueBytes, ClientQueue.BYTES_MIN, ClientQueue.BYTES_MAX);
+        range("clientsPerUser", clientsPerUser, 1, Abi.CLIENTS_MAX);
+        range("tasksPerUser", tasksPerUser, 1, Abi.CLIENTS_MAX * Abi.SLOTS_MAX);
+        if (Integer.bitCount(queueBytes) != 1) {
+            throw new IllegalArgumentException("queueBytes is " + queueBytes + "; use a power of two, e.g. "
+                + ClientQueue.BYTES_DEFAULT);
+        }
+    }
+
+    /**
+     * The usual settings.
+     *
+     * @param directory     where everything is
+     * @param incarnationNs of this daemon
+     * @param gpuCount      GPUs that tasks may name
+     * @return 1 MiB queues, 64 clients and 1024 tasks per user, no deadline required
+     */
+    public static ConductorConfig defaults(final RuntimeDirectory directory, final long incarnationNs,
+        final int gpuCount) {
+        return new ConductorConfig(directory, incarnationNs, gpuCount, false, ClientQueue.BYTES_DEFAULT, 64, 1024);
+    }
+
+    private static void range(final String what, final int value, final int low, final int high) {
+        if (value < low || value > high) {
+            throw new IllegalArgumentException(what + " is " + value + "; use " + low + ".." + high);
+        }
+    }
+}

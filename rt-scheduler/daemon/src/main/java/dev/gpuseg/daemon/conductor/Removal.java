@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+/** Why a client is removed. */
+public final class Removal {
+    /** It closed its socket. */
+    public static final int CLOSED = 1;
+    /** Its process died. */
+    public static final int DIED = 2;
+    /** It broke the rules; the dispatcher or the conductor poisoned it. */
+    public static final int POISONED = 3;
+    /** The daemon stops. */
+    public static final int STOPPING = 4;
+
+    private Removal() {
+    }
+
+    /**
+     * For people.
+     *
+     * @param reason one of the above
+     * @return one word
+     */
+    public static String name(final int reason) {
+        switch (reason) {
+            case CLOSED:
+                return "closed";
+            case DIED:
+                return "died";
+            case POISONED:
+                return "poisoned";
+            case STOPPING:
+                return "stopping";
+            default:
+                return "reason " + reason;
+        }
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.platform;
+
+import com.sun.jna.Native;
+
+/** A handle of a process, valid even when its pid is reused. Readable (for {@link Epoll}) once the process is dead. */
+public final class PidFd implements AutoCloseable {
+    private final int fd;
+
+    private PidFd(final int fd) {
+        this.fd = fd;
+    }
+
+    /**
+     * Opens a handle.
+     *
+     * @param pid the process
+     * @return the handle
+     * @throws SystemCallException with ESRCH if it is already gone
+     */
+    public static PidFd open(final int pid) {
+        final long fd = LibC.syscall(LibC.SYS_PIDFD_OPEN, pid, 0, 0, 0, 0, 0);
+        if (fd < 0) {
+            throw new SystemCallException("pidfd_open", Integer.toString(pid), Native.getLastError());
+        }
+        return new PidFd((int) fd);
+    }
+
+    /**
+     * The descriptor; stays owned by this object.
+     *
+     * @return the number, close-on-exec
+     */
+    public int fd() {
+        return fd;
+    }
+
+    /**
+     * Sends a signal to exactly this process.
+     *
+     * @param signal for example 9
+     * @return false if it is already gone
+     */
+    public boolean signal(final int signal) {
+        if (LibC.syscall(LibC.SYS_PIDFD_SEND_SIGNAL, fd, signal, 0, 0, 0, 0) == 0) {
+            return true;
+        }
+        final int errno = Native.getLastError();
+        if (errno == Errno.ESRCH) {
+            return false;
+        }
+        throw new SystemCallException("pidfd_send_signal", fd + ", " + signal, errno);
+    }
+
+    @Override
+    public void close() {
+        Descriptor.close(fd);
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.platform;
+
+import com.sun.jna.Native;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+import org.agrona.BufferUtil;
+
+/** Placement and scheduling of the calling thread, and locking of the process's memory. */
+public final class ThreadControl {
+    private static final int SCHED_OTHER = 0;
+    private static final int SCHED_FIFO = 1;
+    private static final int MCL_CURRENT = 1;
+    private static final int MCL_FUTURE = 2;
+    private static final int MASK_BYTES = 128;
+    private static final int PR_SET_TIMERSLACK = 29;
+
+    private ThreadControl() {
+    }
+
+    /**
+     * The kernel's id of the calling thread.
+     *
+     * @return tid
+     */
+    public static int tid() {
+        return LibC.gettid();
+    }
+
+    /**
+     * Binds the calling thread to one CPU.
+     *
+     * @param cpu from 0
+     */
+    public static void pinTo(final int cpu) {
+        if (cpu < 0 || cpu >= MASK_BYTES * 8) {
+            throw new IllegalArgumentException("cpu " + cpu + " is out of range; use 0.." + (MASK_BYTES * 8 - 1));
+        }
+        final ByteBuffer mask = ByteBuffer.allocateDirect(MASK_BYTES).order(ByteOrder.nativeOrder());
+        mask.put(cpu / 8, (byte) (1 << (cpu % 8)));
+        if (LibC.schedSetaffinity(0, MASK_BYTES, BufferUtil.address(mask)) < 0) {
+            throw new SystemCallException("sched_setaffinity", "cpu " + cpu, Native.getLastError());
+        }
+    }
+
+    /**
+     * Makes the calling thread real-time (SCHED_FIFO).
+     *
+     * @param priority 1..99, 99 highest; 0 = back to SCHED_OTHER
+     */
+    public static void realTime(final int priority) {
+        final ByteBuffer parameter = ByteBuffer.allocateDirect(4).order(ByteOrder.nativeOrder());
+        parameter.putInt(0, priority);
+        final int policy = priority == 0 ? SCHED_OTHER : SCHED_FIFO;
+        if (LibC.schedSetscheduler(0, policy, BufferUtil.address(parameter)) < 0) {
+            throw new SystemCallException("sched_setscheduler", "priority " + priority, Native.getLastError());
+        }
+    }
+
+    /** Keeps all pages of this process, present and future, in memory. */
+    public static void lockMemory() {
+        if (LibC.mlockall(MCL_CURRENT | MCL_FUTURE) < 0) {
+            throw new SystemCallException("mlockall", "MCL_CURRENT | MCL_FUTURE", Native.getLastError());
+        }
+    }
+
+    /**
+     * How late the kernel may fire the calling thread's timers (default 50000 ns).
+     *
+     * @param slackNs nanoseconds, positive
+     */
+    public static void timerSlackNs(final long slackNs) {
+        if (LibC.prctl(PR_SET_TIMERSLACK, slackNs, 0, 0, 0) < 0) {
+            throw new SystemCallException("prctl", "PR_SET_TIMERSLACK, " + slackNs, Native.getLastError());
+        }
+    }
+}
