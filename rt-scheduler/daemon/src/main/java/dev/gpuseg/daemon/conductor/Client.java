@@ -6,8 +6,9 @@ import dev.gpuseg.daemon.ipc.Session;
 import dev.gpuseg.daemon.platform.EventFd;
 
 /**
- * One registered process. From {@link DispatcherProxy#addClient} until {@link ConductorProxy#clientRemoved} the dispatcher
- * thread alone polls the queue and writes the session's slots; afterwards the conductor closes and deletes all of it.
+ * One registered process. From {@link DispatcherProxy#addClient} until {@link ConductorProxy#clientRemoved} the
+ * dispatcher thread alone polls the queue and writes the session's slots; afterwards the conductor closes and deletes
+ * all of it.
  *
  * @param clientId   from 1, not reused while any trace of the former owner is left
  * @param pid        its process, from the kernel
@@ -17,8 +18,8 @@ import dev.gpuseg.daemon.platform.EventFd;
  * @param name       what it calls itself, printable
  * @param session    memory shared with it
  * @param queue      what it appends to
- * @param doorbell   rung by the client while the dispatcher sleeps; the dispatcher adds {@code doorbell.fd()} to its epoll
- *                   set and removes it before {@code clientRemoved}
+ * @param doorbell   rung by the client while the dispatcher sleeps; the dispatcher adds {@code doorbell.fd()} to its
+ *                   epoll set and removes it before {@code clientRemoved}
  */
 public record Client(int clientId, int pid, int uid, int gid, long startTicks, String name, Session session,
     ClientQueue queue, EventFd doorbell) {

@@ -2,8 +2,8 @@
 package dev.gpuseg.daemon.conductor;
 
 /**
- * What the dispatcher answers to the conductor. Calls enqueue, wake the conductor and return at once; they may come from
- * the dispatcher thread and from others. They allocate, and are made for rare events only.
+ * What the dispatcher answers to the conductor. Calls enqueue, wake the conductor and return at once; they may come
+ * from the dispatcher thread and from others. They allocate, and are made for rare events only.
  */
 public interface ConductorProxy {
     /**

@@ -16,8 +16,9 @@ public interface DispatcherProxy {
     void addClient(Client client);
 
     /**
-     * A client is gone or must go: read what is left in its queue (if it was not poisoned), drop its tasks and contexts,
-     * forget its objects, then answer with {@link ConductorProxy#clientRemoved}. Asked exactly once per client.
+     * A client is gone or must go: read what is left in its queue (if it was not poisoned), drop its tasks and
+     * contexts, forget its objects, then answer with {@link ConductorProxy#clientRemoved}. Asked exactly once per
+     * client.
      *
      * @param clientId which
      * @param reason   one of {@link Removal}

@@ -12,9 +12,9 @@ import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * What is disabled at this moment: {@code struct gpuseg_held}. Written before a context is disabled and cleared after it
- * is enabled, so that whoever starts next can enable what a dead daemon left. It survives daemons, not a reboot (neither
- * does what it describes).
+ * What is disabled at this moment: {@code struct gpuseg_held}. Written before a context is disabled and cleared after
+ * it is enabled, so that whoever starts next can enable what a dead daemon left. It survives daemons, not a reboot
+ * (neither does what it describes).
  *
  * <p>{@link #hold} and {@link #release} may be called by several enforcer threads; a held entry belongs to the thread
  * that took it.

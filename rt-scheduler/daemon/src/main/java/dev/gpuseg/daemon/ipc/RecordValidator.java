@@ -5,8 +5,8 @@ import org.agrona.collections.Int2IntHashMap;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Decides whether a copied record may be used: kind, flags, reserved fields, order, ownership of the task, ticket, times.
- * Remembers what this client has sent so far. One thread; allocates nothing per record.
+ * Decides whether a copied record may be used: kind, flags, reserved fields, order, ownership of the task, ticket,
+ * times. Remembers what this client has sent so far. One thread; allocates nothing per record.
  *
  * <p>A task that was closed while records of it were still in the queue is no offence: those records are skipped and
  * counted ({@link #STALE}).

@@ -112,6 +112,7 @@ public final class RecordView {
     @Override
     public String toString() {
         return "record{kind=" + kind() + " flags=" + flags() + " task=" + taskId() + " seq=" + seq() + " ticket="
-            + ticket() + " timeNs=" + timeNs() + " releaseNs=" + releaseNs() + " argNs=" + argNs() + " tid=" + tid() + "}";
+            + ticket() + " timeNs=" + timeNs() + " releaseNs=" + releaseNs() + " argNs=" + argNs()
+            + " tid=" + tid() + "}";
     }
 }

@@ -64,7 +64,8 @@ public final class RuntimeDirectory {
      * Creates the directory (0755) if needed.
      *
      * @throws UncheckedIOException  if it cannot be created
-     * @throws IllegalStateException if it belongs to somebody else or is not a directory: an attacker could have made it
+     * @throws IllegalStateException if it belongs to somebody else or is not a directory: an attacker could have made
+     * it
      */
     public void create() {
         try {
@@ -77,8 +78,8 @@ public final class RuntimeDirectory {
             }
             final int owner = (Integer) Files.getAttribute(root, "unix:uid", LinkOption.NOFOLLOW_LINKS);
             if (owner != ProcessStatus.effectiveUid()) {
-                throw new IllegalStateException("runtime directory " + root + " belongs to uid " + owner + ", not to uid "
-                    + ProcessStatus.effectiveUid() + "; remove it or choose another GPUSEG_DIR");
+                throw new IllegalStateException("runtime directory " + root + " belongs to uid " + owner
+                    + ", not to uid " + ProcessStatus.effectiveUid() + "; remove it or choose another GPUSEG_DIR");
             }
             FileAccess.chmod(root, 0755);
             Files.createDirectories(clients());

@@ -10,8 +10,9 @@ import java.lang.invoke.VarHandle;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Memory shared with one client: {@code struct gpuseg_session} and its slots, a sealed memory file (it cannot shrink, so
- * touching it cannot fault). The client may scribble over all of it; the daemon reads back nothing but {@code waiting}.
+ * Memory shared with one client: {@code struct gpuseg_session} and its slots, a sealed memory file (it cannot shrink,
+ * so touching it cannot fault). The client may scribble over all of it; the daemon reads back nothing but {@code
+ * waiting}.
  *
  * <p>Slot words and {@code poisoned} are written by the dispatcher thread, {@code prepared_cycle} and
  * {@code roll_generation} by the housekeeping thread, the rest once before the client knows of it.
@@ -201,8 +202,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Tells the client that it is dropped and wakes all its waiting threads with {@code VERDICT_POISONED}, keeping their
-     * tickets.
+     * Tells the client that it is dropped and wakes all its waiting threads with {@code VERDICT_POISONED}, keeping
+     * their tickets.
      *
      * @param code {@code Abi.POISON_*}
      */
@@ -223,7 +224,8 @@ public final class Session implements AutoCloseable {
      * @param cycle the cycle
      */
     public void preparedCycle(final long cycle) {
-        buffer.putLongOrdered(Abi.Session.PREPARED_CYCLE_OFFSET, cycle); // release; pairs with the roll thread's acquire
+        // release; pairs with the roll thread's acquire
+        buffer.putLongOrdered(Abi.Session.PREPARED_CYCLE_OFFSET, cycle);
         buffer.putIntVolatile(Abi.Session.ROLL_GENERATION_OFFSET, ++rollGeneration);
         Futex.wake(buffer.addressOffset() + Abi.Session.ROLL_GENERATION_OFFSET, WAKE_ALL);
     }
