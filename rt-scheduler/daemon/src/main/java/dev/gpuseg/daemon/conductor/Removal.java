@@ -7,7 +7,10 @@ public final class Removal {
     public static final int CLOSED = 1;
     /** Its process died. */
     public static final int DIED = 2;
-    /** It broke the rules; the dispatcher or the conductor poisoned it. */
+    /**
+     * It broke the rules. If the dispatcher has not poisoned its session itself, the offence was on the socket and the
+     * dispatcher calls {@code session.poison(Abi.POISON_PROTOCOL)}.
+     */
     public static final int POISONED = 3;
     /** The daemon stops. */
     public static final int STOPPING = 4;

@@ -113,8 +113,8 @@ public final class ClientQueue implements AutoCloseable {
      * Makes the queue of a client.
      *
      * @param template         what its files look like
-     * @param directory        to be made, must not exist: the daemon's, 0750 with the client's group; the files are the
-     *                         client's, 0600
+     * @param clientDirectory  to be made, must not exist; it and {@code queue} in it are the daemon's, 0750 with the
+     *                         client's group; the files are the client's, 0600
      * @param clientId         the client
      * @param uid              its user
      * @param gid              its group
@@ -125,8 +125,9 @@ public final class ClientQueue implements AutoCloseable {
      * @throws dev.gpuseg.daemon.platform.SystemCallException with ENOSPC where the file system is full
      * @throws UncheckedIOException                           where a file cannot be made
      */
-    public static ClientQueue create(final QueueTemplate template, final Path directory, final int clientId,
+    public static ClientQueue create(final QueueTemplate template, final Path clientDirectory, final int clientId,
         final int uid, final int gid, final int daemonPid, final Session session, final Runnable wakeHousekeeping) {
+        final Path directory = clientDirectory.resolve("queue");
         SingleChronicleQueue queue = null;
         MappedPage metadata = null;
         FileChannel metadataChannel = null;
@@ -144,8 +145,10 @@ public final class ClientQueue implements AutoCloseable {
             result = new ClientQueue(clientId, directory, uid, template, queue, metadata, metadataChannel, session,
                 wakeHousekeeping, daemonPid);
             result.current = QueueCycle.open(template, queue, first, 0);
-            FileAccess.chmod(directory, 0750);
-            FileAccess.chown(directory, -1, gid);
+            for (final Path path : new Path[] {clientDirectory, directory}) {
+                FileAccess.chmod(path, 0750);
+                FileAccess.chown(path, -1, gid);
+            }
             give(metadataPath, uid);
             give(first, uid);
             session.preparedCycle(0);
@@ -160,7 +163,7 @@ public final class ClientQueue implements AutoCloseable {
             if (queue != null) {
                 queue.close();
             }
-            RuntimeDirectory.deleteTree(directory);
+            RuntimeDirectory.deleteTree(clientDirectory);
             if (e instanceof IOException) {
                 throw new UncheckedIOException(directory + " cannot be made: " + e.getMessage()
                     + "; free space on that file system or lower the queue size", (IOException) e);
@@ -518,7 +521,7 @@ public final class ClientQueue implements AutoCloseable {
             throw new UncheckedIOException(directory + " cannot be closed: " + e.getMessage(), e);
         } finally {
             queue.close();
-            RuntimeDirectory.deleteTree(directory);
+            RuntimeDirectory.deleteTree(directory.getParent());
         }
     }
 }

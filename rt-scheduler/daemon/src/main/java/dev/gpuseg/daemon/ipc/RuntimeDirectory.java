@@ -6,12 +6,15 @@ import dev.gpuseg.daemon.platform.ProcessStatus;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Map;
 
 /**
@@ -87,6 +90,30 @@ public final class RuntimeDirectory {
         } catch (final IOException e) {
             throw new UncheckedIOException("runtime directory " + root + " cannot be created: " + e.getMessage()
                 + "; choose another GPUSEG_DIR", e);
+        }
+    }
+
+    /**
+     * Claims the directory for this process; the kernel gives the claim up when the process ends in any way.
+     *
+     * @return the claim, to be kept until the daemon ends
+     * @throws IllegalStateException if another daemon has it
+     */
+    public FileChannel claim() {
+        final Path path = root.resolve("lock");
+        FileChannel channel = null;
+        try {
+            channel = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE);
+            if (channel.tryLock() == null) {
+                channel.close();
+                throw new IllegalStateException("another daemon runs in " + root
+                    + "; stop it or choose another GPUSEG_DIR");
+            }
+            return channel;
+        } catch (final OverlappingFileLockException e) {
+            throw new IllegalStateException("this process runs a daemon in " + root + " already", e);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(path + " cannot be locked: " + e.getMessage(), e);
         }
     }
 

@@ -12,6 +12,8 @@ import org.agrona.BufferUtil;
 public final class Epoll implements AutoCloseable {
     /** Readable, also at end of stream and when a process behind a pidfd has died. */
     public static final int IN = 1;
+    /** Writable. */
+    public static final int OUT = 4;
     /** Error condition; always reported. */
     public static final int ERR = 8;
     /** Peer hung up; always reported. */
@@ -22,6 +24,7 @@ public final class Epoll implements AutoCloseable {
     private static final int EPOLL_CLOEXEC = 0x80000;
     private static final int CTL_ADD = 1;
     private static final int CTL_DEL = 2;
+    private static final int CTL_MOD = 3;
     // struct epoll_event is packed on x86-64 alone
     private static final int EVENT_BYTES = LibC.ARM64 ? 16 : 12;
     private static final int DATA_OFFSET = LibC.ARM64 ? 8 : 4;
@@ -55,9 +58,24 @@ public final class Epoll implements AutoCloseable {
      * @param token  returned by {@link #token} when it is ready
      */
     public void add(final int target, final int mask, final long token) {
+        control(CTL_ADD, "ADD", target, mask, token);
+    }
+
+    /**
+     * Changes what a descriptor is waited for.
+     *
+     * @param target the descriptor
+     * @param mask   for example {@link #IN}
+     * @param token  returned by {@link #token} when it is ready
+     */
+    public void modify(final int target, final int mask, final long token) {
+        control(CTL_MOD, "MOD", target, mask, token);
+    }
+
+    private void control(final int operation, final String name, final int target, final int mask, final long token) {
         change.putInt(0, mask).putLong(DATA_OFFSET, token);
-        if (LibC.epollCtl(fd, CTL_ADD, target, BufferUtil.address(change)) < 0) {
-            throw new SystemCallException("epoll_ctl", "ADD, " + target, Native.getLastError());
+        if (LibC.epollCtl(fd, operation, target, BufferUtil.address(change)) < 0) {
+            throw new SystemCallException("epoll_ctl", name + ", " + target, Native.getLastError());
         }
     }
 

@@ -27,6 +27,8 @@ public final class Errno {
     public static final int EPROTONOSUPPORT = 93;
     public static final int EOPNOTSUPP = 95;
     public static final int EADDRINUSE = 98;
+    public static final int ENOPROTOOPT = 92;
+    public static final int ECONNABORTED = 103;
     public static final int ECONNRESET = 104;
     public static final int ECONNREFUSED = 111;
     public static final int EDQUOT = 122;
@@ -44,6 +46,7 @@ public final class Errno {
         Map.entry(ENOSYS, "ENOSYS"), Map.entry(EPROTO, "EPROTO"), Map.entry(EMSGSIZE, "EMSGSIZE"),
         Map.entry(EPROTONOSUPPORT, "EPROTONOSUPPORT"), Map.entry(EOPNOTSUPP, "EOPNOTSUPP"),
         Map.entry(EADDRINUSE, "EADDRINUSE"), Map.entry(ECONNRESET, "ECONNRESET"),
+        Map.entry(ENOPROTOOPT, "ENOPROTOOPT"), Map.entry(ECONNABORTED, "ECONNABORTED"),
         Map.entry(ECONNREFUSED, "ECONNREFUSED"), Map.entry(EDQUOT, "EDQUOT"), Map.entry(ENOTCONN, "ENOTCONN"),
         Map.entry(ETIMEDOUT, "ETIMEDOUT"), Map.entry(ENFILE, "ENFILE"), Map.entry(ENAMETOOLONG, "ENAMETOOLONG"));
 

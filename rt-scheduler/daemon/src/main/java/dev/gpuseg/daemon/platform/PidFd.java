@@ -27,6 +27,31 @@ public final class PidFd implements AutoCloseable {
     }
 
     /**
+     * Opens a handle of the very process that connected a socket, even if its pid has been reused meanwhile (Linux 6.5;
+     * before, its pid is looked up).
+     *
+     * @param socket an accepted connection
+     * @return the handle
+     * @throws SystemCallException with ESRCH if that process is already gone
+     */
+    public static PidFd ofPeer(final SeqPacketSocket socket) {
+        final int fd = socket.peerPidFd();
+        return fd >= 0 ? new PidFd(fd) : open(socket.peerCredentials().pid());
+    }
+
+    /**
+     * Whether the process is dead (perhaps not yet waited for by its parent).
+     *
+     * @return true once it is
+     */
+    public boolean isDead() {
+        try (Epoll epoll = new Epoll(1)) {
+            epoll.add(fd, Epoll.IN, 0);
+            return epoll.await(0) > 0;
+        }
+    }
+
+    /**
      * The descriptor; stays owned by this object.
      *
      * @return the number, close-on-exec

@@ -26,6 +26,7 @@ public final class SeqPacketSocket implements AutoCloseable {
     private static final int SOCK_NONBLOCK = 0x800;
     private static final int SOL_SOCKET = 1;
     private static final int SO_PEERCRED = 17;
+    private static final int SO_PEERPIDFD = 77;
     private static final int SO_RCVTIMEO = 20;
     private static final int SO_SNDTIMEO = 21;
     private static final int MSG_NOSIGNAL = 0x4000;
@@ -118,7 +119,7 @@ public final class SeqPacketSocket implements AutoCloseable {
             return new SeqPacketSocket(connection);
         }
         final int errno = Native.getLastError();
-        if (errno == Errno.EAGAIN || errno == Errno.EINTR || errno == 103 /* ECONNABORTED */) {
+        if (errno == Errno.EAGAIN || errno == Errno.EINTR || errno == Errno.ECONNABORTED) {
             return null;
         }
         throw new SystemCallException("accept4", Integer.toString(fd), errno);
@@ -137,6 +138,21 @@ public final class SeqPacketSocket implements AutoCloseable {
             throw new SystemCallException("getsockopt", fd + ", SO_PEERCRED", Native.getLastError());
         }
         return new PeerCredentials(value.getInt(0), value.getInt(4), value.getInt(8));
+    }
+
+    /** A pidfd of the peer, or -1 where the kernel does not offer it. */
+    int peerPidFd() {
+        final ByteBuffer value = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
+        value.putInt(4, 4);
+        final long address = BufferUtil.address(value);
+        if (LibC.getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, address, address + 4) == 0) {
+            return value.getInt(0);
+        }
+        final int errno = Native.getLastError();
+        if (errno == Errno.ENOPROTOOPT) {
+            return -1;
+        }
+        throw new SystemCallException("getsockopt", fd + ", SO_PEERPIDFD", errno == Errno.EINVAL ? Errno.ESRCH : errno);
     }
 
     /**

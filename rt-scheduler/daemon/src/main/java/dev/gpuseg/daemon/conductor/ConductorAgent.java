@@ -1,0 +1,751 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.ipc.ClientQueue;
+import dev.gpuseg.daemon.ipc.QueueTemplate;
+import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.ipc.Session;
+import dev.gpuseg.daemon.platform.Epoll;
+import dev.gpuseg.daemon.platform.Errno;
+import dev.gpuseg.daemon.platform.EventFd;
+import dev.gpuseg.daemon.platform.FileAccess;
+import dev.gpuseg.daemon.platform.Packet;
+import dev.gpuseg.daemon.platform.PeerCredentials;
+import dev.gpuseg.daemon.platform.PidFd;
+import dev.gpuseg.daemon.platform.ProcessStatus;
+import dev.gpuseg.daemon.platform.SeqPacketSocket;
+import dev.gpuseg.daemon.platform.SystemCallException;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.GroupPrincipal;
+import java.nio.file.attribute.UserPrincipalNotFoundException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * The daemon's front desk: listens on the registration socket, makes clients' sessions and queues, validates requests,
+ * has them admitted, and notices when a client's process dies. Everything that a client sends is judged here; what
+ * reaches the dispatcher is in range.
+ *
+ * <p>Runs on a thread of its own and sleeps in {@code epoll_wait}; {@link #doWork} returns at least every 100 ms.
+ * Nothing that may take long runs on it: rolling is the {@link HousekeepingAgent}'s, admission tests have their own
+ * thread.
+ */
+public final class ConductorAgent implements Agent {
+    private static final String GROUP = "gpuseg";
+    private static final int IDLE_MS = 100;
+    private static final int BACKLOG = 128;
+    private static final int PACKETS_PER_TURN = 16;
+    private static final int PENDING_MAX = 64;
+    private static final int UNSENT_MAX = 1024;
+    private static final int ADMIN_CHUNK = 32 * 1024;
+    private static final int CONNECTIONS_MAX = 4 * Abi.CLIENTS_MAX;
+    /** A dying process closes its socket a little before its pidfd says so. */
+    private static final long HANG_UP_GRACE_NS = 5_000_000L;
+    private static final long STOP_LIMIT_NS = 2_000_000_000L;
+
+    private static final int TOKEN_LISTENER = 0;
+    private static final int TOKEN_WAKE = 1;
+    private static final int TOKEN_CONNECTION = 2;
+    private static final int TOKEN_PROCESS = 3;
+    private static final int TOKEN_BITS = 2;
+
+    private final ConductorConfig config;
+    private final AdmissionControl admission;
+    private final DispatcherProxy dispatcher;
+    private final HousekeepingAgent housekeeping;
+    private final QueueTemplate template;
+    private final SeqPacketSocket listener;
+    private final Epoll epoll = new Epoll(64);
+    private final EventFd wake = new EventFd();
+    private final QueuedConductorProxy proxy = new QueuedConductorProxy(wake, new Answers());
+    private final ExecutorService admissionThread;
+    private final Packet packet = new Packet(Abi.MSG_BYTES_MAX + 64);
+    private final Packet reply = new Packet(Abi.MSG_BYTES_MAX);
+    private final Map<Long, Connection> connections = new HashMap<>();
+    private final Map<Integer, RegisteredClient> clients = new HashMap<>();
+    private final Map<Long, PendingRequest> requests = new HashMap<>();
+    private final List<Connection> hungUp = new ArrayList<>();
+    private final boolean[] clientIds = new boolean[Abi.CLIENTS_MAX + 1];
+    private final AtomicLongArray counters = new AtomicLongArray(ConductorCounter.values().length);
+    private final int pid = ProcessStatus.pid();
+    private long nextConnectionId = 1;
+    private long nextCorrelation = 1;
+    private int nextClientId = 1;
+    private boolean listening = true;
+    private boolean stopping;
+
+    /**
+     * Listens from now on; connections are served once an agent runner calls {@link #doWork}.
+     *
+     * @param config       settings; the directory exists, is claimed, and holds nothing of another daemon
+     * @param admission    judges tasks
+     * @param dispatcher   where clients and requests go
+     * @param housekeeping looks after the queues; run by a runner of its own, closed after this agent
+     */
+    public ConductorAgent(final ConductorConfig config, final AdmissionControl admission,
+        final DispatcherProxy dispatcher, final HousekeepingAgent housekeeping) {
+        this.config = config;
+        this.admission = admission;
+        this.dispatcher = dispatcher;
+        this.housekeeping = housekeeping;
+        final RuntimeDirectory directory = config.directory();
+        template = QueueTemplate.create(directory.template(), config.queueBytes());
+        warmUp();
+        RuntimeDirectory.deleteTree(directory.socket());
+        listener = SeqPacketSocket.listen(directory.socket(), BACKLOG);
+        openToGroup(directory.socket());
+        epoll.add(listener.fd(), Epoll.IN, TOKEN_LISTENER);
+        epoll.add(wake.fd(), Epoll.IN, TOKEN_WAKE);
+        admissionThread = Executors.newSingleThreadExecutor(task -> {
+            final Thread thread = new Thread(task, "gpuseg-admission");
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    /** Loads all classes that a registration needs; the first would otherwise take a second. */
+    private void warmUp() {
+        final Path path = config.directory().client(0, pid);
+        RuntimeDirectory.deleteTree(path);
+        try (Session session = Session.create(0, config.incarnationNs())) {
+            ClientQueue.create(template, path, 0, ProcessStatus.effectiveUid(),
+                ProcessStatus.effectiveGid(), pid, session, () -> { }).close();
+        } finally {
+            RuntimeDirectory.deleteTree(path);
+        }
+    }
+
+    private static void openToGroup(final Path socket) {
+        try {
+            final GroupPrincipal group = socket.getFileSystem().getUserPrincipalLookupService()
+                .lookupPrincipalByGroupName(GROUP);
+            Files.setAttribute(socket, "posix:group", group);
+        } catch (final UserPrincipalNotFoundException e) {
+            // no such group: the daemon's own group it is
+            FileAccess.chown(socket, -1, ProcessStatus.effectiveGid());
+        } catch (final IOException e) {
+            throw new UncheckedIOException(socket + " cannot be given to group " + GROUP + ": " + e.getMessage()
+                + "; add the daemon's user to that group", e);
+        }
+        FileAccess.chmod(socket, 0660);
+    }
+
+    /**
+     * Where the dispatcher sends its answers. Any thread.
+     *
+     * @return the proxy
+     */
+    public ConductorProxy proxy() {
+        return proxy;
+    }
+
+    /**
+     * A counter's value. Any thread.
+     *
+     * @param counter which
+     * @return from 0
+     */
+    public long count(final ConductorCounter counter) {
+        return counters.get(counter.ordinal());
+    }
+
+    private void increment(final ConductorCounter counter) {
+        counters.lazySet(counter.ordinal(), counters.get(counter.ordinal()) + 1);
+    }
+
+    @Override
+    public String roleName() {
+        return "gpuseg-conductor";
+    }
+
+    @Override
+    public int doWork() {
+        final int n = epoll.await(timeoutMs());
+        for (int i = 0; i < n; i++) {
+            final long token = epoll.token(i);
+            final long id = token >>> TOKEN_BITS;
+            switch ((int) (token & (1 << TOKEN_BITS) - 1)) {
+                case TOKEN_LISTENER:
+                    accept();
+                    break;
+                case TOKEN_WAKE:
+                    wake.drain();
+                    break;
+                case TOKEN_CONNECTION:
+                    serve(connections.get(id), epoll.ready(i));
+                    break;
+                case TOKEN_PROCESS:
+                    processDied(clients.get((int) id));
+                    break;
+                default:
+                    throw new IllegalStateException("epoll token " + token);
+            }
+        }
+        final int commands = proxy.drain();
+        judgeHangUps();
+        return n + commands;
+    }
+
+    private int timeoutMs() {
+        return hungUp.isEmpty() ? IDLE_MS : 1;
+    }
+
+    private void accept() {
+        for (int i = 0; i < PACKETS_PER_TURN; i++) {
+            SeqPacketSocket socket = null;
+            try {
+                socket = listener.accept();
+                if (socket == null) {
+                    return;
+                }
+                if (connections.size() >= CONNECTIONS_MAX) {
+                    increment(ConductorCounter.ACCEPT_ERRORS);
+                    socket.close();
+                    continue;
+                }
+                final Connection connection = new Connection(nextConnectionId++, socket, socket.peerCredentials());
+                epoll.add(socket.fd(), Epoll.IN | Epoll.RDHUP, token(TOKEN_CONNECTION, connection.id));
+                connections.put(connection.id, connection);
+            } catch (final SystemCallException e) {
+                // out of descriptors or memory: the connection waits in the backlog, others are served
+                increment(ConductorCounter.ACCEPT_ERRORS);
+                if (socket != null) {
+                    socket.close();
+                } else {
+                    // level-triggered: without a pause this would spin
+                    epoll.remove(listener.fd());
+                    listening = false;
+                }
+                return;
+            }
+        }
+    }
+
+    private static long token(final int kind, final long id) {
+        return id << TOKEN_BITS | kind;
+    }
+
+    private void serve(final Connection connection, final int ready) {
+        if (connection == null || !connection.open || connection.hungUpUntilNs != 0) {
+            return;
+        }
+        try {
+            if ((ready & Epoll.OUT) != 0) {
+                flush(connection);
+            }
+            for (int i = 0; i < PACKETS_PER_TURN && connection.open; i++) {
+                final int n = connection.socket.receive(packet);
+                if (n == SeqPacketSocket.NOTHING) {
+                    return;
+                }
+                if (n == SeqPacketSocket.CLOSED) {
+                    hangUp(connection);
+                    return;
+                }
+                receive(connection);
+            }
+        } catch (final SystemCallException e) {
+            protocolError(connection, e.getMessage());
+        }
+    }
+
+    private void receive(final Connection connection) {
+        final String malformed = Messages.malformed(packet);
+        if (malformed != null) {
+            packet.closeDescriptors();
+            protocolError(connection, malformed);
+            return;
+        }
+        final UnsafeBuffer data = packet.data();
+        final int type = data.getInt(Abi.Msg.TYPE_OFFSET);
+        final int seq = data.getInt(Abi.Msg.SEQ_OFFSET);
+        if (Messages.version(packet) != Abi.ABI_MAJOR) {
+            refuseHello(connection, seq, Errno.EPROTONOSUPPORT, "the application was built for version "
+                + Messages.version(packet) + " of the interface, this daemon speaks " + Abi.ABI_MAJOR
+                + "; install matching versions");
+            close(connection);
+            return;
+        }
+        if (connection.pending >= PENDING_MAX) {
+            protocolError(connection, PENDING_MAX + " requests are unanswered; wait for replies");
+            return;
+        }
+        switch (type) {
+            case Abi.MSG_HELLO:
+                hello(connection, seq);
+                break;
+            case Abi.MSG_TASK_OPEN:
+                taskOpen(connection, seq);
+                break;
+            case Abi.MSG_TASK_CLOSE:
+                taskClose(connection, seq);
+                break;
+            case Abi.MSG_ADMIN:
+                admin(connection, seq);
+                break;
+            default:
+                throw new IllegalStateException("message type " + type);
+        }
+    }
+
+    private void hello(final Connection connection, final int seq) {
+        if (connection.client != null) {
+            protocolError(connection, "second HELLO on one connection");
+            return;
+        }
+        final UnsafeBuffer data = packet.data();
+        final PeerCredentials peer = connection.peer;
+        if (data.getInt(Abi.MsgHello.FLAGS_OFFSET) != 0 || data.getInt(Abi.MsgHello.RESERVED_OFFSET) != 0) {
+            refuseHello(connection, seq, Errno.EINVAL, "flags and reserved must be 0; this daemon knows none");
+            return;
+        }
+        final String name = Messages.name(data, Abi.MsgHello.NAME_OFFSET);
+        if (name == null) {
+            refuseHello(connection, seq, Errno.EINVAL,
+                "the application's name must be 1..63 bytes of printable UTF-8; choose another");
+            return;
+        }
+        int ofUser = 0;
+        for (final RegisteredClient other : clients.values()) {
+            if (other.client.pid() == peer.pid() && !other.removing) {
+                refuseHello(connection, seq, Errno.EBUSY, "process " + peer.pid()
+                    + " is registered already; use one connection per process");
+                return;
+            }
+            ofUser += other.client.uid() == peer.uid() ? 1 : 0;
+        }
+        if (ofUser >= config.clientsPerUser()) {
+            refuseHello(connection, seq, Errno.EDQUOT, "user " + peer.uid() + " has " + ofUser
+                + " clients, the most allowed; close one or raise clientsPerUser");
+            return;
+        }
+        final int clientId = freeClientId();
+        if (clientId == 0) {
+            refuseHello(connection, seq, Errno.EDQUOT, "the daemon has " + Abi.CLIENTS_MAX
+                + " clients, the most it can serve; close one");
+            return;
+        }
+        register(connection, seq, name, clientId);
+    }
+
+    private int freeClientId() {
+        for (int i = 0; i < Abi.CLIENTS_MAX; i++) {
+            final int id = nextClientId;
+            nextClientId = nextClientId % Abi.CLIENTS_MAX + 1;
+            if (!clientIds[id]) {
+                return id;
+            }
+        }
+        return 0;
+    }
+
+    private void register(final Connection connection, final int seq, final String name, final int clientId) {
+        final PeerCredentials peer = connection.peer;
+        final Path directory = config.directory().client(clientId, peer.pid());
+        PidFd process = null;
+        Session session = null;
+        EventFd doorbell = null;
+        ClientQueue queue = null;
+        try {
+            process = PidFd.ofPeer(connection.socket);
+            RuntimeDirectory.deleteTree(directory);
+            session = Session.create(clientId, config.incarnationNs());
+            doorbell = new EventFd();
+            queue = ClientQueue.create(template, directory, clientId, peer.uid(), peer.gid(), pid, session,
+                housekeeping::wake);
+            epoll.add(process.fd(), Epoll.IN, token(TOKEN_PROCESS, clientId));
+        } catch (final SystemCallException | UncheckedIOException | IllegalStateException e) {
+            closeAll(queue, session, doorbell, process);
+            final int errno = e instanceof SystemCallException ? ((SystemCallException) e).errno() : Errno.ENOSPC;
+            refuseHello(connection, seq, errno, e.getMessage());
+            return;
+        }
+        final Client client = new Client(clientId, peer.pid(), peer.uid(), peer.gid(),
+            ProcessStatus.startTicks(peer.pid()), name, session, queue, doorbell);
+        clientIds[clientId] = true;
+        connection.client = new RegisteredClient(client, process, connection);
+        clients.put(clientId, connection.client);
+        increment(ConductorCounter.CLIENTS_OPENED);
+        housekeeping.add(client);
+        dispatcher.addClient(client);
+        helloReply(seq, 0, clientId, queue.directory().toString(), "");
+        reply.addDescriptor(session.fd());
+        reply.addDescriptor(doorbell.fd());
+        // a fresh connection has room for one packet; one that has not is not listening
+        if (connection.socket.send(reply) < 0) {
+            protocolError(connection, "the reply to HELLO cannot be delivered");
+        }
+    }
+
+    private void closeAll(final AutoCloseable... parts) {
+        for (final AutoCloseable part : parts) {
+            if (part != null) {
+                try {
+                    part.close();
+                } catch (final Exception e) {
+                    increment(ConductorCounter.CLEANUP_ERRORS);
+                }
+            }
+        }
+    }
+
+    private void refuseHello(final Connection connection, final int seq, final int errno, final String text) {
+        increment(ConductorCounter.CLIENTS_REFUSED);
+        helloReply(seq, -errno, 0, "", text);
+        send(connection);
+    }
+
+    private void helloReply(final int seq, final int status, final int clientId, final String queue,
+        final String text) {
+        Messages.header(reply, Abi.MSG_HELLO, Abi.MsgHelloReply.SIZE, seq, status);
+        final UnsafeBuffer data = reply.data();
+        data.putInt(Abi.MsgHelloReply.CLIENT_ID_OFFSET, clientId);
+        data.putInt(Abi.MsgHelloReply.SESSION_SIZE_OFFSET, Abi.SESSION_BYTES);
+        data.putLong(Abi.MsgHelloReply.INCARNATION_OFFSET, config.incarnationNs());
+        Messages.text(data, Abi.MsgHelloReply.QUEUE_DIR_OFFSET, Abi.PATH_BYTES, queue);
+        Messages.text(data, Abi.MsgHelloReply.STATUS_PATH_OFFSET, Abi.PATH_BYTES,
+            config.directory().status().toString());
+        Messages.text(data, Abi.MsgHelloReply.TEXT_OFFSET, Abi.TEXT_BYTES, text);
+    }
+
+    private void taskOpen(final Connection connection, final int seq) {
+        final RegisteredClient owner = connection.client;
+        if (owner == null) {
+            protocolError(connection, "TASK_OPEN before HELLO");
+            return;
+        }
+        final UnsafeBuffer data = packet.data();
+        final String name = Messages.name(data, Abi.MsgTaskOpen.NAME_OFFSET);
+        final String refusal = TaskRules.refuse(data, name, owner, config, tasksOfUser(owner.client.uid()));
+        if (refusal != null) {
+            refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EINVAL, refusal);
+            return;
+        }
+        final long correlation = nextCorrelation++;
+        final TaskOpen request = TaskRules.request(data, correlation, owner.client.clientId(), name);
+        owner.names.add(name);
+        connection.pending++;
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_OPEN, seq, name, 0));
+        admissionThread.execute(() -> {
+            String verdict;
+            try {
+                verdict = admission.refuse(request);
+            } catch (final RuntimeException e) {
+                verdict = "task \"" + name + "\": the admission test failed: " + e;
+            }
+            final String refused = verdict;
+            proxy.execute(() -> admitted(request, refused));
+        });
+    }
+
+    private int tasksOfUser(final int uid) {
+        int n = 0;
+        for (final RegisteredClient client : clients.values()) {
+            n += client.client.uid() == uid ? client.names.size() : 0;
+        }
+        return n;
+    }
+
+    private void admitted(final TaskOpen request, final String refused) {
+        final PendingRequest pending = requests.get(request.correlation());
+        if (pending == null) {
+            return; // the client is gone
+        }
+        if (refused != null) {
+            new Answers().onTaskOpened(request.correlation(), -Errno.EBUSY, 0, 0, refused);
+        } else {
+            dispatcher.openTask(request);
+        }
+    }
+
+    private void taskClose(final Connection connection, final int seq) {
+        final RegisteredClient owner = connection.client;
+        if (owner == null) {
+            protocolError(connection, "TASK_CLOSE before HELLO");
+            return;
+        }
+        final int taskId = packet.data().getInt(Abi.MsgTaskClose.TASK_ID_OFFSET);
+        final String name = owner.namesByTask.remove(taskId);
+        if (name == null) {
+            refuseTask(connection, Abi.MSG_TASK_CLOSE, seq, Errno.EINVAL,
+                "task id " + (taskId & 0xffffffffL) + " is not open; close a task once, by the id it was opened with");
+            return;
+        }
+        final long correlation = nextCorrelation++;
+        connection.pending++;
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_CLOSE, seq, name, taskId));
+        dispatcher.closeTask(correlation, owner.client.clientId(), taskId);
+    }
+
+    private void refuseTask(final Connection connection, final int type, final int seq, final int errno,
+        final String text) {
+        increment(ConductorCounter.TASKS_REFUSED);
+        taskReply(connection, type, seq, -errno, 0, 0, text);
+    }
+
+    private void taskReply(final Connection connection, final int type, final int seq, final int status,
+        final int taskId, final int slot, final String text) {
+        Messages.header(reply, type, Abi.MsgTaskReply.SIZE, seq, status);
+        reply.data().putInt(Abi.MsgTaskReply.TASK_ID_OFFSET, taskId);
+        reply.data().putInt(Abi.MsgTaskReply.SLOT_OFFSET, slot);
+        Messages.text(reply.data(), Abi.MsgTaskReply.TEXT_OFFSET, Abi.TEXT_BYTES, text);
+        send(connection);
+    }
+
+    private void admin(final Connection connection, final int seq) {
+        final UnsafeBuffer data = packet.data();
+        final String json = Messages.utf8(data, Abi.MsgAdmin.SIZE, packet.length() - Abi.MsgAdmin.SIZE);
+        if (json == null || data.getInt(Abi.MsgAdmin.RESERVED_OFFSET) != 0) {
+            protocolError(connection, "ADMIN text is not UTF-8 or reserved is not 0");
+            return;
+        }
+        increment(ConductorCounter.ADMIN_REQUESTS);
+        final long correlation = nextCorrelation++;
+        connection.pending++;
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0));
+        dispatcher.admin(correlation, connection.peer, json);
+    }
+
+    private void send(final Connection connection) {
+        if (!connection.open) {
+            return;
+        }
+        if (connection.unsent.isEmpty()) {
+            final int n = connection.socket.send(reply);
+            if (n >= 0) {
+                return;
+            }
+            if (n == SeqPacketSocket.CLOSED) {
+                hangUp(connection);
+                return;
+            }
+            epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.OUT | Epoll.RDHUP,
+                token(TOKEN_CONNECTION, connection.id));
+        }
+        if (connection.unsent.size() >= UNSENT_MAX) {
+            protocolError(connection, UNSENT_MAX + " replies are unread; read them");
+            return;
+        }
+        final byte[] copy = new byte[reply.length()];
+        reply.data().getBytes(0, copy);
+        connection.unsent.add(copy);
+    }
+
+    private void flush(final Connection connection) {
+        while (!connection.unsent.isEmpty()) {
+            final byte[] bytes = connection.unsent.peek();
+            reply.data().putBytes(0, bytes);
+            reply.length(bytes.length);
+            reply.clearDescriptors();
+            final int n = connection.socket.send(reply);
+            if (n == SeqPacketSocket.NOTHING) {
+                return;
+            }
+            if (n == SeqPacketSocket.CLOSED) {
+                hangUp(connection);
+                return;
+            }
+            connection.unsent.remove();
+        }
+        epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.RDHUP, token(TOKEN_CONNECTION, connection.id));
+    }
+
+    private void protocolError(final Connection connection, final String text) {
+        increment(ConductorCounter.PROTOCOL_ERRORS);
+        if (connection.client != null && !connection.client.removing) {
+            increment(ConductorCounter.CLIENTS_POISONED);
+            remove(connection.client, Removal.POISONED);
+        }
+        close(connection);
+    }
+
+    private void hangUp(final Connection connection) {
+        if (connection.client == null || connection.client.removing) {
+            close(connection);
+            return;
+        }
+        connection.hungUpUntilNs = System.nanoTime() + HANG_UP_GRACE_NS;
+        epoll.remove(connection.socket.fd());
+        hungUp.add(connection);
+    }
+
+    private void judgeHangUps() {
+        if (hungUp.isEmpty()) {
+            return;
+        }
+        final long nowNs = System.nanoTime();
+        hungUp.removeIf(connection -> {
+            if (connection.client.removing) {
+                return true;
+            }
+            if (nowNs - connection.hungUpUntilNs < 0) {
+                return false;
+            }
+            increment(ConductorCounter.CLIENTS_CLOSED);
+            remove(connection.client, Removal.CLOSED);
+            return true;
+        });
+    }
+
+    private void processDied(final RegisteredClient client) {
+        if (client == null) {
+            return;
+        }
+        epoll.remove(client.process.fd());
+        if (!client.removing) {
+            increment(ConductorCounter.CLIENTS_DIED);
+            remove(client, Removal.DIED);
+        }
+    }
+
+    private void remove(final RegisteredClient client, final int reason) {
+        client.removing = true;
+        dispatcher.removeClient(client.client.clientId(), reason);
+    }
+
+    /** Ends a connection; its client, if any, is being removed or goes on without it. */
+    private void close(final Connection connection) {
+        if (!connection.open) {
+            return;
+        }
+        connection.open = false;
+        connections.remove(connection.id);
+        requests.values().removeIf(request -> request.connection() == connection);
+        if (connection.hungUpUntilNs == 0) {
+            epoll.remove(connection.socket.fd());
+        }
+        connection.socket.close();
+        if (!listening) {
+            epoll.add(listener.fd(), Epoll.IN, TOKEN_LISTENER);
+            listening = true;
+        }
+    }
+
+    /** The dispatcher's answers, on this agent's thread. */
+    private final class Answers implements QueuedConductorProxy.Receiver {
+        private PendingRequest take(final long correlation) {
+            final PendingRequest request = requests.remove(correlation);
+            if (request != null) {
+                request.connection().pending--;
+            }
+            return request;
+        }
+
+        @Override
+        public void onTaskOpened(final long correlation, final int status, final int taskId, final int slot,
+            final String text) {
+            final PendingRequest request = take(correlation);
+            if (request == null) {
+                return;
+            }
+            final RegisteredClient owner = request.connection().client;
+            if (status == 0) {
+                increment(ConductorCounter.TASKS_OPENED);
+                owner.namesByTask.put(taskId, request.name());
+                taskReply(request.connection(), request.type(), request.seq(), 0, taskId, slot, text);
+            } else {
+                owner.names.remove(request.name());
+                refuseTask(request.connection(), request.type(), request.seq(), -status, text);
+            }
+        }
+
+        @Override
+        public void onTaskClosed(final long correlation, final int status, final String text) {
+            final PendingRequest request = take(correlation);
+            if (request == null) {
+                return;
+            }
+            request.connection().client.names.remove(request.name());
+            increment(ConductorCounter.TASKS_CLOSED);
+            taskReply(request.connection(), request.type(), request.seq(), status, request.taskId(), 0, text);
+        }
+
+        @Override
+        public void onPoisoned(final int clientId, final int code, final String text) {
+            final RegisteredClient client = clients.get(clientId);
+            if (client != null && !client.removing) {
+                increment(ConductorCounter.CLIENTS_POISONED);
+                remove(client, Removal.POISONED);
+                close(client.connection);
+            }
+        }
+
+        @Override
+        public void onClientRemoved(final int clientId) {
+            final RegisteredClient client = clients.remove(clientId);
+            if (client == null) {
+                return;
+            }
+            close(client.connection);
+            closeAll(client.process); // leaves the epoll set with its last descriptor
+            housekeeping.retire(client.client, failure -> proxy.execute(() -> {
+                if (failure != null) {
+                    increment(ConductorCounter.CLEANUP_ERRORS);
+                }
+                clientIds[clientId] = false;
+            }));
+        }
+
+        @Override
+        public void onAdminReply(final long correlation, final int status, final String json) {
+            final PendingRequest request = take(correlation);
+            if (request == null) {
+                return;
+            }
+            final byte[] utf8 = json.getBytes(StandardCharsets.UTF_8);
+            int at = 0;
+            do {
+                final int n = Math.min(ADMIN_CHUNK, utf8.length - at);
+                Messages.header(reply, request.type(), Abi.MsgAdminReply.SIZE + n, request.seq(), status);
+                reply.data().putInt(Abi.MsgAdminReply.TEXT_SIZE_OFFSET, n);
+                reply.data().putInt(Abi.MsgAdminReply.MORE_OFFSET, at + n < utf8.length ? 1 : 0);
+                reply.data().putBytes(Abi.MsgAdminReply.SIZE, utf8, at, n);
+                send(request.connection());
+                at += n;
+            } while (at < utf8.length);
+        }
+    }
+
+    /** Removes all clients (the dispatcher must still run), waits for that at most 2 s, then closes everything. */
+    @Override
+    public void onClose() {
+        if (stopping) {
+            return;
+        }
+        stopping = true;
+        if (listening) {
+            epoll.remove(listener.fd());
+        }
+        listening = true; // nobody is to be accepted again
+        listener.close();
+        for (final RegisteredClient client : clients.values()) {
+            if (!client.removing) {
+                remove(client, Removal.STOPPING);
+            }
+        }
+        final long startNs = System.nanoTime();
+        while (!clients.isEmpty() && System.nanoTime() - startNs < STOP_LIMIT_NS) {
+            doWork();
+        }
+        for (final Connection connection : List.copyOf(connections.values())) {
+            close(connection);
+        }
+        admissionThread.shutdownNow();
+        RuntimeDirectory.deleteTree(config.directory().socket());
+        epoll.close();
+    }
+}

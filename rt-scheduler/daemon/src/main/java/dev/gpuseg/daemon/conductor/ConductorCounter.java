@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+/** What the conductor counts. */
+public enum ConductorCounter {
+    CLIENTS_OPENED("clients registered"),
+    CLIENTS_CLOSED("clients that hung up"),
+    CLIENTS_DIED("clients whose process died"),
+    CLIENTS_POISONED("clients dropped for breaking the rules"),
+    CLIENTS_REFUSED("registrations refused: quota, name, version or space"),
+    TASKS_OPENED("tasks opened"),
+    TASKS_REFUSED("tasks refused: invalid, quota or admission"),
+    TASKS_CLOSED("tasks closed by their client"),
+    PROTOCOL_ERRORS("malformed packets, each ending its connection"),
+    ADMIN_REQUESTS("administrators' commands"),
+    ACCEPT_ERRORS("connections that could not be accepted for lack of descriptors or memory"),
+    CLEANUP_ERRORS("files or descriptors of a gone client that could not be removed");
+
+    private final String description;
+
+    ConductorCounter(final String description) {
+        this.description = description;
+    }
+
+    /**
+     * What it counts.
+     *
+     * @return a few words
+     */
+    public String description() {
+        return description;
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import dev.gpuseg.daemon.platform.PeerCredentials;
+import dev.gpuseg.daemon.platform.SeqPacketSocket;
+
+import java.util.ArrayDeque;
+
+/** One connection of the registration socket; conductor's thread. */
+final class Connection {
+    final long id;
+    final SeqPacketSocket socket;
+    final PeerCredentials peer;
+    final ArrayDeque<byte[]> unsent = new ArrayDeque<>();
+    RegisteredClient client;
+    int pending;
+    /** When a hang-up counts as orderly unless the process turns out to be dead; 0 = not hung up. */
+    long hungUpUntilNs;
+    boolean open = true;
+
+    Connection(final long id, final SeqPacketSocket socket, final PeerCredentials peer) {
+        this.id = id;
+        this.socket = socket;
+        this.peer = peer;
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import dev.gpuseg.daemon.platform.PidFd;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/** What the conductor's thread knows of a client. */
+final class RegisteredClient {
+    final Client client;
+    final PidFd process;
+    final Connection connection;
+    final Map<Integer, String> namesByTask = new HashMap<>();
+    /** Names of open tasks and of those being opened. */
+    final Set<String> names = new HashSet<>();
+    boolean removing;
+
+    RegisteredClient(final Client client, final PidFd process, final Connection connection) {
+        this.client = client;
+        this.process = process;
+        this.connection = connection;
+    }
+}

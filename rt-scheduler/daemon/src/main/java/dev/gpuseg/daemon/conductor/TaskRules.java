@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import dev.gpuseg.daemon.ipc.Abi;
+
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** What a request to open a task must satisfy before anybody else looks at it. */
+final class TaskRules {
+    private static final long DURATION_MAX_NS = 3_600_000_000_000L;
+
+    private TaskRules() {
+    }
+
+    /**
+     * Judges a message of the right size.
+     *
+     * @param data        the message
+     * @param name        its name as parsed, null if that was not possible
+     * @param owner       the client
+     * @param config      settings
+     * @param tasksOfUser open tasks of the client's user
+     * @return null if it is acceptable, else one line: thing, value, remedy
+     */
+    static String refuse(final UnsafeBuffer data, final String name, final RegisteredClient owner,
+        final ConductorConfig config, final int tasksOfUser) {
+        if (name == null) {
+            return "the task's name must be 1..63 bytes of printable UTF-8; choose another";
+        }
+        final String task = "task \"" + name + "\": ";
+        final int flags = data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET);
+        final long priority = data.getInt(Abi.MsgTaskOpen.PRIORITY_OFFSET) & 0xffffffffL;
+        final long gpuPriority = data.getInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET) & 0xffffffffL;
+        final long gpu = data.getInt(Abi.MsgTaskOpen.GPU_OFFSET) & 0xffffffffL;
+        if ((flags & ~Abi.TASK_NO_OPTIMISTIC) != 0 || data.getLong(Abi.MsgTaskOpen.RESERVED_OFFSET) != 0) {
+            return task + "flags are 0x" + Integer.toHexString(flags) + 
+                + "; this daemon knows only 0x1 and reserved = 0";
+        }
+        if (priority > Abi.PRIORITY_MAX) {
+            return task + "priority is " + priority + "; use 1..99, 99 highest, or 0 for best effort";
+        }
+        if (gpuPriority > Abi.PRIORITY_MAX) {
+            return task + "gpu_priority is " + gpuPriority + "; use 1..99, or 0 for the same as priority";
+        }
+        if (priority == 0 && gpuPriority != 0) {
+            return task + "gpu_priority is " + gpuPriority + " but the task is best effort; give it a priority or use 0";
+        }
+        if (gpu >= config.gpuCount()) {
+            return task + "gpu is " + gpu + "; use 0.." + (config.gpuCount() - 1);
+        }
+        final long periodNs = data.getLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET);
+        final long deadlineNs = data.getLong(Abi.MsgTaskOpen.DEADLINE_NS_OFFSET);
+        String refusal = duration(task, "period", periodNs);
+        refusal = refusal != null ? refusal : duration(task, "deadline", deadlineNs);
+        refusal = refusal != null ? refusal
+            : duration(task, "budget", data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET));
+        if (refusal != null) {
+            return refusal;
+        }
+        if (config.deadlinesRequired() && priority > 0 && periodNs == 0 && deadlineNs == 0) {
+            return task + "EDF is active and deadline is 0; give a deadline or a period, or make it best effort";
+        }
+        if (owner.names.contains(name)) {
+            return task + "the name is taken in this process; choose another";
+        }
+        if (owner.names.size() >= Abi.SLOTS_MAX) {
+            return task + "the process has " + owner.names.size() + " tasks, the most allowed; close one";
+        }
+        if (tasksOfUser >= config.tasksPerUser()) {
+            return task + "user " + owner.client.uid() + " has " + tasksOfUser
+                + " tasks, the most allowed; close one or raise tasksPerUser";
+        }
+        return null;
+    }
+
+    private static String duration(final String task, final String what, final long ns) {
+        return ns >= 0 && ns <= DURATION_MAX_NS ? null
+            : task + what + " is " + ns + " ns; use 0 (none) .. " + DURATION_MAX_NS + " (one hour)";
+    }
+
+    /** The request of a message that was not refused. */
+    static TaskOpen request(final UnsafeBuffer data, final long correlation, final int clientId, final String name) {
+        final int priority = data.getInt(Abi.MsgTaskOpen.PRIORITY_OFFSET);
+        final int gpuPriority = data.getInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET);
+        final long periodNs = data.getLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET);
+        final long deadlineNs = data.getLong(Abi.MsgTaskOpen.DEADLINE_NS_OFFSET);
+        return new TaskOpen(correlation, clientId, name, priority, gpuPriority == 0 ? priority : gpuPriority,
+            data.getInt(Abi.MsgTaskOpen.GPU_OFFSET),
+            (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_NO_OPTIMISTIC) == 0, periodNs,
+            deadlineNs == 0 ? periodNs : deadlineNs, data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET));
+    }
+}
