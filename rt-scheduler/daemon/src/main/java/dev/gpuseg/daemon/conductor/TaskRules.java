@@ -33,7 +33,7 @@ final class TaskRules {
         final long gpuPriority = data.getInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET) & 0xffffffffL;
         final long gpu = data.getInt(Abi.MsgTaskOpen.GPU_OFFSET) & 0xffffffffL;
         if ((flags & ~Abi.TASK_NO_OPTIMISTIC) != 0 || data.getLong(Abi.MsgTaskOpen.RESERVED_OFFSET) != 0) {
-            return task + "flags are 0x" + Integer.toHexString(flags) + 
+            return task + "flags are 0x" + Integer.toHexString(flags)
                 + "; this daemon knows only 0x1 and reserved = 0";
         }
         if (priority > Abi.PRIORITY_MAX) {
@@ -43,7 +43,8 @@ final class TaskRules {
             return task + "gpu_priority is " + gpuPriority + "; use 1..99, or 0 for the same as priority";
         }
         if (priority == 0 && gpuPriority != 0) {
-            return task + "gpu_priority is " + gpuPriority + " but the task is best effort; give it a priority or use 0";
+            return task + "gpu_priority is " + gpuPriority
+                + " but the task is best effort; give it a priority or use 0";
         }
         if (gpu >= config.gpuCount()) {
             return task + "gpu is " + gpu + "; use 0.." + (config.gpuCount() - 1);

@@ -11,7 +11,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * <p>A task that was closed while records of it were still in the queue is no offence: those records are skipped and
  * counted ({@link #STALE}).
  */
-public final class RecordValidator {
+public final class RecordValidator implements RecordCheck {
     /** The record may be used. */
     public static final int VALID = 0;
     /** The record belongs to a task that has been closed: skip it. */
@@ -77,6 +77,7 @@ public final class RecordValidator {
      * @param nowNs CLOCK_MONOTONIC ns
      * @return {@link #VALID}, {@link #STALE} or {@code Abi.POISON_*}; the reason is in {@link #reason}
      */
+    @Override
     public int check(final RecordView view, final long nowNs) {
         final UnsafeBuffer copy = view.copy();
         final int kind = view.kind();
@@ -162,6 +163,7 @@ public final class RecordValidator {
      *
      * @return one line with all values of the record
      */
+    @Override
     public String reason() {
         return reason;
     }
