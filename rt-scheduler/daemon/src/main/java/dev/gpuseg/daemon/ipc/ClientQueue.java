@@ -35,7 +35,9 @@ import org.agrona.concurrent.UnsafeBuffer;
  * own before Chronicle's tailer acts on it: a forged length would make the tailer enlarge the file. A length that is
  * forged between judgement and use is noticed right after, because the document is then not where and what it must
  * be. A file that is truncated faults as {@link InternalError}, on JDK 17 possibly later and elsewhere: then {@link
- * #isIntact} tells whose file it was. The client cannot remove or replace files: the directory is the daemon's.
+ * #isIntact} tells whose file it was. The client cannot remove or replace files:
+ * the directories are the daemon's. Chronicle's reader works in one that the client cannot enter, with a metadata table
+ * of its own; cycle files are linked into both.
  */
 public final class ClientQueue implements AutoCloseable {
     /** Smallest size of a cycle file. */
@@ -51,6 +53,7 @@ public final class ClientQueue implements AutoCloseable {
 
     private final int clientId;
     private final Path directory;
+    private final Path readerDirectory;
     private final int uid;
     private final QueueTemplate template;
     private final SingleChronicleQueue queue;
@@ -95,6 +98,7 @@ public final class ClientQueue implements AutoCloseable {
         final Session session, final Runnable wakeHousekeeping, final int lockWord) {
         this.clientId = clientId;
         this.directory = directory;
+        readerDirectory = directory.resolveSibling("reader");
         this.uid = uid;
         this.template = template;
         this.queue = queue;
@@ -134,24 +138,28 @@ public final class ClientQueue implements AutoCloseable {
         FileChannel metadataChannel = null;
         ClientQueue result = null;
         try {
+            final Path reader = clientDirectory.resolve("reader");
             Files.createDirectories(directory);
+            Files.createDirectories(reader);
+            FileAccess.chmod(reader, 0700);
             final Path metadataPath = directory.resolve(QueueFormat.METADATA);
             Files.write(metadataPath, template.metadata(), StandardOpenOption.CREATE_NEW);
             Descriptor.allocate(metadataPath, template.metadata().length);
-            final Path first = directory.resolve(QueueTemplate.cycleName(0));
+            Files.write(reader.resolve(QueueFormat.METADATA), template.metadata(), StandardOpenOption.CREATE_NEW);
+            final Path first = reader.resolve(QueueTemplate.cycleName(0));
             QueueCycle.write(template, first);
-            queue = QueueTemplate.builder(directory, template.bytes()).build();
+            queue = QueueTemplate.builder(reader, template.bytes()).build();
             metadata = MappedPage.open(metadataPath, template.metadata().length, true);
             metadataChannel = FileChannel.open(metadataPath, StandardOpenOption.READ);
             result = new ClientQueue(clientId, directory, uid, template, queue, metadata, metadataChannel, session,
                 wakeHousekeeping, daemonPid);
-            result.current = QueueCycle.open(template, queue, first, 0);
+            result.current = QueueCycle.open(template, queue, first, directory.resolve(first.getFileName()), 0, uid);
             for (final Path path : new Path[] {clientDirectory, directory}) {
                 FileAccess.chmod(path, 0750);
                 FileAccess.chown(path, -1, gid);
             }
-            give(metadataPath, uid);
-            give(first, uid);
+            FileAccess.chmod(metadataPath, 0600);
+            FileAccess.chown(metadataPath, uid, -1);
             session.preparedCycle(0);
             return result;
         } catch (final IOException | RuntimeException | InternalError e) {
@@ -174,11 +182,6 @@ public final class ClientQueue implements AutoCloseable {
             }
             throw (InternalError) e;
         }
-    }
-
-    private static void give(final Path path, final int uid) {
-        FileAccess.chmod(path, 0600);
-        FileAccess.chown(path, uid, -1);
     }
 
     /**
@@ -368,13 +371,12 @@ public final class ClientQueue implements AutoCloseable {
     }
 
     private QueueCycle prepare(final int number) {
-        final Path path = directory.resolve(QueueTemplate.cycleName(number));
-        QueueCycle.write(template, path);
-        // Chronicle opens no cycle above the highest one listed; the client looks there only at the end of the old one
-        metadata.buffer().putLongOrdered(template.highestCycleOffset(), number);
-        metadata.buffer().getAndAddLong(template.modCountOffset(), 1);
-        final QueueCycle cycle = QueueCycle.open(template, queue, path, number);
-        give(path, uid);
+        final String name = QueueTemplate.cycleName(number);
+        QueueCycle.write(template, readerDirectory.resolve(name));
+        // Chronicle opens no cycle above the highest one listed
+        queue.refreshDirectoryListing();
+        final QueueCycle cycle = QueueCycle.open(template, queue, readerDirectory.resolve(name),
+            directory.resolve(name), number, uid);
         session.preparedCycle(number);
         return cycle;
     }
@@ -395,6 +397,9 @@ public final class ClientQueue implements AutoCloseable {
         final long startNs = System.nanoTime();
         int at = position;
         try {
+            // where an appender without a session looks for what follows; one that attaches now goes there at once
+            words.putLongOrdered(template.highestCycleOffset(), cycle.number() + 1L);
+            words.getAndAddLong(template.modCountOffset(), 1);
             while (at <= template.bytes() - QueueFormat.HEADER_BYTES) {
                 final int header = cycle.header(at);
                 if (header == 0) {

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.ipc;
 
 import dev.gpuseg.daemon.platform.Descriptor;
+import dev.gpuseg.daemon.platform.FileAccess;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -24,6 +25,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 final class QueueCycle implements AutoCloseable {
     private final int number;
     private final Path path;
+    private final Path link;
     private final long bytes;
     private final MappedPage page;
     private final UnsafeBuffer buffer;
@@ -34,10 +36,11 @@ final class QueueCycle implements AutoCloseable {
     /** The end-of-data header is written. Housekeeping thread. */
     private boolean ended;
 
-    private QueueCycle(final int number, final Path path, final long bytes, final MappedPage page,
+    private QueueCycle(final int number, final Path path, final Path link, final long bytes, final MappedPage page,
         final ExcerptTailer tailer, final FileChannel channel) {
         this.number = number;
         this.path = path;
+        this.link = link;
         this.bytes = bytes;
         this.page = page;
         buffer = page.buffer();
@@ -63,10 +66,14 @@ final class QueueCycle implements AutoCloseable {
 
     /**
      * Opens a file that {@link #write} made. Reads its ROLL record, so that the tailer stands at the first record of
-     * the client, then gives the file the size that the client may use.
+     * the client, then gives the file the size that the client may use, and only then makes it visible to the client.
+     *
+     * @param path where Chronicle reads it, a directory of the daemon's
+     * @param link where the client finds the same file
+     * @param uid  the client's user
      */
     static QueueCycle open(final QueueTemplate template, final SingleChronicleQueue queue, final Path path,
-        final int number) {
+        final Path link, final int number, final int uid) {
         final ExcerptTailer tailer = queue.createTailer();
         FileChannel channel = null;
         MappedPage page = null;
@@ -84,7 +91,10 @@ final class QueueCycle implements AutoCloseable {
             }
             tailer.singleThreadedCheckDisabled(true);
             channel.truncate(template.bytes());
-            return new QueueCycle(number, path, template.bytes(), page, tailer, channel);
+            FileAccess.chmod(path, 0600);
+            FileAccess.chown(path, uid, -1);
+            Files.createLink(link, path);
+            return new QueueCycle(number, path, link, template.bytes(), page, tailer, channel);
         } catch (final IOException e) {
             abandon(tailer, channel, page);
             throw new UncheckedIOException(path + " cannot be opened: " + e.getMessage(), e);
@@ -161,6 +171,7 @@ final class QueueCycle implements AutoCloseable {
         page.close();
         closeChannel(channel);
         try {
+            Files.deleteIfExists(link);
             Files.deleteIfExists(path);
         } catch (final IOException e) {
             throw new UncheckedIOException(path + " cannot be deleted: " + e.getMessage(), e);

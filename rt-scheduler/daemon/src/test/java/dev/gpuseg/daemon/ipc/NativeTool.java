@@ -70,6 +70,8 @@ public final class NativeTool {
         for (final Object word : command) {
             words.add(word.toString());
         }
-        return new ProcessBuilder(words).inheritIO().start();
+        final Path out = Files.createTempFile("gpuseg-tool", ".log");
+        out.toFile().deleteOnExit();
+        return new ProcessBuilder(words).redirectErrorStream(true).redirectOutput(out.toFile()).start();
     }
 }

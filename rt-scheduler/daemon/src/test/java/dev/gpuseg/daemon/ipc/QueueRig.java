@@ -3,6 +3,8 @@ package dev.gpuseg.daemon.ipc;
 
 import dev.gpuseg.daemon.platform.ProcessStatus;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -86,8 +88,8 @@ final class QueueRig implements AutoCloseable {
                 channel.write(ByteBuffer.wrap(payload), at + QueueFormat.HEADER_BYTES);
                 final ByteBuffer word = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(0, header);
                 channel.write(word, at);
-            } catch (final java.io.IOException e) {
-                throw new java.io.UncheckedIOException(e);
+            } catch (final IOException e) {
+                throw new UncheckedIOException(e);
             }
             at += QueueFormat.HEADER_BYTES + payload.length;
         }
@@ -120,10 +122,14 @@ final class QueueRig implements AutoCloseable {
     }
 
     @Override
-    public void close() throws InterruptedException {
+    public void close() {
         running = false;
         wake.release();
-        housekeeping.join(5000);
+        try {
+            housekeeping.join(5000);
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         for (final ClientQueue queue : queues) {
             queue.close();
         }
