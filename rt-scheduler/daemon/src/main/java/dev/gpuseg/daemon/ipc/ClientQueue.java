@@ -2,7 +2,9 @@
 package dev.gpuseg.daemon.ipc;
 
 import dev.gpuseg.daemon.platform.Descriptor;
+import dev.gpuseg.daemon.platform.FaultBarrier;
 import dev.gpuseg.daemon.platform.FileAccess;
+import dev.gpuseg.daemon.platform.ProcessStatus;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -34,8 +36,10 @@ import org.agrona.concurrent.UnsafeBuffer;
  * <p>The client can write anything into the files at any time. The header word is judged in a mapping of the daemon's
  * own before Chronicle's tailer acts on it: a forged length would make the tailer enlarge the file. A length that is
  * forged between judgement and use is noticed right after, because the document is then not where and what it must
- * be. A file that is truncated faults as {@link InternalError}, on JDK 17 possibly later and elsewhere: then {@link
- * #isIntact} tells whose file it was. The client cannot remove or replace files:
+ * be. A file that is truncated faults as {@link InternalError}. For
+ * clients of other users than the daemon's it is brought to light within {@link #poll} ({@link FaultBarrier}); for those
+ * of the same user it may surface later and elsewhere on the dispatcher thread: then {@link #isIntact} tells whose file
+ * it was. The client cannot remove or replace files:
  * the directories are the daemon's. Chronicle's reader works in one that the client cannot enter, with a metadata table
  * of its own; cycle files are linked into both.
  */
@@ -55,6 +59,8 @@ public final class ClientQueue implements AutoCloseable {
     private final Path directory;
     private final Path readerDirectory;
     private final int uid;
+    /** Of another user than the daemon's. One of the same could do the daemon worse things than truncate a file. */
+    private final boolean guarded;
     private final QueueTemplate template;
     private final SingleChronicleQueue queue;
     private final MappedPage metadata;
@@ -100,6 +106,7 @@ public final class ClientQueue implements AutoCloseable {
         this.directory = directory;
         readerDirectory = directory.resolveSibling("reader");
         this.uid = uid;
+        guarded = uid != ProcessStatus.effectiveUid();
         this.template = template;
         this.queue = queue;
         this.metadata = metadata;
@@ -143,8 +150,9 @@ public final class ClientQueue implements AutoCloseable {
             Files.createDirectories(reader);
             FileAccess.chmod(reader, 0700);
             final Path metadataPath = directory.resolve(QueueFormat.METADATA);
-            Files.write(metadataPath, template.metadata(), StandardOpenOption.CREATE_NEW);
+            Files.createFile(metadataPath);
             Descriptor.allocate(metadataPath, template.metadata().length);
+            Files.write(metadataPath, template.metadata(), StandardOpenOption.WRITE);
             Files.write(reader.resolve(QueueFormat.METADATA), template.metadata(), StandardOpenOption.CREATE_NEW);
             final Path first = reader.resolve(QueueTemplate.cycleName(0));
             QueueCycle.write(template, first);
@@ -230,6 +238,9 @@ public final class ClientQueue implements AutoCloseable {
                     if (!copy(cycle, at)) {
                         break;
                     }
+                    if (guarded) {
+                        FaultBarrier.settle();
+                    }
                     at += QueueFormat.DOCUMENT_BYTES;
                     position = at;
                     records++;
@@ -270,6 +281,9 @@ public final class ClientQueue implements AutoCloseable {
                         + cycle.number() + " is not that of a " + Abi.Record.SIZE + "-byte record");
                     break;
                 }
+            }
+            if (guarded && count == 0) {
+                FaultBarrier.settle();
             }
         } catch (final InternalError e) {
             poison(Abi.POISON_TRUNCATED, "a file of the queue was truncated: " + e.getMessage());

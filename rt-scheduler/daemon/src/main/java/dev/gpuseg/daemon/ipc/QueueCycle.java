@@ -51,6 +51,7 @@ final class QueueCycle implements AutoCloseable {
     /** Writes a complete cycle file that the client cannot reach yet, its space reserved. */
     static void write(final QueueTemplate template, final Path path) {
         try (FileChannel out = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
+            Descriptor.allocate(path, template.bytes()); // first: a full file system is refused here and cleanly
             final ByteBuffer content = ByteBuffer.wrap(template.cycle());
             while (content.hasRemaining()) {
                 out.write(content);
@@ -61,7 +62,6 @@ final class QueueCycle implements AutoCloseable {
             throw new UncheckedIOException(path + " cannot be written: " + e.getMessage()
                 + "; free space on that file system or lower the queue size", e);
         }
-        Descriptor.allocate(path, template.bytes());
     }
 
     /**

@@ -36,10 +36,14 @@ final class QueueRig implements AutoCloseable {
     }
 
     ClientQueue add() {
+        return add(ProcessStatus.effectiveUid());
+    }
+
+    ClientQueue add(final int uid) {
         final int clientId = sessions.size() + 1;
         final Session session = Session.create(clientId, 1);
         final ClientQueue queue = ClientQueue.create(template, root.resolve("clients/" + clientId), clientId,
-            ProcessStatus.effectiveUid(), ProcessStatus.effectiveGid(), ProcessStatus.pid(), session, wake::release);
+            uid, ProcessStatus.effectiveGid(), ProcessStatus.pid(), session, wake::release);
         sessions.add(session);
         queues.add(queue);
         return queue;
