@@ -167,6 +167,19 @@ public final class ConductorAgent implements Agent {
         counters.lazySet(counter.ordinal(), counters.get(counter.ordinal()) + 1);
     }
 
+    /** For messages of failed tests; not synchronised with the agent. */
+    String dump() {
+        final StringBuilder text = new StringBuilder();
+        for (final Connection connection : connections.values()) {
+            text.append("connection ").append(connection.id).append(" fd ").append(connection.socket.fd())
+                .append(" client ").append(connection.client == null ? 0 : connection.client.client.clientId())
+                .append(" pending ").append(connection.pending).append(" unsent ").append(connection.unsent.size())
+                .append(" hung up ").append(connection.hungUpUntilNs).append('\n');
+        }
+        return text.append("clients ").append(clients.keySet()).append(" requests ").append(requests).append('\n')
+            .toString();
+    }
+
     @Override
     public String roleName() {
         return "gpuseg-conductor";
@@ -247,7 +260,7 @@ public final class ConductorAgent implements Agent {
             if ((ready & Epoll.OUT) != 0) {
                 flush(connection);
             }
-            for (int i = 0; i < PACKETS_PER_TURN && connection.open; i++) {
+            for (int i = 0; i < PACKETS_PER_TURN && connection.open && connection.hungUpUntilNs == 0; i++) {
                 final int n = connection.socket.receive(packet);
                 if (n == SeqPacketSocket.NOTHING) {
                     return;
@@ -274,6 +287,10 @@ public final class ConductorAgent implements Agent {
         final int type = data.getInt(Abi.Msg.TYPE_OFFSET);
         final int seq = data.getInt(Abi.Msg.SEQ_OFFSET);
         if (Messages.version(packet) != Abi.ABI_MAJOR) {
+            if (connection.client != null) {
+                protocolError(connection, "version " + Messages.version(packet) + " after HELLO");
+                return;
+            }
             refuseHello(connection, seq, Errno.EPROTONOSUPPORT, "the application was built for version "
                 + Messages.version(packet) + " of the interface, this daemon speaks " + Abi.ABI_MAJOR
                 + "; install matching versions");

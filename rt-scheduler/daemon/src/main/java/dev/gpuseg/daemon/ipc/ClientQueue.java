@@ -37,9 +37,9 @@ import org.agrona.concurrent.UnsafeBuffer;
  * own before Chronicle's tailer acts on it: a forged length would make the tailer enlarge the file. A length that is
  * forged between judgement and use is noticed right after, because the document is then not where and what it must
  * be. A file that is truncated faults as {@link InternalError}. For
- * clients of other users than the daemon's it is brought to light within {@link #poll} ({@link FaultBarrier}); for those
- * of the same user it may surface later and elsewhere on the dispatcher thread: then {@link #isIntact} tells whose file
- * it was. The client cannot remove or replace files:
+ * clients of other users than the daemon's it is brought to light within {@link #poll} ({@link FaultBarrier}); for
+ * those of the same user it may surface later and elsewhere on the dispatcher thread: then {@link #isIntact} tells
+ * whose file it was. The client cannot remove or replace files:
  * the directories are the daemon's. Chronicle's reader works in one that the client cannot enter, with a metadata table
  * of its own; cycle files are linked into both.
  */

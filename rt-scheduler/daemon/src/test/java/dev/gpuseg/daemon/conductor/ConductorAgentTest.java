@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.ipc.NativeTool;
+import dev.gpuseg.daemon.platform.Errno;
+import dev.gpuseg.daemon.platform.Packet;
+import dev.gpuseg.daemon.platform.ProcessStatus;
+import dev.gpuseg.daemon.platform.SeqPacketSocket;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ConductorAgentTest {
+    @TempDir
+    private Path directory;
+
+    private Process spawn(final ConductorRig rig, final String mode) throws IOException {
+        final Path program = directory.resolve("conductor_client");
+        if (!Files.exists(program)) {
+            NativeTool.compile(directory,
+                NativeTool.root().resolve("rt-scheduler/daemon/src/test/c/conductor_client.c"));
+        }
+        return new ProcessBuilder(program.toString(), rig.directory.socket().toString(), mode)
+            .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    }
+
+    private static BufferedReader reader(final Process process) {
+        return new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+    }
+
+    private static String open(final SeqPacketSocket socket, final Packet request) {
+        final Packet reply = ConductorRig.ask(socket, request);
+        return ConductorRig.status(reply) == 0 ? null : ConductorRig.text(reply, Abi.MsgTaskReply.TEXT_OFFSET);
+    }
+
+    @Test
+    void shouldRegisterAClientWithSessionQueueAndDoorbell() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
+            final Packet reply = ConductorRig.ask(socket, ConductorRig.hello("camera"));
+            assertEquals(0, ConductorRig.status(reply), rig::dump);
+            assertEquals(77, reply.data().getInt(Abi.Msg.SEQ_OFFSET));
+            assertEquals(2, reply.descriptorCount());
+            assertEquals(Abi.SESSION_BYTES, Files.size(Path.of("/proc/self/fd/" + reply.descriptor(0))));
+            assertEquals(42, reply.data().getLong(Abi.MsgHelloReply.INCARNATION_OFFSET));
+            final Path queue = Path.of(ConductorRig.text(reply, Abi.MsgHelloReply.QUEUE_DIR_OFFSET));
+            assertTrue(Files.exists(queue.resolve("metadata.cq4t")), queue::toString);
+            assertTrue(Files.exists(queue.resolve("19700101F.cq4")), queue::toString);
+            final Client client = rig.clients.get(reply.data().getInt(Abi.MsgHelloReply.CLIENT_ID_OFFSET));
+            assertEquals(ProcessStatus.pid(), client.pid());
+            assertEquals("camera", client.name());
+            reply.closeDescriptors();
+        }
+    }
+
+    @Test
+    void shouldRefuseNamesFlagsVersionsAndSecondRegistrations() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
+            for (final String name : new String[] {"", "  ", "a\nb", "tab\t", "\u202Eevil", "x".repeat(64)}) {
+                final Packet hello = ConductorRig.hello("");
+                hello.data().putBytes(Abi.MsgHello.NAME_OFFSET, name.getBytes(StandardCharsets.UTF_8));
+                hello.length(Abi.MsgHello.SIZE);
+                assertEquals(-Errno.EINVAL, ConductorRig.status(ConductorRig.ask(socket, hello)), name);
+            }
+            final Packet flags = ConductorRig.hello("x");
+            flags.data().putInt(Abi.MsgHello.FLAGS_OFFSET, 1);
+            assertEquals(-Errno.EINVAL, ConductorRig.status(ConductorRig.ask(socket, flags)));
+            assertEquals(0, ConductorRig.status(ConductorRig.ask(socket, ConductorRig.hello("x"))));
+            try (SeqPacketSocket second = rig.connect()) {
+                final Packet reply = ConductorRig.ask(second, ConductorRig.hello("x"));
+                assertEquals(-Errno.EBUSY, ConductorRig.status(reply));
+                final Packet version = ConductorRig.hello("x");
+                version.data().putInt(Abi.Msg.VERSION_OFFSET, 9 << 16);
+                assertEquals(-Errno.EPROTONOSUPPORT, ConductorRig.status(ConductorRig.ask(second, version)));
+            }
+        }
+    }
+
+    @Test
+    void shouldOpenAndCloseTasks() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
+            ConductorRig.ask(socket, ConductorRig.hello("app"));
+            final Packet request = ConductorRig.taskOpen("camera", 70);
+            request.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, 80_000_000);
+            final Packet reply = ConductorRig.ask(socket, request);
+            assertEquals(0, ConductorRig.status(reply));
+            final int taskId = reply.data().getInt(Abi.MsgTaskReply.TASK_ID_OFFSET);
+            assertTrue(taskId > 0);
+            assertTrue(rig.events.get(1).contains("gpuPriority=70, gpu=0, optimistic=true, periodNs=80000000, "
+                + "deadlineNs=80000000, budgetNs=0"), rig::dump);
+            assertTrue(open(socket, ConductorRig.taskOpen("camera", 1)).contains("name is taken"));
+            final Packet close = ConductorRig.message(Abi.MSG_TASK_CLOSE, Abi.MsgTaskClose.SIZE);
+            close.data().putInt(Abi.MsgTaskClose.TASK_ID_OFFSET, taskId);
+            assertEquals(0, ConductorRig.status(ConductorRig.ask(socket, close)));
+            assertEquals(-Errno.EINVAL, ConductorRig.status(ConductorRig.ask(socket, close)), "not twice");
+            assertNull(open(socket, ConductorRig.taskOpen("camera", 1)));
+        }
+    }
+
+    @Test
+    void shouldNameThingValueAndRemedyWhenATaskIsRefused() throws Exception {
+        try (ConductorRig rig = new ConductorRig(AdmissionControl.ALL, 64, 3, true);
+            SeqPacketSocket socket = rig.connect()) {
+            ConductorRig.ask(socket, ConductorRig.hello("app"));
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.PRIORITY_OFFSET, 100), "priority is 100", "1..99");
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.PRIORITY_OFFSET, -1), "4294967295", "1..99");
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET, 100), "gpu_priority is 100");
+            refused(socket, 0, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET, 3), "best effort");
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_OFFSET, 2), "gpu is 2; use 0..1");
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.FLAGS_OFFSET, 2), "flags are 0x2");
+            refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.RESERVED_OFFSET, 2), "reserved");
+            refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, -1), "period is -1 ns");
+            refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET, Long.MAX_VALUE), "budget is");
+            refused(socket, 5, p -> { }, "EDF is active", "deadline");
+            refused(socket, 5, p -> p.data().putByte(Abi.MsgTaskOpen.NAME_OFFSET, (byte) 0xff), "UTF-8");
+            for (int i = 0; i < 3; i++) {
+                assertNull(open(socket, ConductorRig.taskOpen("t" + i, 0)));
+            }
+            refused(socket, 0, p -> { }, "user " + ProcessStatus.effectiveUid() + " has 3 tasks");
+            assertEquals(12, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
+        }
+    }
+
+    private static void refused(final SeqPacketSocket socket, final int priority, final Consumer<Packet> change,
+        final String... words) {
+        final Packet request = ConductorRig.taskOpen("lidar", priority);
+        change.accept(request);
+        final String text = open(socket, request);
+        for (final String word : words) {
+            assertTrue(text != null && text.contains(word), () -> "\"" + text + "\" does not say " + word);
+        }
+    }
+
+    @Test
+    void shouldAskAdmissionControlAndServeOthersMeanwhile() throws Exception {
+        final AdmissionControl slow = request -> {
+            try {
+                Thread.sleep(300);
+            } catch (final InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return request.priority() > 50 ? "task \"" + request.name() + "\": not schedulable" : null;
+        };
+        try (ConductorRig rig = new ConductorRig(slow, 64, 64, false); SeqPacketSocket socket = rig.connect();
+            SeqPacketSocket other = rig.connect()) {
+            ConductorRig.ask(socket, ConductorRig.hello("app"));
+            socket.send(ConductorRig.taskOpen("high", 60));
+            final long startNs = System.nanoTime();
+            final Packet admin = ConductorRig.message(Abi.MSG_ADMIN, Abi.MsgAdmin.SIZE);
+            assertEquals(0, ConductorRig.status(ConductorRig.ask(other, admin)));
+            assertTrue(System.nanoTime() - startNs < 200_000_000L, "others wait for the admission test");
+            final Packet reply = new Packet(4096);
+            assertTrue(socket.receive(reply) > 0);
+            assertEquals(-Errno.EBUSY, ConductorRig.status(reply));
+            assertNull(open(socket, ConductorRig.taskOpen("high", 10)), "a refused name is free again");
+        }
+    }
+
+    @Test
+    void shouldReplyToAdministratorsInSeveralPackets() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
+            final Packet admin = ConductorRig.message(Abi.MSG_ADMIN, Abi.MsgAdmin.SIZE + 3);
+            admin.data().putInt(Abi.MsgAdmin.TEXT_SIZE_OFFSET, 3);
+            admin.data().putBytes(Abi.MsgAdmin.SIZE, "big".getBytes(StandardCharsets.UTF_8));
+            Packet reply = ConductorRig.ask(socket, admin);
+            int bytes = reply.data().getInt(Abi.MsgAdminReply.TEXT_SIZE_OFFSET);
+            while (reply.data().getInt(Abi.MsgAdminReply.MORE_OFFSET) == 1) {
+                assertTrue(socket.receive(reply) > 0, rig::dump);
+                bytes += reply.data().getInt(Abi.MsgAdminReply.TEXT_SIZE_OFFSET);
+            }
+            assertEquals(1_000_000, bytes);
+        }
+    }
+
+    @Test
+    void shouldTellTheDispatcherOfADeathWithinTenMilliseconds() throws Exception {
+        try (ConductorRig rig = new ConductorRig()) {
+            long worstNs = 0;
+            for (int i = 0; i < 20; i++) {
+                final Process process = spawn(rig, "wait");
+                final String[] words = reader(process).readLine().split(" ");
+                assertEquals("0", words[0]);
+                assertEquals("2", words[2]);
+                final int id = Integer.parseInt(words[1]);
+                Thread.sleep(5);
+                final long killedNs = System.nanoTime();
+                ProcessStatus.signal((int) process.pid(), 9);
+                rig.await("removal", () -> rig.events.contains("remove " + id + " died"));
+                worstNs = Math.max(worstNs, rig.removedAtNs.get(id) - killedNs);
+            }
+            System.out.printf("death noticed after at most %d us%n", worstNs / 1000);
+            final long us = worstNs / 1000;
+            assertTrue(worstNs < 10_000_000, () -> us + " us\n" + rig.dump());
+            rig.await("deletion", () -> rig.clientFiles().toFile().list().length == 0);
+        }
+    }
+
+    @Test
+    void shouldTakeAHangUpOfALivingProcessAsItsEnd() throws Exception {
+        try (ConductorRig rig = new ConductorRig()) {
+            final Process closing = spawn(rig, "close");
+            final Process replaced = spawn(rig, "exec");
+            rig.await("hang-ups", () -> rig.events.stream().filter(e -> e.endsWith(" closed")).count() == 2);
+            assertTrue(closing.isAlive() && replaced.isAlive());
+            closing.destroyForcibly();
+            replaced.destroyForcibly();
+            rig.await("deletion", () -> rig.clientFiles().toFile().list().length == 0);
+        }
+    }
+
+    @Test
+    void shouldNoticeTheDeathOfAParentWhoseChildKeepsTheConnection() throws Exception {
+        try (ConductorRig rig = new ConductorRig()) {
+            final Process parent = spawn(rig, "fork");
+            final BufferedReader out = reader(parent);
+            final String id = out.readLine().split(" ")[1];
+            final int child = Integer.parseInt(out.readLine());
+            parent.destroyForcibly();
+            rig.await("removal", () -> rig.events.contains("remove " + id + " died"));
+            assertTrue(ProcessStatus.isAlive(child, 0), "the child lives on");
+            ProcessStatus.signal(child, 9);
+        }
+    }
+
+    @Test
+    void shouldRefuseMoreClientsThanTheUsersQuota() throws Exception {
+        try (ConductorRig rig = new ConductorRig(AdmissionControl.ALL, 2, 64, false)) {
+            final Process[] processes = new Process[3];
+            final String[] lines = new String[3];
+            for (int i = 0; i < 3; i++) {
+                processes[i] = spawn(rig, "wait");
+                lines[i] = reader(processes[i]).readLine();
+            }
+            assertTrue(lines[0].startsWith("0 ") && lines[1].startsWith("0 "), lines[1]);
+            assertEquals("-" + Errno.EDQUOT + " 0 0", lines[2]);
+            for (final Process process : processes) {
+                process.destroyForcibly();
+            }
+        }
+    }
+
+    @Test
+    void shouldReleaseAPoisonedClientAndNoOther() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
+            final Process other = spawn(rig, "wait");
+            assertTrue(reader(other).readLine().startsWith("0 "));
+            final int id = ConductorRig.ask(socket, ConductorRig.hello("app")).data()
+                .getInt(Abi.MsgHelloReply.CLIENT_ID_OFFSET);
+            rig.conductor.proxy().poisoned(id, Abi.POISON_LENGTH, "forged");
+            rig.await("removal", () -> rig.events.contains("remove " + id + " poisoned"));
+            assertEquals(SeqPacketSocket.CLOSED, socket.receive(new Packet(4096)));
+            assertEquals(1, rig.clients.size(), rig::dump);
+            other.destroyForcibly();
+        }
+    }
+
+    @Test
+    void shouldSurviveRandomPackets() throws Exception {
+        final Random random = new Random(20261121);
+        try (ConductorRig rig = new ConductorRig()) {
+            final Process honest = spawn(rig, "wait");
+            final int honestId = Integer.parseInt(reader(honest).readLine().split(" ")[1]);
+            final Packet reply = new Packet(Abi.MSG_BYTES_MAX);
+            SeqPacketSocket socket = rig.connect();
+            int sent = 0;
+            while (sent < 10_000) {
+                final Packet packet = randomPacket(random);
+                sent++;
+                boolean open = socket.send(packet) >= 0;
+                // now and then look whether it still talks to us, so that replies do not pile up
+                if (open && random.nextInt(4) == 0) {
+                    final Packet admin = ConductorRig.message(Abi.MSG_ADMIN, Abi.MsgAdmin.SIZE);
+                    open = socket.send(admin) >= 0 && socket.receive(reply) >= 0;
+                    reply.closeDescriptors();
+                }
+                if (!open) {
+                    socket.close();
+                    socket = rig.connect();
+                }
+            }
+            socket.close();
+            assertTrue(rig.conductor.count(ConductorCounter.PROTOCOL_ERRORS) > 1000, rig::dump);
+            assertTrue(rig.clients.containsKey(honestId) && honest.isAlive(), rig::dump);
+            assertNull(rig.failure);
+            assertFalse(rig.events.contains("remove " + honestId + " poisoned"));
+            honest.destroyForcibly();
+            rig.await("deletion", () -> rig.clientFiles().toFile().list().length == 0);
+        }
+    }
+
+    private static Packet randomPacket(final Random random) {
+        final Packet packet;
+        switch (random.nextInt(5)) {
+            case 0:
+                packet = ConductorRig.hello("fuzz");
+                break;
+            case 1:
+                packet = ConductorRig.taskOpen("task" + random.nextInt(5), random.nextInt(120));
+                break;
+            case 2:
+                packet = ConductorRig.message(Abi.MSG_TASK_CLOSE, Abi.MsgTaskClose.SIZE);
+                packet.data().putInt(Abi.MsgTaskClose.TASK_ID_OFFSET, random.nextInt(10));
+                break;
+            case 3:
+                packet = ConductorRig.message(random.nextInt(8), 24 + random.nextInt(200));
+                break;
+            default:
+                packet = new Packet(Abi.MSG_BYTES_MAX);
+                final byte[] noise = new byte[1 + random.nextInt(3000)];
+                random.nextBytes(noise);
+                packet.data().putBytes(0, noise);
+                packet.length(noise.length);
+                break;
+        }
+        for (int n = random.nextInt(3); n > 0; n--) {
+            packet.data().putByte(random.nextInt(packet.length()), (byte) random.nextInt());
+        }
+        if (random.nextInt(20) == 0) {
+            packet.addDescriptor(0);
+        }
+        return packet;
+    }
+}
