@@ -86,6 +86,7 @@ public final class ConductorAgent implements Agent {
     private long nextCorrelation = 1;
     private int nextClientId = 1;
     private boolean listening = true;
+    private volatile String lastOffence = "";
     private boolean stopping;
 
     /**
@@ -165,6 +166,15 @@ public final class ConductorAgent implements Agent {
 
     private void increment(final ConductorCounter counter) {
         counters.lazySet(counter.ordinal(), counters.get(counter.ordinal()) + 1);
+    }
+
+    /**
+     * Who was dropped last, and why: a malformed packet or a poisoned queue. Any thread.
+     *
+     * @return one line, empty if nobody was
+     */
+    public String lastOffence() {
+        return lastOffence;
     }
 
     /** For messages of failed tests; not synchronised with the agent. */
@@ -583,6 +593,7 @@ public final class ConductorAgent implements Agent {
 
     private void protocolError(final Connection connection, final String text) {
         increment(ConductorCounter.PROTOCOL_ERRORS);
+        lastOffence = "process " + connection.peer.pid() + " of user " + connection.peer.uid() + ": " + text;
         if (connection.client != null && !connection.client.removing) {
             increment(ConductorCounter.CLIENTS_POISONED);
             remove(connection.client, Removal.POISONED);
@@ -696,6 +707,8 @@ public final class ConductorAgent implements Agent {
             final RegisteredClient client = clients.get(clientId);
             if (client != null && !client.removing) {
                 increment(ConductorCounter.CLIENTS_POISONED);
+                lastOffence = "process " + client.client.pid() + " of user " + client.client.uid() + ": poison " + code
+                    + ": " + text;
                 remove(client, Removal.POISONED);
                 close(client.connection);
             }

@@ -267,6 +267,7 @@ class ConductorAgentTest {
             rig.await("removal", () -> rig.events.contains("remove " + id + " poisoned"));
             assertEquals(SeqPacketSocket.CLOSED, socket.receive(new Packet(4096)));
             assertEquals(1, rig.clients.size(), rig::dump);
+            assertTrue(rig.conductor.lastOffence().contains("poison 1: forged"), rig.conductor::lastOffence);
             other.destroyForcibly();
         }
     }
