@@ -24,8 +24,8 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * ns per event of the scheduler core. Two events per invocation: a real-time segment begins, preempting the best of
- * those that are begun already, and ends again. The number of open tasks must make no difference; that of begun ones may
- * (linearly).
+ * those that are begun already, and ends again. The number of open tasks must make no difference; that of begun ones
+ * may (linearly).
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

@@ -64,6 +64,13 @@ class QueueCostTest {
         }
     }
 
+    private static void poll(final QueueRig rig, final ClientQueue queue, final RecordHandler handler,
+        final long nowNs) {
+        if (queue.poll(handler, 256, nowNs) < 0) {
+            throw new AssertionError(rig.dump());
+        }
+    }
+
     @Test
     void shouldAllocateNothingPerRecord() throws Exception {
         final int count = 1_000_000;
@@ -75,11 +82,11 @@ class QueueCostTest {
                 "--sim-session");
             final long startNs = System.nanoTime();
             while (queue.records() < count / 2 && System.nanoTime() - startNs < 60_000_000_000L) {
-                assertTrue(queue.poll(handler, 256, startNs) >= 0, rig::dump);
+                poll(rig, queue, handler, startNs);
             }
             final long bytesBefore = allocated();
             while (queue.records() < count && System.nanoTime() - startNs < 60_000_000_000L) {
-                assertTrue(queue.poll(handler, 256, startNs) >= 0, rig::dump);
+                poll(rig, queue, handler, startNs);
             }
             final double bytes = (allocated() - bytesBefore) / (count / 2.0);
             assertTrue(writer.waitFor(5, TimeUnit.SECONDS));

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.benchmarks.concurrency;
+
+import java.lang.invoke.VarHandle;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/**
+ * A record against a daemon that goes to sleep. The daemon says that it sleeps, then polls once more; the client
+ * publishes the record, then looks whether it must ring.
+ */
+@JCStressTest
+@Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "both see each other: one wake-up too many, harmless")
+@Outcome(id = {"0, 1", "1, 0"}, expect = Expect.ACCEPTABLE, desc = "one sees the other")
+@Outcome(id = "0, 0", expect = Expect.FORBIDDEN,
+    desc = "lost wake-up: the daemon sleeps beside a begin, every deadline is missed")
+@State
+public class SleepingDoorbellTest extends SharedWords {
+    /** The daemon. */
+    @Actor
+    public void daemon(final II_Result result) {
+        words.putIntOrdered(SLEEPING, 1);
+        VarHandle.fullFence();
+        result.r1 = words.getIntVolatile(HEADER) != 0 ? 1 : 0;
+    }
+
+    /** The client. */
+    @Actor
+    public void client(final II_Result result) {
+        words.putIntOrdered(HEADER, 64);
+        VarHandle.fullFence();
+        result.r2 = words.getIntVolatile(SLEEPING);
+    }
+}
