@@ -79,9 +79,8 @@ public final class HousekeepingAgent implements Agent {
             command = commands.poll();
         }
         timeoutMs = IDLE_MS;
-        final long nowNs = System.nanoTime();
         for (int i = 0; i < clients.size(); i++) {
-            if (clients.get(i).queue().housekeep(nowNs)) {
+            if (clients.get(i).queue().housekeep()) {
                 timeoutMs = RETRY_MS;
             }
         }

@@ -354,10 +354,9 @@ public final class ClientQueue implements AutoCloseable {
     /**
      * Makes, announces, ends and deletes cycles as far as needed. Housekeeping thread; never waits for the client.
      *
-     * @param nowNs CLOCK_MONOTONIC ns
      * @return true if it must be called again soon although nobody will ask (the client held the queue's lock)
      */
-    public boolean housekeep(final long nowNs) {
+    public boolean housekeep() {
         if (dropped || closed) {
             return false;
         }
@@ -373,10 +372,10 @@ public final class ClientQueue implements AutoCloseable {
             if (position >= prepareAt && next == null && !cycle.isEnding()) {
                 next = prepare(cycle.number() + 1);
             }
-            if (position >= rollAt && next != null && next != cycle && !cycle.isEnded()) {
-                return !end(cycle, nowNs);
-            }
-            return false;
+            final boolean again = position >= rollAt && next != null && next != cycle && !cycle.isEnded()
+                && !end(cycle);
+            FaultBarrier.settle(); // a file truncated under all this shows here, not in another client's turn
+            return again;
         } catch (final RuntimeException | InternalError e) {
             housekeepingText = "the queue cannot be rolled: " + e.getMessage();
             housekeepingPoison = Abi.POISON_TRUNCATED;
@@ -398,7 +397,7 @@ public final class ClientQueue implements AutoCloseable {
     /**
      * Ends a cycle under the queue's lock, as an appender of Chronicle's would. False: the lock is taken, try later.
      */
-    private boolean end(final QueueCycle cycle, final long nowNs) {
+    private boolean end(final QueueCycle cycle) {
         cycle.setEnding();
         final UnsafeBuffer words = metadata.buffer();
         int attempts = 0;

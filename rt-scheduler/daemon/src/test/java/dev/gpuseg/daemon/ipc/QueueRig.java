@@ -58,7 +58,7 @@ final class QueueRig implements AutoCloseable {
                 return;
             }
             for (final ClientQueue queue : queues) {
-                queue.housekeep(System.nanoTime());
+                queue.housekeep();
             }
         }
     }
