@@ -164,7 +164,9 @@ public final class ClientQueue implements AutoCloseable {
             result.current = QueueCycle.open(template, queue, first, directory.resolve(first.getFileName()), 0, uid);
             for (final Path path : new Path[] {clientDirectory, directory}) {
                 FileAccess.chmod(path, 0750);
-                FileAccess.chown(path, -1, gid);
+                if (uid != ProcessStatus.effectiveUid()) {
+                    FileAccess.chown(path, -1, gid); // the daemon's own user needs no group, and may not be in that one
+                }
             }
             FileAccess.chmod(metadataPath, 0600);
             FileAccess.chown(metadataPath, uid, -1);
