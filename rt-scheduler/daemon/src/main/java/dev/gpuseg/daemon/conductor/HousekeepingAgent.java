@@ -80,8 +80,12 @@ public final class HousekeepingAgent implements Agent {
         }
         timeoutMs = IDLE_MS;
         for (int i = 0; i < clients.size(); i++) {
-            if (clients.get(i).queue().housekeep()) {
-                timeoutMs = RETRY_MS;
+            try {
+                if (clients.get(i).queue().housekeep()) {
+                    timeoutMs = RETRY_MS;
+                }
+            } catch (final InternalError e) {
+                timeoutMs = RETRY_MS; // a truncated file's fault, late: its queue has noticed or will by its size
             }
         }
         return work;

@@ -359,7 +359,7 @@ public final class ClientQueue implements AutoCloseable {
      * @return true if it must be called again soon although nobody will ask (the client held the queue's lock)
      */
     public boolean housekeep() {
-        if (dropped || closed) {
+        if (dropped || closed || housekeepingPoison != 0) {
             return false;
         }
         try {
@@ -370,19 +370,39 @@ public final class ClientQueue implements AutoCloseable {
                 metadata.buffer().getAndAddLong(template.modCountOffset(), 1);
                 retired = null;
             }
+            boolean worked = old != null;
+            boolean again = false;
             final QueueCycle cycle = current;
             if (position >= prepareAt && next == null && !cycle.isEnding()) {
                 next = prepare(cycle.number() + 1);
+                worked = true;
             }
-            final boolean again = position >= rollAt && next != null && next != cycle && !cycle.isEnded()
-                && !end(cycle);
-            FaultBarrier.settle(); // a file truncated under all this shows here, not in another client's turn
+            if (position >= rollAt && next != null && next != cycle && !cycle.isEnded()) {
+                again = !end(cycle);
+                worked = true;
+            }
+            if (worked) {
+                FaultBarrier.settle();
+                if (!isIntact()) {
+                    dropFromHousekeeping("a file of the queue was truncated");
+                }
+            }
             return again;
-        } catch (final RuntimeException | InternalError e) {
-            housekeepingText = "the queue cannot be rolled: " + e.getMessage();
-            housekeepingPoison = Abi.POISON_TRUNCATED;
+        } catch (final InternalError e) {
+            if (isIntact()) {
+                return true; // the fault of another client's file, come to light here: try again
+            }
+            dropFromHousekeeping("a file of the queue was truncated: " + e.getMessage());
+            return false;
+        } catch (final RuntimeException e) {
+            dropFromHousekeeping("the queue cannot be rolled: " + e.getMessage());
             return false;
         }
+    }
+
+    private void dropFromHousekeeping(final String text) {
+        housekeepingText = text;
+        housekeepingPoison = Abi.POISON_TRUNCATED;
     }
 
     private QueueCycle prepare(final int number) {

@@ -50,6 +50,7 @@ final class QueueCycle implements AutoCloseable {
 
     /** Writes a complete cycle file that the client cannot reach yet, its space reserved. */
     static void write(final QueueTemplate template, final Path path) {
+        RuntimeDirectory.deleteTree(path); // left by an attempt that was interrupted
         try (FileChannel out = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
             Descriptor.allocate(path, template.bytes()); // first: a full file system is refused here and cleanly
             final ByteBuffer content = ByteBuffer.wrap(template.cycle());
@@ -93,6 +94,7 @@ final class QueueCycle implements AutoCloseable {
             channel.truncate(template.bytes());
             FileAccess.chmod(path, 0600);
             FileAccess.chown(path, uid, -1);
+            Files.deleteIfExists(link);
             Files.createLink(link, path);
             return new QueueCycle(number, path, link, template.bytes(), page, tailer, channel);
         } catch (final IOException e) {

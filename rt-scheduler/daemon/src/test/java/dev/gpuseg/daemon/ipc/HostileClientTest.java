@@ -21,6 +21,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -176,7 +177,7 @@ class HostileClientTest {
         }
     }
 
-    @Test
+    @RepeatedTest(20)
     void shouldSurviveTruncationOfTheMetadata() throws Exception {
         final ClientQueue queue = hostile();
         try (FileChannel file = FileChannel.open(queue.directory().resolve(QueueFormat.METADATA),

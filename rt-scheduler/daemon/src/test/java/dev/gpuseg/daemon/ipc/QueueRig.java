@@ -58,7 +58,11 @@ final class QueueRig implements AutoCloseable {
                 return;
             }
             for (final ClientQueue queue : queues) {
-                queue.housekeep();
+                try {
+                    queue.housekeep();
+                } catch (final InternalError e) {
+                    wake.release(); // as HousekeepingAgent does
+                }
             }
         }
     }
