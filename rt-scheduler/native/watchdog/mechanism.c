@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mechanism.h"
+
+#include "common/base.h"
+
+/* The gate holds a begin back and never disables anything: there is nothing to enable. */
+static void gate_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns)
+{
+	(void)deadline_ns;
+	for (unsigned i = 0; i < count; i++)
+		contexts[i]->result = 0;
+}
+
+static const struct mechanism mechanisms[] = {
+	{GPUSEG_MECHANISM_GATE, "gate", gate_release},
+	{GPUSEG_MECHANISM_SIM, "sim", mechanism_sim_release},
+};
+
+const struct mechanism *mechanism_find(uint32_t id)
+{
+	for (unsigned i = 0; i < ARRAY_LENGTH(mechanisms); i++)
+		if (mechanisms[i].id == id)
+			return &mechanisms[i];
+	return NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mechanism.h - how the watchdog enables a context, one row per mechanism.
+ *
+ * A new mechanism is one file with a release function and one row in mechanism.c. It works from the held entry alone: the
+ * daemon's descriptors died with it.
+ */
+#ifndef GPUSEG_WATCHDOG_MECHANISM_H
+#define GPUSEG_WATCHDOG_MECHANISM_H
+
+#include <stdint.h>
+
+#include "gpuseg_abi.h"
+
+/* A snapshot of a held entry, and what became of it. */
+struct held_context {
+	uint32_t index;	    /* in the held file */
+	uint32_t mechanism; /* enum gpuseg_mechanism */
+	int32_t pid;
+	uint32_t gpu;
+	int64_t since_ns;
+	const uint8_t *payload; /* in the held file */
+	uint32_t payload_size;
+	int result; /* see release() */
+};
+
+struct mechanism {
+	uint32_t id; /* enum gpuseg_mechanism */
+	const char *name;
+	/*
+	 * Enables every context of the array, all of this mechanism, within `deadline_ns` (absolute). Sets each result: 0
+	 * enabled; -ESRCH the context is gone, so there is nothing to enable; another -errno: it may still be disabled.
+	 */
+	void (*release)(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
+};
+
+/* NULL: this program has no release for it. */
+const struct mechanism *mechanism_find(uint32_t id);
+
+void mechanism_sim_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
+
+#endif /* GPUSEG_WATCHDOG_MECHANISM_H */
