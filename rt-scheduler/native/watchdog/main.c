@@ -246,6 +246,7 @@ static int watch(void)
 
 static int start_watching(const struct options *options)
 {
+	struct gpuseg_status status;
 	sigset_t blocked;
 	int rc;
 
@@ -274,6 +275,12 @@ static int start_watching(const struct options *options)
 	if (dog.pidfd < 0 && dog.pidfd != -ESRCH) {
 		message("--daemon-pid %d: %s", dog.daemon, strerror(-dog.pidfd));
 		return EXIT_FAILURE;
+	}
+	/* The daemon may have died, and its pid been given away, before we could take hold of it. */
+	if (dog.pidfd >= 0 && status_read(&status, dog.directory) == 0 && status.daemon_pid == dog.daemon &&
+	    !status_owner_lives(&status)) {
+		close(dog.pidfd);
+		dog.pidfd = -1;
 	}
 	rc = create_page();
 	if (rc != 0) {
