@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench/floor.h"
@@ -286,8 +285,10 @@ int main(int argc, char **argv)
 		message("no memory for %" PRId64 " latencies; lower --n", o.rounds);
 		return EXIT_FAILURE;
 	}
-	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-		message("memory is not locked (%s): page faults may show in the tail", strerror(errno));
+	rc = lock_memory();
+	if (rc != 0)
+		message("memory is not locked (%s): page faults may show in the tail", strerror(-rc));
+	rc = 0;
 	if (o.scheduling.fifo) {
 		rc = apply_scheduling(o.scheduling);
 		if (rc != 0)

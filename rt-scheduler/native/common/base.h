@@ -73,6 +73,12 @@ int apply_scheduling(struct scheduling scheduling);
 /* Pins the calling thread to one CPU. 0 or -errno. */
 int pin_to_cpu(int cpu);
 
+/*
+ * Locks all memory, present and future. -EPERM: neither CAP_IPC_LOCK nor an unlimited RLIMIT_MEMLOCK; nothing is locked
+ * then, because under a finite limit every later mapping beyond it would fail.
+ */
+int lock_memory(void);
+
 /* Field 22 of /proc/<pid>/stat; 0 = no such process (or not visible). */
 uint64_t process_start_ticks(pid_t pid);
 

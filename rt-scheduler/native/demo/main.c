@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base.h"
@@ -465,8 +464,9 @@ int main(int argc, char **argv)
 	}
 	if (connect_all() != 0)
 		return EXIT_FAILURE;
-	if (o->scheduling.fifo && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-		message("%s: memory is not locked: %s", o->name, strerror(errno));
+	rc = o->scheduling.fifo ? lock_memory() : 0;
+	if (rc != 0)
+		message("%s: memory is not locked: %s", o->name, strerror(-rc));
 	if (o->start_ns == 0)
 		o->start_ns = now_ns() + 50 * NS_PER_MS;
 	rc = pthread_create(&thread, NULL, task_thread, NULL);

@@ -821,10 +821,11 @@ int main(int argc, char **argv)
 	}
 	if (options.scheduling.fifo) {
 		rc = apply_scheduling(options.scheduling);
-		if (rc == 0 && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-			rc = -errno;
 		if (rc != 0)
 			message("--scheduling fifo:%d: %s; going on as other", options.scheduling.priority, strerror(-rc));
+		rc = lock_memory();
+		if (rc != 0)
+			message("memory is not locked: %s", strerror(-rc));
 	}
 	if (announce(options.ready_fd) != 0)
 		return EXIT_FAILURE;

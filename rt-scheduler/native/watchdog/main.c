@@ -294,8 +294,9 @@ static int start_watching(const struct options *options)
 				strerror(-rc));
 	}
 	/* Under memory pressure is when a daemon hangs: stay resident where the limit allows it. */
-	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0 && errno != EPERM && errno != ENOMEM)
-		message("mlockall: %s", strerror(errno));
+	rc = lock_memory();
+	if (rc != 0 && rc != -EPERM)
+		message("memory is not locked: %s", strerror(-rc));
 	return watch();
 }
 
