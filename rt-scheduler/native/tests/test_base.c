@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base.h"
+#include "demo/segments.h"
+#include "tests/harness.h"
+
+static int should_read_durations_with_units(void)
+{
+	static const struct {
+		const char *text;
+		int64_t ns;
+	} good[] = {{"1024us", 1024000},   {"1.5ms", 1500000},	{"2s", 2000000000}, {"0ns", 0},
+		    {"0.000001ms", 1},	   {"7ns", 7},		{"0.5us", 500},	    {"9223372036854775807ns", INT64_MAX}};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
+		int64_t ns = -1;
+
+		CHECK(parse_duration(good[i].text, &ns) == 0, "%s", good[i].text);
+		CHECK(ns == good[i].ns, "%s is %" PRId64, good[i].text, ns);
+	}
+	return TEST_PASSED;
+}
+
+static int should_refuse_what_is_no_duration(void)
+{
+	static const struct {
+		const char *text;
+		int error;
+	} bad[] = {{"5", -EINVAL},     {"", -EINVAL},	     {"ms", -EINVAL},	  {"-1ms", -EINVAL},
+		   {"1 ms", -EINVAL},  {"1.ms", -EINVAL},    {".5ms", -EINVAL},	  {"1h", -EINVAL},
+		   {"1msx", -EINVAL},  {"0.5ns", -ERANGE},   {"0.0001us", -ERANGE}, {"9223372036854775808ns", -ERANGE},
+		   {"9223372037s", -ERANGE}, {"0.1234567891s", -ERANGE}};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+		int64_t ns = 42;
+		const int rc = parse_duration(bad[i].text, &ns);
+
+		CHECK(rc == bad[i].error, "\"%s\" gives %d", bad[i].text, rc);
+		CHECK(ns == 42, "\"%s\" wrote %" PRId64, bad[i].text, ns);
+	}
+	return TEST_PASSED;
+}
+
+static int should_read_segments(void)
+{
+	struct segment s[SEGMENTS_MAX];
+	char error[256];
+
+	CHECK_EQ(parse_segments("cpu:2ms,gpu:1ms+4ms,cpu:3ms", s, error, sizeof(error)), 3);
+	CHECK(s[0].kind == SEGMENT_CPU && s[0].cpu_ns == 2 * NS_PER_MS && s[0].device_ns == 0, "first segment");
+	CHECK(s[1].kind == SEGMENT_GPU && s[1].cpu_ns == NS_PER_MS && s[1].device_ns == 4 * NS_PER_MS, "second segment");
+	CHECK(s[2].kind == SEGMENT_CPU && s[2].cpu_ns == 3 * NS_PER_MS, "third segment");
+	return TEST_PASSED;
+}
+
+static int should_name_the_segment_it_refuses(void)
+{
+	static const char *const bad[] = {"cpu:2", "gpu:1ms", "npu:1ms", "cpu:1ms,,cpu:1ms", "", "gpu:1ms+4", "cpu:1ms,"};
+	struct segment s[SEGMENTS_MAX];
+
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+		char error[256] = "";
+
+		CHECK(parse_segments(bad[i], s, error, sizeof(error)) == -EINVAL, "\"%s\" was taken", bad[i]);
+		CHECK(strchr(error, '"'), "\"%s\": \"%s\"", bad[i], error);
+	}
+	return TEST_PASSED;
+}
+
+static int should_tell_start_ticks_of_a_process(void)
+{
+	const uint64_t mine = process_start_ticks(getpid());
+
+	CHECK(mine != 0 && mine == process_start_ticks(getpid()), "own start ticks %" PRIu64, mine);
+	/* Above every pid_max that Linux allows. */
+	CHECK_EQ(process_start_ticks(1 << 23), 0);
+	return TEST_PASSED;
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		{"should_read_durations_with_units", should_read_durations_with_units},
+		{"should_refuse_what_is_no_duration", should_refuse_what_is_no_duration},
+		{"should_read_segments", should_read_segments},
+		{"should_name_the_segment_it_refuses", should_name_the_segment_it_refuses},
+		{"should_tell_start_ticks_of_a_process", should_tell_start_ticks_of_a_process},
+	};
+
+	return run_tests(tests, ARRAY_LENGTH(tests));
+}
