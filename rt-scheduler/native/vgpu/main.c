@@ -656,6 +656,7 @@ struct options {
 	int ready_fd; /* -1: a line on stdout */
 	pid_t parent; /* 0: none */
 	struct scheduling scheduling;
+	bool summary; /* counters on stderr at the end */
 };
 
 static const char help[] =
@@ -670,12 +671,13 @@ static const char help[] =
 	"  --ready-fd N               write \"ready\" to descriptor N and close it, instead of stdout\n"
 	"  --parent PID               exit when this process dies\n"
 	"  --scheduling fifo:P|other  scheduling of the GPU's thread, where permitted (default other)\n"
+	"  --summary                  print counters and the timer's lateness to stderr at the end\n"
 	"  --help                     this text\n"
 	"Durations carry a unit: 250us, 1.5ms, 2s.\n";
 
 static void parse_options(int argc, char **argv, struct options *options)
 {
-	enum { DIR_ = 1, TIMESLICE, SWITCH, DISABLE, ENABLE, LOG, READY, PARENT, SCHEDULING, HELP };
+	enum { DIR_ = 1, TIMESLICE, SWITCH, DISABLE, ENABLE, LOG, READY, PARENT, SCHEDULING, SUMMARY, HELP };
 	static const struct option known[] = {
 		{"dir", required_argument, NULL, DIR_},
 		{"timeslice", required_argument, NULL, TIMESLICE},
@@ -686,6 +688,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"ready-fd", required_argument, NULL, READY},
 		{"parent", required_argument, NULL, PARENT},
 		{"scheduling", required_argument, NULL, SCHEDULING},
+		{"summary", no_argument, NULL, SUMMARY},
 		{"help", no_argument, NULL, HELP},
 		{0},
 	};
@@ -720,6 +723,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case SCHEDULING:
 			options->scheduling = option_scheduling("--scheduling", optarg);
+			break;
+		case SUMMARY:
+			options->summary = true;
 			break;
 		case HELP:
 			fputs(help, stdout);
@@ -757,6 +763,18 @@ static int watch_parent(pid_t parent)
 		return fd;
 	}
 	return watch(fd, EPOLLIN, tag(SOURCE_PARENT, 0, 0));
+}
+
+static void print_summary(void)
+{
+	const struct engine_counters *counters = engine_counters(gpu.engine);
+
+	message("%" PRIu64 " kernels, %" PRIu64 " switches, %" PRIu64 " preemptions, %" PRIu64 " operations, %" PRIu64
+		" connections dropped, ran while disabled %" PRIu64 "; late %" PRIu64 " times, mean %" PRId64
+		" ns, max %" PRId64 " ns",
+		counters->kernels_completed, counters->switches, counters->preemptions, counters->operations,
+		gpu.dropped_connections, gpu.audit.ran_while_disabled, gpu.late_count,
+		gpu.late_count ? gpu.late_sum_ns / (int64_t)gpu.late_count : 0, gpu.late_max_ns);
 }
 
 int main(int argc, char **argv)
@@ -840,13 +858,8 @@ int main(int argc, char **argv)
 	engine_stop(gpu.engine, now_ns());
 	if (spanlog_close(&gpu.log) != 0 && rc == 0)
 		rc = gpu.log.error;
-	const struct engine_counters *counters = engine_counters(gpu.engine);
-	message("%" PRIu64 " kernels, %" PRIu64 " switches, %" PRIu64 " preemptions, %" PRIu64 " operations, %" PRIu64
-		" connections dropped, ran while disabled %" PRIu64 "; late %" PRIu64 " times, mean %" PRId64
-		" ns, max %" PRId64 " ns",
-		counters->kernels_completed, counters->switches, counters->preemptions, counters->operations,
-		gpu.dropped_connections, gpu.audit.ran_while_disabled, gpu.late_count,
-		gpu.late_count ? gpu.late_sum_ns / (int64_t)gpu.late_count : 0, gpu.late_max_ns);
+	if (options.summary)
+		print_summary();
 	engine_destroy(gpu.engine);
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
