@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The watchdog against a fake daemon: a process, a status page with a heartbeat, a held file and real disabled contexts. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base.h"
+#include "tests/harness.h"
+#include "tests/rig.h"
+
+#define BOUND_NS (100 * NS_PER_MS) /* no application stays frozen longer after a death */
+
+static const int64_t endless[] = {3600 * NS_PER_S};
+
+static struct fixture {
+	struct gpuseg_status *status;
+	struct gpuseg_held *held;
+	struct gpuseg_held_entry *entries;
+	struct gpuseg_watchdog *page;
+	pid_t vgpu, daemon, watchdog;
+	int control;
+} f;
+
+static void *map_file(const char *name, size_t size)
+{
+	const int fd = open(rig_path(name), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	void *map;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+		abort();
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (map == MAP_FAILED)
+		abort();
+	return map;
+}
+
+/* A process that only shows a heartbeat. */
+static pid_t start_daemon(void)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			__atomic_store_n(&f.status->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
+			sleep_until(now_ns() + 10 * NS_PER_MS, NULL);
+		}
+	}
+	f.status->magic = GPUSEG_STATUS_MAGIC;
+	f.status->daemon_pid = pid;
+	f.status->daemon_start_ticks = process_start_ticks(pid);
+	f.status->heartbeat_ns = now_ns();
+	__atomic_store_n(&f.status->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
+	return pid;
+}
+
+static void set_up(void)
+{
+	f.vgpu = rig_vgpu(NULL);
+	f.control = rig_connect(GPUSEG_SIM_CONTROL_NAME);
+	f.status = map_file(GPUSEG_STATUS_NAME, sizeof(*f.status));
+	f.held = map_file(GPUSEG_HELD_NAME, sizeof(*f.held) + GPUSEG_HELD_MAX * sizeof(*f.entries));
+	f.entries = (struct gpuseg_held_entry *)(f.held + 1);
+	f.held->magic = GPUSEG_HELD_MAGIC;
+	f.held->entry_size = sizeof(*f.entries);
+	f.held->entry_count = GPUSEG_HELD_MAX;
+	__atomic_store_n(&f.held->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
+	f.daemon = start_daemon();
+}
+
+static bool page_is_ready(void *unused)
+{
+	(void)unused;
+	return __atomic_load_n(&f.page->version, __ATOMIC_ACQUIRE) != 0 && f.page->pid == f.watchdog;
+}
+
+static void start_watchdog(int *output)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", f.daemon);
+	const char *const arguments[] = {"--dir", rig_directory(), "--daemon-pid", pid, "--period", "100ms", NULL};
+
+	f.page = map_file(GPUSEG_WATCHDOG_NAME, sizeof(*f.page));
+	f.watchdog = rig_start("gpuseg-watchdog", arguments, output);
+	if (!rig_until(page_is_ready, NULL))
+		abort();
+}
+
+static void enter(unsigned index, pid_t pid, uint64_t start_ticks, uint32_t mechanism)
+{
+	struct gpuseg_held_entry *e = &f.entries[index];
+
+	e->mechanism = mechanism;
+	e->pid = pid;
+	e->gpu = 0;
+	e->pid_start_ticks = start_ticks;
+	e->since_ns = now_ns();
+	e->payload_size = (uint32_t)snprintf((char *)e->payload, sizeof(e->payload), "%s", rig_path(GPUSEG_SIM_CONTROL_NAME)) + 1;
+	__atomic_store_n(&e->state, GPUSEG_HELD_DISABLED, __ATOMIC_RELEASE);
+}
+
+/* As an enforcer does it: written down, then disabled. */
+static void hold(unsigned index, pid_t pid)
+{
+	enter(index, pid, process_start_ticks(pid), GPUSEG_MECHANISM_SIM);
+	rig_operate(f.control, GPUSEG_SIM_DISABLE, &pid, 1, 0);
+}
+
+static uint32_t state(unsigned index)
+{
+	return __atomic_load_n(&f.entries[index].state, __ATOMIC_ACQUIRE);
+}
+
+static bool none_disabled(void *unused)
+{
+	(void)unused;
+	return rig_info(f.control).disabled == 0;
+}
+
+static bool has_released(void *count)
+{
+	return __atomic_load_n(&f.page->releases, __ATOMIC_ACQUIRE) >= *(uint64_t *)count;
+}
+
+static void kill_daemon(void)
+{
+	kill(f.daemon, SIGKILL);
+}
+
+static int should_enable_what_a_killed_daemon_held_within_the_bound(void)
+{
+	set_up();
+	const struct rig_application a = rig_application(endless, 1), b = rig_application(endless, 1);
+	uint64_t once = 1;
+
+	start_watchdog(NULL);
+	hold(0, a.pid);
+	hold(200, b.pid);
+	CHECK_EQ(rig_info(f.control).disabled, 2);
+	const int64_t killed_ns = now_ns();
+	kill_daemon(); /* not reaped: a zombie is dead enough */
+	CHECK(rig_until(has_released, &once), "nothing was released");
+	const int64_t reaction_ns = f.page->last_release_ns - killed_ns;
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	/* The one timed assertion here: it is the promise itself, with a wide margin (some 0.5 ms on an idle machine). */
+	CHECK(reaction_ns < BOUND_NS, "enabled after %" PRId64 " ns", reaction_ns);
+	printf("        death to enabled: %.3f ms\n", (double)reaction_ns / (double)NS_PER_MS);
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	CHECK_EQ(state(200), GPUSEG_HELD_FREE);
+	CHECK_EQ(f.page->releases, 1);
+	CHECK_EQ(f.page->released_contexts, 2);
+	return TEST_PASSED;
+}
+
+static int should_enable_what_a_hung_daemon_holds_and_leave_the_entries(void)
+{
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+	uint64_t once = 1;
+
+	start_watchdog(NULL);
+	hold(3, a.pid);
+	kill(f.daemon, SIGSTOP);
+	CHECK(rig_until(has_released, &once), "a hung daemon froze its application");
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	/* Never before the heartbeat is older than the period: a slow daemon is not a hung one. */
+	CHECK(f.page->last_release_ns - f.status->heartbeat_ns > 100 * NS_PER_MS, "released a daemon %" PRId64 " ns old",
+	      f.page->last_release_ns - f.status->heartbeat_ns);
+	CHECK_EQ(state(3), GPUSEG_HELD_DISABLED);
+	CHECK_EQ(kill(f.watchdog, 0), 0);
+
+	/* While it hangs on, whatever is disabled anew is enabled again. */
+	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
+	CHECK(rig_until(none_disabled, NULL), "enabled only once");
+
+	/* It comes back, repairs what it sees changed, and stops cleanly. */
+	kill(f.daemon, SIGCONT);
+	__atomic_store_n(&f.entries[3].state, GPUSEG_HELD_FREE, __ATOMIC_RELEASE);
+	__atomic_store_n(&f.status->stopping, 1, __ATOMIC_RELEASE);
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	return TEST_PASSED;
+}
+
+static int should_leave_a_living_daemon_alone(void)
+{
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	start_watchdog(NULL);
+	hold(0, a.pid);
+	sleep_until(now_ns() + 400 * NS_PER_MS, NULL); /* four periods with a heartbeat */
+	/* The heartbeat is another process: on a loaded machine it may itself have been late. */
+	if (f.page->releases != 0 || now_ns() - f.status->heartbeat_ns > 50 * NS_PER_MS) {
+		fprintf(stderr, "the machine is too busy for a steady heartbeat\n");
+		return TEST_SKIPPED;
+	}
+	CHECK_EQ(rig_info(f.control).disabled, 1);
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
+	CHECK(now_ns() - __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE) < 5 * NS_PER_S, "no heartbeat");
+	CHECK_EQ(f.page->period_ms, 100);
+	return TEST_PASSED;
+}
+
+static int should_not_touch_a_process_that_got_the_pid_of_a_dead_one(void)
+{
+	char text[2048];
+	int output;
+
+	set_up();
+	const struct rig_application reused = rig_application(endless, 1), held = rig_application(endless, 1);
+
+	start_watchdog(&output);
+	hold(0, held.pid);
+	enter(1, reused.pid, process_start_ticks(reused.pid) - 1, GPUSEG_MECHANISM_SIM);
+	rig_operate(f.control, GPUSEG_SIM_DISABLE, &reused.pid, 1, 0);
+	kill_daemon();
+	rig_read_all(output, text, sizeof(text));
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	CHECK_EQ(rig_info(f.control).disabled, 1); /* somebody else's */
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	CHECK_EQ(state(1), GPUSEG_HELD_FREE);
+	CHECK(strstr(text, "another process"), "it said: %s", text);
+	return TEST_PASSED;
+}
+
+static int should_keep_the_entry_of_an_unknown_mechanism_and_say_so(void)
+{
+	char text[2048];
+	int output;
+
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	start_watchdog(&output);
+	hold(0, a.pid);
+	enter(1, getpid(), process_start_ticks(getpid()), 77);
+	kill_daemon();
+	rig_read_all(output, text, sizeof(text));
+	CHECK_EQ(rig_wait(f.watchdog), 1);
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	CHECK_EQ(state(1), GPUSEG_HELD_DISABLED);
+	CHECK(strstr(text, "mechanism 77"), "it said: %s", text);
+	return TEST_PASSED;
+}
+
+static int should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable(void)
+{
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	start_watchdog(NULL);
+	hold(0, a.pid);
+	kill(f.vgpu, SIGKILL);
+	rig_wait(f.vgpu);
+	kill_daemon();
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	return TEST_PASSED;
+}
+
+static int should_retry_while_the_virtual_gpu_does_not_answer(void)
+{
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	start_watchdog(NULL);
+	hold(0, a.pid);
+	kill(f.vgpu, SIGSTOP);
+	kill_daemon();
+	sleep_until(now_ns() + 150 * NS_PER_MS, NULL); /* beyond the limit of one attempt */
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
+	kill(f.vgpu, SIGCONT);
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	return TEST_PASSED;
+}
+
+static int should_leave_the_entries_to_a_daemon_that_took_over(void)
+{
+	pid_t old;
+
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	start_watchdog(NULL);
+	old = f.daemon;
+	f.daemon = start_daemon();
+	hold(0, a.pid); /* the new one's */
+	kill(old, SIGKILL);
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	CHECK_EQ(rig_info(f.control).disabled, 1);
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
+	return TEST_PASSED;
+}
+
+static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(void)
+{
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	start_watchdog(NULL);
+	CHECK_EQ(getsid(f.watchdog), f.watchdog);
+	hold(0, a.pid);
+	kill(f.watchdog, SIGTERM);
+	sleep_until(now_ns() + 60 * NS_PER_MS, NULL); /* two looks */
+	CHECK(waitpid(f.watchdog, NULL, WNOHANG) == 0, "it left while a context was held");
+	kill_daemon();
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	return TEST_PASSED;
+}
+
+static int should_stop_at_once_when_asked_and_nothing_is_held(void)
+{
+	set_up();
+	start_watchdog(NULL);
+	kill(f.watchdog, SIGTERM);
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	return TEST_PASSED;
+}
+
+static int should_release_for_a_daemon_that_was_dead_before_it_came(void)
+{
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+	char pid[16];
+
+	hold(0, a.pid);
+	kill_daemon();
+	waitpid(f.daemon, NULL, 0);
+	snprintf(pid, sizeof(pid), "%d", f.daemon);
+	const char *const arguments[] = {"--dir", rig_directory(), "--daemon-pid", pid, NULL};
+
+	CHECK_EQ(rig_run("gpuseg-watchdog", arguments, NULL, 0), 0);
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	return TEST_PASSED;
+}
+
+static int release(const char *force, char *text, size_t size)
+{
+	const char *const arguments[] = {"--release", "--dir", rig_directory(), force, NULL};
+
+	return rig_run("gpuseg-watchdog", arguments, text, size);
+}
+
+static int should_release_on_command_but_not_behind_a_living_daemon(void)
+{
+	char text[2048];
+
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	hold(0, a.pid);
+	CHECK_EQ(release(NULL, text, sizeof(text)), 1);
+	CHECK(strstr(text, "lives and owns") && strstr(text, "--force"), "it said: %s", text);
+	CHECK_EQ(rig_info(f.control).disabled, 1);
+
+	CHECK_EQ(release("--force", text, sizeof(text)), 0);
+	CHECK(strstr(text, "1 enabled"), "it said: %s", text);
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED); /* the living daemon's to clear */
+
+	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
+	kill_daemon();
+	waitpid(f.daemon, NULL, 0);
+	CHECK_EQ(release(NULL, text, sizeof(text)), 0);
+	CHECK(strstr(text, "(sim): enabled") && strstr(text, "1 enabled, 0 gone, 0 not touched, 0 kept"), "it said: %s", text);
+	CHECK_EQ(rig_info(f.control).disabled, 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+
+	CHECK_EQ(release(NULL, text, sizeof(text)), 0);
+	CHECK(strstr(text, "0 enabled, 0 gone, 0 not touched, 0 kept"), "it said: %s", text);
+	return TEST_PASSED;
+}
+
+static int should_release_nothing_where_there_is_nothing_or_nonsense(void)
+{
+	char text[2048];
+	int fd;
+
+	CHECK_EQ(release(NULL, text, sizeof(text)), 0);
+	CHECK(strstr(text, "nothing is held"), "it said: %s", text);
+	fd = open(rig_path(GPUSEG_HELD_NAME), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	memset(text, 'x', sizeof(text));
+	CHECK(fd >= 0 && write(fd, text, sizeof(text)) == sizeof(text), "held file: %s", strerror(errno));
+	close(fd);
+	CHECK_EQ(release(NULL, text, sizeof(text)), 1);
+	CHECK(strstr(text, "not a held file"), "it said: %s", text);
+	return TEST_PASSED;
+}
+
+static int should_refuse_bad_options_with_a_remedy(void)
+{
+	static const struct {
+		const char *arguments[6];
+		const char *says;
+	} cases[] = {
+		{{"--daemon-pid", "1", NULL}, "--dir is missing"},
+		{{"--dir", "/tmp", NULL}, "--daemon-pid PID or --release"},
+		{{"--dir", "/tmp", "--daemon-pid", "0", NULL}, "integer from 1"},
+		{{"--dir", "/tmp", "--daemon-pid", "1", "--force", NULL}, "--force"},
+		{{"--dir", "/tmp", "--period", "100", NULL}, "has no unit"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		char text[1024];
+
+		CHECK_EQ(rig_run("gpuseg-watchdog", cases[i].arguments, text, sizeof(text)), 2);
+		CHECK(strstr(text, cases[i].says), "case %zu says: %s", i, text);
+	}
+	return TEST_PASSED;
+}
+
+int main(void)
+{
+#define TEST(name)                                                                                                     \
+	{                                                                                                              \
+		#name, name                                                                                            \
+	}
+	static const struct test tests[] = {
+		TEST(should_refuse_bad_options_with_a_remedy),
+		TEST(should_release_nothing_where_there_is_nothing_or_nonsense),
+		TEST(should_release_on_command_but_not_behind_a_living_daemon),
+		TEST(should_enable_what_a_killed_daemon_held_within_the_bound),
+		TEST(should_enable_what_a_hung_daemon_holds_and_leave_the_entries),
+		TEST(should_leave_a_living_daemon_alone),
+		TEST(should_not_touch_a_process_that_got_the_pid_of_a_dead_one),
+		TEST(should_keep_the_entry_of_an_unknown_mechanism_and_say_so),
+		TEST(should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable),
+		TEST(should_retry_while_the_virtual_gpu_does_not_answer),
+		TEST(should_leave_the_entries_to_a_daemon_that_took_over),
+		TEST(should_run_in_a_session_of_its_own_and_stay_while_something_is_held),
+		TEST(should_stop_at_once_when_asked_and_nothing_is_held),
+		TEST(should_release_for_a_daemon_that_was_dead_before_it_came),
+	};
+
+	return run_tests(tests, ARRAY_LENGTH(tests));
+}
