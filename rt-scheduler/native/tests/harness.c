@@ -22,11 +22,14 @@ static int run_one(const struct test *test)
 	}
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setpgid(0, 0);
 		alarm(LIMIT_SECONDS);
 		exit(test->run());
 	}
 	if (waitpid(child, &status, 0) != child)
 		return TEST_FAILED;
+	/* Whatever a failed test left behind goes with it, and so do its copies of our stdout. */
+	kill(-child, SIGKILL);
 	if (WIFSIGNALED(status)) {
 		fprintf(stderr, "%s: ended by %s%s\n", test->name, strsignal(WTERMSIG(status)),
 			WTERMSIG(status) == SIGALRM ? " (time limit)" : "");

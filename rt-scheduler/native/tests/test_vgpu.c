@@ -182,21 +182,21 @@ static int should_drop_the_context_though_a_child_holds_the_connection(void)
 {
 	const pid_t vgpu = rig_vgpu(NULL);
 	int control = rig_connect(GPUSEG_SIM_CONTROL_NAME);
-	int ready[2];
+	int ready[2], end[2];
 	char c;
 	pid_t child;
 
-	CHECK(pipe(ready) == 0, "pipe: %s", strerror(errno));
+	CHECK(pipe(ready) == 0 && pipe(end) == 0, "pipe: %s", strerror(errno));
 	child = fork();
 	if (child == 0) {
 		gpuseg_sim *gpu;
 
+		close(end[1]);
+
 		if (gpuseg_sim_open(rig_directory(), &gpu) != 0 || gpuseg_sim_submit(gpu, 3600 * NS_PER_S, NULL) != 0)
 			_exit(1);
-		if (fork() == 0) { /* keeps a copy of the socket; ends with the test, which holds the pipe's other end */
-			close(ready[1]);
-			_exit(read(ready[0], &c, 1) == 0);
-		}
+		if (fork() == 0) /* keeps a copy of the socket; ends with the test, which holds the pipe's other end */
+			_exit(read(end[0], &c, 1) == 0);
 		if (write(ready[1], "r", 1) != 1)
 			_exit(1);
 		for (;;)
@@ -207,7 +207,7 @@ static int should_drop_the_context_though_a_child_holds_the_connection(void)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	CHECK(rig_until(no_context, &control), "the context lives on in the child's copy of the socket");
-	close(ready[1]);
+	close(end[1]);
 	rig_stop_vgpu(vgpu, spans, SPANS_MAX);
 	return TEST_PASSED;
 }
