@@ -15,9 +15,9 @@
  *           rc = gpuseg_sim_wait(gpu, fence, GPUSEG_SIM_BLOCK, -1);
  *   gpuseg_sim_close(gpu);
  *
- * Every function returns 0 or a negative errno. Times are nanoseconds; absolute ones of CLOCK_MONOTONIC. All functions may
- * be called from any thread, several at a time on one handle, save gpuseg_sim_close(). A handle does not survive fork():
- * the virtual GPU knows the process that opened it, and a child has to open its own.
+ * Every function returns 0 or a negative errno. Times are nanoseconds; absolute ones of CLOCK_MONOTONIC. All functions
+ * may be called from any thread, several at a time on one handle, save gpuseg_sim_close(). A handle does not survive
+ * fork(): the virtual GPU knows the process that opened it, and a child has to open its own.
  */
 #ifndef GPUSEG_SIM_H
 #define GPUSEG_SIM_H
@@ -60,8 +60,8 @@ enum gpuseg_sim_wait_mode {
 GPUSEG_SIM_EXPORT int gpuseg_sim_open(const char *directory, gpuseg_sim **sim);
 
 /*
- * Hands a kernel over and returns without waiting for it. Kernels of one process run in the order of submission. When 128
- * kernels of the connection are unfinished, the call waits for room, as it would before a full ring buffer.
+ * Hands a kernel over and returns without waiting for it. Kernels of one process run in the order of submission. When
+ * 128 kernels of the connection are unfinished, the call waits for room, as it would before a full ring buffer.
  *
  * @duration_ns  device time, 0 to 24 hours (an "endless" kernel)
  * @fence        receives the number of the kernel for gpuseg_sim_wait(): 1, 2, 3 ... per connection; may be NULL
@@ -85,9 +85,10 @@ GPUSEG_SIM_EXPORT int gpuseg_sim_wait(gpuseg_sim *sim, uint64_t fence, enum gpus
 				      int64_t timeout_ns);
 
 /*
- * The newest completed kernel and the time at which it ended on the device, which is exact: it does not contain the time
- * that the virtual GPU or the caller took to notice. Both are 0 before the first completion. Either pointer may be NULL.
- * While a later kernel is just completing, the time may be that one's already; with none outstanding the pair is exact.
+ * The newest completed kernel and the time at which it ended on the device, which is exact: it does not contain the
+ * time that the virtual GPU or the caller took to notice. Both are 0 before the first completion. Either pointer may be
+ * NULL. While a later kernel is just completing, the time may be that one's already; with none outstanding the pair is
+ * exact.
  *
  * -EINVAL  sim is NULL
  */

@@ -24,7 +24,7 @@
 #include "gpuseg_abi.h"
 
 #define NS_PER_S INT64_C(1000000000)
-#define LIVENESS_NS INT64_C(100000000)		       /* a waiter looks this often whether the GPU still lives */
+#define LIVENESS_NS INT64_C(100000000)			/* a waiter looks this often whether the GPU still lives */
 #define DURATION_MAX_NS (24 * INT64_C(3600) * NS_PER_S) /* the virtual GPU's own limit */
 
 enum { SPINS_PER_CLOCK_READ = 64 };
@@ -256,7 +256,8 @@ static int wait_blocked(gpuseg_sim *sim, uint64_t fence, int64_t deadline_ns)
 		const struct timespec timeout = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
 
 		/* The futex word is the low half; the layout is little-endian. Any return leads to another look. */
-		if (syscall(SYS_futex, &sim->fence->completed, FUTEX_WAIT, (uint32_t)completed, &timeout, NULL, 0) != 0 &&
+		if (syscall(SYS_futex, &sim->fence->completed, FUTEX_WAIT, (uint32_t)completed, &timeout, NULL, 0) !=
+			    0 &&
 		    errno == ETIMEDOUT && is_gone(sim)) {
 			rc = is_complete(sim, fence) ? 0 : -ENODEV;
 			break;
@@ -289,8 +290,8 @@ int gpuseg_sim_completed(gpuseg_sim *sim, uint64_t *fence, int64_t *completed_ns
 
 	if (!sim)
 		return -EINVAL;
-	/* The time is stored before its number, so with the number unchanged around the read it is that kernel's, or the
-	 * next one's whose number is just being stored. */
+	/* The time is stored before its number, so with the number unchanged around the read it is that kernel's, or
+	 * the next one's whose number is just being stored. */
 	after = __atomic_load_n(&sim->fence->completed, __ATOMIC_ACQUIRE);
 	do {
 		before = after;

@@ -43,9 +43,8 @@ static void print_result(const char *mode, const struct options *o, int64_t pace
 			 const char *more)
 {
 	latencies_sort(l);
-	printf("{\"mode\":\"%s\",\"n\":%zu,\"warmup\":%" PRId64 ",\"pace_ns\":%" PRId64
-	       ",\"p50_ns\":%" PRId64 ",\"p99_ns\":%" PRId64 ",\"p999_ns\":%" PRId64 ",\"max_ns\":%" PRId64
-	       ",\"mean_ns\":%.1f%s}\n",
+	printf("{\"mode\":\"%s\",\"n\":%zu,\"warmup\":%" PRId64 ",\"pace_ns\":%" PRId64 ",\"p50_ns\":%" PRId64
+	       ",\"p99_ns\":%" PRId64 ",\"p999_ns\":%" PRId64 ",\"max_ns\":%" PRId64 ",\"mean_ns\":%.1f%s}\n",
 	       mode, l->count, o->warmup, pace_ns, latencies_at(l, 500), latencies_at(l, 990), latencies_at(l, 999),
 	       latencies_at(l, 1000), latencies_mean(l), more);
 	fflush(stdout);
@@ -65,8 +64,8 @@ static int run_floor(const char *mode, const struct options *o, struct latencies
 	int rc;
 
 	if (cpus < 2 || setting.cpu == setting.peer_cpu) {
-		message("%s: needs two processors, this is %d and %d of %ld; choose them with --cpu and --peer-cpu", mode,
-			setting.cpu, setting.peer_cpu, cpus);
+		message("%s: needs two processors, this is %d and %d of %ld; choose them with --cpu and --peer-cpu",
+			mode, setting.cpu, setting.peer_cpu, cpus);
 		return -EINVAL;
 	}
 	rc = measure_floor(&setting, l);
@@ -160,7 +159,8 @@ static int run_daemon(const char *mode, const struct options *o, struct latencie
 	if (rc >= 0 && !waits) {
 		rc = await_pregrant(client, task);
 		if (rc == -EAGAIN)
-			message("%s: the daemon pre-grants nothing; its policy, mechanism or load does not allow it", mode);
+			message("%s: the daemon pre-grants nothing; its policy, mechanism or load does not allow it",
+				mode);
 	}
 	if (rc >= 0)
 		rc = gpuseg_get_counters(client, &before);
@@ -185,42 +185,36 @@ static const struct {
 	const char *name;
 	int (*run)(const char *mode, const struct options *o, struct latencies *l);
 } modes[] = {
-	{"floor", run_floor},	     {"pingpong-futex", run_floor}, {"begin", run_daemon},
+	{"floor", run_floor},	    {"pingpong-futex", run_floor}, {"begin", run_daemon},
 	{"optimistic", run_daemon}, {"end", run_daemon},
 };
 
-static const char help[] =
-	"Usage: gpuseg-bench-ipc [option]... MODE...\n"
-	"Latencies in nanoseconds, one JSON object per mode.\n\n"
-	"  floor           two threads and a shared word, both spinning\n"
-	"  pingpong-futex  two threads and a shared word, the measuring one sleeping\n"
-	"  begin           begin to grant to return, always through the daemon\n"
-	"  optimistic      begin of a pre-granted task\n"
-	"  end             end of a segment\n\n"
-	"  --dir DIR                  runtime directory of the daemon\n"
-	"  --n N                      rounds measured (default 100000)\n"
-	"  --warmup N                 rounds before (default 20000)\n"
-	"  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
-	"  --cpu N                    processor of the measuring thread\n"
-	"  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
-	"  --wait spin|sleep          while waiting for a grant (default spin)\n"
-	"  --scheduling fifo:P|other  of the measuring thread, where permitted (default other)\n"
-	"  --help                     this text\n";
+static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
+			   "Latencies in nanoseconds, one JSON object per mode.\n\n"
+			   "  floor           two threads and a shared word, both spinning\n"
+			   "  pingpong-futex  two threads and a shared word, the measuring one sleeping\n"
+			   "  begin           begin to grant to return, always through the daemon\n"
+			   "  optimistic      begin of a pre-granted task\n"
+			   "  end             end of a segment\n\n"
+			   "  --dir DIR                  runtime directory of the daemon\n"
+			   "  --n N                      rounds measured (default 100000)\n"
+			   "  --warmup N                 rounds before (default 20000)\n"
+			   "  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
+			   "  --cpu N                    processor of the measuring thread\n"
+			   "  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
+			   "  --wait spin|sleep          while waiting for a grant (default spin)\n"
+			   "  --scheduling fifo:P|other  of the measuring thread, where permitted (default other)\n"
+			   "  --help                     this text\n";
 
 static void parse_options(int argc, char **argv, struct options *o)
 {
 	enum { DIRECTORY = 1, ROUNDS, WARMUP, PACE, CPU, PEER_CPU, WAIT, SCHEDULING, HELP };
 	static const struct option known[] = {
-		{"dir", required_argument, NULL, DIRECTORY},
-		{"n", required_argument, NULL, ROUNDS},
-		{"warmup", required_argument, NULL, WARMUP},
-		{"pace", required_argument, NULL, PACE},
-		{"cpu", required_argument, NULL, CPU},
-		{"peer-cpu", required_argument, NULL, PEER_CPU},
-		{"wait", required_argument, NULL, WAIT},
-		{"scheduling", required_argument, NULL, SCHEDULING},
-		{"help", no_argument, NULL, HELP},
-		{0},
+		{"dir", required_argument, NULL, DIRECTORY}, {"n", required_argument, NULL, ROUNDS},
+		{"warmup", required_argument, NULL, WARMUP}, {"pace", required_argument, NULL, PACE},
+		{"cpu", required_argument, NULL, CPU},	     {"peer-cpu", required_argument, NULL, PEER_CPU},
+		{"wait", required_argument, NULL, WAIT},     {"scheduling", required_argument, NULL, SCHEDULING},
+		{"help", no_argument, NULL, HELP},	     {0},
 	};
 	int option;
 

@@ -113,8 +113,8 @@ int64_t option_duration(const char *option, const char *text, int64_t minimum_ns
 		const char *end = text + strspn(text, "0123456789.");
 
 		if (end != text && *end == '\0')
-			usage_error("%s: \"%s\" has no unit; write it as %sms (ns, us, ms and s are known)", option, text,
-				    text);
+			usage_error("%s: \"%s\" has no unit; write it as %sms (ns, us, ms and s are known)", option,
+				    text, text);
 		usage_error("%s: \"%s\" is not a duration; write it like 250us, 1.5ms or 2s", option, text);
 	}
 	if (rc != 0)
@@ -133,7 +133,8 @@ int64_t option_integer(const char *option, const char *text, int64_t minimum, in
 	errno = 0;
 	value = strtoll(text, &end, 10);
 	if (end == text || *end != '\0' || errno != 0 || value < minimum || value > maximum)
-		usage_error("%s: \"%s\" is not an integer from %" PRId64 " to %" PRId64, option, text, minimum, maximum);
+		usage_error("%s: \"%s\" is not an integer from %" PRId64 " to %" PRId64, option, text, minimum,
+			    maximum);
 	return value;
 }
 
@@ -209,7 +210,8 @@ uint64_t process_start_ticks(pid_t pid)
 
 int pidfd_of(pid_t pid)
 {
-	/* pidfd_open(2), Linux 5.3; sets close-on-exec by itself. Called by number: older C libraries lack a wrapper. */
+	/* pidfd_open(2), Linux 5.3; sets close-on-exec by itself. Called by number: older C libraries lack a wrapper.
+	 */
 	long fd = syscall(SYS_pidfd_open, pid, 0);
 
 	return fd >= 0 ? (int)fd : -errno;

@@ -241,8 +241,8 @@ static int report(void)
 	for (int64_t i = 0; i < count; i++)
 		misses += demo.jobs[i].miss;
 	qsort(demo.jobs, (size_t)count, sizeof(demo.jobs[0]), by_response);
-	printf("{\"name\":\"%s\",\"simulated\":true,\"managed\":%s,\"priority\":%d,\"jobs\":%" PRId64 ",\"misses\":%" PRId64
-	       ",",
+	printf("{\"name\":\"%s\",\"simulated\":true,\"managed\":%s,\"priority\":%d,\"jobs\":%" PRId64
+	       ",\"misses\":%" PRId64 ",",
 	       o->name, demo.client ? "true" : "false", o->priority, count, misses);
 	print_ms("p50_ms", demo.jobs, count, nearest_rank(count, 50));
 	print_ms("p99_ms", demo.jobs, count, nearest_rank(count, 99));

@@ -35,7 +35,9 @@ static int parse_one(char *token, struct segment *segment, char *error, size_t e
 	}
 	if (rc != 0)
 		snprintf(error, error_size,
-			 "segment \"%s\" is not understood; write cpu:2ms or gpu:1ms+4ms (host + device), each with a unit", whole);
+			 "segment \"%s\" is not understood; write cpu:2ms or gpu:1ms+4ms (host + device), each with a "
+			 "unit",
+			 whole);
 	return rc == 0 ? 0 : -EINVAL;
 }
 

@@ -53,7 +53,7 @@ int run_tests(const struct test *tests, size_t count)
 		else
 			failed++;
 		printf("%s %s\n",
-		       result == TEST_PASSED    ? "ok     "
+		       result == TEST_PASSED	? "ok     "
 		       : result == TEST_SKIPPED ? "skipped"
 						: "FAILED ",
 		       tests[i].name);

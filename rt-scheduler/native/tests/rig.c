@@ -105,7 +105,8 @@ int rig_wait(pid_t pid)
 {
 	int status;
 
-	for (const int64_t limit_ns = now_ns() + LIMIT_NS; now_ns() < limit_ns; sleep_until(now_ns() + NS_PER_MS, NULL)) {
+	for (const int64_t limit_ns = now_ns() + LIMIT_NS; now_ns() < limit_ns;
+	     sleep_until(now_ns() + NS_PER_MS, NULL)) {
 		const pid_t rc = waitpid(pid, &status, WNOHANG);
 
 		if (rc < 0)
@@ -302,7 +303,8 @@ struct gpuseg_sim_info rig_info(int control)
 		struct gpuseg_sim_info info;
 	} reply;
 
-	if (send(control, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m) || recv(control, &reply, sizeof(reply), 0) != sizeof(reply))
+	if (send(control, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m) ||
+	    recv(control, &reply, sizeof(reply), 0) != sizeof(reply))
 		give_up("info");
 	return reply.info;
 }

@@ -15,7 +15,8 @@ const char *rig_directory(void);
 /* rig_directory()/name in one of a few static buffers. */
 const char *rig_path(const char *name);
 
-/* Starts <build>/<program> with NULL-terminated arguments; it dies with the test. output: stdout and stderr, or NULL. */
+/* Starts <build>/<program> with NULL-terminated arguments; it dies with the test. output: stdout and stderr, or NULL.
+ */
 pid_t rig_start(const char *program, const char *const arguments[], int *output);
 /* Waits, with a limit; exit status, or 128 + signal. */
 int rig_wait(pid_t pid);

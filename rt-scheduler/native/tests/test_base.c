@@ -13,8 +13,8 @@ static int should_read_durations_with_units(void)
 	static const struct {
 		const char *text;
 		int64_t ns;
-	} good[] = {{"1024us", 1024000},   {"1.5ms", 1500000},	{"2s", 2000000000}, {"0ns", 0},
-		    {"0.000001ms", 1},	   {"7ns", 7},		{"0.5us", 500},	    {"9223372036854775807ns", INT64_MAX}};
+	} good[] = {{"1024us", 1024000}, {"1.5ms", 1500000}, {"2s", 2000000000}, {"0ns", 0},
+		    {"0.000001ms", 1},	 {"7ns", 7},	     {"0.5us", 500},	 {"9223372036854775807ns", INT64_MAX}};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
 		int64_t ns = -1;
@@ -30,9 +30,12 @@ static int should_refuse_what_is_no_duration(void)
 	static const struct {
 		const char *text;
 		int error;
-	} bad[] = {{"5", -EINVAL},     {"", -EINVAL},	     {"ms", -EINVAL},	  {"-1ms", -EINVAL},
-		   {"1 ms", -EINVAL},  {"1.ms", -EINVAL},    {".5ms", -EINVAL},	  {"1h", -EINVAL},
-		   {"1msx", -EINVAL},  {"0.5ns", -ERANGE},   {"0.0001us", -ERANGE}, {"9223372036854775808ns", -ERANGE},
+	} bad[] = {{"5", -EINVAL},	     {"", -EINVAL},
+		   {"ms", -EINVAL},	     {"-1ms", -EINVAL},
+		   {"1 ms", -EINVAL},	     {"1.ms", -EINVAL},
+		   {".5ms", -EINVAL},	     {"1h", -EINVAL},
+		   {"1msx", -EINVAL},	     {"0.5ns", -ERANGE},
+		   {"0.0001us", -ERANGE},    {"9223372036854775808ns", -ERANGE},
 		   {"9223372037s", -ERANGE}, {"0.1234567891s", -ERANGE}};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
@@ -52,14 +55,16 @@ static int should_read_segments(void)
 
 	CHECK_EQ(parse_segments("cpu:2ms,gpu:1ms+4ms,cpu:3ms", s, error, sizeof(error)), 3);
 	CHECK(s[0].kind == SEGMENT_CPU && s[0].cpu_ns == 2 * NS_PER_MS && s[0].device_ns == 0, "first segment");
-	CHECK(s[1].kind == SEGMENT_GPU && s[1].cpu_ns == NS_PER_MS && s[1].device_ns == 4 * NS_PER_MS, "second segment");
+	CHECK(s[1].kind == SEGMENT_GPU && s[1].cpu_ns == NS_PER_MS && s[1].device_ns == 4 * NS_PER_MS,
+	      "second segment");
 	CHECK(s[2].kind == SEGMENT_CPU && s[2].cpu_ns == 3 * NS_PER_MS, "third segment");
 	return TEST_PASSED;
 }
 
 static int should_name_the_segment_it_refuses(void)
 {
-	static const char *const bad[] = {"cpu:2", "gpu:1ms", "npu:1ms", "cpu:1ms,,cpu:1ms", "", "gpu:1ms+4", "cpu:1ms,"};
+	static const char *const bad[] = {"cpu:2", "gpu:1ms",	"npu:1ms", "cpu:1ms,,cpu:1ms",
+					  "",	   "gpu:1ms+4", "cpu:1ms,"};
 	struct segment s[SEGMENTS_MAX];
 
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {

@@ -23,19 +23,34 @@ static int should_run_its_jobs_and_account_for_every_nanosecond_of_device_time(v
 	int miss, jobs = 0;
 
 	snprintf(start, sizeof(start), "%" PRId64, start_ns);
-	const char *const arguments[] = {"--dir", rig_directory(), "--name", "camera", "--priority", "70", "--period",
-					 "25ms", "--segments", "cpu:100us,gpu:50us+2ms,gpu:0ns+1ms", "--offset", "3ms",
-					 "--start-at", start, "--duration", "200ms", "--out", rig_path("jobs.csv"),
-					 "--unmanaged", "--deadline", "24h", NULL};
+	const char *const arguments[] = {"--dir",	rig_directory(),
+					 "--name",	"camera",
+					 "--priority",	"70",
+					 "--period",	"25ms",
+					 "--segments",	"cpu:100us,gpu:50us+2ms,gpu:0ns+1ms",
+					 "--offset",	"3ms",
+					 "--start-at",	start,
+					 "--duration",	"200ms",
+					 "--out",	rig_path("jobs.csv"),
+					 "--unmanaged", "--deadline",
+					 "24h",		NULL};
 	/* 24h is no duration here; hours are not needed, and the refusal names the units. */
 	CHECK_EQ(rig_run("gpuseg-demo-task", arguments, text, sizeof(text)), 2);
 
-	const char *const good[] = {"--dir", rig_directory(), "--name", "camera", "--priority", "70", "--period",
-				    "25ms", "--segments", "cpu:100us,gpu:50us+2ms,gpu:0ns+1ms", "--offset", "3ms",
-				    "--start-at", start, "--duration", "200ms", "--out", rig_path("jobs.csv"),
-				    "--unmanaged", "--deadline", "60s", NULL};
+	const char *const good[] = {"--dir",	   rig_directory(),
+				    "--name",	   "camera",
+				    "--priority",  "70",
+				    "--period",	   "25ms",
+				    "--segments",  "cpu:100us,gpu:50us+2ms,gpu:0ns+1ms",
+				    "--offset",	   "3ms",
+				    "--start-at",  start,
+				    "--duration",  "200ms",
+				    "--out",	   rig_path("jobs.csv"),
+				    "--unmanaged", "--deadline",
+				    "60s",	   NULL};
 	CHECK_EQ(rig_run("gpuseg-demo-task", good, text, sizeof(text)), 0);
-	CHECK(strstr(text, "{\"name\":\"camera\",\"simulated\":true,\"managed\":false,\"priority\":70,\"jobs\":8,\"misses\":0,"),
+	CHECK(strstr(text, "{\"name\":\"camera\",\"simulated\":true,\"managed\":false,\"priority\":70,\"jobs\":8,"
+			   "\"misses\":0,"),
 	      "summary: %s", text);
 	CHECK(strstr(text, "\"begins\":0,\"timeouts\":0}\n"), "summary: %s", text);
 
@@ -64,9 +79,9 @@ static int should_count_a_late_job_from_its_nominal_release(void)
 
 	rig_vgpu(NULL);
 	/* 12 ms of device every 10 ms: every job is late, the last of five by at least 5 * 2 ms. */
-	const char *const arguments[] = {"--dir", rig_directory(), "--name", "late", "--priority", "5", "--period", "10ms",
-					 "--segments", "gpu:0ns+12ms", "--duration", "50ms", "--unmanaged", "--wait",
-					 "busy", NULL};
+	const char *const arguments[] = {
+		"--dir",      rig_directory(), "--name",     "late", "--priority",  "5",      "--period", "10ms",
+		"--segments", "gpu:0ns+12ms",  "--duration", "50ms", "--unmanaged", "--wait", "busy",	  NULL};
 	CHECK_EQ(rig_run("gpuseg-demo-task", arguments, text, sizeof(text)), 0);
 	CHECK(strstr(text, "\"jobs\":5,\"misses\":5,"), "summary: %s", text);
 	line = strstr(text, "\"max_ms\":");
@@ -81,8 +96,12 @@ static int should_report_what_it_has_when_it_is_stopped(void)
 	pid_t task;
 
 	rig_vgpu(NULL);
-	const char *const arguments[] = {"--dir", rig_directory(), "--name", "stopped", "--period", "5ms", "--segments",
-					 "cpu:10us,gpu:0ns+3600s", "--cpu-mode", "sleep", "--duration", "60s",
+	const char *const arguments[] = {"--dir",	rig_directory(),
+					 "--name",	"stopped",
+					 "--period",	"5ms",
+					 "--segments",	"cpu:10us,gpu:0ns+3600s",
+					 "--cpu-mode",	"sleep",
+					 "--duration",	"60s",
 					 "--unmanaged", NULL};
 	task = rig_start("gpuseg-demo-task", arguments, &output);
 	sleep_until(now_ns() + 150 * NS_PER_MS, NULL);
@@ -106,8 +125,12 @@ static int should_refuse_bad_options_with_a_remedy(void)
 		{{"--priority", "100", NULL}, "0 to 99", 2},
 		{{"--wait", "sometimes", NULL}, "block or busy", 2},
 		{{"--name", "a\"b", "--period", "10ms", "--segments", "cpu:1ms", NULL}, "letters", 2},
-		{{"--name", "a", "--period", "1us", "--segments", "cpu:1us", "--duration", "100s", NULL}, "jobs are more", 2},
-		{{"--dir", "/nonexistent", "--name", "a", "--period", "1s", "--segments", "cpu:1us", NULL}, "virtual GPU", 1},
+		{{"--name", "a", "--period", "1us", "--segments", "cpu:1us", "--duration", "100s", NULL},
+		 "jobs are more",
+		 2},
+		{{"--dir", "/nonexistent", "--name", "a", "--period", "1s", "--segments", "cpu:1us", NULL},
+		 "virtual GPU",
+		 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -135,7 +158,8 @@ static int should_measure_the_floor_and_refuse_a_bench_without_a_daemon(void)
 		return TEST_SKIPPED;
 	}
 	CHECK_EQ(rig_run("gpuseg-bench-ipc", floor, text, sizeof(text)), 0);
-	CHECK(strstr(text, "{\"mode\":\"floor\",\"n\":2000,") && strstr(text, "{\"mode\":\"pingpong-futex\",\"n\":2000,"),
+	CHECK(strstr(text, "{\"mode\":\"floor\",\"n\":2000,") &&
+		      strstr(text, "{\"mode\":\"pingpong-futex\",\"n\":2000,"),
 	      "it said: %s", text);
 	return TEST_PASSED;
 }
@@ -144,7 +168,7 @@ int main(void)
 {
 #define TEST(name)                                                                                                     \
 	{                                                                                                              \
-		#name, name                                                                                            \
+#name, name                                                                                            \
 	}
 	static const struct test tests[] = {
 		TEST(should_refuse_bad_options_with_a_remedy),

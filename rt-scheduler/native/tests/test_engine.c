@@ -322,8 +322,9 @@ static int should_notice_a_span_of_a_disabled_context(void)
 	static struct audit audit;
 	const struct operation off = {.op = GPUSEG_SIM_DISABLE, .count = 1, .pids = {5}, .served = 1, .effect_ns = 100};
 	const struct operation on = {.op = GPUSEG_SIM_ENABLE, .count = 1, .pids = {5}, .served = 1, .effect_ns = 200};
-	const struct gpuseg_sim_span before = {50, 100, 5, 0, 1}, into = {90, 101, 5, 0, 1}, within = {120, 130, 5, 0, 1},
-				     out = {199, 250, 5, 0, 1}, after = {200, 250, 5, 0, 1}, other = {120, 130, 6, 0, 1};
+	const struct gpuseg_sim_span before = {50, 100, 5, 0, 1}, into = {90, 101, 5, 0, 1},
+				     within = {120, 130, 5, 0, 1}, out = {199, 250, 5, 0, 1},
+				     after = {200, 250, 5, 0, 1}, other = {120, 130, 6, 0, 1};
 
 	audit_operated(&audit, &off);
 	audit_span(&audit, &before);
@@ -341,8 +342,8 @@ static int should_notice_a_span_of_a_disabled_context(void)
 }
 
 /*
- * A second model of the same rules, as simple as it can be: it looks at every tick. Contexts 0..3 are added in order, never
- * removed; kernels are queues of durations; operations are a list with their times of effect.
+ * A second model of the same rules, as simple as it can be: it looks at every tick. Contexts 0..3 are added in order,
+ * never removed; kernels are queues of durations; operations are a list with their times of effect.
  */
 enum { MODEL_CONTEXTS = 4, MODEL_KERNELS = 64, MODEL_TICKS = 6000 };
 
@@ -355,7 +356,7 @@ struct model {
 	int64_t switch_left; /* > 0 or pending: switching */
 	int64_t slice_left;
 	enum { MODEL_IDLE, MODEL_SWITCHING, MODEL_RUNNING } phase;
-	int last; /* who had the last turn */
+	int last;		   /* who had the last turn */
 	int executed[MODEL_TICKS]; /* context per tick, -1 none */
 };
 
@@ -478,8 +479,9 @@ static int compare_with_model(unsigned seed)
 			executed[t] = recorder.spans[i].pid - 1;
 		}
 	for (int t = 0; t < MODEL_TICKS; t++)
-		CHECK(executed[t] == m.executed[t], "seed %u: at %d the engine runs %d, the model %d (slice %" PRId64 ", switch %" PRId64 ")",
-		      seed, t, executed[t], m.executed[t], m.slice, m.theta);
+		CHECK(executed[t] == m.executed[t],
+		      "seed %u: at %d the engine runs %d, the model %d (slice %" PRId64 ", switch %" PRId64 ")", seed,
+		      t, executed[t], m.executed[t], m.slice, m.theta);
 	CHECK_EQ(recorder.audit.ran_while_disabled, 0);
 	return TEST_PASSED;
 }
@@ -505,7 +507,8 @@ int main(void)
 		 should_preempt_when_the_disable_takes_effect_and_keep_the_rest},
 		{"should_finish_a_kernel_that_ends_when_the_disable_takes_effect",
 		 should_finish_a_kernel_that_ends_when_the_disable_takes_effect},
-		{"should_abandon_a_switch_to_a_context_that_goes_off", should_abandon_a_switch_to_a_context_that_goes_off},
+		{"should_abandon_a_switch_to_a_context_that_goes_off",
+		 should_abandon_a_switch_to_a_context_that_goes_off},
 		{"should_serve_operations_one_after_the_other", should_serve_operations_one_after_the_other},
 		{"should_not_turn_to_a_context_that_goes_off_in_the_same_batch",
 		 should_not_turn_to_a_context_that_goes_off_in_the_same_batch},

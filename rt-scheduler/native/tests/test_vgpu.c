@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual GPU as a process. Nothing here compares a wall-clock time with an expectation: the log and the replies carry
- * the timeline, which is exact whatever the machine does, and waits are only bounded.
+ * The virtual GPU as a process. Nothing here compares a wall-clock time with an expectation: the log and the replies
+ * carry the timeline, which is exact whatever the machine does, and waits are only bounded.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,14 +56,16 @@ static int should_rotate_slices_exactly(void)
 	for (size_t i = 0; i < span_count; i++) {
 		const int64_t length_ns = spans[i].end_ns - spans[i].start_ns;
 
-		if (spans[i].flags == 4) /* alone, a turn is renewed: any number of whole slices; after that exactly one */
+		if (spans[i].flags ==
+		    4) /* alone, a turn is renewed: any number of whole slices; after that exactly one */
 			CHECK(length_ns % NS_PER_MS == 0 && (i == 0 || length_ns == NS_PER_MS),
 			      "span %zu lasts %" PRId64 " ns", i, length_ns);
 		else
 			CHECK_EQ(spans[i].flags, 1);
 		if (i == 0)
 			continue;
-		CHECK_EQ(spans[i].start_ns - spans[i - 1].end_ns, spans[i].pid == spans[i - 1].pid ? 0 : 100 * NS_PER_US);
+		CHECK_EQ(spans[i].start_ns - spans[i - 1].end_ns,
+			 spans[i].pid == spans[i - 1].pid ? 0 : 100 * NS_PER_US);
 		if (spans[i - 1].flags == 4)
 			CHECK(spans[i].pid != spans[i - 1].pid, "the slice of span %zu was not given on", i - 1);
 	}
@@ -122,7 +124,8 @@ static int should_serve_operations_of_two_controllers_one_after_the_other(void)
 	CHECK_EQ(recv(second, &two, sizeof(two), 0), sizeof(two));
 	CHECK_EQ(recv(first, &one, sizeof(one), 0), sizeof(one));
 	/* The two sockets may be read in either order; never do their operations overlap. */
-	CHECK(llabs(two.time_ns - one.time_ns) >= 20 * NS_PER_MS, "effects %" PRId64 " ns apart", two.time_ns - one.time_ns);
+	CHECK(llabs(two.time_ns - one.time_ns) >= 20 * NS_PER_MS, "effects %" PRId64 " ns apart",
+	      two.time_ns - one.time_ns);
 	rig_stop_vgpu(vgpu, spans, SPANS_MAX);
 	return TEST_PASSED;
 }
@@ -243,7 +246,8 @@ static int should_drop_a_malformed_sender_and_nobody_else(void)
 		{"magic", false, false, bad_magic, 0},
 		{"version", false, false, bad_version, 0},
 		{"operation", false, false, rig_message(99), 0},
-		{"control operation from an application", false, true, with(rig_message(GPUSEG_SIM_DISABLE), 0, 0, 1, neighbour.pid), 0},
+		{"control operation from an application", false, true,
+		 with(rig_message(GPUSEG_SIM_DISABLE), 0, 0, 1, neighbour.pid), 0},
 		{"info from an application", false, true, rig_message(GPUSEG_SIM_INFO), 0},
 		{"submit before open", false, false, with(rig_message(GPUSEG_SIM_SUBMIT), 1, 1000, 0, 0), 0},
 		{"open twice", false, true, rig_message(GPUSEG_SIM_OPEN), 0},
@@ -253,7 +257,8 @@ static int should_drop_a_malformed_sender_and_nobody_else(void)
 		{"endless duration", false, true, with(rig_message(GPUSEG_SIM_SUBMIT), 1, INT64_MAX, 0, 0), 0},
 		{"open on the control socket", true, false, rig_message(GPUSEG_SIM_OPEN), 0},
 		{"65 processes", true, false, with(rig_message(GPUSEG_SIM_DISABLE), 0, 0, 65, neighbour.pid), 0},
-		{"4 billion processes", true, false, with(rig_message(GPUSEG_SIM_ENABLE), 0, 0, UINT32_MAX, neighbour.pid), 0},
+		{"4 billion processes", true, false,
+		 with(rig_message(GPUSEG_SIM_ENABLE), 0, 0, UINT32_MAX, neighbour.pid), 0},
 		{"process 0", true, false, with(rig_message(GPUSEG_SIM_DISABLE), 0, 0, 1, 0), 0},
 		{"process -1", true, false, with(rig_message(GPUSEG_SIM_DISABLE), 0, 0, 1, -1), 0},
 	};
@@ -358,8 +363,8 @@ static int should_complete_a_thousand_kernels_in_order(void)
 static int should_never_execute_a_disabled_context_under_random_operations(void)
 {
 	enum { APPLICATIONS = 4, KERNELS = 60, ROUNDS = 400 };
-	static const char *const options[] = {"--timeslice", "300us", "--switch-cost", "50us", "--disable-cost",
-					      "80us",	     "--enable-cost", "60us", NULL};
+	static const char *const options[] = {"--timeslice", "300us",	      "--switch-cost", "50us", "--disable-cost",
+					      "80us",	     "--enable-cost", "60us",	       NULL};
 	const pid_t vgpu = rig_vgpu(options);
 	const int control = rig_connect(GPUSEG_SIM_CONTROL_NAME);
 	struct rig_application a[APPLICATIONS];
@@ -393,7 +398,8 @@ static int should_never_execute_a_disabled_context_under_random_operations(void)
 	CHECK(rig_info(control).preemptions > 0, "nothing was ever preempted: the test tests nothing");
 	span_count = rig_stop_vgpu(vgpu, spans, SPANS_MAX);
 	for (size_t s = 1; s < span_count; s++)
-		CHECK(spans[s].start_ns - spans[s - 1].end_ns >= (spans[s].pid == spans[s - 1].pid ? 0 : 50 * NS_PER_US),
+		CHECK(spans[s].start_ns - spans[s - 1].end_ns >=
+			      (spans[s].pid == spans[s - 1].pid ? 0 : 50 * NS_PER_US),
 		      "spans %zu and %zu overlap or the switch was free", s - 1, s);
 	/* From the replies and the log alone, without asking the virtual GPU's own check. */
 	for (int i = 0; i < APPLICATIONS; i++) {
@@ -503,7 +509,7 @@ int main(void)
 {
 #define TEST(name)                                                                                                     \
 	{                                                                                                              \
-		#name, name                                                                                            \
+#name, name                                                                                            \
 	}
 	static const struct test tests[] = {
 		TEST(should_refuse_bad_options_with_a_remedy),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watchdog against a fake daemon: a process, a status page with a heartbeat, a held file and real disabled contexts. */
+/* The watchdog against a fake daemon: a process, a status page with a heartbeat, a held file and real disabled
+ * contexts. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +106,8 @@ static void enter(unsigned index, pid_t pid, uint64_t start_ticks, uint32_t mech
 	e->gpu = 0;
 	e->pid_start_ticks = start_ticks;
 	e->since_ns = now_ns();
-	e->payload_size = (uint32_t)snprintf((char *)e->payload, sizeof(e->payload), "%s", rig_path(GPUSEG_SIM_CONTROL_NAME)) + 1;
+	e->payload_size =
+		(uint32_t)snprintf((char *)e->payload, sizeof(e->payload), "%s", rig_path(GPUSEG_SIM_CONTROL_NAME)) + 1;
 	__atomic_store_n(&e->state, GPUSEG_HELD_DISABLED, __ATOMIC_RELEASE);
 }
 
@@ -152,7 +154,8 @@ static int should_enable_what_a_killed_daemon_held_within_the_bound(void)
 	CHECK(rig_until(has_released, &once), "nothing was released");
 	const int64_t reaction_ns = f.page->last_release_ns - killed_ns;
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	/* The one timed assertion here: it is the promise itself, with a wide margin (some 0.5 ms on an idle machine). */
+	/* The one timed assertion here: it is the promise itself, with a wide margin (some 0.5 ms on an idle machine).
+	 */
 	CHECK(reaction_ns < BOUND_NS, "enabled after %" PRId64 " ns", reaction_ns);
 	printf("        death to enabled: %.3f ms\n", (double)reaction_ns / (double)NS_PER_MS);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
@@ -175,8 +178,8 @@ static int should_enable_what_a_hung_daemon_holds_and_leave_the_entries(void)
 	CHECK(rig_until(has_released, &once), "a hung daemon froze its application");
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	/* Never before the heartbeat is older than the period: a slow daemon is not a hung one. */
-	CHECK(f.page->last_release_ns - f.status->heartbeat_ns > 100 * NS_PER_MS, "released a daemon %" PRId64 " ns old",
-	      f.page->last_release_ns - f.status->heartbeat_ns);
+	CHECK(f.page->last_release_ns - f.status->heartbeat_ns > 100 * NS_PER_MS,
+	      "released a daemon %" PRId64 " ns old", f.page->last_release_ns - f.status->heartbeat_ns);
 	CHECK_EQ(state(3), GPUSEG_HELD_DISABLED);
 	CHECK_EQ(kill(f.watchdog, 0), 0);
 
@@ -378,7 +381,8 @@ static int should_release_on_command_but_not_behind_a_living_daemon(void)
 	kill_daemon();
 	waitpid(f.daemon, NULL, 0);
 	CHECK_EQ(release(NULL, text, sizeof(text)), 0);
-	CHECK(strstr(text, "(sim): enabled") && strstr(text, "1 enabled, 0 gone, 0 not touched, 0 kept"), "it said: %s", text);
+	CHECK(strstr(text, "(sim): enabled") && strstr(text, "1 enabled, 0 gone, 0 not touched, 0 kept"), "it said: %s",
+	      text);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 
@@ -429,7 +433,7 @@ int main(void)
 {
 #define TEST(name)                                                                                                     \
 	{                                                                                                              \
-		#name, name                                                                                            \
+#name, name                                                                                            \
 	}
 	static const struct test tests[] = {
 		TEST(should_refuse_bad_options_with_a_remedy),

@@ -39,7 +39,8 @@ void audit_span(struct audit *audit, const struct gpuseg_sim_span *span)
 {
 	const int at = find(audit, span->pid);
 
-	if (at != NOT_FOUND && span->start_ns < audit->intervals[at].on_ns && span->end_ns > audit->intervals[at].off_ns)
+	if (at != NOT_FOUND && span->start_ns < audit->intervals[at].on_ns &&
+	    span->end_ns > audit->intervals[at].off_ns)
 		audit->ran_while_disabled++;
 }
 

@@ -2,9 +2,9 @@
 /*
  * engine.h - the execution engine of the virtual GPU as a pure timeline.
  *
- * It opens nothing, reads no clock and allocates only in engine_create(). The caller passes every outside event with its
- * time, never going back, and engine_advance() plays everything the engine does by itself up to a given time. All times
- * that come out are exact: a caller that is scheduled late advances late, and the timeline is the same.
+ * It opens nothing, reads no clock and allocates only in engine_create(). The caller passes every outside event with
+ * its time, never going back, and engine_advance() plays everything the engine does by itself up to a given time. All
+ * times that come out are exact: a caller that is scheduled late advances late, and the timeline is the same.
  *
  *            submit                                      DISABLE takes effect
  *              |                                              v
@@ -18,8 +18,8 @@
  *     A context that runs out of work gives its turn up.
  *   - Whenever the context on the engine changes, the switch cost passes first; the first context ever pays it too. An
  *     abandoned switch leaves no context on the engine.
- *   - Operations are served one after the other: one that arrives at a begins at max(a, end of the one before), and takes
- *     effect after its cost (TIMESLICE: none). One operation is one cost, however many contexts it names.
+ *   - Operations are served one after the other: one that arrives at a begins at max(a, end of the one before), and
+ * takes effect after its cost (TIMESLICE: none). One operation is one cost, however many contexts it names.
  *   - At equal times: completion, then operation, then end of switch or slice.
  */
 #ifndef GPUSEG_VGPU_ENGINE_H
@@ -48,7 +48,7 @@ struct engine_config {
 };
 
 struct operation {
-	uint32_t op;	  /* GPUSEG_SIM_ENABLE, _DISABLE or _TIMESLICE */
+	uint32_t op; /* GPUSEG_SIM_ENABLE, _DISABLE or _TIMESLICE */
 	uint32_t count;
 	int64_t arg_ns;
 	int64_t effect_ns; /* set by engine_operate() */
@@ -64,7 +64,8 @@ struct engine_sink {
 	void (*span)(void *argument, const struct gpuseg_sim_span *span);
 	void (*completed)(void *argument, uint32_t stream, uint64_t fence, int64_t time_ns);
 	void (*operated)(void *argument, const struct operation *operation);
-	/* A DISABLE met a pid without a context: context index for it, which keeps it disabled until it opens; or -1. */
+	/* A DISABLE met a pid without a context: context index for it, which keeps it disabled until it opens; or -1.
+	 */
 	int (*unknown_pid)(void *argument, int32_t pid);
 	/* The context is gone and its index is free. */
 	void (*dropped)(void *argument, int context, int32_t pid);
@@ -93,7 +94,7 @@ void engine_advance(struct engine *engine, int64_t until_ns);
 /* The calls below first advance to `time_ns`. */
 
 int engine_add_context(struct engine *engine, int32_t pid); /* index, or -ENOSPC; without a stream it is "remembered" */
-void engine_forget_context(struct engine *engine, int context);   /* undoes the newest engine_add_context() */
+void engine_forget_context(struct engine *engine, int context);	   /* undoes the newest engine_add_context() */
 int engine_find_context(const struct engine *engine, int32_t pid); /* index, or -1 */
 void engine_open_stream(struct engine *engine, int context);
 /* Forgets the stream's kernels; with the last stream of a context the context goes. */
@@ -101,7 +102,7 @@ void engine_close_stream(struct engine *engine, int context, uint32_t stream, in
 /* The process died: the context goes at once, whatever streams it has. */
 void engine_drop_context(struct engine *engine, int context, int64_t time_ns);
 int engine_submit(struct engine *engine, int context, uint32_t stream, uint64_t fence, int64_t duration_ns,
-		  int64_t time_ns); /* 0, or -ENOSPC */
+		  int64_t time_ns);							       /* 0, or -ENOSPC */
 int engine_operate(struct engine *engine, const struct operation *operation, int64_t time_ns); /* 0, or -EBUSY */
 /* Ends the timeline: emits the part of the running kernel that was executed. */
 void engine_stop(struct engine *engine, int64_t time_ns);

@@ -51,7 +51,15 @@ enum {
 	NO_CONTEXT = -1
 };
 
-enum source { SOURCE_APPLICATIONS, SOURCE_CONTROLS, SOURCE_TIMER, SOURCE_SIGNAL, SOURCE_PARENT, SOURCE_CONNECTION, SOURCE_PROCESS };
+enum source {
+	SOURCE_APPLICATIONS,
+	SOURCE_CONTROLS,
+	SOURCE_TIMER,
+	SOURCE_SIGNAL,
+	SOURCE_PARENT,
+	SOURCE_CONNECTION,
+	SOURCE_PROCESS
+};
 
 struct connection {
 	int fd; /* -1: free */
@@ -367,7 +375,8 @@ static void handle_operation(struct connection *c, const struct gpuseg_sim_msg *
 	int rc;
 
 	if (m->count > GPUSEG_SIM_BATCH_MAX) {
-		drop_connection(c, "operation on %" PRIu32 " processes; %d is the most", m->count, GPUSEG_SIM_BATCH_MAX);
+		drop_connection(c, "operation on %" PRIu32 " processes; %d is the most", m->count,
+				GPUSEG_SIM_BATCH_MAX);
 		return;
 	}
 	for (uint32_t i = 0; i < m->count; i++) {
@@ -446,7 +455,8 @@ static void read_connection(struct connection *c)
 
 	for (int i = 0; i < PACKETS_PER_TURN && c->generation == generation && !c->paused; i++) {
 		struct gpuseg_sim_msg m;
-		/* MSG_TRUNC: the true length. No room for ancillary data: descriptors sent along are closed by the kernel. */
+		/* MSG_TRUNC: the true length. No room for ancillary data: descriptors sent along are closed by the
+		 * kernel. */
 		const ssize_t length = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
 		if (length > 0) {
@@ -480,7 +490,8 @@ static void accept_connections(int listener, bool control)
 			return;
 		}
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) {
-			message("a connection from a process of another pid namespace is refused: its pid is unknown here");
+			message("a connection from a process of another pid namespace is refused: its pid is unknown "
+				"here");
 			close(fd);
 			continue;
 		}
@@ -643,9 +654,8 @@ static void provide_descriptors(void)
 	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
 	if (setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= wanted)
 		return;
-	gpu.applications_max = limit.rlim_cur > CONTROLS_MAX + ours + 2
-				       ? (unsigned)((limit.rlim_cur - CONTROLS_MAX - ours) / 2)
-				       : 1;
+	gpu.applications_max =
+		limit.rlim_cur > CONTROLS_MAX + ours + 2 ? (unsigned)((limit.rlim_cur - CONTROLS_MAX - ours) / 2) : 1;
 	message("only %u applications can connect: the limit of open files is %ju", gpu.applications_max,
 		(uintmax_t)limit.rlim_cur);
 }
@@ -662,7 +672,8 @@ struct options {
 static const char help[] =
 	"Usage: gpuseg-vgpu --dir DIR [option]...\n"
 	"A virtual GPU: one execution engine, contexts in turns, enable and disable with a cost.\n\n"
-	"  --dir DIR                  runtime directory; " GPUSEG_SIM_SOCKET_NAME " and " GPUSEG_SIM_CONTROL_NAME " appear in it\n"
+	"  --dir DIR                  runtime directory; " GPUSEG_SIM_SOCKET_NAME " and " GPUSEG_SIM_CONTROL_NAME
+	" appear in it\n"
 	"  --timeslice DURATION       turn of a context (default 1024us)\n"
 	"  --switch-cost DURATION     when another context comes onto the engine (default 200us)\n"
 	"  --disable-cost DURATION    from a DISABLE to its effect (default 300us)\n"
@@ -810,8 +821,8 @@ int main(int argc, char **argv)
 	gpu.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	gpu.timer_ns = INT64_MAX;
 	signals = signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (!gpu.engine || gpu.epoll < 0 || gpu.timer < 0 || signals < 0 || watch(gpu.timer, EPOLLIN, tag(SOURCE_TIMER, 0, 0)) ||
-	    watch(signals, EPOLLIN, tag(SOURCE_SIGNAL, 0, 0))) {
+	if (!gpu.engine || gpu.epoll < 0 || gpu.timer < 0 || signals < 0 ||
+	    watch(gpu.timer, EPOLLIN, tag(SOURCE_TIMER, 0, 0)) || watch(signals, EPOLLIN, tag(SOURCE_SIGNAL, 0, 0))) {
 		message("start: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
@@ -840,7 +851,8 @@ int main(int argc, char **argv)
 	if (options.scheduling.fifo) {
 		rc = apply_scheduling(options.scheduling);
 		if (rc != 0)
-			message("--scheduling fifo:%d: %s; going on as other", options.scheduling.priority, strerror(-rc));
+			message("--scheduling fifo:%d: %s; going on as other", options.scheduling.priority,
+				strerror(-rc));
 		rc = lock_memory();
 		if (rc != 0)
 			message("memory is not locked: %s", strerror(-rc));

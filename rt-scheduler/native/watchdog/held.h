@@ -28,10 +28,10 @@ unsigned held_count(const struct held_file *held);
 
 enum release_outcome {
 	RELEASE_ENABLED,
-	RELEASE_GONE,	/* the context or its process does not exist any more */
-	RELEASE_REUSED, /* the pid belongs to another process now, which was not touched */
+	RELEASE_GONE,	 /* the context or its process does not exist any more */
+	RELEASE_REUSED,	 /* the pid belongs to another process now, which was not touched */
 	RELEASE_UNKNOWN, /* no release for this mechanism in this program: kept */
-	RELEASE_FAILED	/* kept */
+	RELEASE_FAILED	 /* kept */
 };
 
 struct release_report {

@@ -7,9 +7,9 @@
  *                                                     (watchdog page: releases), again every period while it lasts
  *   clean stop, nothing held ----------------------> exit
  *
- * It runs in a session of its own and holds no descriptor of the daemon. Nothing is allocated after start. A process that
- * has died but not been reaped counts as dead: a pidfd says so when the last thread is gone, so no enforcer of the dead
- * daemon can disable anything behind our back.
+ * It runs in a session of its own and holds no descriptor of the daemon. Nothing is allocated after start. A process
+ * that has died but not been reaped counts as dead: a pidfd says so when the last thread is gone, so no enforcer of the
+ * dead daemon can disable anything behind our back.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -142,7 +142,8 @@ static bool has_successor(void)
 {
 	struct gpuseg_status status;
 
-	return status_read(&status, dog.directory) == 0 && status.daemon_pid != dog.daemon && status_owner_lives(&status);
+	return status_read(&status, dog.directory) == 0 && status.daemon_pid != dog.daemon &&
+	       status_owner_lives(&status);
 }
 
 static int after_death(int64_t death_ns)
@@ -157,15 +158,16 @@ static int after_death(int64_t death_ns)
 		}
 		report = release_all(true, death_ns, again);
 		if (!again)
-			message("daemon %d died: %u contexts enabled, %u gone, %u kept, %.3f ms after the notice", dog.daemon,
-				report.count[RELEASE_ENABLED],
+			message("daemon %d died: %u contexts enabled, %u gone, %u kept, %.3f ms after the notice",
+				dog.daemon, report.count[RELEASE_ENABLED],
 				report.count[RELEASE_GONE] + report.count[RELEASE_REUSED], release_kept(&report),
 				(double)(now_ns() - death_ns) / (double)NS_PER_MS);
 		/* An unknown mechanism stays unknown; a failure may pass. */
 		if (report.count[RELEASE_FAILED] == 0)
 			return report.count[RELEASE_UNKNOWN] == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 		if (now_ns() - death_ns > RETRY_LIMIT_NS) {
-			message("giving up: %u contexts may still be disabled (%s); run `gpuseg-watchdog --release --dir %s`",
+			message("giving up: %u contexts may still be disabled (%s); run `gpuseg-watchdog --release "
+				"--dir %s`",
 				release_kept(&report), strerror(-report.first_error), dog.directory);
 			return EXIT_FAILURE;
 		}
@@ -254,8 +256,8 @@ static int start_watching(const struct options *options)
 	dog.daemon = options->daemon;
 	dog.period_ns = options->period_ns;
 
-	/* Out of the daemon's session and process group, so that a signal to these does not reach us. A group leader cannot
-	 * leave its session; it is in a group of its own already. */
+	/* Out of the daemon's session and process group, so that a signal to these does not reach us. A group leader
+	 * cannot leave its session; it is in a group of its own already. */
 	if (setsid() < 0 && errno != EPERM) {
 		message("setsid: %s", strerror(errno));
 		return EXIT_FAILURE;
@@ -377,14 +379,10 @@ static void parse_options(int argc, char **argv, struct options *options)
 {
 	enum { DIRECTORY = 1, DAEMON, PERIOD, SCHEDULING, RELEASE, FORCE, HELP };
 	static const struct option known[] = {
-		{"dir", required_argument, NULL, DIRECTORY},
-		{"daemon-pid", required_argument, NULL, DAEMON},
-		{"period", required_argument, NULL, PERIOD},
-		{"scheduling", required_argument, NULL, SCHEDULING},
-		{"release", no_argument, NULL, RELEASE},
-		{"force", no_argument, NULL, FORCE},
-		{"help", no_argument, NULL, HELP},
-		{0},
+		{"dir", required_argument, NULL, DIRECTORY}, {"daemon-pid", required_argument, NULL, DAEMON},
+		{"period", required_argument, NULL, PERIOD}, {"scheduling", required_argument, NULL, SCHEDULING},
+		{"release", no_argument, NULL, RELEASE},     {"force", no_argument, NULL, FORCE},
+		{"help", no_argument, NULL, HELP},	     {0},
 	};
 	int option;
 

@@ -2,8 +2,8 @@
 /*
  * mechanism.h - how the watchdog enables a context, one row per mechanism.
  *
- * A new mechanism is one file with a release function and one row in mechanism.c. It works from the held entry alone: the
- * daemon's descriptors died with it.
+ * A new mechanism is one file with a release function and one row in mechanism.c. It works from the held entry alone:
+ * the daemon's descriptors died with it.
  */
 #ifndef GPUSEG_WATCHDOG_MECHANISM_H
 #define GPUSEG_WATCHDOG_MECHANISM_H
@@ -28,8 +28,9 @@ struct mechanism {
 	uint32_t id; /* enum gpuseg_mechanism */
 	const char *name;
 	/*
-	 * Enables every context of the array, all of this mechanism, within `deadline_ns` (absolute). Sets each result: 0
-	 * enabled; -ESRCH the context is gone, so there is nothing to enable; another -errno: it may still be disabled.
+	 * Enables every context of the array, all of this mechanism, within `deadline_ns` (absolute). Sets each result:
+	 * 0 enabled; -ESRCH the context is gone, so there is nothing to enable; another -errno: it may still be
+	 * disabled.
 	 */
 	void (*release)(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
 };

@@ -81,8 +81,7 @@ static void release_socket(struct held_context *const contexts[], unsigned count
 {
 	const char *const path = path_of(contexts[first]);
 	const int fd = connect_control(path);
-	struct gpuseg_sim_msg m = {
-		.magic = GPUSEG_SIM_MAGIC, .version = GPUSEG_ABI_VERSION, .op = GPUSEG_SIM_ENABLE};
+	struct gpuseg_sim_msg m = {.magic = GPUSEG_SIM_MAGIC, .version = GPUSEG_ABI_VERSION, .op = GPUSEG_SIM_ENABLE};
 	unsigned members[GPUSEG_SIM_BATCH_MAX];
 	int rc = fd < 0 ? fd : 0;
 
@@ -96,7 +95,8 @@ static void release_socket(struct held_context *const contexts[], unsigned count
 			continue;
 		if (fd >= 0)
 			rc = enable(fd, &m, deadline_ns);
-		/* -ESRCH of a batch: the others were served, and the one it means is gone. Either way none is disabled. */
+		/* -ESRCH of a batch: the others were served, and the one it means is gone. Either way none is disabled.
+		 */
 		for (unsigned j = 0; j < m.count; j++)
 			contexts[members[j]]->result = rc == -ESRCH && fd >= 0 && m.count > 1 ? 0 : rc;
 		m.count = 0;
