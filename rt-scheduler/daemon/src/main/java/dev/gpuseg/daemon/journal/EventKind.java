@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.journal;
+
+import dev.gpuseg.daemon.ipc.Abi;
+
+/** Kinds of journal events; codes and meaning of the arguments: {@code enum gpuseg_event_kind} in gpuseg_abi.h. */
+public enum EventKind {
+    /** The daemon started; text: its configuration as JSON. */
+    START(Abi.EVENT_START),
+    /** Clean stop. */
+    STOP(Abi.EVENT_STOP),
+    /** A client registered; text: its name. arg0 = pid, arg1 = uid. */
+    CLIENT_OPEN(Abi.EVENT_CLIENT_OPEN),
+    /** A client left or died; arg0 = pid. */
+    CLIENT_CLOSE(Abi.EVENT_CLIENT_CLOSE),
+    /** A client was dropped; text: the reason. arg0 = poison code. */
+    CLIENT_POISON(Abi.EVENT_CLIENT_POISON),
+    /** A task was opened; text: its attributes as JSON. */
+    TASK_OPEN(Abi.EVENT_TASK_OPEN),
+    /** A task was closed. */
+    TASK_CLOSE(Abi.EVENT_TASK_CLOSE),
+    /** A job was released; arg0 = release ns. */
+    RELEASE(Abi.EVENT_RELEASE),
+    /** A segment was begun; arg0 = the client's time, arg1 = release ns, arg2 = absolute deadline ns. */
+    BEGIN(Abi.EVENT_BEGIN),
+    /** The grant word was written, or the begin was optimistic (flag). */
+    GRANT(Abi.EVENT_GRANT),
+    /** Taken off the GPU; arg0 = task id of the better segment. */
+    PREEMPT(Abi.EVENT_PREEMPT),
+    /** May run again. */
+    RESUME(Abi.EVENT_RESUME),
+    /** A segment ended; arg0 = the client's time, arg1 = device time ns or 0. */
+    END(Abi.EVENT_END),
+    /** A begin gave up; arg0 = the client's time. */
+    CANCEL(Abi.EVENT_CANCEL),
+    /** A job is complete; arg0 = the client's time, arg1 = response ns. */
+    JOB_END(Abi.EVENT_JOB_END),
+    /** A deadline passed; arg0 = the deadline. */
+    MISS(Abi.EVENT_MISS),
+    /** A budget passed; arg0 = the budget ns. */
+    OVERRUN(Abi.EVENT_OVERRUN),
+    /** arg0 = announced begin ns. */
+    HINT(Abi.EVENT_HINT),
+    /** A context is off the hardware; arg0 = when the operation was begun, arg1 = its cost ns. */
+    DISABLE(Abi.EVENT_DISABLE),
+    /** A context is on the hardware; arguments as DISABLE. */
+    ENABLE(Abi.EVENT_ENABLE),
+    /** Everything that had to be off is off for this segment. */
+    ENFORCED(Abi.EVENT_ENFORCED),
+    /** Policy or parameter change; text: which. */
+    POLICY(Abi.EVENT_POLICY),
+    /** A duty cycle took longer than the threshold; arg0 = ns. */
+    STALL(Abi.EVENT_STALL),
+    /** The watchdog had released contexts; arg0 = its count. */
+    WATCHDOG(Abi.EVENT_WATCHDOG),
+    /** The mechanism failed; text: how. */
+    MECHANISM_ERROR(Abi.EVENT_MECHANISM_ERROR);
+
+    private static final EventKind[] BY_CODE = new EventKind[26];
+
+    static {
+        for (final EventKind kind : values()) {
+            BY_CODE[kind.code] = kind;
+        }
+    }
+
+    private final short code;
+
+    EventKind(final int code) {
+        this.code = (short) code;
+    }
+
+    /**
+     * The number in the file.
+     *
+     * @return 1..25
+     */
+    public short code() {
+        return code;
+    }
+
+    /**
+     * The kind of a code.
+     *
+     * @param code number read from a journal
+     * @return the kind, or null if this release does not know it
+     */
+    public static EventKind of(final int code) {
+        return code > 0 && code < BY_CODE.length ? BY_CODE[code] : null;
+    }
+}

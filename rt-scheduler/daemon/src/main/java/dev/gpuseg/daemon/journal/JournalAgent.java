@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.journal;
+
+import java.nio.file.Path;
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.MessageHandler;
+
+/**
+ * Moves events from the ring into the Chronicle queue, on a thread of its own. A failing disk never reaches the
+ * dispatcher: the first error is kept in {@link #failure()}, what follows is counted in {@link #lost()} and discarded.
+ */
+public final class JournalAgent implements Agent, AutoCloseable {
+    private static final int BATCH = 256;
+
+    private final JournalRing ring;
+    private final JournalWriter writer;
+    private final MessageHandler handler = this::onMessage;
+    private volatile long written;
+    private volatile long lost;
+    private volatile String failure = "";
+
+    /**
+     * Opens the journal and appends what a former daemon left in the ring.
+     *
+     * @param ring      where events come from
+     * @param directory the Chronicle queue's directory, created if missing
+     * @param maxBytes  cap of the whole journal, at least 1 MiB
+     */
+    public JournalAgent(final JournalRing ring, final Path directory, final long maxBytes) {
+        this.ring = ring;
+        writer = new JournalWriter(directory, maxBytes);
+        drain();
+    }
+
+    @Override
+    public int doWork() {
+        return ring.read(handler, BATCH);
+    }
+
+    /** Appends everything that is in the ring now. */
+    public void drain() {
+        int pending;
+        int read;
+        do {
+            pending = ring.pendingBytes();
+            read = ring.read(handler, BATCH);   // 0 also where the ring wraps: then the padding was consumed
+        } while (read > 0 || ring.pendingBytes() < pending);
+    }
+
+    private void onMessage(final int type, final MutableDirectBuffer buffer, final int offset, final int length) {
+        append(buffer, offset, length);
+    }
+
+    private void append(final DirectBuffer buffer, final int offset, final int length) {
+        if (length < JournalEvent.BYTES || !failure.isEmpty()) {
+            lost = lost + 1;   // single writer
+            return;
+        }
+        try {
+            writer.append(buffer, offset, length);
+            written = written + 1;
+        } catch (final RuntimeException | InternalError e) {
+            // InternalError: a page of the sparse file could not be allocated (file system full)
+            lost = lost + 1;
+            failure = "journal stopped after " + written + " events: " + e + "; free space and restart the daemon";
+        }
+    }
+
+    /**
+     * Events appended. Any thread.
+     *
+     * @return count since start
+     */
+    public long written() {
+        return written;
+    }
+
+    /**
+     * Events discarded after an error. Any thread.
+     *
+     * @return count since start
+     */
+    public long lost() {
+        return lost;
+    }
+
+    /**
+     * Why the journal stopped. Any thread.
+     *
+     * @return one line, empty while it works
+     */
+    public String failure() {
+        return failure;
+    }
+
+    @Override
+    public String roleName() {
+        return "gpuseg-journal";
+    }
+
+    @Override
+    public void onClose() {
+        drain();
+        writer.close();
+    }
+
+    @Override
+    public void close() {
+        onClose();
+    }
+}

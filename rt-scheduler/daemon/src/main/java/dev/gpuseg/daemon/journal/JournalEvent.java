@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.journal;
+
+import dev.gpuseg.daemon.ipc.Abi;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * One journal event, read. The same object is handed out for every event: copy what must stay ({@link #copy}).
+ * Times are CLOCK_MONOTONIC nanoseconds. Not thread-safe.
+ */
+public final class JournalEvent {
+    /** Bytes of {@code struct gpuseg_event}. */
+    public static final int BYTES = Abi.Event.SIZE;
+
+    long seq;
+    long timeNs;
+    int kindCode;
+    int gpu;
+    int flags;
+    int taskId;
+    long ticket;
+    int contextId;
+    int clientId;
+    long arg0;
+    long arg1;
+    long arg2;
+    byte[] text = new byte[0];
+    int textLength;
+
+    /** An empty event, to be filled by a reader. */
+    public JournalEvent() {
+        // every field is set by the reader
+    }
+
+    /**
+     * Position in its incarnation, from 1 without gaps.
+     *
+     * @return the sequence number
+     */
+    public long seq() {
+        return seq;
+    }
+
+    /**
+     * When it happened.
+     *
+     * @return CLOCK_MONOTONIC ns
+     */
+    public long timeNs() {
+        return timeNs;
+    }
+
+    /**
+     * What happened.
+     *
+     * @return the kind, or null if this release does not know the code
+     */
+    public EventKind kind() {
+        return EventKind.of(kindCode);
+    }
+
+    /**
+     * The number of the kind as stored.
+     *
+     * @return the code
+     */
+    public int kindCode() {
+        return kindCode;
+    }
+
+    /**
+     * The GPU it concerns.
+     *
+     * @return its index, 0 where it does not matter
+     */
+    public int gpu() {
+        return gpu;
+    }
+
+    /**
+     * Flags of {@code enum gpuseg_record_flag}.
+     *
+     * @return the bits
+     */
+    public int flags() {
+        return flags;
+    }
+
+    /**
+     * The task it concerns.
+     *
+     * @return its id, or 0
+     */
+    public int taskId() {
+        return taskId;
+    }
+
+    /**
+     * The segment it concerns.
+     *
+     * @return its ticket, or 0
+     */
+    public long ticket() {
+        return ticket;
+    }
+
+    /**
+     * The context it concerns.
+     *
+     * @return its id, or 0
+     */
+    public int contextId() {
+        return contextId;
+    }
+
+    /**
+     * The client it concerns.
+     *
+     * @return its id, or 0
+     */
+    public int clientId() {
+        return clientId;
+    }
+
+    /**
+     * First argument; see {@link EventKind}.
+     *
+     * @return its value
+     */
+    public long arg0() {
+        return arg0;
+    }
+
+    /**
+     * Second argument; see {@link EventKind}.
+     *
+     * @return its value
+     */
+    public long arg1() {
+        return arg1;
+    }
+
+    /**
+     * Third argument; see {@link EventKind}.
+     *
+     * @return its value
+     */
+    public long arg2() {
+        return arg2;
+    }
+
+    /**
+     * The text that follows the event.
+     *
+     * @return the text, empty if there is none
+     */
+    public String text() {
+        return new String(text, 0, textLength, StandardCharsets.UTF_8);
+    }
+
+    /**
+     * A copy that stays valid.
+     *
+     * @return an independent event
+     */
+    public JournalEvent copy() {
+        final JournalEvent c = new JournalEvent();
+        c.seq = seq;
+        c.timeNs = timeNs;
+        c.kindCode = kindCode;
+        c.gpu = gpu;
+        c.flags = flags;
+        c.taskId = taskId;
+        c.ticket = ticket;
+        c.contextId = contextId;
+        c.clientId = clientId;
+        c.arg0 = arg0;
+        c.arg1 = arg1;
+        c.arg2 = arg2;
+        c.text = Arrays.copyOf(text, textLength);
+        c.textLength = textLength;
+        return c;
+    }
+
+    @Override
+    public String toString() {
+        final EventKind kind = kind();
+        return seq + " " + timeNs + " " + (kind == null ? "kind " + kindCode : kind) + " gpu=" + gpu + " flags=" + flags
+            + " task=" + taskId + " ticket=" + ticket + " context=" + contextId + " client=" + clientId
+            + " args=" + arg0 + "," + arg1 + "," + arg2 + (textLength == 0 ? "" : " " + text());
+    }
+}

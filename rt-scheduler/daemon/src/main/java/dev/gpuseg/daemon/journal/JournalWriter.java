@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.journal;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import net.openhft.chronicle.bytes.Bytes;
+import net.openhft.chronicle.core.time.SetTimeProvider;
+import net.openhft.chronicle.queue.ExcerptAppender;
+import net.openhft.chronicle.queue.RollCycles;
+import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
+import net.openhft.chronicle.queue.impl.single.SingleChronicleQueueBuilder;
+
+import net.openhft.chronicle.wire.DocumentContext;
+import org.agrona.DirectBuffer;
+
+/**
+ * Appends events to the journal's Chronicle queue and keeps it below its size: a file holds a quarter of the cap, and
+ * when a new one is opened the oldest beyond the cap are deleted. Which file is current is decided here, never by the
+ * wall clock. One thread.
+ */
+final class JournalWriter implements AutoCloseable {
+    private static final long DAY_NS = 86_400_000_000_000L;
+    private static final int FILES = 4;
+    private static final int DOCUMENT_OVERHEAD = 4;
+    static final long MIN_BYTES = 1L << 20;
+
+    private final Path directory;
+    private final long bytesPerFile;
+    private final SetTimeProvider clock;
+    private final SingleChronicleQueue queue;
+    private final ExcerptAppender appender;
+    private long bytesInFile;
+    private long files;
+
+    JournalWriter(final Path directory, final long maxBytes) {
+        if (maxBytes < MIN_BYTES) {
+            throw new IllegalArgumentException("journal size: " + maxBytes + " bytes is too small; use at least 1MiB");
+        }
+        this.directory = directory;
+        bytesPerFile = maxBytes / FILES;
+        try {
+            Files.createDirectories(directory);
+            final List<Path> existing = cycleFiles();
+            files = existing.isEmpty() ? 0 : ordinal(existing.get(existing.size() - 1));
+        } catch (final IOException e) {
+            throw new IllegalStateException("journal " + directory + ": " + e.getMessage()
+                + "; choose another place with --journal", e);
+        }
+        clock = new SetTimeProvider(files * DAY_NS);
+        queue = builder(directory).timeProvider(clock).blockSize(blockSize(bytesPerFile)).build();
+        appender = queue.createAppender();
+        appender.singleThreadedCheckDisabled(true);
+    }
+
+    static SingleChronicleQueueBuilder builder(final Path directory) {
+        return SingleChronicleQueueBuilder.binary(directory).rollCycle(RollCycles.FAST_DAILY);
+    }
+
+    private static int blockSize(final long bytesPerFile) {
+        return (int) Math.min(64 << 20, Math.max(1 << 20, Long.highestOneBit(bytesPerFile)));
+    }
+
+    void append(final DirectBuffer buffer, final int offset, final int length) {
+        if (bytesInFile >= bytesPerFile) {
+            roll();
+        }
+        try (DocumentContext document = appender.writingDocument()) {
+            final Bytes<?> out = document.wire().bytes();
+            int i = 0;
+            for (; i + Long.BYTES <= length; i += Long.BYTES) {
+                out.writeLong(buffer.getLong(offset + i));
+            }
+            for (; i < length; i++) {
+                out.writeByte(buffer.getByte(offset + i));
+            }
+        }
+        bytesInFile += length + DOCUMENT_OVERHEAD;
+    }
+
+    private void roll() {
+        files++;
+        clock.currentTimeNanos(files * DAY_NS);
+        bytesInFile = 0;
+        try {
+            final List<Path> existing = cycleFiles();
+            for (int i = 0; i <= existing.size() - FILES; i++) {
+                Files.deleteIfExists(existing.get(i));
+            }
+        } catch (final IOException e) {
+            throw new IllegalStateException("journal " + directory + ": cannot delete old files: " + e.getMessage(), e);
+        }
+        queue.refreshDirectoryListing();
+    }
+
+    private List<Path> cycleFiles() throws IOException {
+        final List<Path> found = new ArrayList<>();
+        try (Stream<Path> all = Files.list(directory)) {
+            all.filter(p -> p.getFileName().toString().endsWith(".cq4")).sorted().forEach(found::add);
+        }
+        return found;
+    }
+
+    private static long ordinal(final Path file) {
+        final String name = file.getFileName().toString();
+        return java.time.LocalDate.parse(name.substring(0, 8), java.time.format.DateTimeFormatter.BASIC_ISO_DATE)
+            .toEpochDay();
+    }
+
+    @Override
+    public void close() {
+        appender.close();
+        queue.close();
+    }
+}
