@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism;
+
+/**
+ * The port to a device. One instance per GPU; every call is made on the thread of that GPU's enforcer (the constructor
+ * and {@link #close} on the thread that starts and stops the daemon, while the enforcer does not run).
+ *
+ * <p>Contract of {@link #apply}: contexts to disable are off the hardware before any context to enable is touched, and
+ * each {@link ContextRef} tells what came of it. Disabling a disabled context and enabling an enabled one are
+ * harmless. An implementation bounds every call in time; it never blocks for longer than a second.
+ */
+public interface Mechanism extends AutoCloseable {
+    /**
+     * Name on the command line.
+     *
+     * @return for instance "sim"
+     */
+    String name();
+
+    /**
+     * Number in the held file.
+     *
+     * @return a constant of {@code enum gpuseg_mechanism}
+     */
+    int id();
+
+    /**
+     * What this device can do.
+     *
+     * @return constant for the life of the instance
+     */
+    Capabilities capabilities();
+
+    /**
+     * A process appeared.
+     *
+     * @param context what will be named in later calls
+     * @throws MechanismException if the process cannot be controlled, with the reason
+     */
+    void attach(ContextRef context);
+
+    /**
+     * Takes contexts off the hardware, then brings others back.
+     *
+     * @param disable      contexts to take off
+     * @param disableCount how many of them count
+     * @param enable       contexts to bring back
+     * @param enableCount  how many of them count
+     * @return contexts whose outcome is {@link ContextRef.Outcome#FAILED}
+     */
+    int apply(ContextRef[] disable, int disableCount, ContextRef[] enable, int enableCount);
+
+    /**
+     * Sets how long a context may run before the device switches to another.
+     *
+     * @param context     the context
+     * @param timesliceNs nanoseconds, 0 = the device's default
+     * @return false if the device cannot or refused
+     */
+    boolean setTimeslice(ContextRef context, long timesliceNs);
+
+    /**
+     * What a tool without this daemon's memory needs to enable the context again.
+     *
+     * @param context the context
+     * @return at most {@code GPUSEG_HELD_PAYLOAD} bytes, in the form that the watchdog reads
+     */
+    byte[] heldPayload(ContextRef context);
+
+    /**
+     * The process is gone.
+     *
+     * @param context the context; not named again
+     */
+    void detach(ContextRef context);
+
+    /**
+     * Why the last operation failed.
+     *
+     * @return one line, empty if none did
+     */
+    String lastError();
+
+    @Override
+    void close();
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** The mechanisms this build has, and those it does not have yet, by name. */
+public final class Mechanisms {
+    /**
+     * Whether a mechanism can be used here.
+     *
+     * @param name   on the command line
+     * @param level  0..3, what it would reach
+     * @param usable true if the daemon would start with it
+     * @param reason one line: why, or why not and what to do
+     */
+    public record Availability(String name, int level, boolean usable, String reason) {
+    }
+
+    private static final String NVIDIA_DEVICE = "/dev/nvidiactl";
+    private static final String AMD_DEVICE = "/dev/kfd";
+    private static final String TEGRA_DEVICE = "/dev/nvhost-ctrl-gpu";
+
+    private Mechanisms() {
+    }
+
+    /**
+     * Makes the mechanism of a name.
+     *
+     * @param name       observe, gate or sim
+     * @param simControl control socket of the virtual GPU
+     * @return one instance, for one GPU
+     * @throws MechanismException if it cannot be used here, with the reason and the next lower level
+     */
+    public static Mechanism named(final String name, final Path simControl) {
+        switch (name) {
+            case "observe":
+                return new ObserveMechanism();
+            case "gate":
+                return new GateMechanism();
+            case "sim":
+                return new SimMechanism(simControl);
+            case "nvidia":
+            case "tegra":
+            case "amd":
+                throw new MechanismException("mechanism \"" + name + "\" is not built yet; the next lower level that "
+                    + "works on this GPU is --mechanism gate (level 1)");
+            default:
+                throw new MechanismException("mechanism \"" + name + "\" is unknown; use observe, gate or sim");
+        }
+    }
+
+    /**
+     * What works on this machine, best first.
+     *
+     * @param simControl control socket of the virtual GPU
+     * @return one line each
+     */
+    public static List<Availability> survey(final Path simControl) {
+        return List.of(
+            device("nvidia", NVIDIA_DEVICE),
+            device("tegra", TEGRA_DEVICE),
+            device("amd", AMD_DEVICE),
+            sim(simControl),
+            new Availability("gate", Capabilities.GATE, true, "works with any GPU: begins are held back"),
+            new Availability("observe", Capabilities.OBSERVE, true, "works on any machine: segments are recorded"));
+    }
+
+    private static Availability device(final String name, final String path) {
+        final String present = Files.exists(Path.of(path)) ? path + " is present" : path + " is missing";
+        return new Availability(name, Capabilities.INTERRUPT, false,
+            "not built yet (" + present + "); use gate instead");
+    }
+
+    private static Availability sim(final Path control) {
+        try (SimMechanism probe = new SimMechanism(control)) {
+            return new Availability("sim", probe.capabilities().level(), true,
+                "a virtual GPU answers at " + control + "; its results are simulated");
+        } catch (final MechanismException e) {
+            return new Availability("sim", Capabilities.INTERRUPT, false, e.getMessage());
+        }
+    }
+}
