@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.agent;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.core.SchedulerConfig;
+import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.conductor.AdmissionControl;
+import dev.gpuseg.daemon.conductor.ConductorAgent;
+import dev.gpuseg.daemon.conductor.ConductorConfig;
+import dev.gpuseg.daemon.conductor.ConductorCounter;
+import dev.gpuseg.daemon.conductor.HousekeepingAgent;
+import dev.gpuseg.daemon.ipc.HeldFile;
+import dev.gpuseg.daemon.ipc.StatusPage;
+import dev.gpuseg.daemon.journal.JournalAgent;
+import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.daemon.mechanism.Capabilities;
+import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.mechanism.Mechanism;
+import dev.gpuseg.daemon.mechanism.MechanismException;
+import dev.gpuseg.daemon.mechanism.Mechanisms;
+import dev.gpuseg.daemon.platform.ProcessStatus;
+import dev.gpuseg.daemon.platform.SystemCallException;
+import dev.gpuseg.daemon.platform.ThreadControl;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import org.agrona.concurrent.AgentRunner;
+import org.agrona.concurrent.NoOpIdleStrategy;
+
+/**
+ * Builds a daemon from its parts, starts it in an order in which nothing can be left disabled, and takes it down
+ * again. What it cannot do it refuses at start, with the reason.
+ *
+ * <p>Start: claim the directory; connect the mechanism; enable what a dead daemon left disabled; warm up; journal;
+ * status page; watchdog; threads; socket. Stop: grant and enable everything; enforcers; clients; journal; held file
+ * checked; watchdog.
+ */
+public final class Daemon implements AutoCloseable {
+    private static final int TASKS_MAX = 4096;
+    private static final int CONTEXTS_MAX = 1024;
+    private static final int CLIENTS_PER_USER = 64;
+    private static final int TASKS_PER_USER = 1024;
+    private static final long STOP_LIMIT_NS = 3_000_000_000L;
+    private static final long HOUSEKEEPING_MS = 200;
+    private static final long POLL_MS = 1;
+
+    private final DaemonConfig config;
+    private final long incarnationNs = System.nanoTime();
+    private final Counters counters = new Counters();
+    private final CountDownLatch stopAsked = new CountDownLatch(1);
+    private final List<Mechanism> mechanisms = new ArrayList<>();
+    private final List<Thread> enforcerThreads = new ArrayList<>();
+    private final ScheduledExecutorService clerk = Executors.newSingleThreadScheduledExecutor(task -> {
+        final Thread thread = new Thread(task, "gpuseg-clerk");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private InstanceLock lock;
+    private HeldFile held;
+    private StatusPage status;
+    private JournalRing ring;
+    private JournalAgent journal;
+    private JournalRunner journalRunner;
+    private WatchdogProcess watchdog;
+    private Enforcer[] enforcers = new Enforcer[0];
+    private DispatcherAgent dispatcher;
+    private Thread dispatcherThread;
+    private AgentRunner conductorRunner;
+    private ConductorAgent conductor;
+    private AgentRunner housekeepingRunner;
+    private double warmUpBytesPerRecord = -1;
+    private volatile String stopReason = "";
+    private volatile long watchdogRestarts;
+    private volatile String watchdogFailure = "";
+    private boolean closed;
+
+    private Daemon(final DaemonConfig config) {
+        this.config = config;
+    }
+
+    /**
+     * Starts a daemon. It accepts clients when this returns.
+     *
+     * @param config what to start
+     * @return the running daemon
+     * @throws StartUpException if it cannot do what was asked, with the reason and what to do instead
+     */
+    public static Daemon start(final DaemonConfig config) {
+        final Daemon daemon = new Daemon(config);
+        try {
+            daemon.open();
+            return daemon;
+        } catch (final RuntimeException | Error e) {
+            try {
+                daemon.close();
+            } catch (final RuntimeException onClose) {
+                e.addSuppressed(onClose);
+            }
+            throw e;
+        }
+    }
+
+    private void open() {
+        final Path root = config.directory().root();
+        try {
+            config.directory().create();
+        } catch (final RuntimeException e) {
+            throw new StartUpException(e.getMessage(), e);
+        }
+        lock = InstanceLock.take(root);
+        connectMechanisms();
+        final Capabilities capabilities = mechanisms.get(0).capabilities();
+        if (capabilities.level() == Capabilities.OBSERVE && config.policy() != RoundRobin.INSTANCE) {
+            throw new StartUpException("policy " + config.policy().name() + " needs a mechanism that can hold segments "
+                + "back, observe cannot; use --mechanism gate (level 1), or --policy rr to record only");
+        }
+        held = HeldFile.openOrCreate(config.directory().held());
+        enableLeftovers();
+        config.directory().deleteLeftovers();
+        if (config.warmUpRecords() > 0) {
+            warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords());
+        }
+        ring = new JournalRing(root.resolve("journal.ring"), JournalRing.DEFAULT_CAPACITY);
+        journal = new JournalAgent(ring, config.journal(), config.journalBytes());
+        status = StatusPage.create(config.directory().status(), incarnationNs, config.policy().name(),
+            mechanisms.get(0).name(), capabilities.level());
+        if (config.watchdogPeriodMs() > 0) {
+            watchdog = WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), status::heartbeat);
+        }
+        startThreads(capabilities);
+    }
+
+    private void connectMechanisms() {
+        if (config.gpus() > 1 && "sim".equals(config.mechanism())) {
+            throw new StartUpException("gpus is " + config.gpus() + "; the virtual GPU is one, use --gpus 1");
+        }
+        try {
+            for (int gpu = 0; gpu < config.gpus(); gpu++) {
+                mechanisms.add(Mechanisms.named(config.mechanism(), config.directory().simControl()));
+            }
+        } catch (final MechanismException e) {
+            throw new StartUpException(e.getMessage(), e);
+        }
+    }
+
+    /** What a dead daemon left disabled is enabled before anything else. */
+    private void enableLeftovers() {
+        final Mechanism mechanism = mechanisms.get(0);
+        final List<Integer> ours = new ArrayList<>();
+        final List<ContextRef> contexts = new ArrayList<>();
+        held.forEach((index, id, pid, startTicks, gpu, contextId, payload) -> {
+            if (startTicks != 0 && !ProcessStatus.isAlive(pid, startTicks)) {
+                held.release(index);   // its contexts died with it
+            } else if (id == mechanism.id()) {
+                ours.add(index);
+                contexts.add(new ContextRef(contextId, gpu, pid, startTicks, "held"));
+            }
+        });
+        if (!contexts.isEmpty()) {
+            final ContextRef[] enable = contexts.toArray(new ContextRef[0]);
+            for (final ContextRef context : enable) {
+                mechanism.attach(context);
+            }
+            mechanism.apply(new ContextRef[0], 0, enable, enable.length);
+            for (int i = 0; i < enable.length; i++) {
+                if (enable[i].outcome() != ContextRef.Outcome.FAILED) {
+                    held.release(ours.get(i));
+                }
+                mechanism.detach(enable[i]);
+            }
+        }
+        if (held.count() > 0) {
+            releaseWithTool();
+        }
+        if (held.count() > 0) {
+            throw new StartUpException("held file " + config.directory().held() + ": " + held.count()
+                + " contexts are still disabled and could not be enabled (" + mechanism.lastError()
+                + "); run `gpuseg release --dir " + config.directory().root() + "`");
+        }
+    }
+
+    private void releaseWithTool() {
+        try {
+            final Process tool = new ProcessBuilder(NativePrograms.named("gpuseg-watchdog").toString(), "--dir",
+                config.directory().root().toString(), "--release", "--force").inheritIO().start();
+            if (!tool.waitFor(STOP_LIMIT_NS, TimeUnit.NANOSECONDS)) {
+                tool.destroyForcibly();
+            }
+        } catch (final IOException | IllegalStateException e) {
+            throw new StartUpException("held file: " + held.count() + " contexts of another mechanism are disabled, "
+                + "and the release tool does not start: " + e.getMessage(), e);
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void startThreads(final Capabilities capabilities) {
+        final SchedulerConfig scheduling = new SchedulerConfig(config.policy(), config.gpus(), TASKS_MAX, CONTEXTS_MAX,
+            capabilities.preemptive(), config.optimistic(), Unmanaged.BEST_EFFORT);
+        enforcers = new Enforcer[config.gpus()];
+        for (int gpu = 0; gpu < enforcers.length; gpu++) {
+            enforcers[gpu] = new Enforcer(gpu, mechanisms.get(gpu), held, watchdog == null ? null : watchdog.page(),
+                CONTEXTS_MAX, config.priority(), this::wakeDispatcher);
+        }
+        dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
+        final DispatcherCommands commands =
+            new DispatcherCommands(dispatcher, clerk, this::completeStatus, this::requestStop);
+        final HousekeepingAgent housekeeping = new HousekeepingAgent();
+        final boolean deadlinesRequired = config.policy() == EarliestDeadlineFirst.INSTANCE;
+        conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
+            deadlinesRequired, config.queueBytes(), CLIENTS_PER_USER, TASKS_PER_USER), AdmissionControl.ALL, commands,
+            housekeeping);
+        dispatcher.conductor(conductor.proxy());
+        commands.conductor(conductor.proxy());
+        dispatcher.start(configuration().toString());
+        journalRunner = new JournalRunner(journal);
+        journalRunner.start();
+        final CompletableFuture<Void> scheduled = new CompletableFuture<>();
+        dispatcherThread = new Thread(() -> runDispatcher(scheduled), "gpuseg-dispatcher");
+        dispatcherThread.start();
+        awaitScheduled(scheduled);
+        for (final Enforcer enforcer : enforcers) {
+            enforcerThreads.add(enforcer.start());
+        }
+        housekeepingRunner = runner(housekeeping);
+        conductorRunner = runner(conductor);
+        clerk.scheduleWithFixedDelay(this::lookAround, HOUSEKEEPING_MS, HOUSEKEEPING_MS, TimeUnit.MILLISECONDS);
+    }
+
+    private static AgentRunner runner(final org.agrona.concurrent.Agent agent) {
+        final AgentRunner runner = new AgentRunner(NoOpIdleStrategy.INSTANCE,
+            error -> System.err.println("gpuseg: " + agent.roleName() + ": " + error), null, agent);
+        AgentRunner.startOnThread(runner);
+        return runner;
+    }
+
+    private void runDispatcher(final CompletableFuture<Void> scheduled) {
+        try {
+            if (config.cpu() >= 0) {
+                ThreadControl.pinTo(config.cpu());
+            }
+            if (config.priority() > 0) {
+                ThreadControl.realTime(config.priority());
+            }
+            scheduled.complete(null);
+        } catch (final SystemCallException e) {
+            scheduled.completeExceptionally(new StartUpException("dispatcher on CPU " + config.cpu()
+                + " with SCHED_FIFO priority " + config.priority() + ": " + e.getMessage()
+                + "; grant CAP_SYS_NICE, or start without --cpu and --priority", e));
+        }
+        dispatcher.run();   // also after a refusal: the parts are taken down in the usual way
+    }
+
+    private void awaitScheduled(final CompletableFuture<Void> scheduled) {
+        try {
+            scheduled.get(STOP_LIMIT_NS, TimeUnit.NANOSECONDS);
+        } catch (final ExecutionException e) {
+            throw (StartUpException) e.getCause();
+        } catch (final TimeoutException e) {
+            throw new StartUpException("the dispatcher's thread does not start; is CPU " + config.cpu()
+                + " taken by real-time threads?", e);
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new StartUpException("interrupted while starting", e);
+        }
+    }
+
+    private void wakeDispatcher() {
+        dispatcher.wake();
+    }
+
+    /** Every 200 ms, on the clerk's thread: orphaned processes and the watchdog. */
+    private void lookAround() {
+        if (dispatcher.hasOrphans()) {
+            dispatcher.submit(() -> {
+                final List<ProcessEntry> orphans = dispatcher.orphans();
+                clerk.execute(() -> forgetDead(orphans));
+            });
+        }
+        if (watchdog != null && !watchdog.isAlive() && stopAsked.getCount() > 0) {
+            restartWatchdog();
+        }
+    }
+
+    private void forgetDead(final List<ProcessEntry> orphans) {
+        for (final ProcessEntry orphan : orphans) {
+            if (!ProcessStatus.isAlive(orphan.pid, orphan.startTicks)) {
+                dispatcher.submit(() -> dispatcher.forgetOrphan(orphan));
+            }
+        }
+    }
+
+    private void restartWatchdog() {
+        try {
+            final WatchdogProcess next =
+                WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), ignored -> { });
+            watchdog = next;
+            for (final Enforcer enforcer : enforcers) {
+                enforcer.watchdog(next.page());
+            }
+            watchdogRestarts = watchdogRestarts + 1;
+            watchdogFailure = "";
+        } catch (final StartUpException e) {
+            watchdogFailure = e.getMessage();   // shown by status; tried again in 200 ms
+        }
+    }
+
+    private void requestStop(final String who) {
+        stopReason = who;
+        stopAsked.countDown();
+    }
+
+    /**
+     * Waits until somebody asks the daemon to stop through the socket.
+     *
+     * @return who asked
+     * @throws InterruptedException if the waiting thread is interrupted
+     */
+    public String awaitStopRequest() throws InterruptedException {
+        stopAsked.await();
+        return stopReason;
+    }
+
+    /**
+     * The counters. Any thread.
+     *
+     * @return live values
+     */
+    public Counters counters() {
+        return counters;
+    }
+
+    /**
+     * Bytes that the hot path allocated per record in the second half of the warm-up.
+     *
+     * @return bytes, -1 without warm-up
+     */
+    public double warmUpBytesPerRecord() {
+        return warmUpBytesPerRecord;
+    }
+
+    /**
+     * What the dispatcher's thread had allocated at its last command, registrations and administration excepted. Any
+     * thread.
+     *
+     * @return bytes; of no meaning if the JVM does not count
+     */
+    public long hotPathBytes() {
+        return dispatcher.hotPathBytes();
+    }
+
+    private ObjectNode configuration() {
+        final ObjectNode node = JsonNodeFactory.instance.objectNode();
+        node.put("pid", ProcessHandle.current().pid());
+        node.put("incarnation_ns", incarnationNs);
+        node.put("dir", config.directory().root().toString());
+        node.put("policy", config.policy().name());
+        node.put("mechanism", mechanisms.get(0).name());
+        node.put("level", mechanisms.get(0).capabilities().level());
+        node.put("level_name", mechanisms.get(0).capabilities().levelName());
+        node.put("simulated", "sim".equals(mechanisms.get(0).name()));
+        node.put("gpus", config.gpus());
+        node.put("idle", config.idle().name().toLowerCase(java.util.Locale.ROOT));
+        node.put("optimistic", config.optimistic());
+        node.put("journal", config.journal().toString());
+        node.put("journal_bytes", config.journalBytes());
+        node.put("watchdog_period_ms", config.watchdogPeriodMs());
+        node.put("warm_up_records", config.warmUpRecords());
+        return node;
+    }
+
+    private void completeStatus(final ObjectNode root) {
+        final ObjectNode self = configuration();
+        self.put("uptime_ns", System.nanoTime() - incarnationNs);
+        self.put("policy", root.path("policy").asText());
+        self.put("watchdog_pid", watchdog == null ? 0 : watchdog.pid());
+        self.put("watchdog_restarts", watchdogRestarts);
+        self.put("watchdog_failure", watchdogFailure);
+        self.put("held_contexts", held.count());
+        self.put("journal_events", journal.written());
+        self.put("journal_lost", journal.lost());
+        self.put("journal_failure", journal.failure());
+        self.put("warm_up_bytes_per_record", warmUpBytesPerRecord);
+        self.put("hot_path_allocated_bytes", hotPathBytes());
+        root.set("daemon", self);
+        final ArrayNode list = root.putArray("counters");
+        for (final Counter counter : Counter.values()) {
+            list.addObject().put("label", counter.label()).put("description", counter.description())
+                .put("value", counters.get(counter));
+        }
+        for (final ConductorCounter counter : ConductorCounter.values()) {
+            list.addObject().put("label", "conductor_" + counter.name().toLowerCase(java.util.Locale.ROOT))
+                .put("description", counter.description()).put("value", conductor.count(counter));
+        }
+    }
+
+    /**
+     * Stops cleanly: everybody is granted, everything is enabled, the journal is closed, the held file is empty.
+     *
+     * @throws IllegalStateException if a context could not be enabled
+     */
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        stopAsked.countDown();
+        clerk.shutdownNow();
+        try {
+            if (dispatcherThread != null) {
+                stopThreads();
+            }
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            closeFiles();
+        }
+    }
+
+    private void stopThreads() throws InterruptedException {
+        dispatcher.submit(dispatcher::beginStop);
+        if (!enforcerThreads.isEmpty()) {
+            await(this::enforcersIdle);
+        }
+        if (conductorRunner != null) {
+            conductorRunner.close();
+        }
+        if (housekeepingRunner != null) {
+            housekeepingRunner.close();
+        }
+        if (!enforcerThreads.isEmpty()) {
+            for (final Enforcer enforcer : enforcers) {
+                enforcer.stop();
+            }
+        }
+        for (final Thread thread : enforcerThreads) {
+            thread.join(TimeUnit.NANOSECONDS.toMillis(STOP_LIMIT_NS));
+        }
+        final CountDownLatch journaled = new CountDownLatch(1);
+        dispatcher.submit(() -> {
+            dispatcher.journalStop();
+            journaled.countDown();
+        });
+        journaled.await(STOP_LIMIT_NS, TimeUnit.NANOSECONDS);
+        dispatcher.stop();
+        dispatcherThread.join();
+        dispatcher.close();
+        if (journalRunner != null) {
+            journalRunner.stop();
+        }
+    }
+
+    private boolean enforcersIdle() {
+        for (final Enforcer enforcer : enforcers) {
+            if (!enforcer.isIdle()) {
+                return false;
+            }
+        }
+        return dispatcher.isStopping();
+    }
+
+    private static void await(final BooleanSupplier condition) throws InterruptedException {
+        final long limitNs = System.nanoTime() + STOP_LIMIT_NS;
+        while (!condition.getAsBoolean() && System.nanoTime() - limitNs < 0) {
+            TimeUnit.MILLISECONDS.sleep(POLL_MS);
+        }
+    }
+
+    private void closeFiles() {
+        final int stillHeld = held == null ? 0 : held.count();
+        if (journal != null && journalRunner == null) {
+            journal.close();
+        }
+        if (watchdog != null) {
+            watchdog.close();
+        }
+        for (final Mechanism mechanism : mechanisms) {
+            mechanism.close();
+        }
+        if (ring != null) {
+            ring.close();
+        }
+        if (status != null) {
+            status.close();
+        }
+        if (held != null) {
+            held.close();
+        }
+        if (lock != null) {
+            lock.close();
+        }
+        if (stillHeld > 0) {
+            throw new IllegalStateException("stopped, but " + stillHeld + " contexts are still disabled; run `gpuseg "
+                + "release --dir " + config.directory().root() + "`");
+        }
+    }
+}

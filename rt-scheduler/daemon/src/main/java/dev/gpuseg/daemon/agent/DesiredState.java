@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.agent;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+
+/**
+ * Which contexts of one GPU are wanted on the hardware. W: the dispatcher, R: that GPU's enforcer.
+ *
+ * <p>A sequence lock: the version is odd while the dispatcher changes several contexts, so the enforcer never applies
+ * half of a decision. The enforcer reads the newest state, not every state: bursts coalesce.
+ */
+final class DesiredState {
+    private static final VarHandle VERSION;
+    private static final int ON = 0;
+    private static final int OFF = 1;
+
+    static {
+        try {
+            VERSION = MethodHandles.lookup().findVarHandle(DesiredState.class, "version", long.class);
+        } catch (final ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final AtomicIntegerArray state;
+    @SuppressWarnings("unused")   // through VERSION
+    private long version;
+    private long open;
+
+    DesiredState(final int contexts) {
+        state = new AtomicIntegerArray(contexts);
+    }
+
+    /** Dispatcher: sets one context; visible with the next {@link #commit}. */
+    void set(final int contextId, final boolean enabled) {
+        if ((open & 1) == 0) {
+            open++;
+            VERSION.setOpaque(this, open);
+            VarHandle.storeStoreFence();   // a reader that sees a change below sees the odd version
+        }
+        state.setOpaque(contextId, enabled ? ON : OFF);
+    }
+
+    /** Dispatcher: publishes what was set. Returns the version of the published state. */
+    long commit() {
+        if ((open & 1) == 1) {
+            open++;
+            VERSION.setRelease(this, open);   // pairs with the acquire in snapshot
+        }
+        return open;
+    }
+
+    /** Any thread: whether a state newer than this version is, or is about to be, published. */
+    boolean isNewerThan(final long seen) {
+        return (long) VERSION.getAcquire(this) != seen;
+    }
+
+    /**
+     * Enforcer: copies a consistent state.
+     *
+     * @param off receives true for each context that is wanted off the hardware
+     * @return its version
+     */
+    long snapshot(final boolean[] off) {
+        while (true) {
+            final long before = (long) VERSION.getAcquire(this);
+            if ((before & 1) == 0) {
+                for (int i = 0; i < off.length; i++) {
+                    off[i] = state.getOpaque(i) == OFF;
+                }
+                VarHandle.loadLoadFence();
+                if ((long) VERSION.getOpaque(this) == before) {
+                    return before;
+                }
+            }
+            Thread.onSpinWait();   // the dispatcher is between two stores
+        }
+    }
+}

@@ -1,0 +1,1061 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.agent;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.ContextKind;
+import dev.gpuseg.core.Outcome;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.core.SchedulerConfig;
+import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.core.SegmentState;
+import dev.gpuseg.core.TaskParameters;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.ConductorProxy;
+import dev.gpuseg.daemon.conductor.Removal;
+import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.ipc.RecordHandler;
+import dev.gpuseg.daemon.ipc.RecordView;
+import dev.gpuseg.daemon.ipc.Session;
+import dev.gpuseg.daemon.ipc.StatusPage;
+import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.platform.Epoll;
+import dev.gpuseg.daemon.platform.EventFd;
+import dev.gpuseg.daemon.platform.ThreadControl;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
+import org.agrona.concurrent.MessageHandler;
+
+/**
+ * The thread that decides: it polls every client's queue, drives the {@link SegmentScheduler}, answers through the
+ * sessions and journals, in that order. Nothing in its cycle allocates, blocks or makes a system call, save the wake-up
+ * of a client that sleeps and its own sleep when idle.
+ *
+ * <p>An error while one client is handled drops that client; no error ends the loop.
+ *
+ * <h2>Grant and enforcement</h2>
+ * A real-time grant that needs other contexts off is written when the enforcer has confirmed that (blocking begin), or
+ * was taken by the client itself before (optimistic begin). If nothing is left to disable it is written at once.
+ */
+public final class DispatcherAgent implements Runnable {
+    /** Duty cycles longer than this are counted and journaled, ns. */
+    static final long STALL_NS = 1_000_000;
+    /** The status page promises a heartbeat at least every 20 ms; sleeping leaves room for a late wake-up. */
+    private static final int SLEEP_MAX_MS = 14;
+    private static final long HEARTBEAT_NS = 2_000_000;
+    private static final long NS_PER_MS = 1_000_000;
+    private static final int RECORDS_PER_POLL = 16;
+    private static final int RECORDS_PER_DRAIN = 1024;
+    private static final int DRAIN_POLLS = 64;
+    private static final int EPOLL_EVENTS = 64;
+    private static final int OWN_TOKEN = 0;
+    private static final int EAGAIN = -11;
+    private static final int EINVAL = -22;
+    private static final int ENOSPC = -28;
+    private static final int ENOENT = -2;
+
+    private final SegmentScheduler scheduler;
+    private final DecisionLog decisions;
+    private final GpuState[] gpus;
+    private final JournalRing journal;
+    private final StatusPage status;
+    private final Counters counters;
+    private final IdleMode idle;
+    private final boolean preemptive;
+    private final boolean optimisticAllowed;
+    private final TaskEntry[] tasks;
+    private final boolean[] contextInUse;
+    private final List<ClientEntry> clients = new ArrayList<>();
+    private final List<ProcessEntry> processes = new ArrayList<>();
+    private final ManyToOneConcurrentLinkedQueue<Runnable> commands = new ManyToOneConcurrentLinkedQueue<>();
+    private final EventFd bell = new EventFd();
+    private final Epoll epoll = new Epoll(EPOLL_EVENTS);
+    private final RecordHandler recordHandler = this::onRecord;
+    private final MessageHandler resultHandler = this::onResult;
+    private final int[] overran;
+    private int overranCount;
+
+    private ConductorProxy conductor;
+    private ClientEntry current;
+    private int currentGpu;
+    private int pollFrom;
+    private long nowNs;
+    private long heartbeatNs;
+    private long lastWorkNs;
+    private volatile boolean sleeping;
+    private volatile boolean running = true;
+    private volatile boolean stopping;
+    private volatile int orphanCount;
+    /** What commands have allocated on this thread; the rest is the hot path's. */
+    private long commandBytes;
+    /** W dispatcher, at each command: allocated by all else. */
+    private volatile long hotPathBytes;
+
+    /**
+     * Wires the dispatcher.
+     *
+     * @param config    of the scheduler
+     * @param enforcers one per GPU
+     * @param journal   where events go
+     * @param status    written by this thread alone from now on
+     * @param counters  written by this thread alone from now on
+     * @param idle      what to do when nothing waits
+     */
+    DispatcherAgent(final SchedulerConfig config, final Enforcer[] enforcers, final JournalRing journal,
+        final StatusPage status, final Counters counters, final IdleMode idle) {
+        decisions = new DecisionLog(enforcers);
+        scheduler = new SegmentScheduler(config, decisions);
+        preemptive = config.preemptive();
+        optimisticAllowed = config.optimistic();
+        gpus = new GpuState[enforcers.length];
+        for (int i = 0; i < gpus.length; i++) {
+            gpus[i] = new GpuState(enforcers[i]);
+        }
+        tasks = new TaskEntry[config.maxTasks() + 1];
+        contextInUse = new boolean[config.maxContexts() + 1];
+        overran = new int[config.maxTasks() + 1];
+        this.journal = journal;
+        this.status = status;
+        this.counters = counters;
+        this.idle = idle;
+        epoll.add(bell.fd(), Epoll.IN, OWN_TOKEN);
+    }
+
+    /**
+     * Names where answers go. Before the first command.
+     *
+     * @param proxy the conductor
+     */
+    void conductor(final ConductorProxy proxy) {
+        conductor = proxy;
+    }
+
+    // ---- from other threads ---------------------------------------------------------------------------------------
+
+    /** Runs something on the dispatcher thread. Any thread; allocates. */
+    void submit(final Runnable command) {
+        commands.add(command);
+        wake();
+    }
+
+    /** Makes the dispatcher look around if it sleeps. Any thread. */
+    void wake() {
+        if (sleeping) {   // volatile load after the caller's publication; pairs with the store in sleep()
+            bell.signal();
+        }
+    }
+
+    /** Ends the loop. Any thread. */
+    void stop() {
+        running = false;
+        bell.signal();
+    }
+
+    // ---- the loop -------------------------------------------------------------------------------------------------
+
+    @Override
+    public void run() {
+        ThreadControl.timerSlackNs(1);
+        lastWorkNs = System.nanoTime();
+        while (running) {
+            final int work = cycle();
+            if (work > 0) {
+                lastWorkNs = nowNs;
+            } else if (idle != IdleMode.SPIN) {
+                if (nowNs - lastWorkNs >= idle.spinNs()) {
+                    sleep();
+                } else {
+                    Thread.onSpinWait();
+                }
+            }   // else the core is ours, and a pause would only delay the next look
+        }
+    }
+
+    /** One duty cycle. Returns how much was done. */
+    int cycle() {
+        nowNs = System.nanoTime();
+        int work = 0;
+        try {
+            work = drainCommands();
+            work += pollClients();
+            work += pollEnforcers();
+            if (scheduler.nextTimerNs() <= nowNs) {
+                scheduler.onTimer(nowNs);
+                settle();
+                work++;
+            }
+        } catch (final RuntimeException | InternalError e) {
+            onCycleError(e);
+        }
+        if (nowNs - heartbeatNs >= HEARTBEAT_NS) {
+            heartbeatNs = nowNs;
+            status.heartbeat(nowNs);
+        }
+        if (work > 0) {
+            trackDuration();
+        }
+        return work;
+    }
+
+    private void trackDuration() {
+        final long tookNs = System.nanoTime() - nowNs;
+        if (tookNs > counters.get(Counter.MAX_CYCLE_NS)) {
+            counters.set(Counter.MAX_CYCLE_NS, tookNs);
+        }
+        if (tookNs > STALL_NS) {
+            counters.increment(Counter.STALLS);
+            journal(EventKind.STALL, 0, 0, 0, 0, 0, 0, tookNs, 0, 0);
+        }
+    }
+
+    private void sleep() {
+        status.sleeping(true);
+        sleeping = true;   // volatile; pairs with the load in wake()
+        try {
+            if (cycle() == 0 && commands.isEmpty()) {
+                counters.increment(Counter.SLEEPS);
+                final int ready = epoll.await(timeoutMs());
+                for (int i = 0; i < ready; i++) {
+                    drainBell((int) epoll.token(i));
+                }
+            }
+        } finally {
+            sleeping = false;
+            status.sleeping(false);
+        }
+        final long wokenNs = System.nanoTime();
+        if (idle != IdleMode.SLEEP) {
+            lastWorkNs = wokenNs - idle.spinNs();   // poll on only if the wake-up brought work
+        }
+    }
+
+    private int timeoutMs() {
+        final long timerNs = scheduler.nextTimerNs();
+        if (timerNs == Long.MAX_VALUE) {
+            return SLEEP_MAX_MS;
+        }
+        final long leftNs = timerNs - System.nanoTime();
+        return leftNs <= 0 ? 0 : (int) Math.min(SLEEP_MAX_MS, (leftNs + NS_PER_MS - 1) / NS_PER_MS);
+    }
+
+    private void drainBell(final int token) {
+        if (token == OWN_TOKEN) {
+            bell.drain();
+            return;
+        }
+        for (int i = 0; i < clients.size(); i++) {
+            final Client client = clients.get(i).client;
+            if (client.clientId() == token) {
+                client.doorbell().drain();
+                return;
+            }
+        }
+    }
+
+    private int drainCommands() {
+        if (commands.isEmpty()) {
+            return 0;
+        }
+        int n = 0;
+        final long allocatedBefore = ThreadAllocation.bytes();
+        hotPathBytes = allocatedBefore - commandBytes;
+        for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
+            try {
+                command.run();
+            } catch (final RuntimeException | InternalError e) {
+                onCycleError(e);
+            }
+            n++;
+        }
+        commandBytes += ThreadAllocation.bytes() - allocatedBefore;
+        return n;
+    }
+
+    private int pollClients() {
+        final int size = clients.size();
+        if (size == 0) {
+            return 0;
+        }
+        if (pollFrom >= size) {
+            pollFrom = 0;
+        }
+        int work = 0;
+        for (int i = 0; i < size; i++) {
+            int at = pollFrom + i;
+            if (at >= size) {
+                at -= size;
+            }
+            final ClientEntry entry = clients.get(at);
+            if (!entry.poisoned) {
+                work += poll(entry, RECORDS_PER_POLL);
+            }
+        }
+        pollFrom++;   // nobody is always first
+        return work;
+    }
+
+    private int poll(final ClientEntry entry, final int limit) {
+        current = entry;
+        try {
+            final int n = entry.client.queue().poll(recordHandler, limit, nowNs);
+            if (n < 0) {
+                if (-n == Abi.POISON_TRUNCATED) {
+                    poisonTruncated();   // the fault may have been another client's
+                }
+                poison(entry, -n, entry.client.queue().poisonText());
+                return 1;
+            }
+            counters.add(Counter.RECORDS, n);
+            return n;
+        } catch (final RuntimeException e) {
+            counters.increment(Counter.CLIENT_ERRORS);
+            poison(entry, Abi.POISON_PROTOCOL, "internal error: " + e);
+        } catch (final InternalError e) {
+            // a mapped file shrank; the fault may surface late, so look who it was
+            counters.increment(Counter.CLIENT_ERRORS);
+            if (!poisonTruncated()) {
+                poison(entry, Abi.POISON_TRUNCATED, "a shared file shrank: " + e.getMessage());
+            }
+        } finally {
+            current = null;
+        }
+        return 1;
+    }
+
+    private boolean poisonTruncated() {
+        boolean found = false;
+        for (int i = 0; i < clients.size(); i++) {
+            final ClientEntry entry = clients.get(i);
+            if (!entry.poisoned && !entry.client.queue().isIntact()) {
+                poison(entry, Abi.POISON_TRUNCATED, "a file of its queue was truncated or removed");
+                found = true;
+            }
+        }
+        return found;
+    }
+
+    private void onCycleError(final Throwable error) {
+        if (error instanceof InternalError && poisonTruncated()) {
+            counters.increment(Counter.CLIENT_ERRORS);
+            return;
+        }
+        counters.increment(Counter.CYCLE_ERRORS);
+        journalText(EventKind.MECHANISM_ERROR, 0, 0, 0, 0, 0, 0, "dispatcher: " + error);
+    }
+
+    // ---- records --------------------------------------------------------------------------------------------------
+
+    private void onRecord(final int clientId, final RecordView record) {
+        final TaskEntry task = tasks[record.taskId()];
+        if (current.poisoned || task == null || task.client != current) {
+            return;   // poisoned by an earlier record of the same batch, or its task was closed by one
+        }
+        switch (record.kind()) {
+            case Abi.RECORD_BEGIN:
+                onBegin(task, record);
+                break;
+            case Abi.RECORD_END:
+                onEnd(task, record);
+                break;
+            case Abi.RECORD_RELEASE:
+                task.jobReleaseNs = record.releaseNs();
+                journal(EventKind.RELEASE, task.request.gpu(), 0, task.id, 0, task.contextId, clientId,
+                    record.releaseNs(), 0, 0);
+                break;
+            case Abi.RECORD_HINT:
+                journal(EventKind.HINT, task.request.gpu(), 0, task.id, 0, task.contextId, clientId, record.argNs(),
+                    0, 0);
+                break;
+            default:
+                onJobEnd(task, record);
+                break;
+        }
+    }
+
+    private void onBegin(final TaskEntry task, final RecordView record) {
+        final long ticket = record.ticket();
+        task.ticket = ticket;
+        task.optimistic = record.has(Abi.FLAG_OPTIMISTIC);
+        final int outcome = scheduler.begin(task.id, ticket, record.releaseNs(), record.argNs(), task.optimistic,
+            record.timeNs(), nowNs);
+        if (outcome != Outcome.ACCEPTED) {
+            settle();
+            poison(task.client, Abi.POISON_TICKET, "begin of task " + task.id + ", ticket " + ticket + ": "
+                + Outcome.name(outcome));
+            return;
+        }
+        answer();
+        task.segments++;
+        counters.increment(Counter.BEGINS);
+        if (task.optimistic) {
+            counters.increment(Counter.OPTIMISTIC_BEGINS);
+        } else if (scheduler.state(task.id) == SegmentState.WAITING) {
+            task.client.client.session().state(task.slot, Abi.SEGMENT_WAITING);
+        }
+        journal(EventKind.BEGIN, task.request.gpu(), record.flags(), task.id, ticket, task.contextId,
+            task.client.client.clientId(), record.timeNs(), record.releaseNs(), scheduler.deadlineNs(task.id));
+        recordDecisions();
+    }
+
+    private void onEnd(final TaskEntry task, final RecordView record) {
+        final long ticket = record.ticket();
+        final boolean cancelled = record.has(Abi.FLAG_CANCELLED);
+        task.grantPending = false;
+        gpus[task.request.gpu()].forget(task.id);
+        final int outcome = cancelled ? scheduler.cancel(task.id, ticket, nowNs)
+            : scheduler.end(task.id, ticket, nowNs);
+        if (outcome != Outcome.ACCEPTED && ticket != task.forcedTicket) {
+            settle();
+            poison(task.client, Abi.POISON_TICKET, "end of task " + task.id + ", ticket " + ticket + ": "
+                + Outcome.name(outcome));
+            return;
+        }
+        answer();
+        counters.increment(cancelled ? Counter.CANCELS : Counter.ENDS);
+        if (record.has(Abi.FLAG_PROCEEDED)) {
+            counters.increment(Counter.PROCEEDED);
+        }
+        if (!task.optimistic) {
+            task.client.client.session().state(task.slot, Abi.SEGMENT_IDLE);
+        }
+        journal(cancelled ? EventKind.CANCEL : EventKind.END, task.request.gpu(), record.flags(), task.id, ticket,
+            task.contextId, task.client.client.clientId(), record.timeNs(), cancelled ? 0 : record.argNs(), 0);
+        recordDecisions();
+        if (task.demoted) {
+            task.demoted = false;
+            scheduler.setPriority(task.id, task.priority, task.gpuPriority, nowNs);
+            settle();
+        }
+    }
+
+    private void onJobEnd(final TaskEntry task, final RecordView record) {
+        final long responseNs = task.jobReleaseNs == 0 ? 0 : Math.max(0, record.timeNs() - task.jobReleaseNs);
+        counters.increment(Counter.JOBS);
+        final long missesBefore = task.jobMisses;
+        task.jobEnded(responseNs);
+        counters.add(Counter.JOB_MISSES, task.jobMisses - missesBefore);
+        journal(EventKind.JOB_END, task.request.gpu(), 0, task.id, 0, task.contextId,
+            task.client.client.clientId(), record.timeNs(), responseNs, 0);
+    }
+
+    // ---- decisions ------------------------------------------------------------------------------------------------
+
+    /** What clients and enforcers wait for, then the journal. */
+    private void settle() {
+        answer();
+        recordDecisions();
+    }
+
+    /** First part: publish the desired state, write grant words and pre-grants. */
+    private void answer() {
+        for (int g = 0; g < gpus.length; g++) {
+            if (decisions.changed(g)) {
+                final GpuState gpu = gpus[g];
+                final long version = gpu.enforcer.desired().commit();
+                if (decisions.disabling(g)) {
+                    gpu.disableVersion = version;
+                }
+                decisions.contextsTaken(g);
+                gpu.enforcer.kick();
+            }
+        }
+        for (int i = 0; i < decisions.count(); i++) {
+            final TaskEntry task = tasks[decisions.task(i)];
+            if (task == null) {
+                continue;   // closed within the same event
+            }
+            switch (decisions.kind(i)) {
+                case DecisionLog.GRANT:
+                    onGrant(task, decisions.gpu(i), decisions.ticket(i));
+                    break;
+                case DecisionLog.PREGRANT:
+                    task.client.client.session().pregrant(task.slot, decisions.argument(i) != 0);
+                    break;
+                default:
+                    break;   // nobody waits for these
+            }
+        }
+    }
+
+    private void onGrant(final TaskEntry task, final int g, final long ticket) {
+        if (task.optimistic) {
+            return;   // it did not wait, and its slot's line is best left in its cache
+        }
+        if (task.isRealTime() && !gpus[g].isSettled()) {
+            task.grantPending = true;
+        } else {
+            grant(task, ticket);
+        }
+    }
+
+    private static void grant(final TaskEntry task, final long ticket) {
+        final Session session = task.client.client.session();
+        task.grantPending = false;
+        session.state(task.slot, Abi.SEGMENT_RUNNING);
+        session.grant(task.slot, ticket, Abi.VERDICT_GRANTED);
+    }
+
+    /** Second part: counters, states for tools, journal. */
+    private void recordDecisions() {
+        for (int i = 0; i < decisions.count(); i++) {
+            final TaskEntry task = tasks[decisions.task(i)];
+            if (task == null) {
+                continue;
+            }
+            final int g = decisions.gpu(i);
+            final long ticket = decisions.ticket(i);
+            switch (decisions.kind(i)) {
+                case DecisionLog.GRANT:
+                    if (!task.grantPending) {
+                        journalGrant(task, ticket);
+                    }
+                    enforcementOf(task, g, ticket);
+                    break;
+                case DecisionLog.RESUME:
+                    counters.increment(Counter.RESUMES);
+                    task.client.client.session().state(task.slot, Abi.SEGMENT_RUNNING);
+                    journal(EventKind.RESUME, g, 0, task.id, ticket, task.contextId, clientId(task), 0, 0, 0);
+                    enforcementOf(task, g, ticket);
+                    break;
+                case DecisionLog.PREEMPT:
+                    gpus[g].forget(task.id);
+                    task.preemptions++;
+                    counters.increment(Counter.PREEMPTIONS);
+                    task.client.client.session().countPreemption(task.slot);
+                    task.client.client.session().state(task.slot, Abi.SEGMENT_PREEMPTED);
+                    journal(EventKind.PREEMPT, g, 0, task.id, ticket, task.contextId, clientId(task),
+                        decisions.argument(i), 0, 0);
+                    break;
+                case DecisionLog.MISS:
+                    counters.increment(Counter.DEADLINE_MISSES);
+                    task.client.client.session().countMiss(task.slot);
+                    journal(EventKind.MISS, task.request.gpu(), 0, task.id, ticket, task.contextId, clientId(task),
+                        decisions.argument(i), 0, 0);
+                    break;
+                case DecisionLog.OVERRUN:
+                    task.overruns++;
+                    counters.increment(Counter.OVERRUNS);
+                    task.client.client.session().countOverrun(task.slot);
+                    journal(EventKind.OVERRUN, task.request.gpu(), 0, task.id, ticket, task.contextId,
+                        clientId(task), decisions.argument(i), 0, 0);
+                    overran[overranCount++] = task.id;
+                    break;
+                default:
+                    break;
+            }
+        }
+        decisions.clear();
+        if (overranCount > 0) {
+            demoteOverran();
+        }
+    }
+
+    /** A real-time segment came to run: note when the others are off. */
+    private void enforcementOf(final TaskEntry task, final int g, final long ticket) {
+        if (scheduler.state(task.id) != SegmentState.RUNNING) {
+            return;
+        }
+        if (!task.isRealTime()) {
+            if (task.grantPending) {   // demoted before it was enforced
+                finishGrant(task, ticket);
+            }
+            return;
+        }
+        final GpuState gpu = gpus[g];
+        if (gpu.isSettled()) {
+            if (task.grantPending) {   // the enforcer was quick
+                finishGrant(task, ticket);
+            }
+            journalEnforced(task, g, ticket, gpu);
+        } else {
+            gpu.await(task.id, ticket);
+        }
+    }
+
+    private void finishGrant(final TaskEntry task, final long ticket) {
+        grant(task, ticket);
+        counters.increment(Counter.GRANTS_AFTER_DISABLE);
+        journalGrant(task, ticket);
+    }
+
+    private void journalGrant(final TaskEntry task, final long ticket) {
+        counters.increment(Counter.GRANTS);
+        journal(EventKind.GRANT, task.request.gpu(), task.optimistic ? Abi.FLAG_OPTIMISTIC : 0, task.id, ticket,
+            task.contextId, clientId(task), 0, 0, 0);
+    }
+
+    private void journalEnforced(final TaskEntry task, final int g, final long ticket, final GpuState gpu) {
+        if (gpu.enforcer.isIncomplete()) {
+            counters.increment(Counter.GRANTS_UNENFORCED);
+        } else if (preemptive && scheduler.policy() != RoundRobin.INSTANCE) {
+            journal.write(EventKind.ENFORCED, Math.max(nowNs, gpu.enforcer.enforcedNs()), g, 0, task.id, ticket,
+                task.contextId, clientId(task), 0, 0, 0);
+        }
+    }
+
+    private void demoteOverran() {
+        final int n = overranCount;
+        overranCount = 0;
+        for (int i = 0; i < n; i++) {
+            final TaskEntry task = tasks[overran[i]];
+            if (preemptive) {
+                task.demoted = true;
+                scheduler.setPriority(task.id, 0, 0, nowNs);
+            } else {
+                // a gate cannot take the GPU away: let the next one in
+                task.forcedTicket = scheduler.ticket(task.id);
+                scheduler.end(task.id, task.forcedTicket, nowNs);
+            }
+        }
+        settle();
+    }
+
+    private static int clientId(final TaskEntry task) {
+        return task.client.client.clientId();
+    }
+
+    // ---- enforcers ------------------------------------------------------------------------------------------------
+
+    private int pollEnforcers() {
+        int work = 0;
+        for (int g = 0; g < gpus.length; g++) {
+            final GpuState gpu = gpus[g];
+            final long enforcedVersion = gpu.enforcer.enforcedVersion();   // before the results that led to it
+            currentGpu = g;
+            work += gpu.enforcer.poll(resultHandler);
+            if (gpu.awaitedTask != GpuState.NOBODY && enforcedVersion >= gpu.awaitedVersion) {
+                final TaskEntry task = tasks[gpu.awaitedTask];
+                gpu.awaitedTask = GpuState.NOBODY;
+                if (task.grantPending) {
+                    finishGrant(task, gpu.awaitedTicket);
+                }
+                journalEnforced(task, g, gpu.awaitedTicket, gpu);
+                work++;
+            }
+        }
+        return work;
+    }
+
+    private void onResult(final int type, final MutableDirectBuffer buffer, final int offset, final int length) {
+        switch (type) {
+            case Enforcer.CONTEXT:
+                final boolean off = buffer.getInt(offset + Enforcer.OFF_OFFSET) == 1;
+                final long beganNs = buffer.getLong(offset + Enforcer.BEGAN_OFFSET);
+                final long doneNs = buffer.getLong(offset + Enforcer.DONE_OFFSET);
+                counters.increment(off ? Counter.DISABLES : Counter.ENABLES);
+                journal.write(off ? EventKind.DISABLE : EventKind.ENABLE, Math.max(nowNs, doneNs), currentGpu, 0, 0, 0,
+                    buffer.getInt(offset), 0, beganNs, doneNs - beganNs, 0);
+                break;
+            case Enforcer.RELEASED:
+                counters.increment(Counter.WATCHDOG_RELEASES);
+                journal(EventKind.WATCHDOG, currentGpu, 0, 0, 0, 0, 0, buffer.getLong(offset), 0, 0);
+                break;
+            default:
+                counters.increment(Counter.MECHANISM_ERRORS);
+                journalText(EventKind.MECHANISM_ERROR, currentGpu, 0, 0, 0, 0, 0,
+                    buffer.getStringWithoutLengthUtf8(offset, length));
+                break;
+        }
+    }
+
+    // ---- clients and tasks: rare, may allocate --------------------------------------------------------------------
+
+    void addClient(final Client client) {
+        ProcessEntry process = null;
+        for (final ProcessEntry known : processes) {
+            if (known.pid == client.pid() && known.startTicks == client.startTicks()) {
+                process = known;
+            }
+        }
+        if (process == null) {
+            process = addProcess(client);
+        } else if (process.clients == 0) {
+            for (final int contextId : process.contexts) {
+                scheduler.setContextKind(contextId, ContextKind.MANAGED);
+            }
+            settle();
+        }
+        process.clients++;
+        countOrphans();
+        clients.add(new ClientEntry(client, process));
+        epoll.add(client.doorbell().fd(), Epoll.IN, client.clientId());
+        counters.increment(Counter.CLIENTS_OPENED);
+        journalText(EventKind.CLIENT_OPEN, 0, 0, process.contexts[0], client.clientId(), client.pid(), client.uid(),
+            client.name());
+    }
+
+    private ProcessEntry addProcess(final Client client) {
+        final int[] contexts = new int[gpus.length];
+        for (int g = 0; g < gpus.length; g++) {
+            contexts[g] = freeContext();
+            contextInUse[contexts[g]] = true;
+            gpus[g].enforcer.attach(new ContextRef(contexts[g], g, client.pid(), client.startTicks(), client.name()));
+            scheduler.addContext(contexts[g], g, ContextKind.MANAGED);
+        }
+        settle();
+        final ProcessEntry process = new ProcessEntry(client.pid(), client.startTicks(), client.name(), contexts);
+        processes.add(process);
+        return process;
+    }
+
+    private int freeContext() {
+        for (int i = 1; i < contextInUse.length; i++) {
+            if (!contextInUse[i]) {
+                return i;
+            }
+        }
+        throw new IllegalStateException("no free context of " + (contextInUse.length - 1) + "; stop some processes");
+    }
+
+    void removeClient(final int clientId, final int reason) {
+        final ClientEntry entry = client(clientId);
+        if (entry == null) {
+            conductor.clientRemoved(clientId);
+            return;
+        }
+        try {
+            if (!entry.poisoned) {
+                drain(entry);
+            }
+            closeTasks(entry);
+            epoll.remove(entry.client.doorbell().fd());
+        } finally {
+            clients.remove(entry);
+            forget(entry, reason);
+            conductor.clientRemoved(clientId);
+        }
+    }
+
+    private void forget(final ClientEntry entry, final int reason) {
+        final ProcessEntry process = entry.process;
+        process.clients--;
+        if (process.clients == 0) {
+            if (reason == Removal.DIED) {
+                removeProcess(process);
+            } else {
+                for (final int contextId : process.contexts) {
+                    scheduler.setContextKind(contextId, ContextKind.UNMANAGED);
+                }
+                settle();
+            }
+        }
+        countOrphans();
+        counters.increment(Counter.CLIENTS_CLOSED);
+        journal(EventKind.CLIENT_CLOSE, 0, 0, 0, 0, process.contexts[0], entry.client.clientId(),
+            process.pid, 0, 0);
+    }
+
+    private void drain(final ClientEntry entry) {
+        // bounded: a client that goes on writing must not keep the others waiting
+        for (int i = 0; i < DRAIN_POLLS && !entry.poisoned; i++) {
+            if (poll(entry, RECORDS_PER_DRAIN) <= 0) {
+                break;
+            }
+        }
+    }
+
+    private void removeProcess(final ProcessEntry process) {
+        processes.remove(process);
+        for (int g = 0; g < gpus.length; g++) {
+            final int contextId = process.contexts[g];
+            scheduler.removeContext(contextId, nowNs);
+            gpus[g].enforcer.desired().set(contextId, true);   // the id may be used again
+            gpus[g].enforcer.desired().commit();
+            gpus[g].enforcer.detach(contextId);
+            contextInUse[contextId] = false;
+        }
+        settle();
+    }
+
+    /** Processes without a live registration: their pidfd is gone, so somebody must ask now and then. */
+    List<ProcessEntry> orphans() {
+        final List<ProcessEntry> found = new ArrayList<>();
+        for (final ProcessEntry process : processes) {
+            if (process.clients == 0) {
+                found.add(process);
+            }
+        }
+        return found;
+    }
+
+    /** Any thread. */
+    boolean hasOrphans() {
+        return orphanCount > 0;
+    }
+
+    /** Any thread: bytes allocated on this thread up to the last command, those of commands excepted. */
+    long hotPathBytes() {
+        return hotPathBytes;
+    }
+
+    /** Any thread: {@link #beginStop} has run. */
+    boolean isStopping() {
+        return stopping;
+    }
+
+    private void countOrphans() {
+        int n = 0;
+        for (final ProcessEntry process : processes) {
+            n += process.clients == 0 ? 1 : 0;
+        }
+        orphanCount = n;
+    }
+
+    void forgetOrphan(final ProcessEntry process) {
+        if (process.clients == 0 && processes.contains(process)) {
+            removeProcess(process);
+            countOrphans();
+        }
+    }
+
+    private void closeTasks(final ClientEntry entry) {
+        while (!entry.tasks.isEmpty()) {
+            close(entry.tasks.get(entry.tasks.size() - 1));
+        }
+    }
+
+    private void close(final TaskEntry task) {
+        final int g = task.request.gpu();
+        gpus[g].forget(task.id);
+        tasks[task.id] = null;
+        task.client.tasks.remove(task);
+        scheduler.removeTask(task.id, nowNs);
+        settle();
+        task.client.client.queue().closeTask(task.id);
+        task.client.client.session().releaseSlot(task.slot);
+        journal(EventKind.TASK_CLOSE, g, 0, task.id, 0, task.contextId, clientId(task), 0, 0, 0);
+    }
+
+    void openTask(final TaskOpen request) {
+        final ClientEntry entry = client(request.clientId());
+        if (entry == null || entry.poisoned || stopping) {
+            refuse(request, EAGAIN, "client " + request.clientId() + " is being removed; register again");
+            return;
+        }
+        if (request.gpu() >= gpus.length) {
+            refuse(request, EINVAL, "task \"" + request.name() + "\": gpu is " + request.gpu() + "; this daemon has "
+                + gpus.length);
+            return;
+        }
+        final int id = freeTask();
+        final int slot = id < 0 ? -1 : entry.client.session().allocateSlot();
+        if (slot < 0) {
+            refuse(request, ENOSPC, "task \"" + request.name() + "\": no free "
+                + (id < 0 ? "task id of " + (tasks.length - 1) : "slot of " + Abi.SLOTS_MAX) + "; close another task");
+            return;
+        }
+        final int contextId = entry.process.contexts[request.gpu()];
+        final TaskEntry task = new TaskEntry(id, entry, slot, contextId, request);
+        final Session session = entry.client.session();
+        tasks[id] = task;
+        entry.tasks.add(task);
+        entry.client.queue().openTask(id);
+        session.gpu(slot, request.gpu());
+        scheduler.addTask(new TaskParameters(id, contextId, request.priority(), request.gpuPriority(),
+            request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed));
+        settle();
+        session.taskId(slot, id);
+        counters.increment(Counter.TASKS_OPENED);
+        journalText(EventKind.TASK_OPEN, request.gpu(), id, contextId, request.clientId(), request.priority(),
+            request.deadlineNs(), describe(task).toString());
+        conductor.taskOpened(request.correlation(), 0, id, slot, "");
+    }
+
+    private void refuse(final TaskOpen request, final int errno, final String text) {
+        counters.increment(Counter.TASKS_REFUSED);
+        conductor.taskOpened(request.correlation(), errno, 0, 0, text);
+    }
+
+    private int freeTask() {
+        for (int i = 1; i < tasks.length; i++) {
+            if (tasks[i] == null) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    void closeTask(final long correlation, final int clientId, final int taskId) {
+        final ClientEntry entry = client(clientId);
+        final TaskEntry task = taskId > 0 && taskId < tasks.length ? tasks[taskId] : null;
+        if (entry == null || task == null || task.client != entry) {
+            conductor.taskClosed(correlation, EINVAL, "task " + taskId + " is not open in this client");
+            return;
+        }
+        drain(entry);
+        if (tasks[taskId] == task) {
+            close(task);
+        }
+        conductor.taskClosed(correlation, 0, "");
+    }
+
+    private ClientEntry client(final int clientId) {
+        for (final ClientEntry entry : clients) {
+            if (entry.client.clientId() == clientId) {
+                return entry;
+            }
+        }
+        return null;
+    }
+
+    private void poison(final ClientEntry entry, final int code, final String text) {
+        if (entry.poisoned) {
+            return;
+        }
+        entry.poisoned = true;
+        entry.client.queue().drop(code, text);
+        entry.client.session().poison(code);
+        closeTasks(entry);
+        counters.increment(Counter.POISONED);
+        journalText(EventKind.CLIENT_POISON, 0, 0, entry.process.contexts[0], entry.client.clientId(), code, 0, text);
+        conductor.poisoned(entry.client.clientId(), code, text);
+    }
+
+    // ---- administration: rare, may allocate -----------------------------------------------------------------------
+
+    void start(final String configuration) {
+        journalText(EventKind.START, 0, 0, 0, 0, 0, 0, configuration);
+    }
+
+    /** Lets everybody go: all begins are granted and all contexts are wanted on. */
+    void beginStop() {
+        status.stopping();
+        scheduler.setPolicy(RoundRobin.INSTANCE, nowNs);
+        settle();
+        stopping = true;   // after the desired state is published
+    }
+
+    void journalStop() {
+        pollEnforcers();
+        journal(EventKind.STOP, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+
+    void setPolicy(final Policy policy) {
+        scheduler.setPolicy(policy, nowNs);
+        status.policy(policy.name());
+        journalText(EventKind.POLICY, 0, 0, 0, 0, 0, 0, "policy " + policy.name());
+        settle();
+    }
+
+    /** Returns 0 or a negative errno. */
+    int hint(final int taskId, final String name, final int priority, final int gpuPriority,
+        final Consumer<String> told) {
+        int changed = 0;
+        for (final TaskEntry task : tasks) {
+            if (task == null || (taskId > 0 ? task.id != taskId : !task.request.name().equals(name))) {
+                continue;
+            }
+            task.priority = priority;
+            task.gpuPriority = gpuPriority;
+            if (!task.demoted) {
+                scheduler.setPriority(task.id, priority, gpuPriority, nowNs);
+                settle();
+            }
+            changed++;
+            final String text = "task " + task.id + " \"" + task.request.name() + "\" priority " + priority
+                + " gpu_priority " + gpuPriority;
+            journalText(EventKind.POLICY, task.request.gpu(), task.id, task.contextId, clientId(task), priority,
+                gpuPriority, text);
+            told.accept(text);
+        }
+        return changed > 0 ? 0 : ENOENT;
+    }
+
+    private static ObjectNode describe(final TaskEntry task) {
+        final TaskOpen request = task.request;
+        final ObjectNode node = JsonNodeFactory.instance.objectNode();
+        node.put("id", task.id);
+        node.put("name", request.name());
+        node.put("priority", task.priority);
+        node.put("gpu_priority", task.gpuPriority);
+        node.put("gpu", request.gpu());
+        node.put("context", task.contextId);
+        node.put("client", request.clientId());
+        node.put("pid", task.client.client.pid());
+        node.put("period_ns", request.periodNs());
+        node.put("deadline_ns", request.deadlineNs());
+        node.put("budget_ns", request.budgetNs());
+        node.put("optimistic", request.optimistic());
+        return node;
+    }
+
+    /** What {@code status} shows; allocates for some tens of microseconds. */
+    ObjectNode snapshot() {
+        final ObjectNode root = JsonNodeFactory.instance.objectNode();
+        root.put("policy", scheduler.policy().name());
+        for (int g = 0; g < gpus.length; g++) {
+            final ObjectNode gpu = root.withArray("gpus").addObject();
+            gpu.put("gpu", g);
+            gpu.put("running_task", scheduler.runningTask(g));
+            gpu.put("begun_segments", scheduler.begunCount(g));
+            gpu.put("enforcement_incomplete", gpus[g].enforcer.isIncomplete());
+            for (final ProcessEntry process : processes) {
+                final ObjectNode context = gpu.withArray("contexts").addObject();
+                context.put("context", process.contexts[g]);
+                context.put("pid", process.pid);
+                context.put("name", process.name);
+                context.put("registered", process.clients > 0);
+                context.put("wanted_on", scheduler.contextDesired(process.contexts[g]));
+            }
+        }
+        for (final ClientEntry entry : clients) {
+            final ObjectNode client = root.withArray("clients").addObject();
+            client.put("client", entry.client.clientId());
+            client.put("pid", entry.client.pid());
+            client.put("uid", entry.client.uid());
+            client.put("name", entry.client.name());
+            client.put("poisoned", entry.poisoned);
+        }
+        for (final TaskEntry task : tasks) {
+            if (task == null) {
+                continue;
+            }
+            final ObjectNode node = describe(task);
+            node.put("state", SegmentState.name(scheduler.state(task.id)));
+            node.put("demoted", task.demoted);
+            node.put("pregranted", scheduler.isPregranted(task.id));
+            node.put("segments", task.segments);
+            node.put("preemptions", task.preemptions);
+            node.put("overruns", task.overruns);
+            node.put("jobs", task.jobs);
+            node.put("job_misses", task.jobMisses);
+            if (task.jobs > 0) {
+                final ObjectNode response = node.putObject("response_ns");
+                response.put("p50", task.responses.getValueAtPercentile(50));
+                response.put("p99", task.responses.getValueAtPercentile(99));
+                response.put("max", task.responses.getMaxValue());
+            }
+            root.withArray("tasks").add(node);
+        }
+        return root;
+    }
+
+    // ---- journal --------------------------------------------------------------------------------------------------
+
+    private void journal(final EventKind kind, final int gpu, final int flags, final int taskId, final long ticket,
+        final int contextId, final int clientId, final long arg0, final long arg1, final long arg2) {
+        if (!journal.write(kind, nowNs, gpu, flags, taskId, ticket, contextId, clientId, arg0, arg1, arg2)) {
+            counters.increment(Counter.JOURNAL_DROPS);
+        }
+    }
+
+    private void journalText(final EventKind kind, final int gpu, final int taskId, final int contextId,
+        final int clientId, final long arg0, final long arg1, final String text) {
+        if (!journal.writeText(kind, nowNs, gpu, taskId, contextId, clientId, arg0, arg1, text)) {
+            counters.increment(Counter.JOURNAL_DROPS);
+        }
+    }
+
+    /** Releases the descriptors. After {@link #run} has returned. */
+    void close() {
+        epoll.close();
+        bell.close();
+    }
+}

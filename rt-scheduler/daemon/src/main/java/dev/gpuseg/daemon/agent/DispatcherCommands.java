@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.agent;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.Priority;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.ConductorProxy;
+import dev.gpuseg.daemon.conductor.DispatcherProxy;
+import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.platform.PeerCredentials;
+import dev.gpuseg.daemon.platform.ProcessStatus;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+
+/**
+ * Carries the conductor's requests onto the dispatcher thread. Text is parsed on the caller's thread and rendered on
+ * the clerk's, so that the dispatcher handles neither.
+ */
+final class DispatcherCommands implements DispatcherProxy {
+    private static final int EPERM = -1;
+    private static final int EINVAL = -22;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final DispatcherAgent dispatcher;
+    private final Executor clerk;
+    private final Consumer<ObjectNode> completeStatus;
+    private final Consumer<String> requestStop;
+    private ConductorProxy conductor;
+
+    /**
+     * Wires the proxy.
+     *
+     * @param dispatcher     whose thread runs the commands
+     * @param clerk          runs what may take long
+     * @param completeStatus adds to a status what the dispatcher does not know
+     * @param requestStop    called with who asked
+     */
+    DispatcherCommands(final DispatcherAgent dispatcher, final Executor clerk,
+        final Consumer<ObjectNode> completeStatus, final Consumer<String> requestStop) {
+        this.dispatcher = dispatcher;
+        this.clerk = clerk;
+        this.completeStatus = completeStatus;
+        this.requestStop = requestStop;
+    }
+
+    void conductor(final ConductorProxy proxy) {
+        conductor = proxy;
+    }
+
+    @Override
+    public void addClient(final Client client) {
+        dispatcher.submit(() -> dispatcher.addClient(client));
+    }
+
+    @Override
+    public void removeClient(final int clientId, final int reason) {
+        dispatcher.submit(() -> dispatcher.removeClient(clientId, reason));
+    }
+
+    @Override
+    public void openTask(final TaskOpen request) {
+        dispatcher.submit(() -> dispatcher.openTask(request));
+    }
+
+    @Override
+    public void closeTask(final long correlation, final int clientId, final int taskId) {
+        dispatcher.submit(() -> dispatcher.closeTask(correlation, clientId, taskId));
+    }
+
+    @Override
+    public void admin(final long correlation, final PeerCredentials peer, final String json) {
+        final JsonNode request;
+        try {
+            request = JSON.readTree(json);
+        } catch (final JsonProcessingException e) {
+            refuse(correlation, EINVAL, "the command is not JSON: " + e.getOriginalMessage());
+            return;
+        }
+        final String command = request.path("command").asText("");
+        if (!"status".equals(command) && !mayChange(peer)) {
+            refuse(correlation, EPERM, "command \"" + command + "\": uid " + peer.uid()
+                + " may only ask for the status; use the daemon's user or root");
+            return;
+        }
+        switch (command) {
+            case "status":
+                status(correlation);
+                break;
+            case "stop":
+                reply(correlation, JsonNodeFactory.instance.objectNode().put("stopping", true));
+                requestStop.accept("pid " + peer.pid() + ", uid " + peer.uid());
+                break;
+            case "policy":
+                policy(correlation, request);
+                break;
+            case "hint":
+                hint(correlation, request);
+                break;
+            default:
+                refuse(correlation, EINVAL, "command \"" + command + "\" is unknown; use status, stop, hint or policy");
+                break;
+        }
+    }
+
+    private static boolean mayChange(final PeerCredentials peer) {
+        return peer.uid() == 0 || peer.uid() == ProcessStatus.effectiveUid();
+    }
+
+    private void status(final long correlation) {
+        dispatcher.submit(() -> {
+            final ObjectNode snapshot = dispatcher.snapshot();
+            clerk.execute(() -> {
+                completeStatus.accept(snapshot);
+                reply(correlation, snapshot);
+            });
+        });
+    }
+
+    private void policy(final long correlation, final JsonNode request) {
+        final Policy policy;
+        try {
+            policy = Policy.named(request.path("policy").asText(""));
+        } catch (final IllegalArgumentException e) {
+            refuse(correlation, EINVAL, e.getMessage());
+            return;
+        }
+        dispatcher.submit(() -> {
+            dispatcher.setPolicy(policy);
+            reply(correlation, JsonNodeFactory.instance.objectNode().put("policy", policy.name()));
+        });
+    }
+
+    private void hint(final long correlation, final JsonNode request) {
+        final String task = request.path("task").asText("");
+        final int priority = request.path("priority").asInt(Priority.BELOW_ALL);
+        final int gpuPriority = request.path("gpu_priority").asInt(0);
+        if (task.isEmpty() || !Priority.isValid(priority) || !Priority.isValid(gpuPriority)
+            || !Priority.isRealTime(priority) && Priority.isRealTime(gpuPriority)) {
+            refuse(correlation, EINVAL, "hint: task \"" + task + "\", priority " + priority + ", gpu_priority "
+                + gpuPriority + "; name a task (or its id) and priorities of 0..99");
+            return;
+        }
+        final int resolved = Priority.isRealTime(gpuPriority) ? gpuPriority : priority;
+        final int id = task.chars().allMatch(Character::isDigit) && task.length() < 8 ? Integer.parseInt(task) : 0;
+        dispatcher.submit(() -> {
+            final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+            final int status = dispatcher.hint(id, task, priority, resolved, answer.putArray("changed")::add);
+            if (status == 0) {
+                reply(correlation, answer);
+            } else {
+                refuse(correlation, status, "hint: no open task \"" + task + "\"; `gpuseg status` lists them");
+            }
+        });
+    }
+
+    private void reply(final long correlation, final ObjectNode node) {
+        conductor.adminReply(correlation, 0, node.toString());
+    }
+
+    private void refuse(final long correlation, final int status, final String text) {
+        conductor.adminReply(correlation, status, JsonNodeFactory.instance.objectNode().put("error", text).toString());
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.agent;
+
+/**
+ * One process and its context on each GPU. It outlives its registrations: a process that hung up or was dropped, but
+ * lives, may still have work on the GPU, which then counts as best effort. Dispatcher thread only.
+ */
+final class ProcessEntry {
+    final int pid;
+    final long startTicks;
+    final String name;
+    /** Context id by GPU. */
+    final int[] contexts;
+    /** Registrations that are alive. */
+    int clients;
+
+    ProcessEntry(final int pid, final long startTicks, final String name, final int[] contexts) {
+        this.pid = pid;
+        this.startTicks = startTicks;
+        this.name = name;
+        this.contexts = contexts;
+    }
+}
