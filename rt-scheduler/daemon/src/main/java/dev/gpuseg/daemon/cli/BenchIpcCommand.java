@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.agent.NativePrograms;
+import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Latencies between application and daemon, with the machine's floor measured in the same run. */
+@Command(name = "ipc", mixinStandardHelpOptions = true,
+    description = "Measure begin, grant and end through a real daemon, and the floor of this machine.")
+final class BenchIpcCommand implements Callable<Integer> {
+    private static final int START_LIMIT_S = 30;
+    private static final int RUN_LIMIT_S = 120;
+    private static final int END_LIMIT_S = 10;
+    private static final int SLEEPING_ROUNDS = 4_000;
+    private static final int SLEEPING_WARM_UP = 400;
+    private static final long SLEEPING_PACE_NS = 500_000;
+    /** On two CPUs, both spinning, housekeeping may wait longer than a queue of 1 MiB lasts. */
+    private static final String QUEUE_SIZE = "16MiB";
+    private static final double DIGITS = 1e4;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = "--json", description = "as JSON")
+    private boolean json;
+
+    @Option(names = "--rounds", paramLabel = "N", defaultValue = "200000",
+        description = "rounds of each measurement (default: ${DEFAULT-VALUE})")
+    private int rounds;
+
+    @Option(names = "--client-cpu", paramLabel = "N", defaultValue = "0",
+        description = "CPU of the application (default: ${DEFAULT-VALUE})")
+    private int clientCpu;
+
+    @Option(names = "--daemon-cpu", paramLabel = "N", defaultValue = "1",
+        description = "CPU of the daemon's dispatcher (default: ${DEFAULT-VALUE})")
+    private int daemonCpu;
+
+    private Path root;
+    private Path errors;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException, TimeoutException {
+        final int cpus = Runtime.getRuntime().availableProcessors();
+        if (cpus < 2 || clientCpu == daemonCpu || clientCpu < 0 || clientCpu >= cpus || daemonCpu < 0
+            || daemonCpu >= cpus) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--client-cpu is " + clientCpu
+                + ", --daemon-cpu is " + daemonCpu + "; name two different CPUs of 0.." + (cpus - 1));
+        }
+        if (rounds < 1000 || rounds > 10_000_000) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--rounds is " + rounds
+                + "; use 1000..10000000");
+        }
+        final Path memory = Path.of("/dev/shm");
+        root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-bench-")
+            : Files.createTempDirectory("gpuseg-bench-");
+        errors = root.resolve("errors");
+        try {
+            final ObjectNode result = measure();
+            final PrintWriter out = spec.commandLine().getOut();
+            if (json) {
+                out.println(result);
+            } else {
+                print(result, out);
+            }
+            out.flush();
+            return ExitCode.OK;
+        } finally {
+            RuntimeDirectory.deleteTree(root);
+        }
+    }
+
+    private ObjectNode measure() throws IOException, InterruptedException, TimeoutException {
+        final ObjectNode result = JsonNodeFactory.instance.objectNode();
+        final JsonNode floor = client(List.of("--peer-cpu", Integer.toString(daemonCpu), "--n",
+            Integer.toString(rounds), "floor")).get(0);
+        result.set("floor_ns", latencies(floor));
+        final double allocated;
+        final List<JsonNode> spinning;
+        try (Child gpu = startGpu(); Child daemon = startDaemon("spin")) {
+            final long[] before = allocation();
+            spinning = new ArrayList<>();
+            for (final String mode : List.of("begin", "optimistic", "end")) {   // a process registers once
+                spinning.addAll(client(List.of("--n", Integer.toString(rounds), mode)));
+            }
+            final long[] after = allocation();
+            allocated = (after[0] - before[0]) / (double) Math.max(1, after[1] - before[1]);
+            stop(daemon);
+            stop(gpu);
+        }
+        final JsonNode sleeping;
+        try (Child gpu = startGpu(); Child daemon = startDaemon("sleep")) {
+            sleeping = client(List.of("--n", Integer.toString(SLEEPING_ROUNDS), "--warmup",
+                Integer.toString(SLEEPING_WARM_UP), "--pace", Long.toString(SLEEPING_PACE_NS), "--wait", "sleep",
+                "begin")).get(0);
+            stop(daemon);
+            stop(gpu);
+        }
+        result.set("begin_grant_ns", latencies(spinning.get(0)));
+        result.set("begin_grant_sleeping_ns", latencies(sleeping));
+        result.set("begin_optimistic_ns", latencies(spinning.get(1)));
+        result.set("end_ns", latencies(spinning.get(2)));
+        result.put("ratio_p50", rounded(spinning.get(0).path("p50_ns").asDouble() / floor.path("p50_ns").asDouble()));
+        result.put("alloc_bytes_per_event", rounded(allocated));
+        return result;
+    }
+
+    private static double rounded(final double value) {
+        return Math.round(value * DIGITS) / DIGITS;
+    }
+
+    private static ObjectNode latencies(final JsonNode line) {
+        final ObjectNode node = JsonNodeFactory.instance.objectNode();
+        node.put("p50", line.path("p50_ns").asLong());
+        node.put("p99", line.path("p99_ns").asLong());
+        node.put("p99_9", line.path("p999_ns").asLong());
+        node.put("max", line.path("max_ns").asLong());
+        return node;
+    }
+
+    private Child startGpu() throws InterruptedException {
+        final Child gpu = Child.start("gpuseg-vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
+            root.toString(), "--parent", Long.toString(ProcessHandle.current().pid())), errors);
+        gpu.await("ready", START_LIMIT_S);
+        return gpu;
+    }
+
+    private Child startDaemon(final String idle) throws InterruptedException {
+        final Child daemon = Child.start("gpuseg run", Child.java(List.of("run", "--dir", root.toString(), "--policy",
+            "fp", "--mechanism", "sim", "--idle", idle, "--cpu", Integer.toString(daemonCpu), "--queue-size",
+            QUEUE_SIZE)), errors);
+        daemon.await("ready", START_LIMIT_S);
+        return daemon;
+    }
+
+    private static void stop(final Child child) throws InterruptedException, TimeoutException {
+        child.terminate();
+        child.awaitExit(END_LIMIT_S);
+    }
+
+    private List<JsonNode> client(final List<String> arguments) throws IOException, InterruptedException,
+        TimeoutException {
+        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-bench-ipc").toString(),
+            "--dir", root.toString(), "--cpu", Integer.toString(clientCpu)));
+        command.addAll(arguments);
+        try (Child bench = Child.start("gpuseg-bench-ipc", command, errors)) {
+            if (bench.awaitExit(RUN_LIMIT_S) != 0) {
+                throw new IllegalStateException("gpuseg-bench-ipc failed: " + bench.said());
+            }
+            final List<JsonNode> lines = new ArrayList<>();
+            for (final String line : bench.allLines()) {
+                lines.add(JSON.readTree(line));
+            }
+            return lines;
+        }
+    }
+
+    /** Bytes that the dispatcher's hot path has allocated, and records taken. */
+    private long[] allocation() {
+        final JsonNode status = AdminClient.ask(RuntimeDirectory.resolve(root.toString()),
+            AdminClient.command("status"));
+        long records = 0;
+        for (final JsonNode counter : status.path("counters")) {
+            if ("records".equals(counter.path("label").asText())) {
+                records = counter.path("value").asLong();
+            }
+        }
+        return new long[] {status.path("daemon").path("hot_path_allocated_bytes").asLong(), records};
+    }
+
+    private void print(final ObjectNode result, final PrintWriter out) {
+        out.printf("%-28s %10s %10s %10s %10s%n", "ns", "p50", "p99", "p99.9", "max");
+        for (final Map.Entry<String, JsonNode> field : result.properties()) {
+            final JsonNode v = field.getValue();
+            if (v.isObject()) {
+                out.printf("%-28s %10d %10d %10d %10d%n", field.getKey(), v.path("p50").asLong(),
+                    v.path("p99").asLong(), v.path("p99_9").asLong(), v.path("max").asLong());
+            }
+        }
+        out.printf(Locale.ROOT, "begin to grant to return, p50, is %.2f times the floor; %.4f bytes allocated per "
+            + "event%n", result.path("ratio_p50").asDouble(), result.path("alloc_bytes_per_event").asDouble());
+        out.println("CPUs: application " + clientCpu + ", dispatcher " + daemonCpu + " of "
+            + Runtime.getRuntime().availableProcessors());
+    }
+}

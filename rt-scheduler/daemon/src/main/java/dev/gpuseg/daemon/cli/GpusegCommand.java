@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** The root: lists the commands. */
+@Command(name = "gpuseg", mixinStandardHelpOptions = true, version = "gpuseg 0.1.0",
+    description = "A real-time GPU segment scheduler.",
+    exitCodeListHeading = "%nExit status:%n",
+    exitCodeList = {"0:done, or yes", "1:failure", "2:usage", "3:the answer is no"},
+    subcommands = {
+        RunCommand.class,
+        StatusCommand.class,
+        StopCommand.class,
+        HintCommand.class,
+        ReleaseCommand.class,
+        DoctorCommand.class,
+        DemoCommand.class,
+        BenchCommand.class,
+    })
+final class GpusegCommand implements Runnable {
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        throw new CommandLine.ParameterException(spec.commandLine(), "no command given; use one of "
+            + String.join(", ", spec.subcommands().keySet()));
+    }
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.daemon.journal.JournalEvent;
+import dev.gpuseg.daemon.journal.JournalReader;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Judges a run after the fact, from two sources that do not know of each other: the daemon's journal (what it claims)
+ * and the virtual GPU's execution log (what ran). Windows are counted from the moment in which a preemptive policy was
+ * chosen.
+ */
+final class InvariantCheck {
+    /**
+     * What was found.
+     *
+     * @param overlaps    executions of another context inside a window that was said to be enforced, and instants at
+     *                    which two real-time segments were running
+     * @param windows     windows examined
+     * @param spans       executions examined
+     * @param journalGaps events missing in the journal
+     * @param begins      BEGIN events by pid
+     */
+    record Finding(int overlaps, int windows, int spans, long journalGaps, Map<Integer, Long> begins) {
+    }
+
+    private record Window(long fromNs, long toNs, int pid) {
+    }
+
+    private final Map<Integer, Integer> pidOfClient = new HashMap<>();
+    private final Map<Integer, Integer> priorityOfTask = new HashMap<>();
+    private final Map<Integer, Long> begins = new HashMap<>();
+    private final Map<Integer, Integer> running = new HashMap<>();
+    private final List<Window> windows = new ArrayList<>();
+    private boolean judging;
+    private long openNs;
+    private int openTask;
+    private int openPid;
+    private long lastNs;
+    private long lastSeq;
+    private long gaps;
+    private int overlaps;
+
+    private InvariantCheck() {
+    }
+
+    /**
+     * Examines a finished run.
+     *
+     * @param journal  directory
+     * @param spanLog  execution log of the virtual GPU
+     * @param judgedPolicy windows count while this policy is in force
+     * @return the finding
+     * @throws IOException if the log cannot be read
+     */
+    static Finding of(final Path journal, final Path spanLog, final String judgedPolicy) throws IOException {
+        final InvariantCheck check = new InvariantCheck();
+        JournalReader.forEach(journal, event -> check.onEvent(event, judgedPolicy));
+        check.close(check.lastNs);
+        final int spans = check.compare(Files.readAllBytes(spanLog));
+        return new Finding(check.overlaps, check.windows.size(), spans, check.gaps, check.begins);
+    }
+
+    private void onEvent(final JournalEvent event, final String judgedPolicy) {
+        final EventKind kind = event.kind();
+        if (kind == EventKind.START) {
+            lastSeq = 0;
+        }
+        gaps += event.seq() - lastSeq - 1;
+        lastSeq = event.seq();
+        if (event.timeNs() > lastNs) {
+            // a newcomer that was granted and preempted within one event never ran
+            if (judging && running.size() > 1) {
+                overlaps++;
+            }
+            lastNs = event.timeNs();
+        }
+        if (kind == null) {
+            return;
+        }
+        final int task = event.taskId();
+        switch (kind) {
+            case START:
+                judging = event.text().contains("\"policy\":\"" + judgedPolicy + "\"");
+                break;
+            case POLICY:
+                if (event.text().startsWith("policy ")) {
+                    judging = event.text().equals("policy " + judgedPolicy);
+                    close(event.timeNs());
+                }
+                break;
+            case CLIENT_OPEN:
+                pidOfClient.put(event.clientId(), (int) event.arg0());
+                break;
+            case TASK_OPEN:
+                priorityOfTask.put(task, (int) event.arg0());
+                break;
+            case BEGIN:
+                begins.merge(pidOfClient.getOrDefault(event.clientId(), 0), 1L, Long::sum);
+                break;
+            case GRANT:
+            case RESUME:
+                if (priorityOfTask.getOrDefault(task, 0) > 0) {
+                    running.put(task, event.contextId());
+                }
+                break;
+            case ENFORCED:
+                if (judging) {
+                    close(event.timeNs());
+                    openNs = event.timeNs();
+                    openTask = task;
+                    openPid = pidOfClient.getOrDefault(event.clientId(), 0);
+                }
+                break;
+            case PREEMPT:
+            case END:
+            case CANCEL:
+            case OVERRUN:
+            case TASK_CLOSE:
+                running.remove(task);
+                if (openTask == task) {
+                    close(event.timeNs());
+                }
+                break;
+            case WATCHDOG:
+            case STOP:
+                close(event.timeNs());
+                break;
+            default:
+                break;
+        }
+    }
+
+    private void close(final long toNs) {
+        if (openTask != 0) {
+            windows.add(new Window(openNs, toNs, openPid));
+            openTask = 0;
+        }
+    }
+
+    /** Both lists are in order of time, and windows do not overlap: one pass. */
+    private int compare(final byte[] log) {
+        final ByteBuffer in = ByteBuffer.wrap(log).order(ByteOrder.LITTLE_ENDIAN);
+        final int count = log.length / Abi.SimSpan.SIZE;
+        int first = 0;
+        for (int i = 0; i < count; i++) {
+            final int at = i * Abi.SimSpan.SIZE;
+            final long startNs = in.getLong(at + Abi.SimSpan.START_NS_OFFSET);
+            final long endNs = in.getLong(at + Abi.SimSpan.END_NS_OFFSET);
+            final int pid = in.getInt(at + Abi.SimSpan.PID_OFFSET);
+            while (first < windows.size() && windows.get(first).toNs() <= startNs) {
+                first++;
+            }
+            for (int w = first; w < windows.size() && windows.get(w).fromNs() < endNs; w++) {
+                if (windows.get(w).pid() != pid) {
+                    overlaps++;
+                }
+            }
+        }
+        return count;
+    }
+}

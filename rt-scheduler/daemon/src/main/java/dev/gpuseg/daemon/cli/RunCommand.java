@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.daemon.agent.Daemon;
+import dev.gpuseg.daemon.agent.DaemonConfig;
+import dev.gpuseg.daemon.agent.IdleMode;
+import dev.gpuseg.daemon.agent.StartUpException;
+import dev.gpuseg.daemon.ipc.ClientQueue;
+import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** The daemon, in the foreground. */
+@Command(name = "run", mixinStandardHelpOptions = true,
+    description = "Run the daemon until SIGTERM, SIGINT or `gpuseg stop`.")
+final class RunCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Option(names = "--policy", paramLabel = "rr|fp|edf",
+        description = "who comes first: rr observes only, fp fixed priority, edf earliest deadline first "
+            + "(default: fp, with --mechanism observe rr)")
+    private String policy;
+
+    @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
+        description = "how it is enforced: observe (level 0), gate (1), sim (3, the virtual GPU of the runtime "
+            + "directory) (default: ${DEFAULT-VALUE})")
+    private String mechanism;
+
+    @Option(names = "--gpus", paramLabel = "N", defaultValue = "1", description = "number of GPUs (default: 1)")
+    private int gpus;
+
+    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
+        description = "what the dispatcher does when nothing waits (default: ${DEFAULT-VALUE})")
+    private String idle;
+
+    @Option(names = "--optimistic", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "let tasks begin without waiting where nothing can outrank them (default: yes)")
+    private boolean optimistic;
+
+    @Option(names = "--journal", paramLabel = "DIR",
+        description = "journal (default: journal in the runtime directory)")
+    private Path journal;
+
+    @Option(names = "--journal-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "256MiB",
+        description = "cap of the journal; the oldest quarter is deleted (default: ${DEFAULT-VALUE})")
+    private long journalBytes;
+
+    @Option(names = "--queue-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "1MiB",
+        description = "one cycle of a client's queue, a power of two, 256KiB..256MiB; a client that writes more while "
+            + "the daemon is held up loses records (default: ${DEFAULT-VALUE})")
+    private long queueBytes;
+
+    @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
+        defaultValue = "100ms",
+        description = "age of the heartbeat at which the watchdog releases everybody (default: ${DEFAULT-VALUE})")
+    private Duration watchdogPeriod;
+
+    @Option(names = "--no-watchdog", description = "start no watchdog: a dead daemon can leave applications frozen")
+    private boolean noWatchdog;
+
+    @Option(names = "--cpu", paramLabel = "N", defaultValue = "-1", description = "pin the dispatcher to this CPU")
+    private int cpu;
+
+    @Option(names = "--priority", paramLabel = "N", defaultValue = "0",
+        description = "SCHED_FIFO priority of the dispatcher, 1..99 (default: 0, none)")
+    private int priority;
+
+    @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "compile the hot path with synthetic records before accepting clients (default: yes)")
+    private boolean warmUp;
+
+    @Override
+    public Integer call() {
+        final DaemonConfig config = config();
+        final Daemon daemon;
+        try {
+            daemon = Daemon.start(config);
+        } catch (final StartUpException e) {
+            spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
+            return ExitCode.FAILURE;
+        }
+        final PrintWriter out = spec.commandLine().getOut();
+        final Thread hook = new Thread(() -> stopAndHalt(daemon), "gpuseg-stop");
+        Runtime.getRuntime().addShutdownHook(hook);
+        out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
+            + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
+            + ("sim".equals(config.mechanism()) ? " (simulated GPU)" : "") + ", journal " + config.journal());
+        out.flush();
+        try {
+            final String who = daemon.awaitStopRequest();
+            out.println("gpuseg daemon stops, asked by " + (who.isEmpty() ? "a signal" : who));
+            out.flush();
+            daemon.close();
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+            daemon.close();
+        }
+        return ExitCode.OK;
+    }
+
+    /** A signal is a clean stop too, so the exit status is 0 and not 128 + the signal. */
+    private static void stopAndHalt(final Daemon daemon) {
+        try {
+            daemon.close();
+            Runtime.getRuntime().halt(ExitCode.OK);
+        } catch (final RuntimeException e) {
+            System.err.println("gpuseg: " + e.getMessage());
+            Runtime.getRuntime().halt(ExitCode.FAILURE);
+        }
+    }
+
+    private DaemonConfig config() {
+        final RuntimeDirectory where = directory.resolve();
+        final String policyName = policy != null ? policy : "observe".equals(mechanism) ? "rr" : "fp";
+        if (gpus < 1 || gpus > 16) {
+            throw usage("--gpus is " + gpus + "; use 1..16");
+        }
+        if (priority < 0 || priority > 99) {
+            throw usage("--priority is " + priority + "; use 1..99, or 0 for none");
+        }
+        if (cpu < -1 || cpu >= Runtime.getRuntime().availableProcessors()) {
+            throw usage("--cpu is " + cpu + "; this process may use CPUs 0.."
+                + (Runtime.getRuntime().availableProcessors() - 1));
+        }
+        if (watchdogPeriod.toMillis() < 40 || watchdogPeriod.toMillis() > 10_000) {
+            throw usage("--watchdog-period is " + watchdogPeriod.toMillis()
+                + "ms; use 40ms..10s (the heartbeat may be 20 ms old)");
+        }
+        if (queueBytes < ClientQueue.BYTES_MIN || queueBytes > ClientQueue.BYTES_MAX
+            || Long.bitCount(queueBytes) != 1) {
+            throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
+        }
+        try {
+            return new DaemonConfig(where, Policy.named(policyName), mechanism, gpus, IdleMode.named(idle), optimistic,
+                journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
+                noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0);
+        } catch (final IllegalArgumentException e) {
+            throw usage(e.getMessage());
+        }
+    }
+
+    private CommandLine.ParameterException usage(final String message) {
+        return new CommandLine.ParameterException(spec.commandLine(), message);
+    }
+}

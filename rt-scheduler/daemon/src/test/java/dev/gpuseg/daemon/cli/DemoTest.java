@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(120)
+class DemoTest {
+    @TempDir
+    private Path directory;
+
+    @Test
+    void shouldImproveEveryRealTimeTaskThatUsesTheGpuAndBreakNoInvariant() throws Exception {
+        final StringOutput demo =
+            StringOutput.of("demo", "--duration", "2s", "--json", "--out", directory.resolve("out").toString());
+        assertEquals(ExitCode.OK, demo.status(), demo.text());
+        final JsonNode result = new ObjectMapper().readTree(demo.out());
+        final List<String> keys = new ArrayList<>();
+        result.fieldNames().forEachRemaining(keys::add);
+        assertEquals(List.of("policy", "mechanism", "duration_s", "tasks", "baseline", "invariants"), keys);
+        assertEquals("fp", result.path("policy").asText());
+        assertEquals("sim", result.path("mechanism").asText());
+        assertEquals(2.0, result.path("duration_s").asDouble());
+        assertEquals("{\"overlaps\":0,\"lost_records\":0,\"held_after_stop\":0}", result.path("invariants").toString());
+        assertEquals(CaseStudy.TASKS.size(), result.path("tasks").size());
+        for (int i = 0; i < CaseStudy.TASKS.size(); i++) {
+            final CaseStudy.Task task = CaseStudy.TASKS.get(i);
+            final JsonNode after = result.path("tasks").get(i);
+            final JsonNode before = result.path("baseline").get(i);
+            assertEquals(task.name(), after.path("name").asText());
+            assertTrue(after.path("jobs").asInt() >= 2000 / task.periodMs(), after.toString());
+            if (task.isRealTime() && task.gpuUs() > 0) {
+                assertTrue(after.path("response_ms").path("max").asDouble()
+                    < before.path("response_ms").path("max").asDouble(), "before " + before + ", after " + after);
+            }
+        }
+    }
+}

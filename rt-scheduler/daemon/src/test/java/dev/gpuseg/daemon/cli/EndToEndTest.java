@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.daemon.journal.JournalReader;
+import java.util.EnumMap;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** Real C processes, a real daemon and the virtual GPU. */
+@Timeout(90)
+class EndToEndTest {
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    @Test
+    void shouldKeepLowerTasksOffTheGpuWhileAHigherWindowIsOpen() throws Exception {
+        final Child gpu = rig.gpu();
+        final Child daemon = rig.daemon();
+        final Child high = rig.task("high", 90, "40ms", "gpu:500us+5ms", "2s");
+        final Child low = rig.task("low", 10, "100ms", "gpu:500us+30ms", "2s");
+        final Child background = rig.task("background", 0, "50ms", "gpu:500us+30ms", "2s");
+        final JsonNode figures = SystemRig.summary(high, 20);
+        assertEquals(50, figures.path("jobs").asInt());
+        assertEquals(20, SystemRig.summary(low, 20).path("jobs").asInt());
+        SystemRig.summary(background, 20);
+        assertTrue(rig.counter("preemptions") > 0, "the low task was preempted");
+        assertEquals(0, rig.counter("poisoned"));
+        assertEquals(0, rig.counter("cycle_errors"));
+        daemon.terminate();
+        assertEquals(0, daemon.awaitExit(20), daemon.said());
+        assertEquals(0, rig.held());
+        gpu.terminate();
+        gpu.awaitExit(10);
+        final InvariantCheck.Finding finding =
+            InvariantCheck.of(rig.directory().journal(), rig.file("spans"), "fp");
+        assertEquals(0, finding.overlaps());
+        assertTrue(finding.windows() >= 70, finding.windows() + " windows");
+        assertTrue(finding.spans() > 100, finding.spans() + " executions");
+        assertEquals(0, finding.journalGaps());
+        final Map<EventKind, Integer> count = new EnumMap<>(EventKind.class);
+        JournalReader.forEach(rig.directory().journal(), event -> count.merge(event.kind(), 1, Integer::sum));
+        assertEquals(count.get(EventKind.BEGIN), count.get(EventKind.END));
+        assertEquals(count.get(EventKind.BEGIN), count.get(EventKind.GRANT));
+        // the context of a process that left while it was off is forgotten, not enabled
+        final int forgotten = count.get(EventKind.DISABLE) - count.get(EventKind.ENABLE);
+        assertTrue(forgotten >= 0 && forgotten <= 3, forgotten + " contexts were disabled and not enabled");
+        assertEquals(1, count.get(EventKind.STOP));
+    }
+
+    @Test
+    void shouldEnableWhatAKilledDaemonHeldAndReconcileAtRestart() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "8s");
+        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
+        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        final long killedNs = System.nanoTime();
+        SystemRig.signal(daemon, "KILL");
+        SystemRig.await("the watchdog enables it", 1_000, () -> rig.held() == 0);
+        final long tookMs = (System.nanoTime() - killedNs) / 1_000_000;
+        assertTrue(tookMs <= 100, "the watchdog took " + tookMs + " ms");
+        daemon.awaitExit(5);
+        final Child next = rig.daemon();
+        assertEquals(0, rig.held());
+        assertTrue(background.isAlive(), background.said());
+        next.terminate();
+        assertEquals(0, next.awaitExit(20), next.said());
+    }
+
+    @Test
+    void shouldEnableAtRestartWhatNobodyEnabledBefore() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon("--no-watchdog");
+        rig.task("background", 0, "20ms", "gpu:0ms+2ms", "20s");
+        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
+        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        SystemRig.signal(daemon, "KILL");
+        daemon.awaitExit(5);
+        Thread.sleep(200);
+        assertTrue(rig.held() > 0, "without a watchdog nobody has enabled it");
+        rig.daemon("--no-watchdog");
+        assertEquals(0, rig.held(), "the new daemon has");
+    }
+
+    @Test
+    void shouldGrantTheNextWhenTheHolderIsKilled() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child holder = rig.task("holder", 90, "10s", "gpu:0ms+30s", "30s");
+        SystemRig.await("holder holds", 5_000, () -> "running".equals(rig.state("holder")));
+        final Child next = rig.task("next", 50, "50ms", "gpu:0ms+2ms", "300ms");
+        SystemRig.await("next waits", 5_000, () -> "waiting".equals(rig.state("next")));
+        SystemRig.signal(holder, "KILL");
+        assertEquals(6, SystemRig.summary(next, 10).path("jobs").asInt());
+        SystemRig.await("the dead client is removed", 2_000, () -> "gone".equals(rig.state("holder")));
+        assertEquals(0, rig.held());
+    }
+
+    @Test
+    void shouldForgetAKilledWaiter() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child holder = rig.task("holder", 90, "10s", "gpu:0ms+1500ms", "1s");
+        SystemRig.await("holder holds", 5_000, () -> "running".equals(rig.state("holder")));
+        final Child waiter = rig.task("waiter", 50, "1s", "gpu:0ms+2ms", "1s");
+        SystemRig.await("waiter waits", 5_000, () -> "waiting".equals(rig.state("waiter")));
+        SystemRig.signal(waiter, "KILL");
+        SystemRig.await("the waiter is removed", 2_000, () -> "gone".equals(rig.state("waiter")));
+        assertEquals("running", rig.state("holder"), "the holder is not disturbed");
+        assertEquals(1, SystemRig.summary(holder, 10).path("jobs").asInt());
+        assertEquals(0, rig.counter("cycle_errors"));
+    }
+
+    @Test
+    void shouldNotLetAStoppedClientDelayTheOthers() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child stopped = rig.task("stopped", 0, "10ms", "gpu:0ms+4ms", "6s");
+        final Child lower = rig.task("lower", 20, "30ms", "gpu:0ms+4ms", "6s");
+        SystemRig.await("both run", 5_000, () -> rig.counter("ends") > 10);
+        SystemRig.signal(stopped, "STOP");
+        SystemRig.signal(lower, "STOP");
+        final Child high = rig.task("high", 90, "20ms", "gpu:0ms+3ms", "1s");
+        final JsonNode figures = SystemRig.summary(high, 10);
+        assertEquals(50, figures.path("jobs").asInt());
+        assertTrue(figures.path("p50_ms").asDouble() < 10, figures.toString());
+        SystemRig.signal(stopped, "CONT");
+        SystemRig.signal(lower, "CONT");
+        SystemRig.summary(stopped, 20);
+        SystemRig.summary(lower, 20);
+        assertEquals(0, rig.counter("poisoned"));
+    }
+
+    @Test
+    void shouldLetEverybodyGoWhenItStopsWhileOthersAreHeld() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "3s");
+        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
+        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        final StringOutput stop = StringOutput.of("stop", "--dir", rig.directory().root().toString());
+        assertEquals(ExitCode.OK, stop.status(), stop.text());
+        assertFalse(daemon.isAlive());
+        assertEquals(0, daemon.awaitExit(1), daemon.said());
+        assertEquals(0, rig.held());
+        SystemRig.summary(background, 20);
+    }
+
+    @Test
+    void shouldChangePolicyAndPriorityOfTheRunningDaemon() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final String dir = rig.directory().root().toString();
+        rig.task("camera", 30, "50ms", "gpu:0ms+2ms", "10s");
+        SystemRig.await("camera runs", 5_000, () -> rig.counter("ends") > 2);
+        assertEquals(ExitCode.OK, StringOutput.of("hint", "--dir", dir, "--policy", "edf").status());
+        assertEquals("edf", rig.status().path("policy").asText());
+        final StringOutput hint = StringOutput.of("hint", "--dir", dir, "camera", "--priority", "77");
+        assertEquals(ExitCode.OK, hint.status(), hint.text());
+        assertEquals(77, rig.status().path("tasks").get(0).path("priority").asInt());
+        final StringOutput unknown = StringOutput.of("hint", "--dir", dir, "nobody", "--priority", "7");
+        assertEquals(ExitCode.FAILURE, unknown.status());
+        assertTrue(unknown.text().contains("nobody"), unknown.text());
+        final StringOutput status = StringOutput.of("status", "--dir", dir);
+        assertTrue(status.text().contains("camera") && status.text().contains("simulated GPU"), status.text());
+    }
+}
