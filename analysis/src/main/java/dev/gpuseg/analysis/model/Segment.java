@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.model;
+
+/** One stretch of a job: on its CPU core alone, or between begin and end of GPU use. Times in nanoseconds. */
+public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
+    /**
+     * Work on the core outside any window.
+     *
+     * @param durationNs worst case, 0 or more
+     */
+    record Cpu(long durationNs) implements Segment {
+        /** Validates the range. */
+        public Cpu {
+            Task.requireTime("cpu segment", durationNs);
+        }
+    }
+
+    /**
+     * A window: from begin to end.
+     *
+     * @param hostNs   worst case of the part that needs the core (launches, driver calls): G^m
+     * @param deviceNs worst case of the part that needs the GPU alone: G^e
+     * @param totalNs  worst case of the whole when alone; host and device part may overlap, so
+     *                 {@code max(host, device) <= total <= host + device}
+     */
+    record Gpu(long hostNs, long deviceNs, long totalNs) implements Segment {
+        /** Validates ranges and the relation of the three. */
+        public Gpu {
+            Task.requireTime("gpu segment: host", hostNs);
+            Task.requireTime("gpu segment: device", deviceNs);
+            Task.requireTime("gpu segment: total", totalNs);
+            if (totalNs > Math.addExact(hostNs, deviceNs)) {
+                throw new InvalidModelException("gpu segment: total is " + Durations.format(totalNs)
+                    + ", more than host + device = " + Durations.format(hostNs + deviceNs)
+                    + "; waiting for the core or the GPU does not belong to it");
+            }
+            if (totalNs < Math.max(hostNs, deviceNs)) {
+                throw new InvalidModelException("gpu segment: total is " + Durations.format(totalNs)
+                    + ", less than its longer part " + Durations.format(Math.max(hostNs, deviceNs))
+                    + "; raise total or leave it out");
+            }
+        }
+
+        /**
+         * Host and device part one after the other.
+         *
+         * @param hostNs   host part
+         * @param deviceNs device part
+         */
+        public Gpu(final long hostNs, final long deviceNs) {
+            this(hostNs, deviceNs, Math.addExact(hostNs, deviceNs));
+        }
+    }
+}

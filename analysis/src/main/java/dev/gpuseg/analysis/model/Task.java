@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.model;
+
+import java.util.List;
+
+/**
+ * A sporadic task. All times in nanoseconds, 0..{@link Durations#MAX_NS}.
+ *
+ * @param name        unique in its set, not empty
+ * @param cpu         core, from 1; 0 = not yet assigned
+ * @param gpu         index of the GPU that all its GPU segments use, from 0; meaningless without GPU segments
+ * @param periodNs    least distance of two arrivals, greater than 0
+ * @param deadlineNs  relative to the arrival; greater than 0, at most the period
+ * @param jitterNs    release jitter: a job may be released up to this long after its arrival; less than the deadline
+ * @param blockingNs  longest time per job that the task waits for lower-priority work that the model does not show
+ *                    (sections with interrupts or preemption off, locks of its own)
+ * @param priority    1..99 with 99 highest, or 0: not yet assigned (or best effort)
+ * @param gpuPriority priority of its GPU segments, 1..99, or 0 as above
+ * @param bestEffort  true if it has no deadline that counts: it runs below every real-time task
+ * @param segments    in the order of execution; at least one
+ */
+public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs, long jitterNs, long blockingNs,
+    int priority, int gpuPriority, boolean bestEffort, List<Segment> segments) {
+    /** Highest priority. */
+    public static final int MAX_PRIORITY = 99;
+
+    /** Most segments of a task. */
+    public static final int MAX_SEGMENTS = 1024;
+
+    /** Validates every field on its own and the sums of the segments. */
+    public Task {
+        if (name == null || name.isBlank()) {
+            throw new InvalidModelException("task: the name is empty; give each task a name");
+        }
+        segments = List.copyOf(segments);
+        final String who = "task \"" + name + "\": ";
+        requireTime(who + "period", periodNs);
+        requireTime(who + "deadline", deadlineNs);
+        requireTime(who + "jitter", jitterNs);
+        requireTime(who + "blocking", blockingNs);
+        if (periodNs == 0) {
+            throw new InvalidModelException(who + "period is 0; it must be positive, like 10ms");
+        }
+        if (deadlineNs == 0) {
+            throw new InvalidModelException(who + "deadline is 0; it must be positive, like 10ms");
+        }
+        if (deadlineNs > periodNs) {
+            throw new InvalidModelException(who + "deadline is " + Durations.format(deadlineNs)
+                + ", longer than the period "
+                + Durations.format(periodNs) + "; the analyses need deadline <= period");
+        }
+        if (jitterNs >= deadlineNs) {
+            throw new InvalidModelException(who + "jitter is " + Durations.format(jitterNs)
+                + "; it must be less than the deadline " + Durations.format(deadlineNs));
+        }
+        if (cpu < 0 || cpu > Platform.MAX_CPUS) {
+            throw new InvalidModelException(who + "cpu is " + cpu + "; it must be 1.." + Platform.MAX_CPUS);
+        }
+        if (gpu < 0 || gpu >= Platform.MAX_GPUS) {
+            throw new InvalidModelException(who + "gpu is " + gpu + "; it must be 0.." + (Platform.MAX_GPUS - 1));
+        }
+        requirePriority(who + "priority", priority);
+        requirePriority(who + "gpu_priority", gpuPriority);
+        if (bestEffort && (priority != 0 || gpuPriority != 0)) {
+            throw new InvalidModelException(who + "priority is " + Math.max(priority, gpuPriority)
+                + " but the task is best effort; leave one of the two out");
+        }
+        if (segments.isEmpty()) {
+            throw new InvalidModelException(who + "there are no segments; write at least one, like {cpu: 1ms}");
+        }
+        if (segments.size() > MAX_SEGMENTS) {
+            throw new InvalidModelException(who + "there are " + segments.size() + " segments; at most " + MAX_SEGMENTS
+                + " are allowed");
+        }
+    }
+
+    /**
+     * Sum of the CPU segments, C.
+     *
+     * @return nanoseconds
+     */
+    public long cpuNs() {
+        long sum = 0;
+        for (final Segment segment : segments) {
+            if (segment instanceof Segment.Cpu cpuSegment) {
+                sum = Math.addExact(sum, cpuSegment.durationNs());
+            }
+        }
+        return sum;
+    }
+
+    /**
+     * Sum of the totals of the GPU segments, G.
+     *
+     * @return nanoseconds
+     */
+    public long gpuNs() {
+        long sum = 0;
+        for (final Segment segment : segments) {
+            if (segment instanceof Segment.Gpu gpuSegment) {
+                sum = Math.addExact(sum, gpuSegment.totalNs());
+            }
+        }
+        return sum;
+    }
+
+    /**
+     * Sum of the host parts, G^m.
+     *
+     * @return nanoseconds
+     */
+    public long hostNs() {
+        long sum = 0;
+        for (final Segment segment : segments) {
+            if (segment instanceof Segment.Gpu gpuSegment) {
+                sum = Math.addExact(sum, gpuSegment.hostNs());
+            }
+        }
+        return sum;
+    }
+
+    /**
+     * Sum of the device parts, G^e.
+     *
+     * @return nanoseconds
+     */
+    public long deviceNs() {
+        long sum = 0;
+        for (final Segment segment : segments) {
+            if (segment instanceof Segment.Gpu gpuSegment) {
+                sum = Math.addExact(sum, gpuSegment.deviceNs());
+            }
+        }
+        return sum;
+    }
+
+    /**
+     * Number of GPU segments, eta (those of length zero count: they begin and end like any other).
+     *
+     * @return 0 or more
+     */
+    public int gpuSegmentCount() {
+        int count = 0;
+        for (final Segment segment : segments) {
+            if (segment instanceof Segment.Gpu) {
+                count++;
+            }
+        }
+        return count;
+    }
+
+    /**
+     * The same task with other priorities.
+     *
+     * @param newPriority    CPU priority
+     * @param newGpuPriority GPU priority
+     * @return the changed copy
+     */
+    public Task withPriorities(final int newPriority, final int newGpuPriority) {
+        return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, newPriority, newGpuPriority,
+            bestEffort,
+            segments);
+    }
+
+    /**
+     * The same task in another place.
+     *
+     * @param newCpu core, from 1
+     * @param newGpu GPU, from 0
+     * @return the changed copy
+     */
+    public Task withPlacement(final int newCpu, final int newGpu) {
+        return new Task(name, newCpu, newGpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority,
+            bestEffort,
+            segments);
+    }
+
+    /**
+     * The same task with other segments.
+     *
+     * @param newSegments in the order of execution
+     * @return the changed copy
+     */
+    public Task withSegments(final List<Segment> newSegments) {
+        return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
+            newSegments);
+    }
+
+    static void requireTime(final String what, final long ns) {
+        if (ns < 0) {
+            throw new InvalidModelException(what + " is " + ns + " ns, a negative time; it must be 0 or more");
+        }
+        if (ns > Durations.MAX_NS) {
+            throw new InvalidModelException(what + " is " + ns + " ns, longer than 2^53 ns (about 104 days)"
+                + "; write a shorter time");
+        }
+    }
+
+    private static void requirePriority(final String what, final int priority) {
+        if (priority < 0 || priority > MAX_PRIORITY) {
+            throw new InvalidModelException(what + " is " + priority + "; it must be 1..99 (99 highest)");
+        }
+    }
+}

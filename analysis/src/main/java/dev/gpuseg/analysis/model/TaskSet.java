@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.model;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A task set on its platform.
+ *
+ * @param id       names the set in results; not empty
+ * @param platform where it runs
+ * @param mode     what a thread does while the GPU works for it
+ * @param tasks    in the order of the file; at least one, at most {@link #MAX_TASKS}
+ */
+public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> tasks) {
+    /** Most tasks of a set. */
+    public static final int MAX_TASKS = 10_000;
+
+    /** Validates what concerns several tasks: names, cores, GPUs. */
+    public TaskSet {
+        tasks = List.copyOf(tasks);
+        if (id == null || id.isBlank()) {
+            throw new InvalidModelException("task set: the id is empty; give the set an id");
+        }
+        if (tasks.isEmpty()) {
+            throw new InvalidModelException("task set \"" + id + "\": there are no tasks; write at least one");
+        }
+        if (tasks.size() > MAX_TASKS) {
+            throw new InvalidModelException("task set \"" + id + "\": there are " + tasks.size() + " tasks; at most "
+                + MAX_TASKS + " are allowed");
+        }
+        final Set<String> names = new HashSet<>(tasks.size() * 2);
+        for (final Task task : tasks) {
+            if (!names.add(task.name())) {
+                throw new InvalidModelException("task \"" + task.name()
+                    + "\": the name occurs twice; names must be unique");
+            }
+            if (task.cpu() > platform.cpus()) {
+                throw new InvalidModelException("task \"" + task.name() + "\": cpu is " + task.cpu()
+                    + "; the platform has cores 1.." + platform.cpus());
+            }
+            if (task.gpuSegmentCount() > 0 && task.gpu() >= platform.gpus().size()) {
+                throw new InvalidModelException("task \"" + task.name() + "\": gpu is " + task.gpu()
+                    + (platform.gpus().isEmpty() ? "; the platform has none (write epsilon, or gpus)"
+                        : "; the platform has GPUs 0.." + (platform.gpus().size() - 1)));
+            }
+        }
+    }
+
+    /**
+     * The same set with other tasks.
+     *
+     * @param newTasks in file order
+     * @return the changed copy
+     */
+    public TaskSet withTasks(final List<Task> newTasks) {
+        return new TaskSet(id, platform, mode, newTasks);
+    }
+
+    /**
+     * The same set on another platform.
+     *
+     * @param newPlatform the platform
+     * @return the changed copy
+     */
+    public TaskSet withPlatform(final Platform newPlatform) {
+        return new TaskSet(id, newPlatform, mode, tasks);
+    }
+
+    /**
+     * The same set in another wait mode.
+     *
+     * @param newMode the mode
+     * @return the changed copy
+     */
+    public TaskSet withMode(final WaitMode newMode) {
+        return new TaskSet(id, platform, newMode, tasks);
+    }
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+
+/** A schedulability analysis. Implementations have no state that outlives a call and may be shared between threads. */
+public interface Analysis {
+    /** What a positive verdict is worth on the mechanism that this project runs. */
+    enum Claim {
+        /** Holds for the live mechanism: no simulated response may exceed a bound. */
+        SOUND,
+        /** Holds for the abstract model of its paper, or for another protocol; not for the live mechanism. */
+        MODEL_ONLY,
+        /** Known to be exceeded even in its own model; kept for comparison. */
+        COMPARISON
+    }
+
+    /**
+     * The name used on the command line and in results.
+     *
+     * @return lower case with hyphens
+     */
+    String name();
+
+    /**
+     * The wait mode that the analysis assumes, whatever the set says.
+     *
+     * @return the mode
+     */
+    WaitMode mode();
+
+    /**
+     * What a positive verdict is worth.
+     *
+     * @return the claim
+     */
+    Claim claim();
+
+    /**
+     * What it analyses and from where, in one line.
+     *
+     * @return text for lists and reports
+     */
+    String summary();
+
+    /**
+     * Analyses a set.
+     *
+     * @param set every real-time task with a core and priorities
+     * @return bounds and terms for each task
+     * @throws dev.gpuseg.analysis.model.InvalidModelException if a core or priority is missing
+     */
+    default AnalysisResult analyse(final TaskSet set) {
+        return analyse(PreparedSet.of(set));
+    }
+
+    /**
+     * Analyses a prepared set; all bounds and terms.
+     *
+     * @param set from {@link PreparedSet#of}
+     * @return bounds and terms for each task
+     */
+    AnalysisResult analyse(PreparedSet set);
+
+    /**
+     * The verdict alone, stopping at the first task that fails; allocates little. For sweeps.
+     *
+     * @param set from {@link PreparedSet#of}
+     * @return true if every real-time task keeps its deadline
+     */
+    boolean isSchedulable(PreparedSet set);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import java.util.List;
+
+/**
+ * What an analysis says of a task set.
+ *
+ * <p>The bounds of a set that is not schedulable are conditional: each holds as long as the tasks without a bound
+ * keep their
+ * deadlines.
+ *
+ * @param analysis    name of the analysis
+ * @param taskSetId   id of the set
+ * @param schedulable true if every real-time task keeps its deadline
+ * @param tasks       in the order of the set
+ */
+public record AnalysisResult(String analysis, String taskSetId, boolean schedulable, List<TaskResult> tasks) {
+    /** Copies the list. */
+    public AnalysisResult {
+        tasks = List.copyOf(tasks);
+    }
+}

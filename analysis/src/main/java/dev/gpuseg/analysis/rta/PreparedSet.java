@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+
+/**
+ * A task set as arrays, prepared once and shared by several analyses: the inner loops touch nothing else.
+ *
+ * <p>Positions 0..{@link #realTimeCount}-1 are the real-time tasks from highest to lowest CPU priority (ties in file
+ * order),
+ * the best-effort tasks follow. Times in nanoseconds. Immutable by convention: the package's analyses only read it.
+ */
+public final class PreparedSet {
+    final TaskSet set;
+    final int count;
+    final int realTimeCount;
+    /** Position to index in the file. */
+    final int[] index;
+    final long[] period;
+    final long[] deadline;
+    final long[] jitter;
+    final long[] blocking;
+    final long[] cpuWork;
+    final long[] gpuWork;
+    final long[] host;
+    final long[] device;
+    /** Number of GPU segments. */
+    final int[] eta;
+    final int[] cpu;
+    /** GPU of the task, or -1 if it has no GPU segment. */
+    final int[] gpu;
+    final int[] priority;
+    final int[] gpuPriority;
+    /** The GPU segments of position p are at segmentStart[p]..segmentStart[p+1]-1. */
+    final int[] segmentStart;
+    final long[] segmentHost;
+    final long[] segmentDevice;
+    final long[] segmentTotal;
+    /** Epsilon of the GPU of the task; of a CPU-only task the largest epsilon that can delay it (see {@link #of}). */
+    final long[] epsilon;
+    final long[] theta;
+    final long[] timeslice;
+    final boolean separateGpuPriorities;
+
+    private PreparedSet(final TaskSet set, final boolean needPriorities) {
+        this.set = set;
+        final int n = set.tasks().size();
+        count = n;
+        index = new int[n];
+        int realTime = 0;
+        int bestEffort = n;
+        for (int i = 0; i < n; i++) {
+            if (set.tasks().get(i).bestEffort()) {
+                continue;
+            }
+            index[realTime++] = i;
+        }
+        for (int i = n - 1; i >= 0; i--) {
+            if (set.tasks().get(i).bestEffort()) {
+                index[--bestEffort] = i;
+            }
+        }
+        realTimeCount = realTime;
+        sortByPriority(set, index, realTime);
+        period = new long[n];
+        deadline = new long[n];
+        jitter = new long[n];
+        blocking = new long[n];
+        cpuWork = new long[n];
+        gpuWork = new long[n];
+        host = new long[n];
+        device = new long[n];
+        eta = new int[n];
+        cpu = new int[n];
+        gpu = new int[n];
+        priority = new int[n];
+        gpuPriority = new int[n];
+        segmentStart = new int[n + 1];
+        epsilon = new long[n];
+        theta = new long[n];
+        timeslice = new long[n];
+        int segments = 0;
+        for (int p = 0; p < n; p++) {
+            segments += set.tasks().get(index[p]).gpuSegmentCount();
+        }
+        segmentHost = new long[segments];
+        segmentDevice = new long[segments];
+        segmentTotal = new long[segments];
+        int next = 0;
+        boolean separate = false;
+        for (int p = 0; p < n; p++) {
+            final Task task = set.tasks().get(index[p]);
+            if (task.cpu() == 0) {
+                throw new InvalidModelException("task \"" + task.name()
+                    + "\": cpu is missing; write cpu: 1.." + set.platform().cpus() + " or let --partition choose");
+            }
+            if (needPriorities && !task.bestEffort() && (task.priority() == 0 || task.gpuPriority() == 0)) {
+                throw new InvalidModelException("task \"" + task.name()
+                    + "\": priority is missing; write priority: 1..99 or let --assign choose");
+            }
+            separate |= task.priority() != task.gpuPriority() && task.gpuSegmentCount() > 0;
+            period[p] = task.periodNs();
+            deadline[p] = task.deadlineNs();
+            jitter[p] = task.jitterNs();
+            blocking[p] = task.blockingNs();
+            cpuWork[p] = task.cpuNs();
+            cpu[p] = task.cpu();
+            priority[p] = task.priority();
+            gpuPriority[p] = task.gpuPriority();
+            segmentStart[p] = next;
+            for (final Segment segment : task.segments()) {
+                if (segment instanceof Segment.Gpu g) {
+                    segmentHost[next] = g.hostNs();
+                    segmentDevice[next] = g.deviceNs();
+                    segmentTotal[next] = g.totalNs();
+                    host[p] = Math.addExact(host[p], g.hostNs());
+                    device[p] = Math.addExact(device[p], g.deviceNs());
+                    gpuWork[p] = Math.addExact(gpuWork[p], g.totalNs());
+                    next++;
+                }
+            }
+            eta[p] = next - segmentStart[p];
+            gpu[p] = eta[p] > 0 ? task.gpu() : -1;
+        }
+        segmentStart[n] = next;
+        separateGpuPriorities = separate;
+        for (int p = 0; p < n; p++) {
+            if (gpu[p] >= 0) {
+                final Gpu g = set.platform().gpus().get(gpu[p]);
+                epsilon[p] = g.epsilonNs();
+                theta[p] = g.thetaNs();
+                timeslice[p] = g.timesliceNs();
+            }
+        }
+        for (int p = 0; p < n; p++) {
+            if (gpu[p] < 0) {
+                epsilon[p] = epsilonOfCpuOnlyTask(p);
+            }
+        }
+    }
+
+    /**
+     * Prepares a set for the fixed-priority analyses.
+     *
+     * <p>The published blocking term charges one update at the start of every job, a CPU-only one included. Several
+     * GPUs
+     * have an update path each; a CPU-only task is charged the largest epsilon of a GPU that some task of the set
+     * uses. If
+     * no task uses a GPU, the platform's largest: the published form, kept so that a set does not change its verdict
+     * when
+     * its last GPU task leaves.
+     *
+     * @param set every task with a core, every real-time task with priorities
+     * @return the arrays
+     * @throws InvalidModelException if a core or priority is missing
+     */
+    public static PreparedSet of(final TaskSet set) {
+        return new PreparedSet(set, true);
+    }
+
+    /**
+     * Prepares a set for analyses that need no priorities (EDF), or before an assignment.
+     *
+     * @param set every task with a core
+     * @return the arrays
+     * @throws InvalidModelException if a core is missing
+     */
+    public static PreparedSet withoutPriorities(final TaskSet set) {
+        return new PreparedSet(set, false);
+    }
+
+    /**
+     * The set that was prepared.
+     *
+     * @return the task set
+     */
+    public TaskSet taskSet() {
+        return set;
+    }
+
+    /**
+     * True if task h goes before task i on the CPU: higher priority, or equal (ties hurt both).
+     *
+     * @param h position
+     * @param i position
+     * @return whether h may preempt or delay i
+     */
+    boolean isCpuHigher(final int h, final int i) {
+        return h != i && h < realTimeCount && (i >= realTimeCount || priority[h] >= priority[i]);
+    }
+
+    /**
+     * True if task h goes before task i on the GPU of both.
+     *
+     * @param h position
+     * @param i position
+     * @return whether h may preempt or delay i
+     */
+    boolean isGpuHigher(final int h, final int i) {
+        return h != i && gpu[h] >= 0 && gpu[h] == gpu[i] && h < realTimeCount
+            && (i >= realTimeCount || gpuPriority[h] >= gpuPriority[i]);
+    }
+
+    private long epsilonOfCpuOnlyTask(final int p) {
+        long largest = -1;
+        for (int h = 0; h < count; h++) {
+            if (h != p && gpu[h] >= 0) {
+                largest = Math.max(largest, epsilon[h]);
+            }
+        }
+        if (largest < 0) {
+            for (final Gpu g : set.platform().gpus()) {
+                largest = Math.max(largest, g.epsilonNs());
+            }
+        }
+        return Math.max(0, largest);
+    }
+
+    /** Insertion sort: stable, in place, and the sets are small or already sorted. */
+    private static void sortByPriority(final TaskSet set, final int[] index, final int length) {
+        for (int i = 1; i < length; i++) {
+            final int moved = index[i];
+            final int key = set.tasks().get(moved).priority();
+            int j = i - 1;
+            while (j >= 0 && set.tasks().get(index[j]).priority() < key) {
+                index[j + 1] = index[j];
+                j--;
+            }
+            index[j + 1] = moved;
+        }
+    }
+}
