@@ -20,8 +20,9 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
      *
      * @param hostNs   worst case of the part that needs the core (launches, driver calls): G^m
      * @param deviceNs worst case of the part that needs the GPU alone: G^e
-     * @param totalNs  worst case of the whole when alone; host and device part may overlap, so
-     *                 {@code max(host, device) <= total <= host + device}
+     * @param totalNs  worst case of the whole when alone: less than host + device where the two overlap, more where
+     *                 the
+     *                 window contains time that needs neither; at least the longer of the two
      */
     record Gpu(long hostNs, long deviceNs, long totalNs) implements Segment {
         /** Validates ranges and the relation of the three. */
@@ -29,16 +30,20 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
             Task.requireTime("gpu segment: host", hostNs);
             Task.requireTime("gpu segment: device", deviceNs);
             Task.requireTime("gpu segment: total", totalNs);
-            if (totalNs > Math.addExact(hostNs, deviceNs)) {
-                throw new InvalidModelException("gpu segment: total is " + Durations.format(totalNs)
-                    + ", more than host + device = " + Durations.format(hostNs + deviceNs)
-                    + "; waiting for the core or the GPU does not belong to it");
-            }
             if (totalNs < Math.max(hostNs, deviceNs)) {
                 throw new InvalidModelException("gpu segment: total is " + Durations.format(totalNs)
                     + ", less than its longer part " + Durations.format(Math.max(hostNs, deviceNs))
                     + "; raise total or leave it out");
             }
+        }
+
+        /**
+         * Longest time that the window can take up when interruptions destroy the overlap of its parts.
+         *
+         * @return {@code max(total, host + device)} in nanoseconds
+         */
+        public long spanNs() {
+            return Math.max(totalNs, Math.addExact(hostNs, deviceNs));
         }
 
         /**

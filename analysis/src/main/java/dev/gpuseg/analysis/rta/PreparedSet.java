@@ -45,6 +45,7 @@ public final class PreparedSet {
     final long[] theta;
     final long[] timeslice;
     final boolean separateGpuPriorities;
+    final int gpuCount;
 
     private PreparedSet(final TaskSet set, final boolean needPriorities) {
         this.set = set;
@@ -65,6 +66,7 @@ public final class PreparedSet {
             }
         }
         realTimeCount = realTime;
+        gpuCount = set.platform().gpus().size();
         sortByPriority(set, index, realTime);
         period = new long[n];
         deadline = new long[n];

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.WaitMode;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The analyses by name. */
+public final class Analyses {
+    private static final Map<String, Analysis> BY_NAME = register();
+
+    private Analyses() {
+    }
+
+    /**
+     * Every analysis, in the order of the documentation.
+     *
+     * @return an immutable list
+     */
+    public static List<Analysis> all() {
+        return List.copyOf(BY_NAME.values());
+    }
+
+    /**
+     * The twelve fixed-priority analyses of the published comparison and of this project.
+     *
+     * @return an immutable list
+     */
+    public static List<Analysis> twelve() {
+        return all().subList(0, 12);
+    }
+
+    /**
+     * The analysis to trust for a set that runs under this project's daemon with default settings.
+     *
+     * @param mode wait mode of the set
+     * @return {@code gcaps-window-suspend} or {@code gcaps-window-busy}
+     */
+    public static Analysis recommended(final WaitMode mode) {
+        return get("gcaps-window-" + mode.word());
+    }
+
+    /**
+     * One analysis.
+     *
+     * @param name its name
+     * @return the analysis
+     * @throws IllegalArgumentException if there is none of that name, with the names that exist
+     */
+    public static Analysis get(final String name) {
+        final Analysis analysis = BY_NAME.get(name);
+        if (analysis == null) {
+            throw new IllegalArgumentException("analysis '" + name + "' does not exist; known are "
+                + String.join(", ", BY_NAME.keySet()));
+        }
+        return analysis;
+    }
+
+    /**
+     * Several analyses.
+     *
+     * @param names comma-separated names, or {@code all}
+     * @return in the order given
+     * @throws IllegalArgumentException if a name does not exist
+     */
+    public static List<Analysis> parse(final String names) {
+        final List<Analysis> chosen = new ArrayList<>();
+        for (final String part : names.split(",", -1)) {
+            final String name = part.trim();
+            if (name.equals("all")) {
+                for (final Analysis analysis : all()) {
+                    if (!chosen.contains(analysis)) {
+                        chosen.add(analysis);
+                    }
+                }
+            } else {
+                final Analysis analysis = get(name);
+                if (!chosen.contains(analysis)) {
+                    chosen.add(analysis);
+                }
+            }
+        }
+        return chosen;
+    }
+
+    private static Map<String, Analysis> register() {
+        final Map<String, Analysis> map = new LinkedHashMap<>();
+        for (final Analysis analysis : List.of(new TsgRrBusy(), new TsgRrSuspend(), new GcapsBusy(),
+            new GcapsSuspend(),
+            new GcapsBusyPrinted())) {
+            map.put(analysis.name(), analysis);
+        }
+        return map;
+    }
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.WaitMode;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * The loop that the fixed-priority analyses share: tasks from highest to lowest CPU priority, one {@link Recurrence}
+ * each.
+ *
+ * <p>Where a recurrence needs the response time of a task that is not analysed yet (equal priorities), that failed, or
+ * whose GPU priority differs from its CPU priority, the deadline stands in for it: it is a bound whenever the set
+ * passes.
+ *
+ * @param <W> what a subclass keeps while it analyses one set
+ */
+abstract class FixedPointAnalysis<W> implements Analysis {
+    private final String name;
+    private final WaitMode mode;
+    private final Claim claim;
+    private final String summary;
+
+    FixedPointAnalysis(final String name, final WaitMode mode, final Claim claim, final String summary) {
+        this.name = name;
+        this.mode = mode;
+        this.claim = claim;
+        this.summary = summary;
+    }
+
+    @Override
+    public final String name() {
+        return name;
+    }
+
+    @Override
+    public final WaitMode mode() {
+        return mode;
+    }
+
+    @Override
+    public final Claim claim() {
+        return claim;
+    }
+
+    @Override
+    public final String summary() {
+        return summary;
+    }
+
+    /**
+     * What the analysis keeps for one set; null if nothing.
+     *
+     * @param s the set
+     * @param r response-time bounds by position, deadlines where not known
+     */
+    W begin(final PreparedSet s, final long[] r) {
+        return null;
+    }
+
+    /** Fills base, sources and extra for the task at position i. The own jitter is added by the caller. */
+    abstract void build(PreparedSet s, int i, long[] r, W work, Recurrence out);
+
+    /** Called when r[i] is final. */
+    void settled(final PreparedSet s, final int i, final long[] r, final W work) {
+    }
+
+    /** True if every jitter is taken from the deadline. */
+    boolean usesDeadlineJitter(final PreparedSet s) {
+        return s.separateGpuPriorities;
+    }
+
+    @Override
+    public AnalysisResult analyse(final PreparedSet s) {
+        final TaskResult[] results = new TaskResult[s.count];
+        final boolean schedulable = run(s, results);
+        final List<TaskResult> ordered = new ArrayList<>(s.count);
+        Collections.addAll(ordered, results);
+        return new AnalysisResult(name, s.set.id(), schedulable, ordered);
+    }
+
+    @Override
+    public boolean isSchedulable(final PreparedSet s) {
+        return run(s, null);
+    }
+
+    private boolean run(final PreparedSet s, final TaskResult[] results) {
+        final long[] r = s.deadline.clone();
+        final W work = begin(s, r);
+        final Recurrence recurrence = new Recurrence(2 * s.count + 2);
+        final boolean keepDeadlines = usesDeadlineJitter(s);
+        boolean schedulable = true;
+        for (int i = 0; i < s.realTimeCount; i++) {
+            final long bound = bound(s, i, r, work, recurrence);
+            if (bound == Recurrence.EXCEEDED) {
+                schedulable = false;
+                if (results == null) {
+                    return false;
+                }
+            } else if (!keepDeadlines) {
+                r[i] = bound;
+            }
+            settled(s, i, r, work);
+            if (results != null) {
+                results[s.index[i]] = result(s, i, bound, recurrence);
+            }
+        }
+        if (results != null) {
+            for (int i = s.realTimeCount; i < s.count; i++) {
+                results[s.index[i]] = new TaskResult(s.set.tasks().get(s.index[i]).name(), null, s.deadline[i], true,
+                    null);
+            }
+        }
+        return schedulable;
+    }
+
+    /** Response-time bound of the task at position i, or {@link Recurrence#EXCEEDED}. */
+    final long bound(final PreparedSet s, final int i, final long[] r, final W work, final Recurrence recurrence) {
+        recurrence.reset();
+        try {
+            build(s, i, r, work, recurrence);
+        } catch (final ArithmeticException e) {
+            // A sum above 2^63 ns lies above every deadline (at most 2^53 ns).
+            return Recurrence.EXCEEDED;
+        }
+        final long w = recurrence.solve(s.deadline[i] - s.jitter[i]);
+        if (w == Recurrence.EXCEEDED) {
+            return w;
+        }
+        recurrence.addBase(Recurrence.JITTER, s.jitter[i]);
+        return w + s.jitter[i];
+    }
+
+    static TaskResult result(final PreparedSet s, final int i, final long bound, final Recurrence recurrence) {
+        final boolean passed = bound != Recurrence.EXCEEDED;
+        return new TaskResult(s.set.tasks().get(s.index[i]).name(), passed ? bound : null, s.deadline[i], passed,
+            passed ? recurrence.terms() : null);
+    }
+}
