@@ -87,9 +87,15 @@ public final class Analyses {
 
     private static Map<String, Analysis> register() {
         final Map<String, Analysis> map = new LinkedHashMap<>();
-        for (final Analysis analysis : List.of(new TsgRrBusy(), new TsgRrSuspend(), new GcapsBusy(),
-            new GcapsSuspend(),
-            new GcapsBusyPrinted())) {
+        final List<Analysis> analyses = List.of(
+            new TsgRrBusy(), new TsgRrSuspend(), new GcapsBusy(), new GcapsSuspend(),
+            new GcapsWindow(WaitMode.BUSY), new GcapsWindow(WaitMode.SUSPEND),
+            new GcapsBoost(WaitMode.BUSY), new GcapsBoost(WaitMode.SUSPEND),
+            new Mpcp(WaitMode.BUSY), new Mpcp(WaitMode.SUSPEND), new Fmlp(WaitMode.BUSY), new Fmlp(WaitMode.SUSPEND),
+            new Gate(WaitMode.BUSY), new Gate(WaitMode.SUSPEND),
+            new EdfWindow(Windows.Order.EDF, WaitMode.BUSY), new EdfWindow(Windows.Order.EDF, WaitMode.SUSPEND),
+            new EdfWindow(Windows.Order.EDF_GPU, WaitMode.SUSPEND), new GcapsSuspendCapped(), new GcapsBusyPrinted());
+        for (final Analysis analysis : analyses) {
             map.put(analysis.name(), analysis);
         }
         return map;

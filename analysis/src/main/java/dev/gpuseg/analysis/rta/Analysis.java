@@ -52,7 +52,16 @@ public interface Analysis {
      * @throws dev.gpuseg.analysis.model.InvalidModelException if a core or priority is missing
      */
     default AnalysisResult analyse(final TaskSet set) {
-        return analyse(PreparedSet.of(set));
+        return analyse(needsPriorities() ? PreparedSet.of(set) : PreparedSet.withoutPriorities(set));
+    }
+
+    /**
+     * Whether real-time tasks need priorities.
+     *
+     * @return false where deadlines alone decide
+     */
+    default boolean needsPriorities() {
+        return true;
     }
 
     /**

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.WaitMode;
+
+/**
+ * Exclusive windows, the GPU goes to the earliest absolute deadline; cores by fixed priority or by deadline too.
+ *
+ * <p>Hypotheses (theorem 4 of {@code docs/edf.md}): those of {@link GcapsWindow} with "highest GPU priority" read as
+ * "earliest absolute deadline of the job" (ties count against the task), and
+ * <ul>
+ * <li>jobs mark their release, so that the deadline of a window is that of its job;</li>
+ * <li>{@code edf-fp}: threads suspend. (With spinning threads a fixed-priority core can spin for a GPU whose holder it
+ *     starves: there is no {@code edf-fp-busy}.)</li>
+ * </ul>
+ * Recurrence: that of {@link GcapsWindow} with D in place of R in every jitter, and for every task h whose jobs
+ * matter only
+ * with an earlier deadline, the number of jobs limited to {@code max(0, ceil((D_i - D_h + D_h + eps) / T_h))}, those
+ * with
+ * deadline at most that of the job of i which are not over before its arrival. Under {@code edf-fp} the CPU part of
+ * local
+ * tasks of higher CPU priority is not limited, and the windows of every other task of the GPU are charged, local or
+ * not.
+ *
+ * <p>Source: this project. Counting the jobs by deadline and by window is the workload bound of Bertogna and Cirinei
+ * (RTSS
+ * 2007) on one resource; the deadline as a bound of responses not yet proven is the argument by the first miss.
+ */
+final class EdfWindow extends FixedPointAnalysis<Windows> {
+    private final Windows.Order order;
+    private final boolean busy;
+
+    EdfWindow(final Windows.Order order, final WaitMode mode) {
+        super((order == Windows.Order.EDF ? "edf-edf-" : "edf-fp-") + mode.word(), mode, Claim.SOUND,
+            "exclusive windows by deadline, cores by " + (order == Windows.Order.EDF ? "deadline" : "fixed priority")
+                + ", threads " + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (docs/edf.md, theorem 4)");
+        this.order = order;
+        busy = mode == WaitMode.BUSY;
+        if (busy && order == Windows.Order.EDF_GPU) {
+            throw new IllegalArgumentException("EDF on the GPU with spinning fixed-priority threads can deadlock");
+        }
+    }
+
+    @Override
+    public boolean needsPriorities() {
+        return order != Windows.Order.EDF;
+    }
+
+    @Override
+    boolean usesDeadlineJitter(final PreparedSet s) {
+        return true;
+    }
+
+    @Override
+    Windows begin(final PreparedSet s, final long[] r) {
+        final Windows windows = new Windows(s, r, order, busy, false, false);
+        for (int h = 0; h < s.realTimeCount; h++) {
+            windows.refine(h);
+        }
+        return windows;
+    }
+
+    @Override
+    void build(final PreparedSet s, final int i, final long[] r, final Windows windows, final Recurrence out) {
+        GcapsSuspend.addOwn(s, i, out);
+        windows.start(i);
+        for (int h = 0; h < s.realTimeCount; h++) {
+            if (h == i) {
+                continue;
+            }
+            final boolean local = s.cpu[h] == s.cpu[i];
+            if (local && windows.isCpuHigher(h, i)) {
+                windows.addLocal(i, h, false, out);
+            }
+            final boolean onCore = local && order == Windows.Order.EDF;
+            if (!onCore && (windows.isGpuHigher(h, i) || busy && delaysSpinner(s, h, i))) {
+                windows.addWindows(i, h, out);
+            }
+        }
+        windows.finish(out);
+    }
+
+    /** True if some task beside i, on its core, may spin for the GPU of h. */
+    private static boolean delaysSpinner(final PreparedSet s, final int h, final int i) {
+        if (s.gpu[h] < 0) {
+            return false;
+        }
+        for (int l = 0; l < s.realTimeCount; l++) {
+            if (l != i && l != h && s.cpu[l] == s.cpu[i] && s.gpu[l] == s.gpu[h]) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.IntegerMath;
+import dev.gpuseg.analysis.model.WaitMode;
+
+/**
+ * Exclusive windows whose holder runs above every unboosted task of its core: nothing stops a window but a better
+ * window.
+ *
+ * <p>Hypotheses (theorem 2 of {@code docs/window.md}): those of {@link GcapsWindow}, and
+ * <ul>
+ * <li>from the moment it holds its GPU until it ends or loses it, a thread is above all unboosted threads of its core;
+ *     boosted threads of one core (holders of different GPUs) run by CPU priority;</li>
+ * <li>best-effort tasks are never boosted.</li>
+ * </ul>
+ * Recurrence: that of {@link GcapsWindow} with k_hc = 0 for CPU-only tasks and those of the same GPU (of another
+ * GPU: the
+ * boosted part of c alone, Y_c = Gm_c + 2 eps eta_c, busy G_c + 2 eps eta_c), and with the blocking
+ * <pre>
+ *  sum_{l local, lower CPU priority, eta_l &gt; 0} (the eta_i + 1 largest X_lk, each at most ceil((D_i + D_l) / T_l)
+ *  times)
+ * </pre>
+ * X = Gm (suspend: a boosted thread sleeps during its device part) or G (busy). Each of the eta_i + 1 stretches of i
+ * on its
+ * core can meet one open window of each lower local task: opening another one takes the core at its own priority.
+ *
+ * <p>Source: this project; the boost is that of MPCP (Rajkumar 1990), applied to windows.
+ */
+final class GcapsBoost extends ExclusiveWindow {
+    GcapsBoost(final WaitMode mode) {
+        super("gcaps-boost-" + mode.word(), mode, true, "exclusive windows, the holder at a CPU ceiling, threads "
+            + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (docs/window.md, theorem 2)");
+    }
+
+    /** Longest time that boosted parts of the lower local task l keep i from its core, per job of i. */
+    static long blocking(final PreparedSet s, final int i, final int l, final boolean busy) {
+        final long copies = IntegerMath.ceilDiv(s.deadline[i] + s.deadline[l], s.period[l]);
+        return largest(busy ? s.segmentTotal : s.segmentHost, s.segmentStart[l], s.segmentStart[l + 1], s.eta[i] + 1L,
+            copies);
+    }
+
+    /** Sum of the {@code slots} largest values of a range, each usable {@code copies} times. */
+    static long largest(final long[] values, final int from, final int to, final long slots, final long copies) {
+        long left = slots;
+        long sum = 0;
+        long below = Long.MAX_VALUE;
+        while (left > 0) {
+            long best = -1;
+            long equal = 0;
+            for (int k = from; k < to; k++) {
+                if (values[k] < below && values[k] >= best) {
+                    equal = values[k] == best ? equal + 1 : 1;
+                    best = values[k];
+                }
+            }
+            if (best <= 0) {
+                return sum;
+            }
+            final long taken = equal >= left || copies >= left ? left : Math.min(left, equal * copies);
+            sum = Math.addExact(sum, Math.multiplyExact(taken, best));
+            left -= taken;
+            below = best;
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.WaitMode;
+
+/**
+ * Exclusive windows as the daemon runs them: a task holds its GPU from begin to end, host part included.
+ *
+ * <p>Hypotheses (theorem 1 of {@code docs/window.md}):
+ * <ul>
+ * <li>partitioned preemptive fixed-priority CPUs, sporadic tasks, D &lt;= T, a task uses one GPU;</li>
+ * <li>per GPU, the begun window with the highest GPU priority holds it; every other context is off the hardware;</li>
+ * <li>each change of the holder starts an update of at most epsilon; updates of a GPU run one after the other, an
+ * update in
+ *     progress is completed; the new holder's device part may run from the end of its update at the latest;</li>
+ * <li>a thread needs its core, at its own priority, for the host part and to call end; begin may sleep until granted
+ * or
+ *     return at once (optimistic): the bound covers both, and updates on the caller's core as well as on the
+ *     daemon's;</li>
+ * <li>busy: the thread keeps its core from the return of begin to end;</li>
+ * <li>local order agrees: of two tasks on one core and GPU, the one with the higher CPU priority has the higher GPU
+ *     priority;</li>
+ * <li>best-effort tasks run below all real-time tasks, on cores and GPUs.</li>
+ * </ul>
+ * Recurrence, eps = epsilon of the GPU: {@code R_i = C_i + G_i + 2 eps eta_i + (eta_i + 1) eps + B_i}
+ * <pre>
+ *  + sum_{h in hpp(i), eta_h = 0}             ceil((R_i + Jr_h) / T_h) C_h
+ *  + sum_{h in hpp(i), same GPU (busy: any)}  ceil((R_i + Jl_h) / T_h) (C_h + G_h + 2 eps eta_h)
+ *  + sum_{h in hpp(i), another GPU, or eta_i = 0 (suspend)} ceil((R_i + Jc_h) / T_h) (C_h + Gm_h + 2 eps eta_h)
+ *  + sum_{h in X(i)} ceil((R_i + Jw_h) / T_h) (G_h + 2 eps eta_h)
+ *  + sum_{c} min( sum_{h in X(i), c in hpp(h)} ceil((R_i + Jw_h) / T_h) k_hc,  ceil((R_i + R_c - Y_c) / T_c) ) Y_c
+ * </pre>
+ * X(i) = tasks on other cores that outrank i on its GPU; in busy mode also those that outrank a GPU task of hpp(i)
+ * on its
+ * GPU. k_hc = jobs of c that can stop the windows of one job of h ({@link Windows#refine}); Y_c = C_c for a CPU-only
+ * task
+ * or one of the same GPU (its own windows outrank h and are charged as such). Jw_h = R_h + eps - (G_h + 2 eps eta_h),
+ * Jl_h = R_h + eps - (C_h + G_h + 2 eps eta_h), Jc_h = R_h - (C_h + Gm_h). With separate GPU priorities D replaces R.
+ *
+ * <p>Source: this project; corrects GCAPS (ECRTS 2024), Eq. 9-14, which charge other cores the device part alone.
+ */
+final class GcapsWindow extends ExclusiveWindow {
+    GcapsWindow(final WaitMode mode) {
+        super("gcaps-window-" + mode.word(), mode, false, "exclusive windows from begin to end, threads "
+            + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (docs/window.md, theorem 1)");
+    }
+}

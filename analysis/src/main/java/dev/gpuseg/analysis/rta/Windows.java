@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.IntegerMath;
+import java.util.Arrays;
+
+/**
+ * How long the windows of each task keep a GPU from others: the part that {@link GcapsWindow}, {@link GcapsBoost},
+ * {@link Gate} and {@link EdfWindow} share. Notation and proofs: {@code docs/window.md}.
+ *
+ * <p>A job of h keeps the GPU for G_h, two updates per window, and the time that tasks of its own core take the CPU
+ * from it
+ * while it holds the GPU: {@code k_hc} jobs of each such task c at {@code Y_hc} each. The last part is not a constant
+ * times the number of jobs of h, since the same jobs of c cannot stop two windows at once; {@link #at} takes the
+ * smaller of
+ * both counts.
+ */
+final class Windows implements Recurrence.Extra {
+    /** Who goes first on the GPU and on the cores. */
+    enum Order {
+        /** Fixed priorities on both. */
+        FIXED,
+        /** Deadlines on the GPU, fixed priorities on the cores. */
+        EDF_GPU,
+        /** Deadlines on both. */
+        EDF
+    }
+
+    private final PreparedSet s;
+    private final long[] r;
+    private final Order order;
+    private final boolean busy;
+    private final boolean boost;
+    private final boolean gate;
+    private final int[][] stopper;
+    private final long[][] stopperJobs;
+    private final long[] stopperTotal;
+    private final Recurrence scratch;
+    private final int[] chargedTask;
+    private final int[] chargedSource;
+    private int charged;
+    private int analysed;
+    private final long[] sumOf;
+    private final long[] costOf;
+
+    Windows(final PreparedSet s, final long[] r, final Order order, final boolean busy, final boolean boost,
+        final boolean gate) {
+        this.s = s;
+        this.r = r;
+        this.order = order;
+        this.busy = busy;
+        this.boost = boost;
+        this.gate = gate;
+        stopper = new int[s.count][];
+        stopperJobs = new long[s.count][];
+        stopperTotal = new long[s.count];
+        scratch = new Recurrence(2 * s.count + 2);
+        chargedTask = new int[s.count];
+        chargedSource = new int[s.count];
+        sumOf = new long[s.count];
+        costOf = new long[s.count];
+        for (int h = 0; h < s.realTimeCount; h++) {
+            if (s.gpu[h] >= 0) {
+                collectStoppers(h);
+            }
+        }
+    }
+
+    /** Epsilon of a task's GPU as far as this protocol pays it. */
+    long epsilon(final int h) {
+        return gate ? 0 : s.epsilon[h];
+    }
+
+    /** G + 2 eps eta: what one job of h keeps the GPU for, stops on its core excluded. */
+    long hold(final int h) {
+        return Math.addExact(s.gpuWork[h], Math.multiplyExact(2L * s.eta[h], epsilon(h)));
+    }
+
+    /** Jitter of the hold: the last update runs up to eps beyond the completion of the job. */
+    long holdJitter(final int h) {
+        return Math.max(0, Math.addExact(r[h], epsilon(h)) - hold(h));
+    }
+
+    boolean isCpuHigher(final int h, final int i) {
+        return order == Order.EDF ? h != i && h < s.realTimeCount : s.isCpuHigher(h, i);
+    }
+
+    boolean isGpuHigher(final int h, final int i) {
+        return order == Order.FIXED ? s.isGpuHigher(h, i)
+            : h != i && h < s.realTimeCount && s.gpu[h] >= 0 && s.gpu[h] == s.gpu[i];
+    }
+
+    /**
+     * Most jobs of h that matter to one job of i because their deadline is no later, for work of h that may last until
+     * {@code tail} after its completion: those with {@code a_h <= a_i + D_i - D_h} and {@code a_h + R_h + tail > a_i}.
+     */
+    long deadlineCap(final int i, final int h, final long tail) {
+        final long span = s.deadline[i] - s.deadline[h] + r[h] + tail;
+        return span <= 0 ? 0 : IntegerMath.ceilDiv(span, s.period[h]);
+    }
+
+    private long cpuCap(final int i, final int h) {
+        return order == Order.EDF ? deadlineCap(i, h, epsilon(h)) : Long.MAX_VALUE;
+    }
+
+    private long gpuCap(final int i, final int h) {
+        return order == Order.FIXED ? Long.MAX_VALUE : deadlineCap(i, h, epsilon(h));
+    }
+
+    /** CPU work per job of c that can stop h, on the same core, while h holds its GPU. */
+    private long stopCost(final int h, final int c) {
+        if (s.gpu[c] < 0) {
+            return boost ? 0 : s.cpuWork[c];
+        }
+        if (s.gpu[c] == s.gpu[h]) {
+            if (boost) {
+                return 0;
+            }
+            return order == Order.EDF_GPU ? s.cpuWork[c] + s.host[c] : s.cpuWork[c];
+        }
+        final long updates = Math.multiplyExact(2L * s.eta[c], epsilon(c));
+        if (boost) {
+            return Math.addExact(busy ? s.gpuWork[c] : s.host[c], updates);
+        }
+        if (!busy) {
+            return Math.addExact(s.cpuWork[c] + s.host[c], updates);
+        }
+        return gate ? s.cpuWork[c] + s.gpuWork[c] : r[c];
+    }
+
+    /** First count of the stops: all windows of a job of h lie within its response time. */
+    private void collectStoppers(final int h) {
+        int size = 0;
+        for (int c = 0; c < s.realTimeCount; c++) {
+            if (s.cpu[c] == s.cpu[h] && isCpuHigher(c, h) && stopCost(h, c) > 0) {
+                size++;
+            }
+        }
+        stopper[h] = new int[size];
+        stopperJobs[h] = new long[size];
+        size = 0;
+        for (int c = 0; c < s.realTimeCount; c++) {
+            if (s.cpu[c] == s.cpu[h] && isCpuHigher(c, h) && stopCost(h, c) > 0) {
+                stopper[h][size++] = c;
+            }
+        }
+        countInResponse(h);
+    }
+
+    private void countInResponse(final int h) {
+        for (int k = 0; k < stopper[h].length; k++) {
+            final int c = stopper[h][k];
+            final long jobs = IntegerMath.ceilDiv(r[h] + Math.max(0, r[c] - stopCost(h, c)), s.period[c]);
+            stopperJobs[h][k] = Math.min(jobs, cpuCap(h, c));
+        }
+        sumUp(h);
+    }
+
+    private void sumUp(final int h) {
+        long total = 0;
+        for (int k = 0; k < stopper[h].length; k++) {
+            total = Math.addExact(total, Math.multiplyExact(stopperJobs[h][k], stopCost(h, stopper[h][k])));
+        }
+        stopperTotal[h] = total;
+    }
+
+    /** Second count, when r[h] and the tasks above are final: window by window, in the full length of each. */
+    void refine(final int h) {
+        if (s.gpu[h] < 0) {
+            return;
+        }
+        countInResponse(h);
+        if (stopper[h].length == 0) {
+            return;
+        }
+        final long[] jobs = new long[stopper[h].length];
+        for (int j = s.segmentStart[h]; j < s.segmentStart[h + 1]; j++) {
+            final long length = windowLength(h, j);
+            for (int k = 0; k < jobs.length; k++) {
+                final int c = stopper[h][k];
+                jobs[k] += IntegerMath.ceilDiv(length + stopJitter(h, c), s.period[c]);
+            }
+        }
+        for (int k = 0; k < jobs.length; k++) {
+            stopperJobs[h][k] = Math.min(stopperJobs[h][k], jobs[k]);
+        }
+        sumUp(h);
+    }
+
+    /**
+     * A thread that calls begin runs at that moment, so no CPU-only task above it is pending: no carry-in. At a gate
+     * the
+     * window is counted from the grant, when the thread still sleeps.
+     */
+    private long stopJitter(final int h, final int c) {
+        return s.gpu[c] < 0 && !gate ? s.jitter[c] : Math.max(0, r[c] - stopCost(h, c));
+    }
+
+    /** Longest time from begin (at a gate: from the grant) to end of segment j of h, at most r[h]. */
+    long windowLength(final int h, final int j) {
+        scratch.reset();
+        scratch.addBase(Recurrence.OWN, Math.addExact(s.segmentTotal[j], Math.multiplyExact(3L, epsilon(h))));
+        for (int c = 0; c < s.realTimeCount; c++) {
+            final boolean local = s.cpu[c] == s.cpu[h];
+            if (local && isCpuHigher(c, h)) {
+                if (gate) {
+                    final long cost = stopCost(h, c);
+                    scratch.add(Recurrence.PREEMPTION, s.period[c], r[c] - cost, cost);
+                } else {
+                    addLocal(h, c, true, scratch);
+                }
+            }
+            if (!gate && isGpuHigher(c, h) && (!local || order == Order.EDF_GPU)) {
+                scratch.add(Recurrence.INTERFERENCE, s.period[c], holdJitter(c), Math.addExact(hold(c),
+                    stopperTotal[c]), 0,
+                    gpuCap(h, c));
+            }
+        }
+        final long length = scratch.solve(r[h]);
+        return length == Recurrence.EXCEEDED ? r[h] : length;
+    }
+
+    /**
+     * Charges task h of higher CPU priority on the core of i.
+     *
+     * @param fromBegin true if the interval starts while i runs (no carry-in of CPU-only tasks)
+     */
+    void addLocal(final int i, final int h, final boolean fromBegin, final Recurrence out) {
+        final long cap = cpuCap(i, h);
+        if (s.gpu[h] < 0) {
+            final boolean noCarryIn = order != Order.EDF || fromBegin;
+            out.add(Recurrence.PREEMPTION, s.period[h], noCarryIn ? s.jitter[h] : r[h] - s.cpuWork[h], s.cpuWork[h],
+                0, cap);
+            return;
+        }
+        final long updates = Math.multiplyExact(2L * s.eta[h], epsilon(h));
+        final boolean sameGpu = s.gpu[h] == s.gpu[i];
+        if (busy && fromBegin && !sameGpu && !gate) {
+            // While h spins for another GPU it may wait there for anybody; its response time bounds all of it.
+            out.add(Recurrence.PREEMPTION, s.period[h], 0, r[h], 0, cap);
+        } else if (busy || sameGpu && order != Order.EDF_GPU) {
+            final long cost = Math.addExact(s.cpuWork[h] + s.gpuWork[h], updates);
+            final long tail = epsilon(h);
+            out.add(Recurrence.PREEMPTION, s.period[h], r[h] + tail - cost, cost,
+                cost - s.cpuWork[h] - s.host[h], cap);
+        } else {
+            final long cpu = s.cpuWork[h] + s.host[h];
+            out.add(Recurrence.PREEMPTION, s.period[h], r[h] - cpu, Math.addExact(cpu, updates), 0, cap);
+        }
+    }
+
+    /** Starts the list of windows charged to task i. */
+    void start(final int i) {
+        charged = 0;
+        analysed = i;
+    }
+
+    /** Charges the windows of h to the task of {@link #start}. */
+    void addWindows(final int i, final int h, final Recurrence out) {
+        chargedTask[charged] = h;
+        chargedSource[charged] = out.add(Recurrence.INTERFERENCE, s.period[h], holdJitter(h), hold(h), 0, gpuCap(i,
+            h));
+        charged++;
+    }
+
+    /** Makes the stops of the charged windows part of the recurrence. */
+    void finish(final Recurrence out) {
+        for (int k = 0; k < charged; k++) {
+            if (stopperTotal[chargedTask[k]] > 0) {
+                out.setExtra(this, Recurrence.INTERFERENCE);
+                return;
+            }
+        }
+    }
+
+    @Override
+    public long at(final long w, final Recurrence sources) {
+        Arrays.fill(sumOf, 0);
+        Arrays.fill(costOf, 0);
+        for (int k = 0; k < charged; k++) {
+            final int h = chargedTask[k];
+            final long jobs = sources.jobsOf(chargedSource[k]);
+            for (int x = 0; x < stopper[h].length; x++) {
+                final int c = stopper[h][x];
+                final long cost = stopCost(h, c);
+                sumOf[c] = Math.addExact(sumOf[c], Math.multiplyExact(Math.multiplyExact(jobs, stopperJobs[h][x]),
+                    cost));
+                costOf[c] = Math.max(costOf[c], cost);
+            }
+        }
+        long total = 0;
+        for (int c = 0; c < s.realTimeCount; c++) {
+            if (sumOf[c] > 0) {
+                final long arrivals = IntegerMath.ceilDiv(Math.max(1, w) + Math.max(0, r[c] - costOf[c]), s.period[c]);
+                final long jobs = c == analysed ? 1 : Math.min(arrivals, cpuCap(analysed, c));
+                total = Math.addExact(total, Math.min(sumOf[c], Math.multiplyExact(jobs, costOf[c])));
+            }
+        }
+        return total;
+    }
+}
