@@ -27,6 +27,11 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
         return new Work(windows, new SpinnerFloor(s));
     }
 
+    @Override
+    Work beginSearch(final PreparedSet s, final long[] r) {
+        return new Work(new Windows(s, r, Windows.Order.FIXED, busy, boost, false), new SpinnerFloor(s));
+    }
+
     /** Any order is sound; from the highest GPU priority down each window sees the refined ones above it. */
     private static void refineByGpuPriority(final PreparedSet s, final Windows windows) {
         final boolean[] done = new boolean[s.realTimeCount];

@@ -59,6 +59,13 @@ abstract class FixedPointAnalysis<W> implements Analysis {
         return null;
     }
 
+    /**
+     * As {@link #begin}, but nothing kept may depend on the GPU priorities: a search changes them between two bounds.
+     */
+    W beginSearch(final PreparedSet s, final long[] r) {
+        return begin(s, r);
+    }
+
     /** Fills base, sources and extra for the task at position i. The own jitter is added by the caller. */
     abstract void build(PreparedSet s, int i, long[] r, W work, Recurrence out);
 

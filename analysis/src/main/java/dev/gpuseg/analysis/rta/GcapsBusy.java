@@ -30,15 +30,27 @@ import dev.gpuseg.analysis.model.WaitMode;
  */
 class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
     private final boolean chargeSpinningToCpuOnly;
+    private final boolean levelsOfCpuOnlyTasks;
 
     GcapsBusy() {
         this("gcaps-busy", Claim.MODEL_ONLY,
-            "GCAPS as published, threads spin (Eq. 9-12, corrected for CPU-only tasks)", true);
+            "GCAPS as published, threads spin (Eq. 9-12, corrected for CPU-only tasks)", true, false);
     }
 
-    GcapsBusy(final String name, final Claim claim, final String summary, final boolean chargeSpinningToCpuOnly) {
+    GcapsBusy(final String name, final Claim claim, final String summary, final boolean chargeSpinningToCpuOnly,
+        final boolean levelsOfCpuOnlyTasks) {
         super(name, WaitMode.BUSY, claim, summary);
         this.chargeSpinningToCpuOnly = chargeSpinningToCpuOnly;
+        this.levelsOfCpuOnlyTasks = levelsOfCpuOnlyTasks;
+    }
+
+    /**
+     * The form that the published search for GPU priorities uses: CPU-only tasks have a level among them, and Eq. 11
+     * charges
+     * every remote GPU task above that level.
+     */
+    static GcapsBusy withLevelsOfCpuOnlyTasks() {
+        return new GcapsBusy("gcaps-busy-levels", Claim.COMPARISON, "Eq. 11 by levels", true, true);
     }
 
     @Override
@@ -66,10 +78,14 @@ class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
                     }
                 }
             } else if (s.eta[h] > 0
-                && (everyRemote ? s.isCpuHigher(h, i) : s.isGpuHigher(h, i) || floor.isDelayedBy(h))) {
+                && (everyRemote ? s.isCpuHigher(h, i) : isAboveByLevel(s, h, i) || floor.isDelayedBy(h))) {
                 out.add(Recurrence.INTERFERENCE, s.period[h], r[h] - s.device[h],
                     Math.addExact(s.device[h], GcapsSuspend.updates(s, h)));
             }
         }
+    }
+
+    private boolean isAboveByLevel(final PreparedSet s, final int h, final int i) {
+        return levelsOfCpuOnlyTasks && s.eta[i] == 0 ? s.gpuPriority[h] >= s.gpuPriority[i] : s.isGpuHigher(h, i);
     }
 }

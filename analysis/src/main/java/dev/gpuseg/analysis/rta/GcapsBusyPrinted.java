@@ -9,6 +9,7 @@ package dev.gpuseg.analysis.rta;
  */
 final class GcapsBusyPrinted extends GcapsBusy {
     GcapsBusyPrinted() {
-        super("gcaps-busy-printed", Claim.COMPARISON, "GCAPS Eq. 9-12 as printed; wrong for CPU-only tasks", false);
+        super("gcaps-busy-printed", Claim.COMPARISON, "GCAPS Eq. 9-12 as printed; wrong for CPU-only tasks", false,
+            false);
     }
 }

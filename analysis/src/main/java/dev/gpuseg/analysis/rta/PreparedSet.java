@@ -145,6 +145,40 @@ public final class PreparedSet {
         }
     }
 
+    private PreparedSet(final PreparedSet other, final int[] gpuPriorities) {
+        set = other.set;
+        count = other.count;
+        realTimeCount = other.realTimeCount;
+        index = other.index;
+        period = other.period;
+        deadline = other.deadline;
+        jitter = other.jitter;
+        blocking = other.blocking;
+        cpuWork = other.cpuWork;
+        gpuWork = other.gpuWork;
+        host = other.host;
+        device = other.device;
+        eta = other.eta;
+        cpu = other.cpu;
+        gpu = other.gpu;
+        priority = other.priority;
+        gpuPriority = gpuPriorities;
+        segmentStart = other.segmentStart;
+        segmentHost = other.segmentHost;
+        segmentDevice = other.segmentDevice;
+        segmentTotal = other.segmentTotal;
+        epsilon = other.epsilon;
+        theta = other.theta;
+        timeslice = other.timeslice;
+        separateGpuPriorities = true;
+        gpuCount = other.gpuCount;
+    }
+
+    /** The same set with GPU priorities of its own; the array is kept, and a search may change it. */
+    PreparedSet withGpuPriorities(final int[] gpuPriorities) {
+        return new PreparedSet(this, gpuPriorities);
+    }
+
     /**
      * Prepares a set for the fixed-priority analyses.
      *
