@@ -3,7 +3,13 @@ package dev.gpuseg.analysis.io;
 
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -72,6 +78,27 @@ final class Node {
             case VALUE_TRUE, VALUE_FALSE -> new Node(Kind.BOOLEAN, line, parser.getText(), null, null);
             case VALUE_NULL -> new Node(Kind.NULL, line, "null", null, null);
             default -> throw new InvalidFileException(file, line, "unexpected " + token + "; this is no task set");
+        };
+    }
+
+    /** The same value without lines, for the schema. */
+    JsonNode toJson() {
+        return switch (kind) {
+            case OBJECT -> {
+                final ObjectNode node = JsonNodeFactory.instance.objectNode();
+                fields.forEach((name, value) -> node.set(name, value.toJson()));
+                yield node;
+            }
+            case ARRAY -> {
+                final ArrayNode node = JsonNodeFactory.instance.arrayNode();
+                items.forEach(item -> node.add(item.toJson()));
+                yield node;
+            }
+            case TEXT -> JsonNodeFactory.instance.textNode(text);
+            case INTEGER -> JsonNodeFactory.instance.numberNode(new BigInteger(text));
+            case DECIMAL -> JsonNodeFactory.instance.numberNode(new BigDecimal(text));
+            case BOOLEAN -> JsonNodeFactory.instance.booleanNode(text.equalsIgnoreCase("true"));
+            default -> JsonNodeFactory.instance.nullNode();
         };
     }
 

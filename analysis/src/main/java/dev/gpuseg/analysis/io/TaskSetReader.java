@@ -49,6 +49,14 @@ public final class TaskSetReader {
     private static final Set<String> SEGMENT_KEYS = Set.of("cpu", "gpu");
     private static final Set<String> GPU_SEGMENT_KEYS = Set.of("host", "device", "total");
 
+    /** Loaded on first use: batches do without it. */
+    private static final class SchemaHolder {
+        private static final TaskSetSchema SCHEMA = new TaskSetSchema();
+
+        private SchemaHolder() {
+        }
+    }
+
     private final JsonFactory json;
     private final YAMLFactory yaml;
     private final List<Path> profileDirectories;
@@ -126,7 +134,13 @@ public final class TaskSetReader {
         final Path directory) throws InvalidFileException {
         file = name;
         final Node root = parse(looksLikeJson(content) ? json : yaml, content, 1);
-        return toTaskSet(root, defaultId(name), directory);
+        final TaskSet set = toTaskSet(root, defaultId(name), directory);
+        // The checks above name line, task and remedy; the schema, which editors use too, must agree with them.
+        final String complaint = SchemaHolder.SCHEMA.firstComplaint(root.toJson());
+        if (complaint != null) {
+            throw refuse(root, "does not conform to the task-set schema: " + complaint);
+        }
+        return set;
     }
 
     static String load(final Path path) throws IOException {

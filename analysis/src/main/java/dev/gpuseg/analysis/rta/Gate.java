@@ -21,10 +21,10 @@ import dev.gpuseg.analysis.model.WaitMode;
  * parts;</li>
  * <li>a best-effort job does its CPU work, and that of the other best-effort tasks of its core, once per period.</li>
  * </ul>
- * Recurrence: {@code R_i = C_i + G_i + B_i + eta_i * max(F_lower, F_be)}
+ * Recurrence: {@code R_i = C_i + G_i + theta eta_i + B_i + eta_i * max(F_lower, F_be)}
  * <pre>
  *  + sum_{h in hpp(i), eta_h = 0} ceil((R_i + Jr_h) / T_h) C_h
- *  + sum_{h in hpp(i), same GPU (busy: any)}  ceil((R_i + R_h - C_h - G_h) / T_h) (C_h + G_h)
+ *  + sum_{h in hpp(i), same GPU (busy: any)}  ceil((R_i + R_h - C_h - G_h) / T_h) (C_h + G_h) *)
  *  + sum_{h in hpp(i), another GPU, or eta_i = 0 (suspend)} ceil((R_i + R_h - C_h - Gm_h) / T_h) (C_h + Gm_h)
  *  + sum_{h remote, higher GPU priority} ceil((R_i + R_h - G_h) / T_h) G_h  + stops of their windows, as {@link
  *  GcapsWindow}
@@ -70,6 +70,7 @@ final class Gate extends FixedPointAnalysis<Gate.Work> {
         out.addBase(Recurrence.OWN, Math.addExact(s.cpuWork[i], s.gpuWork[i]));
         out.addBase(Recurrence.BLOCKING, s.blocking[i]);
         final Windows windows = work.windows();
+        out.addBase(Recurrence.OVERHEAD, windows.switches(i));
         windows.start(i);
         long blocker = s.eta[i] > 0 ? work.drain()[s.gpu[i]] : 0;
         for (int h = 0; h < s.realTimeCount; h++) {

@@ -18,7 +18,7 @@ import dev.gpuseg.analysis.model.WaitMode;
  *     return at once (optimistic): the bound covers both, and updates on the caller's core as well as on the
  *     daemon's;</li>
  * <li>busy: the thread keeps its core from the return of begin to end;</li>
- * <li>local order agrees: of two tasks on one core and GPU, the one with the higher CPU priority has the higher GPU
+ * <li>local order agrees: of two tasks on one core, the one with the higher CPU priority has the higher GPU
  *     priority;</li>
  * <li>best-effort tasks run below all real-time tasks, on cores and GPUs.</li>
  * </ul>

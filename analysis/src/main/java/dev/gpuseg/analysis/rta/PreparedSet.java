@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.core.Priority;
 
 /**
  * A task set as arrays, prepared once and shared by several analyses: the inner loops touch nothing else.
@@ -226,7 +227,7 @@ public final class PreparedSet {
      * @return whether h may preempt or delay i
      */
     boolean isCpuHigher(final int h, final int i) {
-        return h != i && h < realTimeCount && (i >= realTimeCount || priority[h] >= priority[i]);
+        return h != i && h < realTimeCount && (i >= realTimeCount || !Priority.isHigherThan(priority[i], priority[h]));
     }
 
     /**
@@ -238,7 +239,7 @@ public final class PreparedSet {
      */
     boolean isGpuHigher(final int h, final int i) {
         return h != i && gpu[h] >= 0 && gpu[h] == gpu[i] && h < realTimeCount
-            && (i >= realTimeCount || gpuPriority[h] >= gpuPriority[i]);
+            && (i >= realTimeCount || !Priority.isHigherThan(gpuPriority[i], gpuPriority[h]));
     }
 
     private long epsilonOfCpuOnlyTask(final int p) {

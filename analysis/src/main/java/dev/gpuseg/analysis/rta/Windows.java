@@ -66,19 +66,25 @@ final class Windows implements Recurrence.Extra {
         }
     }
 
-    /** Epsilon of a task's GPU as far as this protocol pays it. */
-    long epsilon(final int h) {
+    /** How long the switch after a window may go on when its job is complete. */
+    long tail(final int h) {
         return gate ? 0 : s.epsilon[h];
     }
 
-    /** G + 2 eps eta: what one job of h keeps the GPU for, stops on its core excluded. */
+    /** Switches that a job of h causes: two updates per window; at a gate one switch of the hardware per window. */
+    long switches(final int h) {
+        return gate ? Math.multiplyExact((long) s.eta[h], s.theta[h]) : Math.multiplyExact(2L * s.eta[h],
+            s.epsilon[h]);
+    }
+
+    /** G + 2 eps eta (at a gate G + theta eta): what one job of h keeps the GPU for, stops on its core excluded. */
     long hold(final int h) {
-        return Math.addExact(s.gpuWork[h], Math.multiplyExact(2L * s.eta[h], epsilon(h)));
+        return Math.addExact(s.gpuWork[h], switches(h));
     }
 
     /** Jitter of the hold: the last update runs up to eps beyond the completion of the job. */
     long holdJitter(final int h) {
-        return Math.max(0, Math.addExact(r[h], epsilon(h)) - hold(h));
+        return Math.max(0, Math.addExact(r[h], tail(h)) - hold(h));
     }
 
     boolean isCpuHigher(final int h, final int i) {
@@ -100,11 +106,11 @@ final class Windows implements Recurrence.Extra {
     }
 
     private long cpuCap(final int i, final int h) {
-        return order == Order.EDF ? deadlineCap(i, h, epsilon(h)) : Long.MAX_VALUE;
+        return order == Order.EDF ? deadlineCap(i, h, tail(h)) : Long.MAX_VALUE;
     }
 
     private long gpuCap(final int i, final int h) {
-        return order == Order.FIXED ? Long.MAX_VALUE : deadlineCap(i, h, epsilon(h));
+        return order == Order.FIXED ? Long.MAX_VALUE : deadlineCap(i, h, tail(h));
     }
 
     /** CPU work per job of c that can stop h, on the same core, while h holds its GPU. */
@@ -118,14 +124,14 @@ final class Windows implements Recurrence.Extra {
             }
             return order == Order.EDF_GPU ? s.cpuWork[c] + s.host[c] : s.cpuWork[c];
         }
-        final long updates = Math.multiplyExact(2L * s.eta[c], epsilon(c));
+        final long updates = switches(c);
         if (boost) {
             return Math.addExact(busy ? s.gpuWork[c] : s.host[c], updates);
         }
         if (!busy) {
             return Math.addExact(s.cpuWork[c] + s.host[c], updates);
         }
-        return gate ? s.cpuWork[c] + s.gpuWork[c] : r[c];
+        return gate ? Math.addExact(s.cpuWork[c] + s.gpuWork[c], updates) : r[c];
     }
 
     /** First count of the stops: all windows of a job of h lie within its response time. */
@@ -199,7 +205,8 @@ final class Windows implements Recurrence.Extra {
     /** Longest time from begin (at a gate: from the grant) to end of segment j of h, at most r[h]. */
     long windowLength(final int h, final int j) {
         scratch.reset();
-        scratch.addBase(Recurrence.OWN, Math.addExact(s.segmentTotal[j], Math.multiplyExact(3L, epsilon(h))));
+        scratch.addBase(Recurrence.OWN, Math.addExact(s.segmentTotal[j], gate ? s.theta[h] : Math.multiplyExact(3L,
+            s.epsilon[h])));
         for (int c = 0; c < s.realTimeCount; c++) {
             final boolean local = s.cpu[c] == s.cpu[h];
             if (local && isCpuHigher(c, h)) {
@@ -233,19 +240,19 @@ final class Windows implements Recurrence.Extra {
                 0, cap);
             return;
         }
-        final long updates = Math.multiplyExact(2L * s.eta[h], epsilon(h));
+        final long updates = switches(h);
         final boolean sameGpu = s.gpu[h] == s.gpu[i];
         if (busy && fromBegin && !sameGpu && !gate) {
             // While h spins for another GPU it may wait there for anybody; its response time bounds all of it.
             out.add(Recurrence.PREEMPTION, s.period[h], 0, r[h], 0, cap);
         } else if (busy || sameGpu && order != Order.EDF_GPU) {
             final long cost = Math.addExact(s.cpuWork[h] + s.gpuWork[h], updates);
-            final long tail = epsilon(h);
+            final long tail = tail(h);
             out.add(Recurrence.PREEMPTION, s.period[h], r[h] + tail - cost, cost,
                 cost - s.cpuWork[h] - s.host[h], cap);
         } else {
             final long cpu = s.cpuWork[h] + s.host[h];
-            out.add(Recurrence.PREEMPTION, s.period[h], r[h] - cpu, Math.addExact(cpu, updates), 0, cap);
+            out.add(Recurrence.PREEMPTION, s.period[h], r[h] - cpu, gate ? cpu : Math.addExact(cpu, updates), 0, cap);
         }
     }
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.io;
+
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import java.util.List;
+
+/**
+ * A form in which results can be shown, beside the built-in {@code text} and {@code json}. Found by
+ * {@link java.util.ServiceLoader}.
+ */
+public interface ReportFormat {
+    /**
+     * The word after {@code --format}.
+     *
+     * @return lower case, like {@code html}
+     */
+    String name();
+
+    /**
+     * Renders results.
+     *
+     * @param set     the analysed set
+     * @param source  the bytes it was read from, for the hash that a report names
+     * @param results one per analysis
+     * @return the whole document
+     */
+    String render(TaskSet set, byte[] source, List<AnalysisResult> results);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.io;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+
+/** Writes task sets in the format that {@link TaskSetReader} reads; reading gives an equal set. Stateless. */
+public final class TaskSetWriter {
+    private static final JsonFactory JSON = new JsonFactory();
+
+    private TaskSetWriter() {
+    }
+
+    /**
+     * One line of JSON, for a batch.
+     *
+     * @param set any set
+     * @return JSON without a newline
+     */
+    public static String line(final TaskSet set) {
+        return write(set, false);
+    }
+
+    /**
+     * Indented JSON.
+     *
+     * @param set any set
+     * @return JSON with a final newline
+     */
+    public static String json(final TaskSet set) {
+        return write(set, true) + "\n";
+    }
+
+    private static String write(final TaskSet set, final boolean indent) {
+        final StringWriter text = new StringWriter();
+        try (JsonGenerator out = JSON.createGenerator(text)) {
+            if (indent) {
+                out.useDefaultPrettyPrinter();
+            }
+            out.writeStartObject();
+            out.writeNumberField("version", 1);
+            out.writeStringField("id", set.id());
+            writePlatform(out, set);
+            out.writeStringField("mode", set.mode().word());
+            out.writeArrayFieldStart("tasks");
+            for (final Task task : set.tasks()) {
+                writeTask(out, task);
+            }
+            out.writeEndArray();
+            out.writeEndObject();
+        } catch (final IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return text.toString();
+    }
+
+    /** A profile's constants are written out: the line must mean the same where the profile is not at hand. */
+    private static void writePlatform(final JsonGenerator out, final TaskSet set) throws IOException {
+        out.writeObjectFieldStart("platform");
+        out.writeNumberField("cpus", set.platform().cpus());
+        if (set.platform().optimistic()) {
+            out.writeBooleanField("optimistic", true);
+        }
+        if (set.platform().gpus().size() == 1) {
+            writeGpu(out, set.platform().gpus().get(0));
+        } else {
+            out.writeArrayFieldStart("gpus");
+            for (final Gpu gpu : set.platform().gpus()) {
+                out.writeStartObject();
+                writeGpu(out, gpu);
+                out.writeEndObject();
+            }
+            out.writeEndArray();
+        }
+        out.writeEndObject();
+    }
+
+    private static void writeGpu(final JsonGenerator out, final Gpu gpu) throws IOException {
+        out.writeStringField("epsilon", Durations.format(gpu.epsilonNs()));
+        if (gpu.alphaNs() <= gpu.epsilonNs()) {
+            out.writeStringField("alpha", Durations.format(gpu.alphaNs()));
+        }
+        out.writeStringField("theta", Durations.format(gpu.thetaNs()));
+        out.writeStringField("timeslice", Durations.format(gpu.timesliceNs()));
+    }
+
+    private static void writeTask(final JsonGenerator out, final Task task) throws IOException {
+        out.writeStartObject();
+        out.writeStringField("name", task.name());
+        if (task.cpu() > 0) {
+            out.writeNumberField("cpu", task.cpu());
+        }
+        if (task.gpu() > 0) {
+            out.writeNumberField("gpu", task.gpu());
+        }
+        out.writeStringField("period", Durations.format(task.periodNs()));
+        if (task.deadlineNs() != task.periodNs()) {
+            out.writeStringField("deadline", Durations.format(task.deadlineNs()));
+        }
+        writeIfPositive(out, "jitter", task.jitterNs());
+        writeIfPositive(out, "blocking", task.blockingNs());
+        if (task.priority() > 0) {
+            out.writeNumberField("priority", task.priority());
+        }
+        if (task.gpuPriority() > 0 && task.gpuPriority() != task.priority()) {
+            out.writeNumberField("gpu_priority", task.gpuPriority());
+        }
+        if (task.bestEffort()) {
+            out.writeBooleanField("best_effort", true);
+        }
+        out.writeArrayFieldStart("segments");
+        for (final Segment segment : task.segments()) {
+            out.writeStartObject();
+            if (segment instanceof Segment.Cpu cpu) {
+                out.writeStringField("cpu", Durations.format(cpu.durationNs()));
+            } else if (segment instanceof Segment.Gpu gpu) {
+                out.writeObjectFieldStart("gpu");
+                out.writeStringField("host", Durations.format(gpu.hostNs()));
+                out.writeStringField("device", Durations.format(gpu.deviceNs()));
+                if (gpu.totalNs() != gpu.hostNs() + gpu.deviceNs()) {
+                    out.writeStringField("total", Durations.format(gpu.totalNs()));
+                }
+                out.writeEndObject();
+            }
+            out.writeEndObject();
+        }
+        out.writeEndArray();
+        out.writeEndObject();
+    }
+
+    private static void writeIfPositive(final JsonGenerator out, final String name, final long ns) throws IOException {
+        if (ns > 0) {
+            out.writeStringField(name, Durations.format(ns));
+        }
+    }
+}
