@@ -95,11 +95,19 @@ final class Node {
                 yield node;
             }
             case TEXT -> JsonNodeFactory.instance.textNode(text);
-            case INTEGER -> JsonNodeFactory.instance.numberNode(new BigInteger(text));
-            case DECIMAL -> JsonNodeFactory.instance.numberNode(new BigDecimal(text));
+            case INTEGER, DECIMAL -> number();
             case BOOLEAN -> JsonNodeFactory.instance.booleanNode(text.equalsIgnoreCase("true"));
             default -> JsonNodeFactory.instance.nullNode();
         };
+    }
+
+    /** YAML has more ways to write a number (0x10, .nan) than JSON; those stay text. */
+    private JsonNode number() {
+        if (text.matches("[+-]?[0-9]+")) {
+            return JsonNodeFactory.instance.numberNode(new BigInteger(text));
+        }
+        return text.matches("[+-]?[0-9]+\\.[0-9]+") ? JsonNodeFactory.instance.numberNode(new BigDecimal(text))
+            : JsonNodeFactory.instance.textNode(text);
     }
 
     /** How a refusal shows the value: short, one line. */

@@ -72,6 +72,15 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
             throw new InvalidModelException(who + "there are " + segments.size() + " segments; at most " + MAX_SEGMENTS
                 + " are allowed");
         }
+        long sum = 0;
+        for (final Segment segment : segments) {
+            final long span = segment instanceof Segment.Gpu g ? g.spanNs() : ((Segment.Cpu) segment).durationNs();
+            sum += Math.min(span, Durations.MAX_NS + 1);
+        }
+        if (sum > Durations.MAX_NS || sum < 0) {
+            throw new InvalidModelException(who + "its segments add up to more than 2^53 ns (about 104 days)"
+                + "; write shorter times");
+        }
     }
 
     /**

@@ -62,7 +62,7 @@ public enum Partitioning {
             for (int i = 0; i < count; i++) {
                 final Task task = set.tasks().get(i);
                 gpuLoad[i] = task.gpuSegmentCount() == 0 ? 0
-                    : load(task.gpuNs() + 2L * task.gpuSegmentCount() * smallestEpsilon(set), task.periodNs());
+                    : load(withUpdates(task.gpuNs(), task, smallestEpsilon(set)), task.periodNs());
             }
             pack(gpuLoad, set.platform().gpus().size(), gpu);
         }
@@ -71,9 +71,9 @@ public enum Partitioning {
         for (int i = 0; i < count; i++) {
             final Task task = set.tasks().get(i);
             final boolean spins = set.mode() == WaitMode.BUSY && task.gpuSegmentCount() > 0;
-            final long work = spins ? task.cpuNs() + task.gpuNs()
-                + 2L * task.gpuSegmentCount() * set.platform().gpus().get(gpu[i]).epsilonNs() : task.cpuNs()
-                + task.hostNs();
+            final BigInteger work = spins
+                ? withUpdates(task.cpuNs() + task.gpuNs(), task, set.platform().gpus().get(gpu[i]).epsilonNs())
+                : BigInteger.valueOf(task.cpuNs() + task.hostNs());
             cpuLoad[i] = load(work, task.periodNs());
         }
         pack(cpuLoad, set.platform().cpus(), cpu);
@@ -88,8 +88,13 @@ public enum Partitioning {
         return set.platform().gpus().stream().mapToLong(g -> g.epsilonNs()).min().orElse(0);
     }
 
-    private static long load(final long work, final long period) {
-        final BigInteger[] parts = BigInteger.valueOf(work).shiftLeft(UNIT_BITS)
+    private static BigInteger withUpdates(final long work, final Task task, final long epsilonNs) {
+        return BigInteger.valueOf(epsilonNs).multiply(BigInteger.valueOf(2L * task.gpuSegmentCount()))
+            .add(BigInteger.valueOf(work));
+    }
+
+    private static long load(final BigInteger work, final long period) {
+        final BigInteger[] parts = work.shiftLeft(UNIT_BITS)
             .divideAndRemainder(BigInteger.valueOf(period));
         final BigInteger units = parts[1].signum() == 0 ? parts[0] : parts[0].add(BigInteger.ONE);
         // Beyond 2^40 times the resource the exact load no longer matters, and sums must not overflow.
@@ -102,19 +107,20 @@ public enum Partitioning {
         Arrays.sort(order, Comparator.comparingLong(i -> -load[i]));
         final long[] used = new long[bins];
         for (final int i : order) {
-            place[i] = choose(used, load[i]);
+            place[i] = choose(used, load[i], load.length);
             used[place[i]] += load[i];
         }
     }
 
-    private int choose(final long[] used, final long load) {
+    private int choose(final long[] used, final long load, final int slack) {
         int least = 0;
         int fit = -1;
         for (int b = 0; b < used.length; b++) {
             if (used[b] < used[least]) {
                 least = b;
             }
-            final boolean fits = used[b] + load <= FULL;
+            // Each load was rounded up by less than one unit: a resource filled exactly still counts as fitting.
+            final boolean fits = used[b] + load <= FULL + slack;
             if (fits && (fit < 0 || this == BFD && used[b] > used[fit])) {
                 fit = b;
             }

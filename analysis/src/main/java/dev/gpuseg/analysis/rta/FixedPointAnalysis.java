@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
+import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.WaitMode;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -73,6 +74,16 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     void settled(final PreparedSet s, final int i, final long[] r, final W work) {
     }
 
+    /**
+     * How often the tasks are gone through while bounds shrink. More than once where everybody can delay everybody: a
+     * vector of bounds that the recurrences map to one no larger proves itself (the first job to exceed its bound
+     * cannot
+     * exist), whatever it was guessed from.
+     */
+    int rounds() {
+        return 1;
+    }
+
     /** True if every jitter is taken from the deadline. */
     boolean usesDeadlineJitter(final PreparedSet s) {
         return s.separateGpuPriorities;
@@ -93,24 +104,40 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     }
 
     private boolean run(final PreparedSet s, final TaskResult[] results) {
+        try {
+            return iterate(s, results);
+        } catch (final ArithmeticException e) {
+            throw new InvalidModelException("task set \"" + s.set.id() + "\": a sum of times passes 2^63 ns"
+                + "; use shorter times or longer periods");
+        }
+    }
+
+    private boolean iterate(final PreparedSet s, final TaskResult[] results) {
         final long[] r = s.deadline.clone();
         final W work = begin(s, r);
         final Recurrence recurrence = new Recurrence(2 * s.count + 2);
         final boolean keepDeadlines = usesDeadlineJitter(s);
-        boolean schedulable = true;
-        for (int i = 0; i < s.realTimeCount; i++) {
-            final long bound = bound(s, i, r, work, recurrence);
-            if (bound == Recurrence.EXCEEDED) {
-                schedulable = false;
-                if (results == null) {
-                    return false;
+        final int rounds = rounds();
+        boolean schedulable = false;
+        boolean shrunk = true;
+        for (int round = 0; round < rounds && shrunk && (results != null || !schedulable); round++) {
+            schedulable = true;
+            shrunk = false;
+            for (int i = 0; i < s.realTimeCount; i++) {
+                final long bound = bound(s, i, r, work, recurrence);
+                if (bound == Recurrence.EXCEEDED) {
+                    schedulable = false;
+                    if (results == null && rounds == 1) {
+                        return false;
+                    }
+                } else if (!keepDeadlines && bound < r[i]) {
+                    r[i] = bound;
+                    shrunk = true;
                 }
-            } else if (!keepDeadlines) {
-                r[i] = bound;
-            }
-            settled(s, i, r, work);
-            if (results != null) {
-                results[s.index[i]] = result(s, i, bound, recurrence);
+                settled(s, i, r, work);
+                if (results != null) {
+                    results[s.index[i]] = result(s, i, bound, recurrence);
+                }
             }
         }
         if (results != null) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
+import dev.gpuseg.analysis.model.InvalidModelException;
 import java.util.Arrays;
 
 /**
@@ -51,7 +52,12 @@ public final class GpuPrioritySearch {
         }
         final FixedPointAnalysis<?> test = strategy == Strategy.PUBLISHED && analysis.name().equals("gcaps-busy")
             ? GcapsBusy.withLevelsOfCpuOnlyTasks() : (FixedPointAnalysis<?>) analysis;
-        return search(set, test, strategy);
+        try {
+            return search(set, test, strategy);
+        } catch (final ArithmeticException e) {
+            throw new InvalidModelException("task set \"" + set.set.id() + "\": a sum of times passes 2^63 ns"
+                + "; use shorter times or longer periods");
+        }
     }
 
     /**

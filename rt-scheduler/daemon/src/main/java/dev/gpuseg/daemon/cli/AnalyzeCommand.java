@@ -78,7 +78,8 @@ final class AnalyzeCommand implements Callable<Integer> {
     @Option(names = "--format", paramLabel = "text|json|html", description = "default text")
     private String format = "text";
 
-    @Option(names = "--convert", description = "write the task set (as read, placed and assigned) instead of analysing it")
+    @Option(names = "--convert",
+        description = "write the task set (as read, placed and assigned) instead of analysing it")
     private boolean convert;
 
     @Option(names = "--out", paramLabel = "FILE", description = "write there instead of to the terminal")
@@ -105,7 +106,8 @@ final class AnalyzeCommand implements Callable<Integer> {
         } catch (final InvalidFileException | IllegalArgumentException e) {
             return refuse(e.getMessage(), USAGE);
         } catch (final IOException e) {
-            return refuse((batch != null ? batch : file) + ": " + e.getMessage() + "; check names and permissions", FAILURE);
+            return refuse((batch != null ? batch : file) + ": " + e.getMessage() + "; check names and permissions",
+                FAILURE);
         }
     }
 

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.io;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.analysis.RandomSets;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class TaskSetReaderTest {
+    private static final String GOOD = """
+        version: 1
+        id: demo
+        platform: {cpus: 4, epsilon: 1ms, theta: 200us, timeslice: 1024us}
+        mode: suspend
+        tasks:
+          - {name: camera, cpu: 1, period: 80ms, deadline: 80ms, priority: 70, gpu_priority: 70,
+             segments: [{cpu: 2ms}, {gpu: {host: 2ms, device: 4ms}}, {cpu: 4ms}, {gpu: {host: 2ms, device: 2ms,
+             total: 3.5ms}}]}
+          - {name: logger, cpu: 4, period: 200ms, best_effort: true, segments: [{cpu: 4ms}, {gpu: {host: 1ms,
+              device: 44ms}}]}
+        """;
+
+    private static String refusal(final String content) {
+        final String message = assertThrows(InvalidFileException.class,
+            () -> new TaskSetReader().readText(content, "set.yaml")).getMessage();
+        assertFalse(message.contains("\n"), message);
+        assertTrue(message.startsWith("set.yaml:"), message);
+        return message;
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "period: 80ms | period: 80 | set.yaml:6: task \"camera\": period is the bare number 80",
+        "period: 80ms | period: -80ms | negative time",
+        "period: 80ms | period: .nan | period",
+        "period: 80ms | period: 0ms | period is 0",
+        "period: 80ms | period: 9223372036854775807ns | longer than 2^53 ns",
+        "period: 80ms | perod: 80ms | unknown key 'perod'; did you mean 'period'?",
+        "cpu: 1, | cpu: 5, | cpu is '5'; it must be a whole number 1..4",
+        "cpu: 1, | cpu: 0, | cpu is '0'",
+        "cpu: 1, | cpu: 1.5, | cpu is '1.5'",
+        "cpu: 1, | cpu: 0x1, | cpu is '0x1'",
+        "cpu: 1, | gpu: 1, | gpu is '1'",
+        "deadline: 80ms | deadline: 81ms | deadline is '81ms'",
+        "priority: 70, gpu_priority | priority: 100, gpu_priority | priority is '100'",
+        "best_effort: true | best_effort: 3 | write true or false",
+        "best_effort: true | best_effort: true, priority: 5 | leave one of them out",
+        "total: 3.5ms | total: 1ms | less than its longer part",
+        "name: logger | name: camera | occurs already in line 6",
+        "version: 1 | version: 2 | this reader knows version: 1",
+        "mode: suspend | mode: sleep | write suspend or busy",
+        "epsilon: 1ms, | '' | write the update delay",
+        "cpus: 4 | cpus: many | cpus is 'many'",
+        "tasks: | tusks: | unknown key 'tusks'",
+        "id: demo | id: demo\\nid: twice | key 'id' occurs twice",
+        "{cpu: 2ms} | {cpu: 2ms, gpu: {device: 1ms}} | write either cpu or gpu",
+        "{cpu: 2ms} | {} | has 0 keys",
+        "device: 4ms | devise: 4ms | did you mean 'device'",
+    })
+    void shouldRefuseWithFileLineThingAndRemedy(final String from, final String to, final String expected) {
+        assertTrue(GOOD.contains(from), from);
+        final String changed = to == null ? "" : to.replace("\\n", "\n");
+        final String message = refusal(GOOD.replaceFirst(java.util.regex.Pattern.quote(from),
+            java.util.regex.Matcher.quoteReplacement(changed)));
+        assertTrue(message.contains(expected), message);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "'' | empty",
+        "'{' | YAML",
+        "'{\"a\": ' | JSON",
+        "'[]' | the task set is a list",
+        "'{\"tasks\": NaN}' | NaN",
+        "'a: [1' | YAML",
+        "'--- {}\n--- {}' | second document",
+        "'&a [*a]' | list",
+        "'\"x\"' | write a mapping",
+    })
+    void shouldRefuseWhatIsNoTaskSet(final String content, final String expected) {
+        final String message = refusal(content);
+        assertTrue(message.contains(expected), message);
+    }
+
+    @Test
+    void shouldRefuseDeepNesting() {
+        refusal("{\"tasks\": " + "[".repeat(5_000) + "]".repeat(5_000) + "}");
+        refusal("tasks: " + "[".repeat(5_000));
+    }
+
+    @Test
+    void shouldRefuseAFileOfAHundredMegabytesAtOnce(@TempDir final Path directory) throws IOException {
+        final Path big = directory.resolve("big.yaml");
+        try (RandomAccessFile file = new RandomAccessFile(big.toFile(), "rw")) {
+            file.setLength(100L << 20);
+        }
+        assertTimeoutPreemptively(Duration.ofSeconds(5), () -> {
+            final String message = assertThrows(InvalidFileException.class,
+                () -> new TaskSetReader().read(big)).getMessage();
+            assertTrue(message.contains("104857600 bytes") && message.contains("--batch"), message);
+        });
+    }
+
+    @Test
+    void shouldRefuseMissingFilesDirectoriesAndBinaries(@TempDir final Path directory) throws IOException {
+        assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(directory));
+        assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(directory.resolve("none.yaml")));
+        final Path binary = Files.write(directory.resolve("binary.yaml"), new byte[] {(byte) 0xff, (byte) 0xfe, 0});
+        assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(binary));
+    }
+
+    @Test
+    void shouldReadTheDocumentedExample() throws IOException {
+        final TaskSet set = new TaskSetReader().readText(GOOD, "set.yaml");
+        assertEquals("demo", set.id());
+        assertEquals(WaitMode.SUSPEND, set.mode());
+        assertEquals(1_000_000, set.platform().gpus().get(0).epsilonNs());
+        assertEquals(6_000_000, set.tasks().get(0).cpuNs());
+        assertEquals(9_500_000, set.tasks().get(0).gpuNs());
+        assertEquals(4_000_000, set.tasks().get(0).hostNs());
+        assertEquals(6_000_000, set.tasks().get(0).deviceNs());
+        assertEquals(200_000_000, set.tasks().get(1).deadlineNs());
+        assertTrue(set.tasks().get(1).bestEffort());
+    }
+
+    @Test
+    void shouldReadSeveralGpusWithAnEpsilonEach() throws IOException {
+        final TaskSet set = new TaskSetReader().readText(GOOD.replace("epsilon: 1ms,",
+            "epsilon: 1ms, gpus: [{epsilon: 2ms}, {theta: 100us}],"), "set.yaml");
+        assertEquals(2_000_000, set.platform().gpus().get(0).epsilonNs());
+        assertEquals(1_000_000, set.platform().gpus().get(1).epsilonNs());
+        assertEquals(100_000, set.platform().gpus().get(1).thetaNs());
+    }
+
+    @Test
+    void shouldReadAMeasuredProfileBesideTheFile(@TempDir final Path directory) throws IOException {
+        Files.writeString(directory.resolve("h200-r580.yaml"), "cpus: 4\nepsilon: 90us\n");
+        final Path file = Files.writeString(directory.resolve("set.yaml"), GOOD.replaceFirst("platform: .*",
+            "platform: h200-r580"));
+        final TaskSet set = new TaskSetReader().read(file);
+        assertEquals(90_000, set.platform().gpus().get(0).epsilonNs());
+        assertEquals("h200-r580", set.platform().profile());
+        assertTrue(refusal(GOOD.replaceFirst("platform: .*", "platform: unknown")).contains("calibrate"));
+        assertTrue(refusal(GOOD.replaceFirst("platform: .*", "platform: ../etc/passwd")).contains("letters"));
+    }
+
+    @Property(tries = 200)
+    void shouldReadBackWhatTheWriterWritesAndTheSchemaAccepts(@ForAll final long seed) throws IOException {
+        final TaskSet set = RandomSets.of(seed);
+        assertEquals(set, new TaskSetReader().readLine(TaskSetWriter.line(set), "batch", 1));
+        assertEquals(set, new TaskSetReader().readText(TaskSetWriter.json(set), "set.json"));
+        assertNull(new TaskSetSchema().firstComplaint(TaskSetWriter.line(set)));
+    }
+
+    @Test
+    void shouldShipASchemaThatRefusesWhatTheReaderRefuses() throws IOException {
+        final String good = TaskSetWriter.line(RandomSets.of(1));
+        final TaskSetSchema schema = new TaskSetSchema();
+        assertNull(schema.firstComplaint(good));
+        assertTrue(schema.firstComplaint(good.replaceFirst("\"period\":\"[^\"]*\"", "\"period\":80")) != null);
+        assertTrue(schema.firstComplaint(good.replaceFirst("\"period\"", "\"perod\"")) != null);
+        assertTrue(schema.firstComplaint(good.replaceFirst("\"period\":\"", "\"period\":\"-")) != null);
+    }
+}
