@@ -21,8 +21,7 @@ import java.util.Map;
 
 /**
  * Task sets of neighbouring projects. What a format does not say is stated at each constant and must be completed by
- * the
- * user: cores and priorities by {@code --partition} and {@code --assign}, epsilon by {@code --epsilon} (1 ms
+ * the user: cores and priorities by {@code --partition} and {@code --assign}, epsilon by {@code --epsilon} (1 ms
  * otherwise).
  */
 public enum ForeignFormat {
@@ -30,26 +29,21 @@ public enum ForeignFormat {
     GCAPS_ARTIFACT("gcaps-artifact"),
     /**
      * {@code taskset.csv} of the GCAPS case study: columns {@code taskid,workload,period,wcet} with a header,
-     * milliseconds.
-     * It gives one number for the whole job, so a workload whose name contains {@code cpu} becomes CPU work, any
-     * other one
-     * GPU segment whose device part is the whole (host part 0): split it where you know better.
+     * milliseconds. It gives one number for the whole job, so a workload whose name contains {@code cpu} becomes CPU
+     * work, any other one GPU segment whose device part is the whole (host part 0): split it where you know better.
      */
     GCAPS_CSV("gcaps-csv"),
     /**
      * DISB workload: {@code {"tasks"|"clients": [{"name"|"id", "model", "load": {"type":
-     * "uniform"|"poisson"|"periodic",
-     * "frequency": per second | "interval_ms"} , "latency_ms"|"exec_ms", "deadline_ms", "priority": 0 = best
-     * effort}]}}. Loads
-     * without a minimal distance (closed loop, trace, dependent, Poisson) have no worst case and become best effort.
+     * "uniform"|"poisson"|"periodic", "frequency": per second | "interval_ms"} , "latency_ms"|"exec_ms",
+     * "deadline_ms", "priority": 0 = best effort}]}}. Loads without a minimal distance (closed loop, trace,
+     * dependent, Poisson) have no worst case and become best effort.
      */
     DISB("disb"),
     /**
      * rt-app JSON, strict: {@code tasks: {NAME: {policy, priority, cpus, loop, phases|events: run, runtime, sleep,
-     * timer:
-     * {period}, gpu: {host, device, deadline}}}}, microseconds. A {@code gpu} event is this project's addition. The
-     * period is
-     * that of the {@code timer} event, or {@code dl-period}.
+     * timer: {period}, gpu: {host, device, deadline}}}}, microseconds. A {@code gpu} event is this project's
+     * addition. The period is that of the {@code timer} event, or {@code dl-period}.
      */
     RT_APP("rt-app");
 

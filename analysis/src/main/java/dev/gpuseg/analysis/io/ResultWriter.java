@@ -25,8 +25,8 @@ public final class ResultWriter {
 
     /**
      * The full result: {@code
-     * {"id","results":{NAME:{"schedulable","tasks":[{"name","wcrt_ns","deadline_ns","schedulable",
-     * "terms"}]}}}}, tasks in file order, nanoseconds, null where there is no bound.
+     * {"id","results":{NAME:{"schedulable","tasks":[{"name","wcrt_ns","deadline_ns","schedulable", "terms"}]}}}},
+     * tasks in file order, nanoseconds, null where there is no bound.
      *
      * @param id      of the task set
      * @param results one per analysis

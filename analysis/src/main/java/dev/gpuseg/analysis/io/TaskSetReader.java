@@ -72,8 +72,7 @@ public final class TaskSetReader {
      * A reader.
      *
      * @param profileDirectories where {@code NAME.yaml} or {@code NAME.json} of a named platform profile may be,
-     *                           searched
-     *                           after the directory of the file
+     *                           searched after the directory of the file
      */
     public TaskSetReader(final List<Path> profileDirectories) {
         this.profileDirectories = List.copyOf(profileDirectories);

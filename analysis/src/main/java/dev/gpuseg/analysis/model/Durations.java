@@ -10,8 +10,7 @@ import java.math.BigDecimal;
 public final class Durations {
     /**
      * Largest duration of the model, 2^53 ns (about 104 days): sums of many of them stay far from 2^63, and every
-     * value
-     * survives a reader that keeps numbers as doubles.
+     * value survives a reader that keeps numbers as doubles.
      */
     public static final long MAX_NS = 1L << 53;
 

@@ -8,8 +8,7 @@ package dev.gpuseg.analysis.model;
  *                    command (alpha) and switch (theta) together
  * @param alphaNs     the part of epsilon that the command costs
  * @param thetaNs     the part of epsilon that a context switch on the GPU costs; also paid per time slice by the
- *                    default
- *                    round robin
+ *                    default round robin
  * @param timesliceNs time slice of the default round robin; greater than 0
  */
 public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs) {

@@ -9,8 +9,7 @@ import java.util.List;
  * @param cpus       number of CPU cores, 1..{@link #MAX_CPUS}; tasks name them 1..cpus
  * @param gpus       the GPUs in the order of their indices (from 0); possibly empty if no task uses one
  * @param optimistic true if begin returns at once where nothing could outrank the task (the daemon's default); it
- *                   changes
- *                   where epsilon is paid, see {@code analysis/docs/window.md}
+ *                   changes where epsilon is paid, see {@code analysis/docs/window.md}
  * @param profile    name of the measured profile that the constants came from, or null
  */
 public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String profile) {

@@ -21,8 +21,7 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
      * @param hostNs   worst case of the part that needs the core (launches, driver calls): G^m
      * @param deviceNs worst case of the part that needs the GPU alone: G^e
      * @param totalNs  worst case of the whole when alone: less than host + device where the two overlap, more where
-     *                 the
-     *                 window contains time that needs neither; at least the longer of the two
+     *                 the window contains time that needs neither; at least the longer of the two
      */
     record Gpu(long hostNs, long deviceNs, long totalNs) implements Segment {
         /** Validates ranges and the relation of the three. */

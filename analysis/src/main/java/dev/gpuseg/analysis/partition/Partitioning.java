@@ -14,11 +14,9 @@ import java.util.Locale;
 
 /**
  * Bin packing of tasks, largest load first: to the GPUs by (G + 2 eps eta) / T, then to the cores by C + Gm over T
- * (busy: C + G
- * + 2 eps eta over T). Loads are counted in units of 2^-30 of the resource, rounded up, so that no order depends on
- * rounding
- * of doubles. A load above 1 is placed where the rule puts it all the same: the analysis refuses the set, not the
- * packing.
+ * (busy: C + G + 2 eps eta over T). Loads are counted in units of 2^-30 of the resource, rounded up, so that no
+ * order depends on rounding of doubles. A load above 1 is placed where the rule puts it all the same: the analysis
+ * refuses the set, not the packing.
  */
 public enum Partitioning {
     /** The resource with the least load: spreads. */

@@ -7,8 +7,7 @@ import java.util.List;
  * What an analysis says of a task set.
  *
  * <p>The bounds of a set that is not schedulable are conditional: each holds as long as the tasks without a bound
- * keep their
- * deadlines.
+ * keep their deadlines.
  *
  * @param analysis    name of the analysis
  * @param taskSetId   id of the set

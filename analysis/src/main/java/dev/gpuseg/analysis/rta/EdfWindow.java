@@ -13,21 +13,16 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <li>{@code edf-fp}: threads suspend. (With spinning threads a fixed-priority core can spin for a GPU whose holder it
  *     starves: there is no {@code edf-fp-busy}.)</li>
  * </ul>
- * Recurrence: that of {@link GcapsWindow}, CPU-only tasks with the jitter R_h - C_h, and for every task h whose jobs
- * matter only with an earlier deadline, the number of jobs limited to
- * {@code max(0, ceil((D_i - D_h + R_h + eps) / T_h))}, those with deadline at most that of the job of i which are
- * not over
- * before its arrival. Every R depends on every other: the iteration starts from R = D and goes on while a bound
- * shrinks;
- * the set is accepted once no recurrence exceeds its R.
- * Under {@code edf-fp} the CPU part of
- * local
- * tasks of higher CPU priority is not limited, and the windows of every other task of the GPU are charged, local or
- * not.
+ * Recurrence: that of {@link GcapsWindow}, CPU-only tasks with the jitter R_h - C_h, and for every task h
+ * whose jobs matter only with an earlier deadline, the number of jobs limited to {@code max(0, ceil((D_i - D_h + R_h
+ * + eps) / T_h))}, those with deadline at most that of the job of i which are not over before its arrival. Every R
+ * depends on every other: the iteration starts from R = D and goes on while a bound shrinks; the set is accepted
+ * once no recurrence exceeds its R. Under {@code edf-fp} the CPU part of local tasks of higher CPU priority is not
+ * limited, and the windows of every other task of the GPU are charged, local or not.
  *
  * <p>Source: this project. Counting the jobs by deadline and by window is the workload bound of Bertogna and Cirinei
- * (RTSS
- * 2007) on one resource; the deadline as a bound of responses not yet proven is the argument by the first miss.
+ * (RTSS 2007) on one resource; the deadline as a bound of responses not yet proven is the argument by the first
+ * miss.
  */
 final class EdfWindow extends FixedPointAnalysis<Windows> {
     private static final int MAX_ROUNDS = 64;

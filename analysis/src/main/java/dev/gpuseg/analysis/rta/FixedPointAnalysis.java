@@ -75,10 +75,9 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     }
 
     /**
-     * How often the tasks are gone through while bounds shrink. More than once where everybody can delay everybody: a
-     * vector of bounds that the recurrences map to one no larger proves itself (the first job to exceed its bound
-     * cannot
-     * exist), whatever it was guessed from.
+     * How often the tasks are gone through while bounds shrink. More than once where everybody can delay everybody:
+     * a vector of bounds that the recurrences map to one no larger proves itself (the first job to exceed its bound
+     * cannot exist), whatever it was guessed from.
      */
     int rounds() {
         return 1;

@@ -14,23 +14,21 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <li>the holder's thread runs above all unboosted tasks of its core; X = Gm (suspend) or G (busy);</li>
  * <li>the protocol costs nothing (as in the published comparison).</li>
  * </ul>
- * Recurrence: {@code R_i = C_i + G_i + B_i + sum_{h in hpp(i)} ceil((R_i + R_h - C_h - X_h) / T_h) (C_h + X_h)}
+ * Recurrence: {@code R_i = C_i + G_i + B_i + sum_{h in hpp(i)} ceil((R_i + R_h - C_h - X_h) / T_h) (C_h +
+ * X_h)}
  * <pre>
  *  + sum_{x remote, same GPU}                  min(eta_i, n_x) H_x            one request of x in front of each of i's
  *  + sum_{h in hpp(i), same GPU}               min(eta_i, n_h) max_u Ge_hu    (suspend; see below)
- *  + sum_{l local, lower CPU priority}         min(1 + z_i, n_l) L_l          in front of i's, or boosted on its core
+ *  + sum_{l local, lower CPU priority}         min(1 + z_i, n_l) H_l          in front of i's, or boosted on its core
  *  n_x = eta_x ceil((R_i + T_x) / T_x);   z_i = eta_i (suspend), min(eta_i, remote requests) (busy)
- *  H_x = max_u G_xu + boosted parts of local tasks of other GPUs;  L_l = H_l (same GPU), max_u X_lu (another)
+ *  H_x = max_u G_xu + boosted parts of local tasks of other GPUs
  * </pre>
- * Best-effort requests count without the limit n.
+ * Best-effort tasks request like sporadic ones: their jobs are taken to end before the next arrives.
  *
  * <p>Source: FMLP+ (Brandenburg, ECRTS 2014), suspension-aware bound. <b>Corrected</b> against the published GCAPS
- * program:
- * that bound takes critical sections to run on the CPU, so a local higher-priority holder cannot be in front of a
- * request
- * of i (i would not run). A thread that sleeps through its device part holds the lock and lets i run into it; the
- * second line
- * charges that. Derivation: {@code docs/locks.md}.
+ * program: that bound takes critical sections to run on the CPU, so a local higher-priority holder cannot be in
+ * front of a request of i (i would not run). A thread that sleeps through its device part holds the lock and lets i
+ * run into it; the second line charges that. Derivation: {@code docs/locks.md}.
  */
 final class Fmlp extends FixedPointAnalysis<Void> {
     private final boolean busy;
@@ -71,8 +69,8 @@ final class Fmlp extends FixedPointAnalysis<Void> {
             }
             final boolean sameGpu = s.gpu[x] == s.gpu[i];
             if (!s.isCpuHigher(x, i)) {
-                final long part = sameGpu ? hold(s, x) : maximum(busy ? s.segmentTotal : s.segmentHost, s, x);
-                total = Math.addExact(total, Math.multiplyExact(Math.min(1 + sleeps, requests(s, x, w)), part));
+                total = Math.addExact(total,
+                    Math.multiplyExact(Math.min(1 + sleeps, requests(s, x, w)), hold(s, x)));
             } else if (sameGpu && !busy) {
                 total = Math.addExact(total, Math.multiplyExact(Math.min(s.eta[i], requests(s, x, w)),
                     maximum(s.segmentDevice, s, x)));
@@ -83,8 +81,7 @@ final class Fmlp extends FixedPointAnalysis<Void> {
 
     /** n_x: requests of x that an interval of length w can meet. */
     private static long requests(final PreparedSet s, final int x, final long w) {
-        return x >= s.realTimeCount ? Long.MAX_VALUE
-            : Math.multiplyExact((long) s.eta[x], IntegerMath.ceilDiv(w + s.period[x], s.period[x]));
+        return Math.multiplyExact((long) s.eta[x], IntegerMath.ceilDiv(w + s.period[x], s.period[x]));
     }
 
     private long hold(final PreparedSet s, final int x) {

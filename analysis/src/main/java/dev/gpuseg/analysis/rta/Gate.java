@@ -11,10 +11,8 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <ul>
  * <li>partitioned preemptive fixed-priority CPUs, sporadic tasks, D &lt;= T, a task uses one GPU;</li>
  * <li>a granted window is never displaced; when a GPU is free, the waiting window of highest GPU priority is
- * granted; a
- *     real-time window waits until every granted one has ended, best-effort ones included; best-effort windows are
- *     granted
- *     only while no real-time window is begun;</li>
+ *     granted; a real-time window waits until every granted one has ended, best-effort ones included; best-effort
+ *     windows are granted only while no real-time window is begun;</li>
  * <li>a waiting begin sleeps (in busy mode too: spinning at the gate could starve the holder on the same core for
  * ever);</li>
  * <li>nothing is written to the hardware, so there is no epsilon; the daemon's answer time belongs to the host
@@ -30,8 +28,7 @@ import dev.gpuseg.analysis.model.WaitMode;
  *  GcapsWindow}
  * </pre>
  * F_lower = longest granted window of a real-time task of lower GPU priority, the stops by its core included; F_be =
- * time in
- * which all best-effort windows of the GPU, granted together, drain. Both only if eta_i &gt; 0.
+ * time in which all best-effort windows of the GPU, granted together, drain. Both only if eta_i &gt; 0.
  *
  * <p>Source: this project; the shape (one lower section per request, all higher ones) is that of non-preemptive
  * fixed-priority scheduling (George, Rivierre, Spuri 1996), the stops are those of theorem 1.

@@ -14,16 +14,15 @@ import dev.gpuseg.analysis.model.WaitMode;
  *     boosted threads of one core (holders of different GPUs) run by CPU priority;</li>
  * <li>best-effort tasks are never boosted.</li>
  * </ul>
- * Recurrence: that of {@link GcapsWindow} with k_hc = 0 for CPU-only tasks and those of the same GPU (of another
- * GPU: the
- * boosted part of c alone, Y_c = Gm_c + 2 eps eta_c, busy G_c + 2 eps eta_c), and with the blocking
+ * Recurrence: that of {@link GcapsWindow} with k_hc = 0 for CPU-only tasks and those of the same GPU (of
+ * another GPU: the boosted part of c alone, Y_c = Gm_c + 2 eps eta_c, busy G_c + 2 eps eta_c), and with the blocking
  * <pre>
  *  sum_{l local, lower CPU priority, eta_l &gt; 0} (the eta_i + 1 largest X_lk, each at most ceil((D_i + D_l) / T_l)
  *  times)
  * </pre>
  * X = Gm (suspend: a boosted thread sleeps during its device part) or G (busy). Each of the eta_i + 1 stretches of i
- * on its
- * core can meet one open window of each lower local task: opening another one takes the core at its own priority.
+ * on its core can meet one open window of each lower local task: opening another one takes the core at its own
+ * priority.
  *
  * <p>Source: this project; the boost is that of MPCP (Rajkumar 1990), applied to windows.
  */

@@ -14,19 +14,15 @@ import dev.gpuseg.analysis.model.WaitMode;
  *  + sum_{h in X(i)}   ceil((R_i + Jg_h) / T_h) (Ge_h + 2 eps eta_h)                            Jg_h = R_h - Ge_h
  * </pre>
  * X(i) = GPU tasks on other cores that outrank i on its GPU, or some GPU task of hpp(i) on its own. For a CPU-only
- * task
- * with one order for both resources, X(i) = every GPU task of higher priority on another core, as printed (Eq. 11);
- * that is
- * more than needed.
+ * task with one order for both resources, X(i) = every GPU task of higher priority on another core, as printed (Eq.
+ * 11); that is more than needed.
  *
  * <p>Source: GCAPS (ECRTS 2024), Eq. 9-12. <b>Corrected</b>: the printed Eq. 10 charges the spinning of local tasks
- * (Ge) only
- * to tasks that use the GPU themselves. A CPU-only task below a spinning one is delayed just as well: core 1 with
- * tau_1 (C=1, Ge=10, T=100) above tau_2 (C=5) gives 6 in print and 16 in truth. The published program charges it.
- * {@link GcapsBusyPrinted} keeps the printed form. G_h stands where Eq. 10 and 12 together write Gm_h + Ge_h: the two
- * agree unless host and device part overlap, and then a spinning thread takes its core for G_h ({@code
- * docs/window.md},
- * lemma 1); the published program does the same.
+ * (Ge) only to tasks that use the GPU themselves. A CPU-only task below a spinning one is delayed just as well: core
+ * 1 with tau_1 (C=1, Ge=10, T=100) above tau_2 (C=5) gives 6 in print and 16 in truth. The published program charges
+ * it. {@link GcapsBusyPrinted} keeps the printed form. G_h stands where Eq. 10 and 12 together write Gm_h + Ge_h:
+ * the two agree unless host and device part overlap, and then a spinning thread takes its core for G_h ({@code
+ * docs/window.md}, lemma 1); the published program does the same.
  */
 class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
     private final boolean chargeSpinningToCpuOnly;
@@ -46,8 +42,7 @@ class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
 
     /**
      * The form that the published search for GPU priorities uses: CPU-only tasks have a level among them, and Eq. 11
-     * charges
-     * every remote GPU task above that level.
+     * charges every remote GPU task above that level.
      */
     static GcapsBusy withLevelsOfCpuOnlyTasks() {
         return new GcapsBusy("gcaps-busy-levels", Claim.COMPARISON, "Eq. 11 by levels", true, true);

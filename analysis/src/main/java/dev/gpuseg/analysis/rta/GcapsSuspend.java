@@ -24,10 +24,9 @@ import dev.gpuseg.analysis.model.WaitMode;
  *  + [eta_i &gt; 0] sum_{h in hpp(i), same GPU}  ceil((R_i + Jg_h) / T_h) Ge_h                   Jg_h = R_h - Ge_h
  *  + [eta_i &gt; 0] sum_{h remote, same GPU, higher GPU priority} ceil((R_i + Jg_h) / T_h) (Ge_h + 2 eps eta_h)
  * </pre>
- * Source: GCAPS (ECRTS 2024), Eq. 1, 9, 13, 14, sections 6.3 and 6.4. With separate GPU priorities D_h replaces R_h in
- * every jitter, as published. Added here: release jitter Jr, declared blocking B_i, several GPUs (tasks of different
- * GPUs
- * meet on the CPU only).
+ * Source: GCAPS (ECRTS 2024), Eq. 1, 9, 13, 14, sections 6.3 and 6.4. With separate GPU priorities D_h replaces R_h
+ * in every jitter, as published. Added here: release jitter Jr, declared blocking B_i, several GPUs (tasks of
+ * different GPUs meet on the CPU only).
  */
 final class GcapsSuspend extends FixedPointAnalysis<Void> {
     GcapsSuspend() {

@@ -10,12 +10,10 @@ import dev.gpuseg.analysis.model.WaitMode;
  *
  * <p>Hypotheses: those of {@link GcapsSuspend}.
  *
- * <p>Recurrence: that of {@link GcapsSuspend}, the jobs of each h in the GPU terms limited to
- * {@code sum_j ceil((W_ij + Jg_h) / T_h)}, where {@code W_ij} bounds the time from begin to end of segment j:
- * {@code W_ij = G_ij + 3 eps + sum_{h in hpp(i)} ceil((W_ij + Jc_h) / T_h) (C_h + Gm_h + 2 eps eta_h) + GPU terms at
- * W_ij},
- * {@code Jc_h = R_h - (C_h + Gm_h)} for every local task (a segment may begin with carried-in work of all of them).
- * If W_ij
+ * <p>Recurrence: that of {@link GcapsSuspend}, the jobs of each h in the GPU terms limited to {@code sum_j
+ * ceil((W_ij + Jg_h) / T_h)}, where {@code W_ij} bounds the time from begin to end of segment j: {@code W_ij = G_ij
+ * + 3 eps + sum_{h in hpp(i)} ceil((W_ij + Jc_h) / T_h) (C_h + Gm_h + 2 eps eta_h) + GPU terms at W_ij}, {@code Jc_h
+ * = R_h - (C_h + Gm_h)} for every local task (a segment may begin with carried-in work of all of them). If W_ij
  * passes the deadline the cap is not used. Never larger than {@link GcapsSuspend} by construction.
  *
  * <p>Source: this project; the same combination as Patel et al. (RTAS 2018) use for locks.

@@ -11,11 +11,10 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <li>partitioned preemptive fixed-priority CPUs, sporadic tasks, D &lt;= T, a task uses one GPU;</li>
  * <li>per GPU, the begun window with the highest GPU priority holds it; every other context is off the hardware;</li>
  * <li>each change of the holder starts an update of at most epsilon; updates of a GPU run one after the other, an
- * update in
- *     progress is completed; the new holder's device part may run from the end of its update at the latest;</li>
+ *     update in progress is completed; the new holder's device part may run from the end of its update at the
+ *     latest;</li>
  * <li>a thread needs its core, at its own priority, for the host part and to call end; begin may sleep until granted
- * or
- *     return at once (optimistic): the bound covers both, and updates on the caller's core as well as on the
+ *     or return at once (optimistic): the bound covers both, and updates on the caller's core as well as on the
  *     daemon's;</li>
  * <li>busy: the thread keeps its core from the return of begin to end;</li>
  * <li>local order agrees: of two tasks on one core, the one with the higher CPU priority has the higher GPU
@@ -31,11 +30,10 @@ import dev.gpuseg.analysis.model.WaitMode;
  *  + sum_{c} min( sum_{h in X(i), c in hpp(h)} ceil((R_i + Jw_h) / T_h) k_hc,  ceil((R_i + R_c - Y_c) / T_c) ) Y_c
  * </pre>
  * X(i) = tasks on other cores that outrank i on its GPU; in busy mode also those that outrank a GPU task of hpp(i)
- * on its
- * GPU. k_hc = jobs of c that can stop the windows of one job of h ({@link Windows#refine}); Y_c = C_c for a CPU-only
- * task
- * or one of the same GPU (its own windows outrank h and are charged as such). Jw_h = R_h + eps - (G_h + 2 eps eta_h),
- * Jl_h = R_h + eps - (C_h + G_h + 2 eps eta_h), Jc_h = R_h - (C_h + Gm_h). With separate GPU priorities D replaces R.
+ * on its GPU. k_hc = jobs of c that can stop the windows of one job of h ({@link Windows#refine}); Y_c = C_c for a
+ * CPU-only task or one of the same GPU (its own windows outrank h and are charged as such). Jw_h = R_h + eps - (G_h
+ * + 2 eps eta_h), Jl_h = R_h + eps - (C_h + G_h + 2 eps eta_h), Jc_h = R_h - (C_h + Gm_h). With separate GPU
+ * priorities D replaces R.
  *
  * <p>Source: this project; corrects GCAPS (ECRTS 2024), Eq. 9-14, which charge other cores the device part alone.
  */

@@ -6,8 +6,7 @@ import java.util.Arrays;
 
 /**
  * Searches GPU priorities apart from the CPU priorities, from the lowest level up (Audsley), with deadlines in place
- * of
- * unknown response times. CPU priorities stay as they are; of two tasks on one core the order must agree on both
+ * of unknown response times. CPU priorities stay as they are; of two tasks on one core the order must agree on both
  * resources.
  *
  * <p>Thread-safe; no state.
@@ -23,9 +22,8 @@ public final class GpuPrioritySearch {
         PUBLISHED,
         /**
          * Of each core only its unassigned task of lowest CPU priority. No inversion can arise, and since the test
-         * of a
-         * candidate depends on the set of unassigned tasks alone and only improves when that set shrinks, the search
-         * finds an order whenever the test admits one that keeps local orders: it accepts at least what
+         * of a candidate depends on the set of unassigned tasks alone and only improves when that set shrinks, the
+         * search finds an order whenever the test admits one that keeps local orders: it accepts at least what
          * {@link #PUBLISHED} accepts ({@code docs/priorities.md}).
          */
         FRONTIER
@@ -41,8 +39,7 @@ public final class GpuPrioritySearch {
      * @param analysis one of the {@code gcaps} analyses
      * @param strategy the order of candidates
      * @return level by index of the task in the set, 1 lowest, distinct, for real-time tasks (0 for best effort); or
-     *         null if
-     *         the search finds none
+     * null if the search finds none
      * @throws IllegalArgumentException if the analysis has no GPU priorities to search
      */
     public static int[] levels(final PreparedSet set, final Analysis analysis, final Strategy strategy) {

@@ -16,28 +16,25 @@ import java.util.Arrays;
  *     (suspend) or G (busy);</li>
  * <li>the protocol costs nothing (as in the published comparison).</li>
  * </ul>
- * Recurrence: {@code R_i = C_i + G_i + B_i + sum_{h in hpp(i)} ceil((R_i + R_h - C_h - X_h) / T_h) (C_h + X_h) + DH
- * + DL + PM}
+ * Recurrence: {@code R_i = C_i + G_i + B_i + sum_{h in hpp(i)} ceil((R_i + R_h - C_h - X_h) / T_h) (C_h + X_h)
+ * + DH + DL + PM}
  * <pre>
  *  H_xk = G_xk + sum_{y on the core of x, another GPU} max_u X_yu                             holding time
  *  Q_i  = lfp { max_{l lower, u} H_lu + sum_{h higher} ceil((Q + R_h - G_h) / T_h) sum_u H_hu }   wait of one request
  *  DH   = sum_{h higher} min( eta_i ceil((Q_i + R_h - G_h) / T_h), ceil((R_i + R_h - G_h) / T_h) ) sum_u H_hu
- *  DL   = the eta_i largest H_lk of lower tasks, each at most ceil((D_i + D_l - H_lk) / T_l) times
- *  PM   = sum_{l local, lower} the eta_i + 1 largest X_lk, each at most ceil((D_i + D_l - X_lk) / T_l) times
+ *  DL   = the eta_i largest H_lk of lower tasks, each at most ceil((R_i + D_l - H_lk) / T_l) times
+ *  PM   = sum_{l local, lower} the eta_i + 1 largest X_lk, each at most ceil((R_i + D_l - X_lk) / T_l) times
  * </pre>
- * Lower tasks of DL and PM include best-effort tasks (without a limit by T: their jobs may be late). higher = higher
- * GPU
- * priority on the same GPU, any core.
+ * Lower tasks of DL and PM include best-effort tasks, whose jobs are taken to end before the next arrives. higher =
+ * higher
+ * GPU priority on the same GPU, any core.
  *
  * <p>Source: MPCP (Rajkumar 1990), holding time and waiting recurrence of Lakshmanan, de Niz, Rajkumar (RTSS 2009)
- * and the
- * combination of request-driven and job-driven counts of Patel, Baek, Kim, Rajkumar (RTAS 2018); the text of the
- * last one was
- * not at hand, so each count is derived in {@code docs/locks.md}. The published GCAPS program differs: its
- * request-driven
- * count is a time (the cap never acts), its H adds the windows of all higher tasks of all cores, its wait recurrence
- * has no
- * end, a task's own windows block it, and the jitter of GPU parts is that of CPU parts.
+ * and the combination of request-driven and job-driven counts of Patel, Baek, Kim, Rajkumar (RTAS 2018); the text of
+ * the last one was not at hand, so each count is derived in {@code docs/locks.md}. The published GCAPS program
+ * differs: its request-driven count is a time (the cap never acts), its H adds the windows of all higher tasks of
+ * all cores, its wait recurrence has no end, a task's own windows block it, the jitter of GPU parts is that of CPU
+ * parts, and a spinning holder blocks its core for the host part alone.
  */
 final class Mpcp extends FixedPointAnalysis<Mpcp.Work> {
     /** Holding times: per segment, per task the sum and the largest. */
@@ -106,14 +103,18 @@ final class Mpcp extends FixedPointAnalysis<Mpcp.Work> {
                 out.add(Recurrence.BLOCKING, s.period[h], jitter, work.holdSum()[h], 0, cap);
             }
         }
-        if (usesGpu) {
-            out.addBase(Recurrence.BLOCKING, lowerRequests(s, i, work));
-        }
+        out.setExtra((w, at) -> lower(s, i, w, work), Recurrence.BLOCKING);
+    }
+
+    /** DL + PM. */
+    private long lower(final PreparedSet s, final int i, final long w, final Work work) {
+        long total = s.eta[i] > 0 ? lowerRequests(s, i, w, work) : 0;
         for (int l = 0; l < s.count; l++) {
             if (l != i && s.gpu[l] >= 0 && s.cpu[l] == s.cpu[i] && !s.isCpuHigher(l, i)) {
-                out.addBase(Recurrence.BLOCKING, boostedLower(s, i, l));
+                total = Math.addExact(total, boostedLower(s, i, l, w));
             }
         }
+        return total;
     }
 
     /**
@@ -138,7 +139,7 @@ final class Mpcp extends FixedPointAnalysis<Mpcp.Work> {
     }
 
     /** DL: lower requests in front of the eta_i requests of a job. */
-    private static long lowerRequests(final PreparedSet s, final int i, final Work work) {
+    private static long lowerRequests(final PreparedSet s, final int i, final long w, final Work work) {
         final long[] holds = new long[work.hold().length];
         final long[] copies = new long[holds.length];
         int size = 0;
@@ -148,24 +149,27 @@ final class Mpcp extends FixedPointAnalysis<Mpcp.Work> {
             }
             for (int j = s.segmentStart[l]; j < s.segmentStart[l + 1]; j++) {
                 holds[size] = work.hold()[j];
-                copies[size++] = l >= s.realTimeCount ? Long.MAX_VALUE : IntegerMath.ceilDiv(
-                    s.deadline[i] + Math.max(0, s.deadline[l] - work.hold()[j]), s.period[l]);
+                copies[size++] = copies(s, l, w, work.hold()[j]);
             }
         }
         return largest(holds, copies, size, s.eta[i]);
     }
 
     /** PM for one local lower task. */
-    private long boostedLower(final PreparedSet s, final int i, final int l) {
+    private long boostedLower(final PreparedSet s, final int i, final int l, final long w) {
         final int size = s.eta[l];
         final long[] parts = Arrays.copyOfRange(busy ? s.segmentTotal : s.segmentHost, s.segmentStart[l],
             s.segmentStart[l + 1]);
         final long[] copies = new long[size];
         for (int k = 0; k < size; k++) {
-            copies[k] = l >= s.realTimeCount ? Long.MAX_VALUE
-                : IntegerMath.ceilDiv(s.deadline[i] + Math.max(0, s.deadline[l] - parts[k]), s.period[l]);
+            copies[k] = copies(s, l, w, parts[k]);
         }
         return largest(parts, copies, size, s.eta[i] + 1L);
+    }
+
+    /** Sections of length {@code part} that jobs of l can execute in an interval of length w. */
+    private static long copies(final PreparedSet s, final int l, final long w, final long part) {
+        return IntegerMath.ceilDiv(Math.max(1, w) + Math.max(0, s.deadline[l] - part), s.period[l]);
     }
 
     /** Sum of the {@code slots} largest values, value k usable {@code copies[k]} times; destroys its arguments. */

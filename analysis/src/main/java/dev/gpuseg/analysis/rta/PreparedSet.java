@@ -12,8 +12,8 @@ import dev.gpuseg.core.Priority;
  * A task set as arrays, prepared once and shared by several analyses: the inner loops touch nothing else.
  *
  * <p>Positions 0..{@link #realTimeCount}-1 are the real-time tasks from highest to lowest CPU priority (ties in file
- * order),
- * the best-effort tasks follow. Times in nanoseconds. Immutable by convention: the package's analyses only read it.
+ * order), the best-effort tasks follow. Times in nanoseconds. Immutable by convention: the package's analyses only
+ * read it.
  */
 public final class PreparedSet {
     final TaskSet set;
@@ -184,12 +184,9 @@ public final class PreparedSet {
      * Prepares a set for the fixed-priority analyses.
      *
      * <p>The published blocking term charges one update at the start of every job, a CPU-only one included. Several
-     * GPUs
-     * have an update path each; a CPU-only task is charged the largest epsilon of a GPU that some task of the set
-     * uses. If
-     * no task uses a GPU, the platform's largest: the published form, kept so that a set does not change its verdict
-     * when
-     * its last GPU task leaves.
+     * GPUs have an update path each; a CPU-only task is charged the largest epsilon of a GPU that some task of the
+     * set uses. If no task uses a GPU, the platform's largest: the published form, kept so that a set does not
+     * change its verdict when its last GPU task leaves.
      *
      * @param set every task with a core, every real-time task with priorities
      * @return the arrays

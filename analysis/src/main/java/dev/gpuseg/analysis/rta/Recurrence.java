@@ -10,10 +10,8 @@ import java.util.Arrays;
  * {@code n_k(w) = min(cap_k, ceil((w + J_k) / T_k))}, in integers.
  *
  * <p>A source remembers up to which w its count holds, so a step divides only where a new job arrives: the division
- * is what
- * costs. Updating w in the middle of a step is allowed, since every partial sum stays at or below the least fixed
- * point.
- * Reused from task to task; not thread-safe.
+ * is what costs. Updating w in the middle of a step is allowed, since every partial sum stays at or below the least
+ * fixed point. Reused from task to task; not thread-safe.
  */
 final class Recurrence {
     static final int OWN = 0;

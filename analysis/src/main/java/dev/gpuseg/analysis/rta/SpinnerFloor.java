@@ -5,8 +5,7 @@ import java.util.Arrays;
 
 /**
  * The lowest GPU priority, per GPU, of the tasks that may spin on a core above task i: a remote task delays i
- * through such
- * a spinner exactly if it outranks that lowest one.
+ * through such a spinner exactly if it outranks that lowest one.
  */
 final class SpinnerFloor {
     private final PreparedSet s;

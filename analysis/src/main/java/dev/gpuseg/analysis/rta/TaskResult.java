@@ -6,8 +6,7 @@ package dev.gpuseg.analysis.rta;
  *
  * @param name        the task
  * @param wcrtNs      bound on its response time from arrival to completion, or null: the iteration passed the
- *                    deadline, the
- *                    task is best effort, or the analysis gives a verdict without bounds
+ *                    deadline, the task is best effort, or the analysis gives a verdict without bounds
  * @param deadlineNs  its relative deadline
  * @param schedulable true if the bound keeps the deadline; true for best-effort tasks (they have none that counts)
  * @param terms       what the bound is made of; null where the bound is null

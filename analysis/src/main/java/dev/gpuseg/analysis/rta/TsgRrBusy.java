@@ -8,18 +8,14 @@ import dev.gpuseg.analysis.model.WaitMode;
  *
  * <p>Hypotheses: as {@link TsgRrSuspend}, but a thread keeps its core while its device part runs.
  *
- * <p>Recurrence: {@code R_i = C_i + G_i + B_i + sum_j I(nu_i, Ge_ij)
- * + sum_{h in hpp(i)} ceil((R_i + Jr_h) / T_h) (C_h + Gm_h + sum_j I(nu_hi, Ge_hj))} with
- * {@code I(nu, x) = (L + theta) * nu * ceil(x / L)}, nu_i = number of other tasks on the GPU of i, nu_hi = 1 +
- * number of
- * tasks outside hpp(i) on the GPU of h, Jr_h = release jitter.
+ * <p>Recurrence: {@code R_i = C_i + G_i + B_i + sum_j I(nu_i, Ge_ij) + sum_{h in hpp(i)} ceil((R_i + Jr_h) / T_h)
+ * (C_h + Gm_h + sum_j I(nu_hi, Ge_hj))} with {@code I(nu, x) = (L + theta) * nu * ceil(x / L)}, nu_i = number of
+ * other tasks on the GPU of i, nu_hi = 1 + number of tasks outside hpp(i) on the GPU of h, Jr_h = release jitter.
  *
  * <p>Source: GCAPS (ECRTS 2024), Eq. 3, 5, 6 and 7, as printed: i itself is among the tasks that take turns with h
- * (safe,
- * perhaps pessimistic). The published program differs in four ways and is unsound: it never charges CPU-only local
- * tasks,
- * builds the set of turn-takers from wrong indices, and counts Gm_h twice but h's own slices not. Added here: release
- * jitter, declared blocking B_i, several GPUs.
+ * (safe, perhaps pessimistic). The published program differs in four ways and is unsound: it never charges CPU-only
+ * local tasks, builds the set of turn-takers from wrong indices, and counts Gm_h twice but h's own slices not. Added
+ * here: release jitter, declared blocking B_i, several GPUs.
  */
 final class TsgRrBusy extends FixedPointAnalysis<Void> {
     TsgRrBusy() {

@@ -14,15 +14,13 @@ import dev.gpuseg.analysis.model.WaitMode;
  *     tasks alike; one context per task;</li>
  * <li>threads suspend while the device part runs.</li>
  * </ul>
- * Recurrence: {@code R_i = C_i + G_i + B_i + sum_j (L + theta) * nu_i * ceil(Ge_ij / L)
- * + sum_{h in hpp(i)} ceil((R_i + J_h) / T_h) (C_h + Gm_h)}, nu_i = number of other tasks on the GPU of i (best effort
- * included), {@code J_h = R_h - (C_h + Gm_h)}.
+ * Recurrence: {@code R_i = C_i + G_i + B_i + sum_j (L + theta) * nu_i * ceil(Ge_ij / L) + sum_{h in hpp(i)}
+ * ceil((R_i + J_h) / T_h) (C_h + Gm_h)}, nu_i = number of other tasks on the GPU of i (best effort included), {@code
+ * J_h = R_h - (C_h + Gm_h)}.
  *
  * <p>Source: GCAPS (ECRTS 2024), Eq. 3, 5 and 8, as printed. The published program takes T_h for R_h in J_h; that is
- * sound
- * but loses sets. Added here: release jitter (contained in R_h), declared blocking B_i, several GPUs (turns are
- * taken per
- * GPU).
+ * sound but loses sets. Added here: release jitter (contained in R_h), declared blocking B_i, several GPUs (turns
+ * are taken per GPU).
  */
 final class TsgRrSuspend extends FixedPointAnalysis<Void> {
     TsgRrSuspend() {

@@ -9,11 +9,9 @@ import java.util.Arrays;
  * {@link Gate} and {@link EdfWindow} share. Notation and proofs: {@code docs/window.md}.
  *
  * <p>A job of h keeps the GPU for G_h, two updates per window, and the time that tasks of its own core take the CPU
- * from it
- * while it holds the GPU: {@code k_hc} jobs of each such task c at {@code Y_hc} each. The last part is not a constant
- * times the number of jobs of h, since the same jobs of c cannot stop two windows at once; {@link #at} takes the
- * smaller of
- * both counts.
+ * from it while it holds the GPU: {@code k_hc} jobs of each such task c at {@code Y_hc} each. The last part is not a
+ * constant times the number of jobs of h, since the same jobs of c cannot stop two windows at once; {@link #at}
+ * takes the smaller of both counts.
  */
 final class Windows implements Recurrence.Extra {
     /** Who goes first on the GPU and on the cores. */
@@ -195,8 +193,7 @@ final class Windows implements Recurrence.Extra {
 
     /**
      * A thread that calls begin runs at that moment, so no CPU-only task above it is pending: no carry-in. At a gate
-     * the
-     * window is counted from the grant, when the thread still sleeps.
+     * the window is counted from the grant, when the thread still sleeps.
      */
     private long stopJitter(final int h, final int c) {
         return s.gpu[c] < 0 && !gate ? s.jitter[c] : Math.max(0, r[c] - stopCost(h, c));

@@ -123,10 +123,9 @@ class KnownAnswersTest {
 
     /**
      * The window gap. Schedule of the mechanism, by hand, epsilon 0: h runs its C in [0,1], begins at 1 and holds
-     * the GPU;
-     * hc takes the core at 2 with 1 of 5 ms of h's host part done, until 32; host part until 36, device part until
-     * 41. lo begins
-     * at 2 (released at 1, C = 1), waits for the end of the window at 41, and completes at 51: response 50.
+     * the GPU; hc takes the core at 2 with 1 of 5 ms of h's host part done, until 32; host part until 36, device
+     * part until 41. lo begins at 2 (released at 1, C = 1), waits for the end of the window at 41, and completes at
+     * 51: response 50.
      */
     @Test
     void shouldBeExceededByTheMechanismWithoutWindowsAndNotWithThem() {
