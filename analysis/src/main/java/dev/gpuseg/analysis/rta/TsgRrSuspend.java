@@ -21,6 +21,10 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <p>Source: GCAPS (ECRTS 2024), Eq. 3, 5 and 8, as printed. The published program takes T_h for R_h in J_h; that is
  * sound but loses sets. Added here: release jitter (contained in R_h), declared blocking B_i, several GPUs (turns
  * are taken per GPU).
+ *
+ * <p>Eq. 5 charges a switch for each slice of the others but none for the switch back to the own slice: with theta
+ * &gt; 0 the
+ * printed bound can be exceeded.
  */
 final class TsgRrSuspend extends FixedPointAnalysis<Void> {
     TsgRrSuspend() {

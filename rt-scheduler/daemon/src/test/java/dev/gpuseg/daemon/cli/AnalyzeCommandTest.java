@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+@Timeout(60)
+class AnalyzeCommandTest {
+    private static final String SET = """
+        platform: {cpus: 2, epsilon: 1ms}
+        tasks:
+          - {name: a, cpu: 1, period: 80ms, priority: 70, segments: [{cpu: 2ms}, {gpu: {host: 2ms, device: 4ms}}]}
+          - {name: b, cpu: 2, period: %s, priority: 60, segments: [{cpu: 2ms}, {gpu: {host: 1ms, device: 40ms}}]}
+        """;
+    private static final String LINE = "{\"id\":\"x\",\"platform\":{\"cpus\":1},\"tasks\":[{\"name\":\"a\",\"cpu\":1,"
+        + "\"period\":\"9ms\",\"priority\":1,\"segments\":[{\"cpu\":\"1ms\"}]}]}";
+
+    @TempDir
+    private Path directory;
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    private int run(final String... arguments) {
+        return new CommandLine(new AnalyzeCommand()).setOut(new PrintWriter(out)).setErr(new PrintWriter(err))
+            .execute(arguments);
+    }
+
+    private String file(final String name, final String content) throws IOException {
+        return Files.writeString(directory.resolve(name), content).toString();
+    }
+
+    @Test
+    void shouldRefuseBadInputInOneLineWithStatus2() throws IOException {
+        for (final String[] arguments : new String[][] {
+            {}, {"none.yaml"}, {directory.toString()}, {file("a.yaml", "tasks: []")},
+            {file("b.yaml", SET.formatted("80"))}, {file("c.yaml", SET.formatted("-80ms"))},
+            {file("d.yaml", SET.formatted("9223372036854775807ns"))}, {file("e.yaml", SET.formatted(".nan"))},
+            {file("f.yaml", SET.formatted("80ms")), "--analysis", "nonsense"},
+            {file("g.yaml", SET.formatted("80ms")), "--format", "pdf"},
+            {file("h.yaml", SET.formatted("80ms")), "--epsilon", "5"},
+            {file("i.yaml", SET.formatted("80ms")), "--assign", "edf"},
+            {file("j.yaml", SET.formatted("80ms")), "--from", "xml"},
+            {"--batch", file("k.jsonl", LINE + "\n{broken")}, {"--batch", "none.jsonl"}}) {
+            err.getBuffer().setLength(0);
+            assertEquals(2, run(arguments), String.join(" ", arguments));
+            assertEquals(1, err.toString().lines().count(), err.toString());
+        }
+    }
+
+    @Test
+    void shouldAnswerYesWith0AndNoWith3() throws IOException {
+        assertEquals(0, run(file("yes.yaml", SET.formatted("100ms"))));
+        assertTrue(out.toString().contains("gcaps-window-suspend: schedulable"), out.toString());
+        assertEquals(3, run(file("no.yaml", SET.formatted("48ms"))));
+        assertTrue(out.toString().contains("NOT schedulable"), out.toString());
+        assertEquals(3, run(file("no.yaml", SET.formatted("48ms")), "--analysis", "all"));
+    }
+
+    @Test
+    void shouldWriteJsonInFileOrder() throws IOException {
+        final Path result = directory.resolve("result.json");
+        assertEquals(0, run(file("set.yaml", SET.formatted("100ms")), "--analysis", "gcaps-suspend,gcaps-busy",
+            "--format",
+            "json", "--out", result.toString()));
+        final JsonNode root = new ObjectMapper().readTree(result.toFile());
+        assertEquals("set", root.get("id").asText());
+        final JsonNode task = root.at("/results/gcaps-suspend/tasks/0");
+        assertEquals("a", task.get("name").asText());
+        assertEquals(12_000_000, task.get("wcrt_ns").asLong());
+        assertEquals(80_000_000, task.get("deadline_ns").asLong());
+        assertEquals(8_000_000, task.at("/terms/own_ns").asLong());
+        assertTrue(root.at("/results/gcaps-busy/schedulable").asBoolean());
+    }
+
+    @Test
+    void shouldAnalyseABatchLineByLine() throws IOException {
+        final Path result = directory.resolve("out.jsonl");
+        assertEquals(0, run("--batch", file("sets.jsonl", LINE + "\n\n" + LINE.replace("\"x\"", "\"y\"").replace("1ms",
+            "10ms") + "\n"), "--analysis", "gcaps-suspend,edf-edf-suspend", "--out", result.toString()));
+        final List<String> lines = Files.readAllLines(result);
+        assertEquals(2, lines.size());
+        assertEquals("{\"id\":\"x\",\"results\":{\"gcaps-suspend\":{\"schedulable\":true,\"wcrt_ns\":[1000000]},"
+            + "\"edf-edf-suspend\":{\"schedulable\":true,\"wcrt_ns\":[1000000]}}}", lines.get(0));
+        assertTrue(lines.get(1).contains("\"wcrt_ns\":[null]"), lines.get(1));
+        assertTrue(out.toString().contains("gcaps-suspend: 1 of 2 schedulable"), out.toString());
+    }
+
+    @Test
+    void shouldPlaceAssignAndConvert() throws IOException {
+        final String bare = """
+            platform: {cpus: 2, epsilon: 1ms}
+            tasks: [{name: a, period: 80ms, segments: [{cpu: 20ms}]}, {name: b, period: 40ms, segments: [{cpu: 20ms}]}]
+            """;
+        assertEquals(2, run(file("bare.yaml", bare)));
+        assertEquals(0, run(file("bare.yaml", bare), "--partition", "wfd", "--assign", "rm", "--convert"));
+        final JsonNode root = new ObjectMapper().readTree(out.toString());
+        assertEquals(2, root.at("/tasks/0/cpu").asInt());
+        assertEquals(98, root.at("/tasks/0/priority").asInt());
+        assertEquals(1, root.at("/tasks/1/cpu").asInt());
+        assertEquals(99, root.at("/tasks/1/priority").asInt());
+    }
+}
