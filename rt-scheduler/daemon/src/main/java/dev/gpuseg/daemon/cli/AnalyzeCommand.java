@@ -155,7 +155,7 @@ final class AnalyzeCommand implements Callable<Integer> {
             BufferedWriter buffered = new BufferedWriter(writer)) {
             summary = runner.run(batch, buffered);
         }
-        out.print(summary.text());
+        out.print(convert ? summary.sets() + " task sets written\n" : summary.text());
         out.flush();
         return OK;
     }
