@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sim;
+
+import java.util.Locale;
+import java.util.Objects;
+
+/**
+ * What is simulated, apart from the task set.
+ *
+ * @param scheduler  who decides about the GPU
+ * @param cpuPolicy  how each core picks its thread
+ * @param hold       which part of a GPU segment holds the GPU
+ * @param optimistic true if begin returns at once where the scheduler core pre-granted it
+ * @param update     what the GPU does while its runlist is rewritten
+ * @param arrivals   distance of the arrivals
+ * @param offsets    first arrivals
+ * @param execution  execution times, and costs of the updates
+ * @param jitter     release jitter
+ * @param durationNs arrivals happen in [0, duration); the run goes on until what arrived is done, at most for another
+ *                   duration or ten times the longest period, whichever is longer
+ * @param seed       of the random choices
+ */
+public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold, boolean optimistic, Update update,
+    Arrivals arrivals, Offsets offsets, Execution execution, Jitter jitter, long durationNs, long seed) {
+
+    /** Longest duration: 10,000 s. */
+    public static final long MAX_DURATION_NS = 10_000_000_000_000L;
+
+    /** Who decides about the GPU. */
+    public enum Scheduler {
+        /** Fixed priorities, enforced by taking others off the hardware. */
+        FP,
+        /** Earliest deadline first, enforced likewise. */
+        EDF,
+        /** The default driver: everything is granted, contexts share the GPU in time slices. */
+        RR,
+        /** Fixed priorities at begin only: a granted segment is never displaced. */
+        GATE,
+        /** Earliest deadline first at begin only. */
+        GATE_EDF;
+
+        /**
+         * The word of the command line.
+         *
+         * @return {@code fp}, {@code edf}, {@code rr}, {@code gate} or {@code gate-edf}
+         */
+        public String word() {
+            return SimulationOptions.word(this);
+        }
+    }
+
+    /** How each core picks its thread; preemptive, partitioned. */
+    public enum CpuPolicy {
+        /** Fixed priorities. */
+        FP,
+        /** Earliest absolute deadline of the job. */
+        EDF
+    }
+
+    /** Which part of a GPU segment holds the GPU, and how its host part is scheduled. */
+    public enum Hold {
+        /** From begin to end, host part included, host part at the thread's own priority: the published mechanism. */
+        WINDOW,
+        /** As window; while the segment is granted, its host part runs above every other thread of the core. */
+        BOOST,
+        /** The device part alone, and the end needs no core: the model of the published equations. */
+        ABSTRACT
+    }
+
+    /** What the GPU does while its runlist is rewritten. */
+    public enum Update {
+        /** Nothing advances on it: the worst case for the one who leaves and for the one who comes. */
+        STALL,
+        /** Who is on the hardware goes on, in time slices, until the update is complete. */
+        SHARE
+    }
+
+    /** Distance of the arrivals of a task. */
+    public enum Arrivals {
+        /** Exactly one period. */
+        PERIODIC,
+        /** One period, and at random up to half a period more. */
+        SPORADIC
+    }
+
+    /** First arrivals. */
+    public enum Offsets {
+        /** All tasks at time 0. */
+        SYNCHRONOUS,
+        /** At random within the first period of each task. */
+        RANDOM
+    }
+
+    /** Execution times. */
+    public enum Execution {
+        /** Every part takes its worst case. */
+        WORST,
+        /** Every part takes a random share of its worst case; one job in four all of it. Updates likewise. */
+        RANDOM
+    }
+
+    /** Release jitter of the tasks that declare one. */
+    public enum Jitter {
+        /** None. */
+        NONE,
+        /** At random: none, all, or anything between. */
+        RANDOM
+    }
+
+    /** Validates. */
+    public SimulationOptions {
+        Objects.requireNonNull(scheduler);
+        Objects.requireNonNull(cpuPolicy);
+        Objects.requireNonNull(hold);
+        Objects.requireNonNull(update);
+        Objects.requireNonNull(arrivals);
+        Objects.requireNonNull(offsets);
+        Objects.requireNonNull(execution);
+        Objects.requireNonNull(jitter);
+        if (durationNs <= 0 || durationNs > MAX_DURATION_NS) {
+            throw new IllegalArgumentException("duration is " + durationNs + " ns; it must be 1ns..10000s");
+        }
+    }
+
+    /**
+     * The usual run: fixed priorities on cores and GPU, whole windows, begins that wait, synchronous periodic arrivals,
+     * worst-case execution times, maximal cost of updates.
+     *
+     * @param durationNs how long jobs arrive
+     * @return the options
+     */
+    public static SimulationOptions ofDurationNs(final long durationNs) {
+        return new SimulationOptions(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW, false, Update.STALL, Arrivals.PERIODIC,
+            Offsets.SYNCHRONOUS, Execution.WORST, Jitter.NONE, durationNs, 1);
+    }
+
+    /**
+     * The same with other deciders.
+     *
+     * @param newScheduler of the GPU
+     * @param newCpuPolicy of the cores
+     * @return the changed copy
+     */
+    public SimulationOptions with(final Scheduler newScheduler, final CpuPolicy newCpuPolicy) {
+        return new SimulationOptions(newScheduler, newCpuPolicy, hold, optimistic, update, arrivals, offsets, execution,
+            jitter, durationNs, seed);
+    }
+
+    /**
+     * The same with another mechanism.
+     *
+     * @param newHold       what holds the GPU
+     * @param newOptimistic whether a pre-granted begin returns at once
+     * @param newUpdate     what the GPU does during an update
+     * @return the changed copy
+     */
+    public SimulationOptions with(final Hold newHold, final boolean newOptimistic, final Update newUpdate) {
+        return new SimulationOptions(scheduler, cpuPolicy, newHold, newOptimistic, newUpdate, arrivals, offsets,
+            execution, jitter, durationNs, seed);
+    }
+
+    /**
+     * The same with another load.
+     *
+     * @param newArrivals  distance of arrivals
+     * @param newOffsets   first arrivals
+     * @param newExecution execution times
+     * @param newJitter    release jitter
+     * @return the changed copy
+     */
+    public SimulationOptions with(final Arrivals newArrivals, final Offsets newOffsets, final Execution newExecution,
+        final Jitter newJitter) {
+        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, update, newArrivals, newOffsets,
+            newExecution, newJitter, durationNs, seed);
+    }
+
+    /**
+     * The same with another seed.
+     *
+     * @param newSeed of the random choices
+     * @return the changed copy
+     */
+    public SimulationOptions withSeed(final long newSeed) {
+        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, update, arrivals, offsets, execution,
+            jitter, durationNs, newSeed);
+    }
+
+    static String word(final Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+}

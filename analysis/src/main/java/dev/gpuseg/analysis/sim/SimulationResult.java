@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sim;
+
+import java.util.List;
+
+/**
+ * What a run showed.
+ *
+ * @param options   what was simulated
+ * @param taskSetId id of the set
+ * @param tasks     in the order of the set
+ * @param events    events handled
+ * @param updates   runlist updates, of all GPUs
+ * @param endNs     time of the last event
+ */
+public record SimulationResult(SimulationOptions options, String taskSetId, List<TaskObservation> tasks, long events,
+    long updates, long endNs) {
+    /** Copies the list. */
+    public SimulationResult {
+        tasks = List.copyOf(tasks);
+    }
+
+    /**
+     * Whether a real-time task missed a deadline.
+     *
+     * @return true if at least one job ended late, or was late and unfinished at the end of the run
+     */
+    public boolean anyRealTimeMiss() {
+        return tasks.stream().anyMatch(t -> !t.bestEffort() && t.misses() > 0);
+    }
+
+    /**
+     * What a run showed of one task. Times in nanoseconds.
+     *
+     * @param name             the task
+     * @param bestEffort       whether it has no deadline that counts
+     * @param deadlineNs       its relative deadline
+     * @param jobs             jobs that arrived
+     * @param completed        jobs that ended
+     * @param misses           jobs that ended after their deadline, or were unfinished after it
+     * @param maxResponseNs    longest response, from arrival to end; of an unfinished job, its age at the end of the
+     *                         run
+     * @param meanResponseNs   mean response of completed jobs, 0 if none
+     * @param worstArrivalNs   arrival of the job with the longest response, -1 if none
+     * @param preemptions      times that a segment was taken off the GPU
+     * @param maxGrantWaitNs   longest wait from begin to grant
+     */
+    public record TaskObservation(String name, boolean bestEffort, long deadlineNs, long jobs, long completed,
+        long misses, long maxResponseNs, long meanResponseNs, long worstArrivalNs, long preemptions,
+        long maxGrantWaitNs) {
+    }
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sim;
+
+import static dev.gpuseg.analysis.sim.Sets.MS;
+import static dev.gpuseg.analysis.sim.Sets.cpu;
+import static dev.gpuseg.analysis.sim.Sets.gpu;
+import static dev.gpuseg.analysis.sim.Sets.onGpu;
+import static dev.gpuseg.analysis.sim.Sets.set;
+import static dev.gpuseg.analysis.sim.Sets.task;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
+import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
+import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
+import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
+import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
+import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
+import dev.gpuseg.analysis.sim.SimulationOptions.Update;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class SimulatorTest {
+    private static final SimulationOptions ONCE = SimulationOptions.ofDurationNs(MS);
+
+    private static List<Long> responsesMs(final Simulator simulator, final SimulationOptions options) {
+        return simulator.run(options, null).tasks().stream().map(t -> t.maxResponseNs() / MS).toList();
+    }
+
+    private static void assertResponsesMs(final TaskSet set, final SimulationOptions options, final Long... expected) {
+        assertEquals(List.of(expected), responsesMs(new Simulator(set), options));
+    }
+
+    @Test
+    void shouldFindTheCriticalInstantOfTheTextbook() {
+        final TaskSet set = set(WaitMode.SUSPEND, 1, 0, task("a", 1, 4, 4, cpu(1)), task("b", 1, 3, 5, cpu(1)),
+            task("c", 1, 2, 9, cpu(3)), task("d", 1, 1, 18, cpu(3)));
+        assertResponsesMs(set, SimulationOptions.ofDurationNs(180 * MS), 1L, 2L, 7L, 18L);
+    }
+
+    @Test
+    void shouldPreemptTheDevicePartAndPayEpsilonTwice() {
+        // lo: begin at 0, update until 1, device from 1; hi arrives at 3 (cpu 3): update 3..4, device 4..8, end, update
+        // 8..9, then the 8 ms that lo has left
+        final TaskSet set = set(WaitMode.SUSPEND, 2, 1, task("hi", 1, 2, 100, cpu(3), gpu(0, 4)),
+            task("lo", 2, 1, 100, gpu(0, 10)));
+        assertResponsesMs(set, ONCE, 8L, 17L);
+    }
+
+    @Test
+    void shouldNotPreemptThroughTheGate() {
+        final TaskSet set = set(WaitMode.SUSPEND, 2, 1, task("hi", 1, 2, 100, cpu(3), gpu(0, 4)),
+            task("lo", 2, 1, 100, gpu(0, 10)));
+        assertResponsesMs(set, ONCE.with(Scheduler.GATE, CpuPolicy.FP), 14L, 10L);
+    }
+
+    @Test
+    void shouldLetTheEarlierDeadlineGoFirstUnderEdfWhateverThePriorities() {
+        final TaskSet set = set(WaitMode.SUSPEND, 2, 1, task("late", 1, 2, 100, cpu(3), gpu(0, 4)),
+            task("soon", 2, 1, 50, gpu(0, 10)));
+        assertResponsesMs(set, ONCE.with(Scheduler.EDF, CpuPolicy.EDF), 16L, 11L);
+    }
+
+    @Test
+    void shouldShareTheGpuInSlicesAndPayForEachSwitch() {
+        final Gpu gpu = new Gpu(MS, 0, MS / 2, 2 * MS);
+        final TaskSet set = new TaskSet("rr", Platform.of(2, gpu), WaitMode.SUSPEND,
+            List.of(task("a", 1, 2, 100, gpu(0, 4)), task("b", 2, 1, 100, gpu(0, 4))));
+        // a 0..2, switch, b 2.5..4.5, switch, a 5..7, switch, b 7.5..9.5
+        final SimulationResult result = new Simulator(set).run(ONCE.with(Scheduler.RR, CpuPolicy.FP), null);
+        assertEquals(7 * MS, result.tasks().get(0).maxResponseNs());
+        assertEquals(19 * MS / 2, result.tasks().get(1).maxResponseNs());
+        assertEquals(0, result.updates());
+    }
+
+    @Test
+    void shouldFreeTheCoreWhileSuspendedAndKeepItWhileSpinning() {
+        final Task[] tasks = {task("hi", 1, 2, 100, cpu(1), gpu(0, 10), cpu(1)), task("lo", 1, 1, 100, cpu(5))};
+        assertResponsesMs(set(WaitMode.SUSPEND, 1, 0, tasks), ONCE, 12L, 6L);
+        assertResponsesMs(set(WaitMode.BUSY, 1, 0, tasks), ONCE, 12L, 17L);
+    }
+
+    @Test
+    void shouldOverlapHostAndDevicePartAsTheTotalSays() {
+        final TaskSet set = set(WaitMode.SUSPEND, 1, 0,
+            task("a", 1, 1, 100, new Segment.Gpu(4 * MS, 6 * MS, 8 * MS)));
+        assertResponsesMs(set, ONCE, 8L);
+    }
+
+    @Test
+    void shouldNotDelayAnOptimisticBeginByEpsilon() {
+        final TaskSet set = set(WaitMode.SUSPEND, 2, 3, task("a", 1, 1, 100, gpu(5, 4)), task("b", 2, 0, 100, gpu(0,
+            1)));
+        final SimulationOptions late = ONCE;
+        // b (best effort) begins too and is pending; the update runs beside the host part of a
+        assertEquals(12, responsesMs(new Simulator(set), late).get(0));
+        assertEquals(9, responsesMs(new Simulator(set), late.with(Hold.WINDOW, true, Update.STALL)).get(0));
+    }
+
+    /** The counterexample to the published bound: hc arrives at 2, h at 0, lo at 1 ms. */
+    @Test
+    void shouldHoldTheGpuWhileTheHostPartOfTheHolderIsPreempted() {
+        final SimulationOptions options = SimulationOptions.ofDurationNs(3 * MS);
+        final Simulator simulator = windowGap();
+        assertEquals(List.of(30L, 41L, 50L), responsesMs(simulator, options));
+        assertTrue(simulator.anyRealTimeMiss());
+        assertEquals(List.of(34L, 11L, 20L), responsesMs(simulator, options.with(Hold.BOOST, false, Update.STALL)));
+        assertEquals(List.of(30L, 41L, 11L), responsesMs(simulator, options.with(Hold.ABSTRACT, false, Update.STALL)));
+    }
+
+    private static Simulator windowGap() {
+        final Simulator simulator = new Simulator(Sets.windowGap());
+        simulator.setFirstArrivals(new long[] {2 * MS, 0, MS});
+        return simulator;
+    }
+
+    @Test
+    void shouldServeSeveralGpusApart() {
+        final TaskSet set = new TaskSet("two", new Platform(2, List.of(Gpu.ofEpsilon(MS), Gpu.ofEpsilon(MS)), false,
+            null),
+            WaitMode.SUSPEND, List.of(onGpu(task("a", 1, 2, 100, gpu(0, 10)), 0), onGpu(task("b", 2, 1, 100, gpu(0,
+            10)), 1)));
+        assertResponsesMs(set, ONCE, 10L, 10L);
+    }
+
+    @Test
+    void shouldRunBestEffortSegmentsOnlyWhileNoRealTimeSegmentIsBegun() {
+        final TaskSet set = set(WaitMode.SUSPEND, 2, 0, task("rt", 1, 5, 20, gpu(1, 9)), task("be", 2, 0, 100, gpu(0,
+            15)));
+        assertResponsesMs(set, SimulationOptions.ofDurationNs(20 * MS), 10L, 25L);
+    }
+
+    @Test
+    void shouldGiveTheSameRunForTheSameSeed() {
+        final SimulationOptions options = SimulationOptions.ofDurationNs(1000 * MS).with(Arrivals.SPORADIC,
+            Offsets.RANDOM,
+            Execution.RANDOM, Jitter.RANDOM).withSeed(42);
+        final List<String> first = new ArrayList<>();
+        final List<String> second = new ArrayList<>();
+        final Simulator simulator = new Simulator(Sets.windowGap());
+        final SimulationResult a = simulator.run(options, new TextTrace(first));
+        final SimulationResult b = simulator.run(options, new TextTrace(second));
+        assertEquals(a, b);
+        assertEquals(first, second);
+        assertFalse(first.isEmpty());
+        assertFalse(a.equals(simulator.run(options.withSeed(43), null)));
+    }
+
+    @Test
+    void shouldReportAnOverloadedTaskAsMissed() {
+        final TaskSet set = set(WaitMode.SUSPEND, 1, 0, task("a", 1, 2, 10, cpu(6)), task("b", 1, 1, 10, cpu(6)));
+        final SimulationResult result = new Simulator(set).run(SimulationOptions.ofDurationNs(100 * MS), null);
+        assertEquals(0, result.tasks().get(0).misses());
+        assertTrue(result.tasks().get(1).misses() > 5);
+    }
+
+    @Test
+    void shouldRefuseATaskWithoutPriority() {
+        final Task none = new Task("x", 1, 0, MS, MS, 0, 0, 0, 0, false, List.of(cpu(0.1)));
+        final Simulator simulator = new Simulator(set(WaitMode.SUSPEND, 1, 0, none));
+        assertTrue(assertThrows(InvalidModelException.class, () -> simulator.run(ONCE, null)).getMessage()
+            .contains("priority is missing"));
+    }
+
+    private record TextTrace(List<String> lines) implements TraceSink {
+        @Override
+        public void onCpu(final int cpu, final int task, final Activity activity, final long fromNs, final long toNs) {
+            lines.add("cpu " + cpu + " " + task + " " + activity + " " + fromNs + " " + toNs);
+        }
+
+        @Override
+        public void onGpu(final int gpu, final int task, final Activity activity, final long fromNs, final long toNs) {
+            lines.add("gpu " + gpu + " " + task + " " + activity + " " + fromNs + " " + toNs);
+        }
+
+        @Override
+        public void onSegment(final int gpu, final int task, final Activity activity, final long fromNs,
+            final long toNs) {
+            lines.add("segment " + gpu + " " + task + " " + activity + " " + fromNs + " " + toNs);
+        }
+
+        @Override
+        public void onJob(final int task, final long arrivalNs, final long endNs, final boolean missed) {
+            lines.add("job " + task + " " + arrivalNs + " " + endNs + " " + missed);
+        }
+    }
+}
