@@ -107,8 +107,7 @@ public final class TaskSetGenerator {
     }
 
     private double[] utilisations(final SplittableRandom random, final int count, final double sum) {
-        final double[] values = experiment.utilisation() == Utilisation.UUNIFAST
-            ? Utilisations.uunifast(random, count, sum)
+        final double[] values = experiment.utilisation() == Utilisation.UUNIFAST ? divide(random, count, sum)
             : Utilisations.drs(random, sum, Utilisations.bounds(count, 0),
                 Utilisations.bounds(count, experiment.maxUtilisation()));
         if (experiment.variant() == Variant.AS_CODED) {
@@ -117,6 +116,11 @@ public final class TaskSetGenerator {
             }
         }
         return values;
+    }
+
+    private double[] divide(final SplittableRandom random, final int count, final double sum) {
+        return experiment.variant() == Variant.AS_CODED ? Utilisations.skewed(random, count, sum)
+            : Utilisations.uunifast(random, count, sum);
     }
 
     /** The published text: a share of the tasks, drawn for the set, uses the GPU. */
@@ -154,6 +158,11 @@ public final class TaskSetGenerator {
         final double ratio = real(random, experiment.gpuToCpu());
         final long cpuNs = Math.min(workNs, round(workNs / (1 + ratio)));
         final long gpuNs = workNs - cpuNs;
+        if (cpuNs == workNs) {
+            // nothing is left for the GPU (G / C = 0, or rounding): the task has no segment to begin
+            draft.segments = List.of(new Segment.Cpu(workNs));
+            return;
+        }
         final int segments = integer(random, experiment.gpuSegments());
         final long[] gpuParts = split(random, gpuNs, segments);
         final long[] cpuParts = split(random, cpuNs, segments + 1);
@@ -167,9 +176,9 @@ public final class TaskSetGenerator {
         draft.segments = parts;
     }
 
-    /** Splits a time as UUniFast splits a utilisation; the last part takes what rounding leaves. */
+    /** Splits a time as a utilisation is split; the last part takes what rounding leaves. */
     private long[] split(final SplittableRandom random, final long totalNs, final int count) {
-        final double[] shares = Utilisations.uunifast(random, count, totalNs);
+        final double[] shares = divide(random, count, totalNs);
         final long[] parts = new long[count];
         long rest = totalNs;
         for (int i = 0; i < count - 1; i++) {

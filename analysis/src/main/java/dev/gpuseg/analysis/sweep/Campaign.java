@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sweep;
+
+import dev.gpuseg.analysis.generate.Seeds;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.sim.SimulationOptions;
+import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
+import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
+import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
+import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
+import dev.gpuseg.analysis.sim.SimulationOptions.Update;
+import dev.gpuseg.analysis.sim.Simulator;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.LongFunction;
+
+/**
+ * Compares bounds with simulated responses over many sets. For every set and every claim whose analysis accepts the
+ * set,
+ * some runs are simulated with random offsets, arrivals, execution times and mechanism details; a response above the
+ * bound, in a run without a missed deadline of a task that has no bound, is an excess.
+ */
+public final class Campaign {
+    private static final int SIMULATION_POINT = 2_000;
+    private static final int KEPT = 200;
+    private static final String[] MEASURES = {"sets", "accepted", "runs", "exceeded sets", "missed sets"};
+
+    private final List<Claim> claims;
+    private final LongFunction<TaskSet> sets;
+    private final long seed;
+    private final int runsPerSet;
+    private final Queue<Excess> excesses = new ConcurrentLinkedQueue<>();
+
+    /**
+     * A response above a bound.
+     *
+     * @param claim    what was compared
+     * @param set      the set
+     * @param task     name of the task
+     * @param boundNs  the bound
+     * @param seenNs   the response
+     * @param options  the run
+     */
+    public record Excess(Claim claim, TaskSet set, String task, long boundNs, long seenNs, SimulationOptions options) {
+    }
+
+    /**
+     * A campaign.
+     *
+     * @param claims     what to compare
+     * @param sets       set number k, a function of k alone
+     * @param seed       of the runs
+     * @param runsPerSet runs for each set and mechanism, at least 1
+     */
+    public Campaign(final List<Claim> claims, final LongFunction<TaskSet> sets, final long seed, final int runsPerSet) {
+        this.claims = List.copyOf(claims);
+        this.sets = sets;
+        this.seed = seed;
+        this.runsPerSet = runsPerSet;
+    }
+
+    /**
+     * Columns of the counts: for each claim the sets, the accepted ones, the runs, the accepted sets in which a bound
+     * was
+     * exceeded, those in which a deadline was missed, and the largest response in parts per million of its bound.
+     *
+     * @return names, in a fixed order
+     */
+    public List<String> columns() {
+        final List<String> columns = new ArrayList<>();
+        for (final Claim claim : claims) {
+            for (final String measure : MEASURES) {
+                columns.add(measure + " of " + claim.title());
+            }
+            columns.add(Counting.MAX + "ppm of " + claim.title());
+        }
+        return columns;
+    }
+
+    /**
+     * What exceeded, at most a few hundred.
+     *
+     * @return in no particular order
+     */
+    public List<Excess> excesses() {
+        return List.copyOf(excesses);
+    }
+
+    /**
+     * Judges sets one after the other on the calling thread.
+     *
+     * @param from first set
+     * @param to   one after the last set
+     * @return counts by column
+     */
+    public Map<String, Long> run(final long from, final long to) {
+        final List<String> columns = columns();
+        final long[] counts = new long[columns.size()];
+        for (long k = from; k < to; k++) {
+            judge(k, counts);
+        }
+        final Map<String, Long> result = new LinkedHashMap<>();
+        for (int i = 0; i < counts.length; i++) {
+            result.put(columns.get(i), counts[i]);
+        }
+        return result;
+    }
+
+    /**
+     * Judges one set.
+     *
+     * @param k      its number
+     * @param counts one for each of {@link #columns}, changed; the maxima are replaced by larger ones
+     */
+    public void judge(final long k, final long[] counts) {
+        final TaskSet set = sets.apply(k);
+        final Map<Claim.Mechanism, Simulator[]> simulators = new LinkedHashMap<>();
+        for (int c = 0; c < claims.size(); c++) {
+            final Claim claim = claims.get(c);
+            final int at = c * (MEASURES.length + 1);
+            final AnalysisResult result = claim.analysis().analyse(set);
+            counts[at]++;
+            if (!result.schedulable()) {
+                continue;
+            }
+            counts[at + 1]++;
+            final WaitMode mode = claim.analysis().mode();
+            final Simulator[] byMode = simulators.computeIfAbsent(claim.mechanism(), m -> new Simulator[2]);
+            if (byMode[mode.ordinal()] == null) {
+                byMode[mode.ordinal()] = new Simulator(set.withMode(mode));
+            }
+            compare(claim, set.withMode(mode), result, byMode[mode.ordinal()], k, counts, at);
+        }
+    }
+
+    private void compare(final Claim claim, final TaskSet set, final AnalysisResult result, final Simulator simulator,
+        final long k, final long[] counts, final int at) {
+        boolean exceeded = false;
+        boolean missed = false;
+        // every claim about one mechanism sees the same runs
+        final SplittableRandom random = Seeds.random(seed, SIMULATION_POINT + claim.mechanism().number(), k);
+        for (int run = 0; run < runsPerSet; run++) {
+            final SimulationOptions options = draw(random, claim.mechanism(), set);
+            simulator.execute(options);
+            counts[at + 2]++;
+            missed |= simulator.anyRealTimeMiss();
+            for (int i = 0; i < set.tasks().size(); i++) {
+                final Long bound = result.tasks().get(i).wcrtNs();
+                if (bound == null) {
+                    continue;
+                }
+                final long seen = simulator.maxResponseNs(i);
+                final long ppm = bound == 0 ? seen == 0 ? 0 : Long.MAX_VALUE
+                    : (long) Math.ceil((double) seen / bound * 1e6);
+                counts[at + 5] = Math.max(counts[at + 5], ppm);
+                if (seen > bound) {
+                    if (!exceeded && excesses.size() < KEPT) {
+                        excesses.add(new Excess(claim, set, set.tasks().get(i).name(), bound, seen, options));
+                    }
+                    exceeded = true;
+                }
+            }
+        }
+        counts[at + 3] += exceeded ? 1 : 0;
+        counts[at + 4] += missed ? 1 : 0;
+    }
+
+    private static SimulationOptions draw(final SplittableRandom random, final Claim.Mechanism mechanism,
+        final TaskSet set) {
+        long longest = 0;
+        for (final var task : set.tasks()) {
+            longest = Math.max(longest, task.periodNs());
+        }
+        final boolean optimistic = random.nextBoolean();
+        final Update update = random.nextBoolean() ? Update.STALL : Update.SHARE;
+        final Arrivals arrivals = random.nextBoolean() ? Arrivals.PERIODIC : Arrivals.SPORADIC;
+        final Offsets offsets = random.nextInt(3) == 0 ? Offsets.SYNCHRONOUS : Offsets.RANDOM;
+        final Execution execution = random.nextInt(4) == 0 ? Execution.RANDOM : Execution.WORST;
+        final long duration = longest * (2 + random.nextInt(6));
+        final Hold hold = mechanism.hold();
+        return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, update, arrivals,
+            offsets, execution, Jitter.RANDOM, duration, random.nextLong());
+    }
+}
