@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.report;
+
+import static dev.gpuseg.analysis.report.SvgCanvas.escape;
+
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.TaskResult;
+import dev.gpuseg.analysis.sim.SimulationOptions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * The report as one HTML file that opens offline and prints well: no script, no font, no image from anywhere. The same
+ * numbers stand as JSON in an element with the id {@code report-json}; each cell carries its exact value in
+ * {@code data-ns}.
+ */
+public final class HtmlReport {
+    private static final int BARS_WIDTH = 1000;
+    private static final int BARS_LEFT = 130;
+    private static final int BAR_ROW = 26;
+
+    private HtmlReport() {
+    }
+
+    /**
+     * Renders a report.
+     *
+     * @param report the report
+     * @return an HTML document
+     */
+    public static String render(final Report report) {
+        final StringBuilder out = new StringBuilder(1 << 16);
+        out.append("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+            + "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+            + "<link rel=\"icon\" href=\"data:,\">\n<title>").append(escape(report.set().id()))
+            .append(": response-time report</title>\n<style>\n").append(STYLE).append("</style>\n</head>\n<body>\n<main>\n");
+        header(out, report);
+        if (report.sections().size() > 1) {
+            overview(out, report);
+        }
+        for (final Report.Section section : report.sections()) {
+            section(out, report, section);
+        }
+        assumptions(out, report);
+        out.append("</main>\n<script type=\"application/json\" id=\"report-json\">\n")
+            .append(JsonReport.render(report).replace("<", "\\u003c")).append("</script>\n</body>\n</html>\n");
+        return out.toString();
+    }
+
+    private static void header(final StringBuilder out, final Report report) {
+        final TaskSet set = report.set();
+        final boolean yes = report.schedulable();
+        out.append("<header>\n<p class=\"eyebrow\">gpuseg response-time report</p>\n<h1>").append(escape(set.id()))
+            .append("</h1>\n<p class=\"verdict ").append(yes ? "yes" : "no").append("\" id=\"verdict\">")
+            .append(yes ? "\u2713 Schedulable: every deadline holds" : "\u2717 Not schedulable: a deadline may be missed")
+            .append("</p>\n<dl class=\"facts\">\n");
+        fact(out, "Input", escape(report.inputName()));
+        fact(out, "SHA-256", "<code id=\"sha256\">" + report.inputSha256() + "</code>");
+        fact(out, "Tool", "gpuseg " + escape(report.toolVersion()));
+        fact(out, "Platform", set.platform().cpus() + " cores, " + set.platform().gpus().size() + " GPU"
+            + (set.platform().gpus().size() == 1 ? "" : "s")
+            + (set.platform().profile() == null ? "" : ", profile " + escape(set.platform().profile())));
+        for (int g = 0; g < set.platform().gpus().size(); g++) {
+            final Gpu gpu = set.platform().gpus().get(g);
+            fact(out, "GPU " + g, "&epsilon; " + Figures.duration(gpu.epsilonNs()) + ", &theta; "
+                + Figures.duration(gpu.thetaNs()) + ", time slice " + Figures.duration(gpu.timesliceNs()));
+        }
+        fact(out, "Tasks", set.tasks().stream().filter(t -> !t.bestEffort()).count() + " real-time, "
+            + set.tasks().stream().filter(Task::bestEffort).count() + " best effort");
+        out.append("</dl>\n</header>\n");
+    }
+
+    private static void fact(final StringBuilder out, final String name, final String html) {
+        out.append("<div><dt>").append(name).append("</dt><dd>").append(html).append("</dd></div>\n");
+    }
+
+    private static void overview(final StringBuilder out, final Report report) {
+        out.append("<section>\n<h2>Verdicts</h2>\n<table class=\"verdicts\"><thead><tr><th>Analysis</th><th>Verdict</th>"
+            + "<th>What it says</th></tr></thead><tbody>\n");
+        for (final Report.Section section : report.sections()) {
+            out.append("<tr><td><a href=\"#").append(section.analysis().name()).append("\">")
+                .append(section.analysis().name()).append("</a></td><td>").append(badge(section.result().schedulable()))
+                .append("</td><td>").append(escape(section.analysis().summary())).append("</td></tr>\n");
+        }
+        out.append("</tbody></table>\n</section>\n");
+    }
+
+    private static String badge(final boolean yes) {
+        return yes ? "<span class=\"badge yes\">\u2713 holds</span>" : "<span class=\"badge no\">\u2717 may miss</span>";
+    }
+
+    private static void section(final StringBuilder out, final Report report, final Report.Section section) {
+        out.append("<section id=\"").append(section.analysis().name()).append("\">\n<h2>")
+            .append(section.analysis().name()).append(' ').append(badge(section.result().schedulable()))
+            .append("</h2>\n<p class=\"lead\">").append(escape(section.analysis().summary())).append(". ")
+            .append(claim(section.analysis())).append("</p>\n");
+        table(out, report, section);
+        out.append("<h3>What makes up each response time</h3>\n<div class=\"chart\">").append(bars(report, section))
+            .append("</div>\n");
+        sensitivity(out, report, section);
+        if (section.worst() != null) {
+            gantt(out, report, section);
+        }
+        out.append("</section>\n");
+    }
+
+    private static String claim(final Analysis analysis) {
+        return switch (analysis.claim()) {
+            case SOUND -> "Sound for the mechanism that gpuseg runs.";
+            case MODEL_ONLY -> "<strong>Holds for the model of its paper only</strong>; on the mechanism that gpuseg runs a "
+                + "bound can be exceeded.";
+            case COMPARISON -> "<strong>For comparison only</strong>: known to be exceeded.";
+        };
+    }
+
+    private static void table(final StringBuilder out, final Report report, final Report.Section section) {
+        out.append("<div class=\"scroll\"><table class=\"tasks\"><thead><tr><th>Task</th><th>Core</th><th>Priority</th>"
+            + "<th>C</th><th>G</th><th>U</th><th>T</th><th>D</th><th>R (bound)</th><th>Slack</th><th>Seen</th>"
+            + "<th>C may grow</th><th>G may grow</th><th>Verdict</th></tr></thead><tbody>\n");
+        for (int i = 0; i < report.set().tasks().size(); i++) {
+            final Task task = report.set().tasks().get(i);
+            final TaskResult bound = section.result().tasks().get(i);
+            out.append("<tr").append(bound.schedulable() ? "" : " class=\"miss\"").append(" data-task=\"")
+                .append(escape(task.name())).append("\"><td>").append(escape(task.name())).append("</td><td>")
+                .append(task.cpu()).append("</td><td>").append(task.bestEffort() ? "best effort"
+                    : task.priority() == task.gpuPriority() || task.gpuSegmentCount() == 0 ? "" + task.priority()
+                        : task.priority() + " / " + task.gpuPriority()).append("</td>");
+            cell(out, "cpu", task.cpuNs(), Figures.ms(task.cpuNs()));
+            cell(out, "gpu", task.gpuNs(), Figures.ms(task.gpuNs()));
+            out.append("<td class=\"n\">").append(Figures.share(task.cpuNs() + task.gpuNs(), task.periodNs()))
+                .append("</td>");
+            cell(out, "period", task.periodNs(), Figures.ms(task.periodNs()));
+            cell(out, "deadline", task.deadlineNs(), Figures.ms(task.deadlineNs()));
+            if (bound.wcrtNs() == null) {
+                out.append("<td class=\"n\" data-key=\"wcrt\">\u2013</td><td class=\"n\">\u2013</td>");
+            } else {
+                cell(out, "wcrt", bound.wcrtNs(), "<strong>" + Figures.ms(bound.wcrtNs()) + "</strong>");
+                cell(out, "slack", task.deadlineNs() - bound.wcrtNs(),
+                    Figures.msDown(task.deadlineNs() - bound.wcrtNs()));
+            }
+            if (section.worst() == null) {
+                out.append("<td class=\"n\">\u2013</td>");
+            } else {
+                final long seen = section.worst().maxResponseNs().get(i);
+                cell(out, "seen", seen, Figures.ms(seen));
+            }
+            out.append("<td class=\"n\">").append(Figures.growth(section.sensitivity().taskCpuPermille().get(i)))
+                .append("</td><td class=\"n\">").append(Figures.growth(section.sensitivity().taskGpuPermille().get(i)))
+                .append("</td><td>").append(task.bestEffort() ? "<span class=\"badge\">no deadline</span>"
+                    : badge(bound.schedulable())).append("</td></tr>\n");
+        }
+        out.append("</tbody></table></div>\n<p class=\"note\">Times in ms. C: work on the core; G: GPU segments alone, host "
+            + "part included; U: (C + G) / T; R: bound on the time from arrival to completion, \u2013 where no bound below the "
+            + "deadline exists; Seen: longest simulated response. \u201cMay grow\u201d: the task\u2019s own C or G, all else equal, "
+            + "before any deadline is at risk.</p>\n");
+    }
+
+    private static void cell(final StringBuilder out, final String key, final long ns, final String html) {
+        out.append("<td class=\"n\" data-key=\"").append(key).append("\" data-ns=\"").append(ns).append("\">").append(html)
+            .append("</td>");
+    }
+
+    private static String bars(final Report report, final Report.Section section) {
+        final int count = report.set().tasks().size();
+        final int height = 34 + BAR_ROW * count + 8;
+        final SvgCanvas canvas = new SvgCanvas(BARS_WIDTH, height,
+            "Parts of each response-time bound, in percent of the "
+            + "deadline");
+        double x = BARS_LEFT - 120;
+        for (int k = 0; k < Figures.TERM_NAMES.length; k++) {
+            if (used(section, k)) {
+                canvas.rectangle(x, 9, 11, 11, Figures.TERM_COLOURS[k], null);
+                canvas.text(x + 15, 19, 11, Canvas.Anchor.START, false, 0x1f2933, Figures.TERM_NAMES[k]);
+                x += 30 + Figures.TERM_NAMES[k].length() * 6.1;
+            }
+        }
+        // the end of the scale is the deadline of each task
+        final double right = BARS_WIDTH - 90;
+        final double scale = right - BARS_LEFT;
+        for (int i = 0; i < count; i++) {
+            final Task task = report.set().tasks().get(i);
+            final TaskResult bound = section.result().tasks().get(i);
+            final double y = 34 + BAR_ROW * i;
+            canvas.text(BARS_LEFT - 8, y + 15, 12, Canvas.Anchor.END, true, 0x1f2933,
+                task.name().length() <= 16 ? task.name() : task.name().substring(0, 15) + "\u2026");
+            canvas.rectangle(BARS_LEFT, y + 3, scale, BAR_ROW - 8, 0xf0f2f5, null);
+            if (bound.terms() == null) {
+                canvas.text(BARS_LEFT + 8, y + 16, 11, Canvas.Anchor.START, false, bound.schedulable() ? 0x5f6b7a
+                    : 0xc0392b, task.bestEffort() ? "best effort: no bound" : bound.schedulable()
+                    ? "verdict without a bound"
+                        : "no bound below the deadline");
+            } else {
+                double at = BARS_LEFT;
+                final long[] values = Figures.values(bound.terms());
+                for (int k = 0; k < values.length; k++) {
+                    final double width = scale * values[k] / task.deadlineNs();
+                    if (values[k] > 0) {
+                        canvas.rectangle(at, y + 3, width, BAR_ROW - 8, Figures.TERM_COLOURS[k], task.name() + ": "
+                            + Figures.TERM_NAMES[k] + " " + Figures.ms(values[k]) + " ms");
+                    }
+                    at += width;
+                }
+            }
+            canvas.line(right, y + 1, right, y + BAR_ROW - 3, 0x1f2933, 1.6, true);
+            canvas.text(right + 8, y + 15, 11, Canvas.Anchor.START, false, 0x5f6b7a, bound.wcrtNs() == null ? ""
+                : Figures.share(bound.wcrtNs(), task.deadlineNs()) + " of D");
+        }
+        return canvas.toSvg();
+    }
+
+    private static boolean used(final Report.Section section, final int term) {
+        for (final TaskResult task : section.result().tasks()) {
+            if (task.terms() != null && Figures.values(task.terms())[term] > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static void sensitivity(final StringBuilder out, final Report report, final Report.Section section) {
+        final Sensitivity s = section.sensitivity();
+        out.append("<h3>Before the first miss</h3>\n<div class=\"cards\">\n");
+        final boolean usesGpu = report.set().tasks().stream().anyMatch(t -> t.gpuSegmentCount() > 0);
+        if (usesGpu) {
+            long now = 0;
+            for (final Gpu gpu : report.set().platform().gpus()) {
+                now = Math.max(now, gpu.epsilonNs());
+            }
+            card(out, "Update delay &epsilon;", s.epsilonNs().isPresent() ? Figures.duration(s.epsilonNs().getAsLong())
+                : "no value helps", "largest at which every deadline holds; now " + Figures.duration(now));
+        }
+        card(out, "All CPU work C", Figures.growth(s.cpuPermille()), "of every real-time task at once");
+        if (usesGpu) {
+            card(out, "All GPU work G", Figures.growth(s.gpuPermille()),
+                "host parts included, of every real-time task");
+        }
+        out.append("</div>\n");
+    }
+
+    private static void card(final StringBuilder out, final String name, final String value, final String note) {
+        out.append("<div class=\"card\"><p class=\"name\">").append(name).append("</p><p class=\"value\">").append(value)
+            .append("</p><p class=\"note\">").append(note).append("</p></div>\n");
+    }
+
+    private static void gantt(final StringBuilder out, final Report report, final Report.Section section) {
+        final WorstCase worst = section.worst();
+        final GanttChart chart = new GanttChart(worst);
+        final SvgCanvas canvas = new SvgCanvas(GanttChart.WIDTH, chart.height(),
+            "Schedule of the worst simulated case");
+        chart.draw(canvas);
+        final SimulationOptions o = worst.options();
+        out.append("<h3>Worst simulated case</h3>\n<p class=\"lead\">");
+        if (worst.task() >= 0) {
+            final Task task = report.set().tasks().get(worst.task());
+            out.append("<strong>").append(escape(task.name())).append("</strong> took ")
+                .append(Figures.ms(worst.responseNs())).append(" ms of its ").append(Figures.ms(task.deadlineNs()))
+                .append(" ms, the closest that any job came to its deadline");
+        } else {
+            out.append("No real-time job ran");
+        }
+        out.append(" in ").append(worst.runs()).append(" simulated runs (").append(o.scheduler().word()).append(", ")
+            .append(o.hold().name().toLowerCase(Locale.ROOT)).append(", threads ")
+            .append(worst.set().mode() == WaitMode.BUSY ? "spin" : "suspend").append(", begins ")
+            .append(o.optimistic() ? "optimistic" : "wait").append(", offsets ").append(o.offsets().name().toLowerCase(
+                Locale.ROOT)).append(", seed ").append(o.seed())
+            .append("). A simulation shows what can happen; it proves nothing.</p>\n<div class=\"chart\">")
+            .append(canvas.toSvg()).append("</div>\n");
+    }
+
+    private static void assumptions(final StringBuilder out, final Report report) {
+        final List<String> lines = new ArrayList<>();
+        lines.add("Tasks are sporadic: arrivals of one task are at least its period apart, and a job is released at most its "
+            + "jitter after its arrival.");
+        lines.add("No segment takes longer than the file says. Measured times are observations; add the margin that your "
+            + "project demands.");
+        lines.add("Each task stays on its core, real-time threads run under a fixed priority (SCHED_FIFO) or, for the EDF "
+            + "analyses, by deadline; nothing else of higher priority runs there.");
+        lines.add("Only the listed tasks use the GPUs; every other process counts as best effort and is kept off by the daemon "
+            + "while a real-time segment runs.");
+        lines.add("One change of the enabled contexts takes at most &epsilon;, the switch on the GPU included, and the daemon "
+            + "runs one at a time for each GPU.");
+        for (final Report.Section section : report.sections()) {
+            lines.add("<code>" + section.analysis().name() + "</code>: threads "
+                + (section.analysis().mode() == WaitMode.BUSY ? "spin" : "suspend")
+                + " while the GPU works. " + escape(section.analysis().summary()) + ".");
+        }
+        out.append("<section>\n<h2>Assumptions</h2>\n<ul>\n");
+        for (final String line : lines) {
+            out.append("<li>").append(line).append("</li>\n");
+        }
+        out.append("</ul>\n</section>\n");
+    }
+
+    private static final String STYLE = """
+        :root { --ink: #1f2933; --grey: #5f6b7a; --faint: #e1e5ea; --yes: #1b7f4d; --no: #b3261e; --panel: #f7f8fa; }
+        * { box-sizing: border-box; }
+        body { margin: 0; color: var(--ink); background: #fff; line-height: 1.5;
+          font: 15px/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
+        main { max-width: 1080px; margin: 0 auto; padding: 28px 24px 60px; }
+        h1 { font-size: 30px; line-height: 1.2; margin: 0 0 14px; overflow-wrap: anywhere; }
+        h2 { font-size: 21px; margin: 40px 0 6px; padding-top: 18px; border-top: 1px solid var(--faint); }
+        h3 { font-size: 16px; margin: 26px 0 8px; }
+        code { font: 12.5px ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
+        .eyebrow { margin: 0; color: var(--grey); font-size: 13px; letter-spacing: .04em; }
+        .verdict { font-size: 19px; font-weight: 600; margin: 0 0 18px; padding: 12px 16px; border-radius: 6px;
+          border-left: 6px solid; }
+        .verdict.yes { color: var(--yes); background: #e8f5ee; border-color: var(--yes); }
+        .verdict.no { color: var(--no); background: #fdecea; border-color: var(--no); }
+        .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 4px 28px; margin: 0; }
+        .facts div { display: flex; gap: 10px; min-width: 0; }
+        .facts dt { color: var(--grey); flex: 0 0 76px; }
+        .facts dd { margin: 0; min-width: 0; }
+        .lead { margin: 0 0 14px; max-width: 90ch; }
+        .note { color: var(--grey); font-size: 12.5px; margin: 8px 0 0; }
+        .scroll, .chart { overflow-x: auto; }
+        .chart svg { display: block; max-width: 100%; height: auto; }
+        table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
+        th { text-align: left; color: var(--grey); font-weight: 600; font-size: 12px; white-space: nowrap; }
+        th, td { padding: 6px 8px; border-bottom: 1px solid var(--faint); }
+        table.tasks th:nth-child(n+4):nth-child(-n+13), td.n { text-align: right; white-space: nowrap; }
+        table.tasks tbody tr:nth-child(even) { background: var(--panel); }
+        tr.miss td { background: #fdecea; }
+        .badge { font-size: 12px; font-weight: 600; white-space: nowrap; color: var(--grey); }
+        .badge.yes { color: var(--yes); }
+        .badge.no { color: var(--no); }
+        h2 .badge { margin-left: 8px; font-size: 14px; }
+        .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(220px, 1fr)); gap: 12px; }
+        .card { border: 1px solid var(--faint); border-radius: 6px; padding: 12px 14px; background: var(--panel); }
+        .card p { margin: 0; }
+        .card .name { color: var(--grey); font-size: 13px; }
+        .card .value { font-size: 22px; font-weight: 600; }
+        ul { padding-left: 20px; margin: 8px 0; }
+        li { margin: 4px 0; }
+        @media print {
+          @page { size: A4 landscape; margin: 12mm; }
+          main { max-width: none; padding: 0; }
+          body { font-size: 11px; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
+          .chart, .cards, tr, .verdict { break-inside: avoid; }
+          h2, h3 { break-after: avoid; }
+          .scroll, .chart { overflow: visible; }
+          table { font-size: 10px; }
+          th, td { padding: 3px 5px; }
+        }
+        """;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.report;
+
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.PreparedSet;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+
+/**
+ * All that the HTML, text and JSON reports of one task set say: the three are renderings of the same value.
+ *
+ * @param set         the set
+ * @param inputName   name of the file that it came from
+ * @param inputSha256 SHA-256 of that file, 64 hexadecimal digits
+ * @param toolVersion version of this program
+ * @param sections    one for each analysis, in the order asked for
+ */
+public record Report(TaskSet set, String inputName, String inputSha256, String toolVersion, List<Section> sections) {
+    /** Simulated runs per analysis. */
+    public static final int RUNS = 200;
+
+    /**
+     * What one analysis says.
+     *
+     * @param analysis    the analysis
+     * @param result      its bounds
+     * @param sensitivity how much the set may change
+     * @param worst       the worst simulated run of the mechanism that the analysis speaks of; null if none was
+     *                    simulated
+     */
+    public record Section(Analysis analysis, AnalysisResult result, Sensitivity sensitivity, WorstCase worst) {
+    }
+
+    /** Copies the list. */
+    public Report {
+        sections = List.copyOf(sections);
+    }
+
+    /**
+     * Analyses, varies and simulates a set.
+     *
+     * @param set         every task with a core, real-time tasks with priorities
+     * @param inputName   name of the file that it came from
+     * @param input       contents of that file
+     * @param toolVersion version of this program
+     * @param analyses    what to report, at least one
+     * @return the report
+     */
+    public static Report create(final TaskSet set, final String inputName, final byte[] input, final String toolVersion,
+        final List<Analysis> analyses) {
+        final List<Section> sections = new ArrayList<>();
+        for (final Analysis analysis : analyses) {
+            final TaskSet inMode = set.withMode(analysis.mode());
+            final AnalysisResult result = analysis.analyse(PreparedSet.of(inMode));
+            final WorstCase worst = WorstCase.search(inMode, WorstCase.mechanismOf(analysis.name(),
+                set.platform().optimistic(), WorstCase.usualDurationNs(inMode)), RUNS, 1);
+            sections.add(new Section(analysis, result, Sensitivity.of(analysis, inMode), worst));
+        }
+        return new Report(set, inputName, sha256(input), toolVersion, sections);
+    }
+
+    /**
+     * Whether the set passes every analysis of the report.
+     *
+     * @return true if so
+     */
+    public boolean schedulable() {
+        return sections.stream().allMatch(s -> s.result().schedulable());
+    }
+
+    private static String sha256(final byte[] input) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(input));
+        } catch (final NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java runtime has SHA-256", e);
+        }
+    }
+}
