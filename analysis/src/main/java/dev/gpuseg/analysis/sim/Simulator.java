@@ -586,6 +586,8 @@ public final class Simulator implements DecisionSink {
             case END:
                 return true;
             case WAIT_GRANT:
+                // the library sleeps in begin; the published model spins from begin to end
+                return busy && options.hold() == SimulationOptions.Hold.ABSTRACT;
             case WAIT_DEVICE:
                 return busy;
             default:
@@ -597,10 +599,14 @@ public final class Simulator implements DecisionSink {
         return phase[task] == WAIT_GRANT || phase[task] == WAIT_DEVICE;
     }
 
+    /**
+     * From the moment it holds its GPU (its update is complete) until it ends or loses it; best-effort threads only where
+     * they cannot lose it.
+     */
     private boolean boosted(final int task) {
         return options.hold() == SimulationOptions.Hold.BOOST && segmentState[task] == SEGMENT_RUNNING
-            && (realTime[task] || !enforced)
-            && (phase[task] == HOST || phase[task] == HOST_OVERLAP || phase[task] == END);
+            && grantGeneration[task] <= appliedGeneration[gpuOf[task]] && (realTime[task] || !enforced) && (phase[task] == HOST || phase[task] == HOST_OVERLAP
+            || phase[task] == WAIT_DEVICE || phase[task] == END);
     }
 
     /** True if a goes before b on their core. */
@@ -614,9 +620,6 @@ public final class Simulator implements DecisionSink {
             return realTime[a];
         }
         if (options.cpuPolicy() == SimulationOptions.CpuPolicy.FP) {
-            if (boostedA && gpuPriority[a] != gpuPriority[b]) {
-                return gpuPriority[a] > gpuPriority[b];
-            }
             if (priority[a] != priority[b]) {
                 return priority[a] > priority[b];
             }
@@ -870,15 +873,16 @@ public final class Simulator implements DecisionSink {
     @Override
     public void onResume(final int gpu, final int taskId, final long segmentTicket) {
         changeState(taskId - 1, SEGMENT_RUNNING);
+        grantGeneration[taskId - 1] = generation[gpu];
     }
 
     @Override
     public void onGrant(final int gpu, final int taskId, final long segmentTicket) {
         final int task = taskId - 1;
         changeState(task, SEGMENT_RUNNING);
+        grantGeneration[task] = generation[gpu];
         if (!granted[task]) {
             grantDue[task] = true;
-            grantGeneration[task] = generation[gpu];
             anyPending = true;
         }
     }
@@ -925,7 +929,7 @@ public final class Simulator implements DecisionSink {
             }
         }
         if (!updating[gpu]) {
-            appliedGeneration[gpu] = generation[gpu];
+            setApplied(gpu, generation[gpu]);
         }
         deliverGrants(gpu);
     }
@@ -951,10 +955,21 @@ public final class Simulator implements DecisionSink {
         }
         differing[gpu] = different;
         updating[gpu] = false;
-        appliedGeneration[gpu] = updateGeneration[gpu];
+        setApplied(gpu, updateGeneration[gpu]);
         // the switch to whoever comes next is part of epsilon
         lastOnGpu[gpu] = -1;
         gpuDirty[gpu] = true;
+    }
+
+    private void setApplied(final int gpu, final long reached) {
+        if (appliedGeneration[gpu] != reached) {
+            appliedGeneration[gpu] = reached;
+            if (options.hold() == SimulationOptions.Hold.BOOST) {
+                for (final int task : gpuTasks[gpu]) {
+                    cpuDirty[cpuOf[task]] = true;
+                }
+            }
+        }
     }
 
     private void deliverGrants(final int gpu) {
@@ -1009,6 +1024,7 @@ public final class Simulator implements DecisionSink {
     private void settleGpu(final int gpu) {
         accountGpu(gpu);
         int current = onGpu[gpu];
+        final boolean occupied = current >= 0;
         if (current >= 0 && deviceWork[current] == 0) {
             final int done = current;
             leaveTurn(gpu, done);
@@ -1060,7 +1076,10 @@ public final class Simulator implements DecisionSink {
             }
         }
         onGpu[gpu] = next;
-        final boolean pays = lastOnGpu[gpu] >= 0 && lastOnGpu[gpu] != next && thetaNs[gpu] > 0;
+        // the first switch to a segment that has the GPU to itself is part of its measured device part (and, where
+        // contexts are taken off, of epsilon); between contexts that share the GPU, each switch costs theta
+        final boolean shared = occupied || options.scheduler() == SimulationOptions.Scheduler.RR;
+        final boolean pays = shared && lastOnGpu[gpu] >= 0 && lastOnGpu[gpu] != next && thetaNs[gpu] > 0;
         lastOnGpu[gpu] = next;
         if (pays) {
             switching[gpu] = true;

@@ -41,6 +41,9 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
 
     private static final Mechanism WINDOW = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW);
     private static final Mechanism BOOST = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.BOOST);
+    private static final Mechanism GATE = new Mechanism(Scheduler.GATE, CpuPolicy.FP, Hold.WINDOW);
+    private static final Mechanism LOCK = new Mechanism(Scheduler.GATE, CpuPolicy.FP, Hold.BOOST);
+    private static final Mechanism SHARED = new Mechanism(Scheduler.RR, CpuPolicy.FP, Hold.WINDOW);
     private static final Mechanism ABSTRACT = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.ABSTRACT);
 
     /**
@@ -53,13 +56,21 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         for (final String mode : List.of("suspend", "busy")) {
             claims.add(new Claim(Analyses.get("gcaps-window-" + mode), WINDOW, true));
             claims.add(new Claim(Analyses.get("gcaps-boost-" + mode), BOOST, true));
+            claims.add(new Claim(Analyses.get("gate-" + mode), GATE, true));
+            claims.add(new Claim(Analyses.get("edf-edf-" + mode), new Mechanism(Scheduler.EDF, CpuPolicy.EDF,
+                Hold.WINDOW),
+                true));
         }
+        claims.add(new Claim(Analyses.get("edf-fp-suspend"), new Mechanism(Scheduler.EDF, CpuPolicy.FP, Hold.WINDOW),
+            true));
         for (final String mode : List.of("suspend", "busy")) {
             claims.add(new Claim(Analyses.get("gcaps-" + mode), ABSTRACT, false));
             claims.add(new Claim(Analyses.get("gcaps-" + mode), WINDOW, false));
-            claims.add(new Claim(Analyses.get("tsg-rr-" + mode), new Mechanism(Scheduler.RR, CpuPolicy.FP, Hold.WINDOW),
-                false));
+            claims.add(new Claim(Analyses.get("tsg-rr-" + mode), SHARED, false));
+            claims.add(new Claim(Analyses.get("mpcp-" + mode), LOCK, false));
         }
+        claims.add(new Claim(Analyses.get("gcaps-suspend-capped"), ABSTRACT, false));
+        claims.add(new Claim(Analyses.get("gcaps-busy-printed"), ABSTRACT, false));
         return List.copyOf(claims);
     }
 

@@ -138,8 +138,8 @@ public final class FigureSweep {
         for (final String published : List.of("gcaps-suspend", "gcaps-busy")) {
             final Analysis analysis = Analyses.get(published);
             final boolean monotonic = analysis.isSchedulable(prepared);
-            counts[at] += monotonic || GpuPriorities.published(analysis, set) ? 1 : 0;
-            counts[at + 1] += monotonic || GpuPriorities.frontier(analysis, set) ? 1 : 0;
+            counts[at] += monotonic || GpuPriorities.published(analysis, prepared) ? 1 : 0;
+            counts[at + 1] += monotonic || GpuPriorities.frontier(analysis, prepared) ? 1 : 0;
             at += 2;
         }
     }
