@@ -75,6 +75,21 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     }
 
     /**
+     * The published bounds and this project's against whole windows.
+     *
+     * @return for each mode the published bound, the window bound and the boost bound
+     */
+    static List<Claim> gap() {
+        final List<Claim> claims = new ArrayList<>();
+        for (final String mode : List.of("suspend", "busy")) {
+            claims.add(new Claim(Analyses.get("gcaps-" + mode), WINDOW, false));
+            claims.add(new Claim(Analyses.get("gcaps-window-" + mode), WINDOW, true));
+            claims.add(new Claim(Analyses.get("gcaps-boost-" + mode), BOOST, true));
+        }
+        return List.copyOf(claims);
+    }
+
+    /**
      * Name for tables.
      *
      * @return analysis and mechanism

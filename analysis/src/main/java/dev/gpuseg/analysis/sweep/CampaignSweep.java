@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sweep;
+
+import dev.gpuseg.analysis.generate.Experiment.Variant;
+import dev.gpuseg.analysis.generate.TaskSetGenerator;
+import dev.gpuseg.analysis.generate.TaskSetWriter;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Campaigns on all cores, in steps that are kept on disk.
+ *
+ * <p>{@link #soundness} compares every bound with simulated responses on {@link CampaignSets}. {@link #gap} does so on
+ * the published task sets, by utilisation: how often the published bound is exceeded by the mechanism it was published
+ * for, and what soundness costs in accepted sets.
+ */
+public final class CampaignSweep {
+    private static final int STEP = 1_000;
+    private static final int MEASURES = 6;
+
+    private final long seed;
+    private final int runsPerSet;
+    private final Path directory;
+    private final int threads;
+
+    /**
+     * A campaign.
+     *
+     * @param seed       of sets and runs
+     * @param runsPerSet simulated runs for each set and comparison, at least 1
+     * @param directory  receives the files; steps of an earlier campaign with the same numbers are used again
+     * @param threads    at least 1
+     */
+    public CampaignSweep(final long seed, final int runsPerSet, final Path directory, final int threads) {
+        this.seed = seed;
+        this.runsPerSet = runsPerSet;
+        this.directory = directory;
+        this.threads = threads;
+    }
+
+    /**
+     * What a campaign found.
+     *
+     * @param runs     simulated runs of claimed comparisons
+     * @param exceeded sets in which a claimed bound was exceeded
+     */
+    public record Outcome(long runs, long exceeded) {
+    }
+
+    /**
+     * Compares all bounds on small sets that try every feature.
+     *
+     * @param sets     how many sets
+     * @param progress told about sets
+     * @return totals of the claimed comparisons
+     * @throws IOException          if a file cannot be written
+     * @throws InterruptedException if the thread is interrupted; finished steps are kept
+     */
+    public Outcome soundness(final int sets, final Progress progress) throws IOException, InterruptedException {
+        final List<Claim> claims = Claim.all();
+        final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(seed, k), seed, runsPerSet);
+        final PointStore store = new PointStore(directory.resolve("points"));
+        final List<String> columns = campaign.columns();
+        Map<String, Long> sum = null;
+        try (Counting counting = new Counting(threads)) {
+            for (long from = 0; from < sets; from += STEP) {
+                final long to = Math.min(sets, from + STEP);
+                final String key = "soundness-seed" + seed + "-runs" + runsPerSet + "-" + from + "-" + to;
+                Map<String, Long> step = store.load(key, columns);
+                if (step == null) {
+                    step = counting.count(columns, from, to, () -> campaign::judge, progress);
+                    store.save(key, step);
+                } else {
+                    progress.skip(to - from);
+                }
+                sum = merge(sum, step);
+                writeExcesses(campaign);
+            }
+        }
+        long runs = 0;
+        long exceeded = 0;
+        final StringBuilder csv = new StringBuilder("analysis,mechanism,claimed,sets,accepted,runs,exceeded_sets,missed_sets,"
+            + "max_response_over_bound\n");
+        final StringBuilder table = new StringBuilder("| analysis | mechanism | claimed | accepted of " + sets
+            + " | runs | sets with an exceeded bound | sets with a missed deadline | largest response / bound |\n"
+            + "|---|---|---|---|---|---|---|---|\n");
+        final List<Long> values = new ArrayList<>(sum.values());
+        for (int c = 0; c < claims.size(); c++) {
+            final Claim claim = claims.get(c);
+            final List<Long> v = values.subList(c * MEASURES, (c + 1) * MEASURES);
+            final String ratio = String.format(Locale.ROOT, "%.6f", v.get(5) / 1e6);
+            csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s%n", claim.analysis().name(),
+                claim.mechanism(), claim.claimed(), v.get(0), v.get(1), v.get(2), v.get(3), v.get(4), ratio));
+            table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s |%n",
+                claim.analysis().name(),
+                claim.mechanism(), claim.claimed() ? "yes" : "no", v.get(1), v.get(2), v.get(3), v.get(4), ratio));
+            if (claim.claimed()) {
+                runs += v.get(2);
+                exceeded += v.get(3);
+            }
+        }
+        Files.writeString(directory.resolve("soundness.csv"), csv);
+        Files.writeString(directory.resolve("soundness.md"), table);
+        return new Outcome(runs, exceeded);
+    }
+
+    /**
+     * Compares the published bounds with whole windows on the published task sets, by utilisation per core.
+     *
+     * @param sets     per point
+     * @param variant  how sets are drawn
+     * @param progress told about sets
+     * @throws IOException          if a file cannot be written
+     * @throws InterruptedException if the thread is interrupted; finished points are kept
+     */
+    public void gap(final int sets, final Variant variant, final Progress progress) throws IOException,
+        InterruptedException {
+        final List<Claim> claims = Claim.gap();
+        final PointStore store = new PointStore(directory.resolve("points"));
+        final StringBuilder csv = new StringBuilder("utilisation");
+        final StringBuilder table = new StringBuilder("| utilisation per core ");
+        for (final Claim claim : claims) {
+            final String name = claim.analysis().name();
+            csv.append(',').append(name).append("_accepted_pct,").append(name).append("_exceeded_pct,").append(name)
+                .append("_missed_pct,").append(name).append("_max");
+            table.append("| ").append(name).append(": accepted % | exceeded | missed | largest ");
+        }
+        csv.append('\n');
+        table.append("|\n|---").append("|---|---|---|---".repeat(claims.size())).append("|\n");
+        try (Counting counting = new Counting(threads)) {
+            for (final double label : Axis.UTILISATION.labels()) {
+                final TaskSetGenerator generator = new TaskSetGenerator(Axis.UTILISATION.experiment(label, variant));
+                final int point = 100 + (int) Math.round(label * 10);
+                final Campaign campaign = new Campaign(claims, k -> generator.generate(seed, point, k), seed,
+                    runsPerSet);
+                final String key = String.format(Locale.ROOT, "gap-%s-seed%d-n%d-runs%d-%s", label, seed, sets,
+                    runsPerSet,
+                    variant.name().toLowerCase(Locale.ROOT));
+                Map<String, Long> counts = store.load(key, campaign.columns());
+                if (counts == null) {
+                    counts = counting.count(campaign.columns(), 0, sets, () -> campaign::judge, progress);
+                    store.save(key, counts);
+                } else {
+                    progress.skip(sets);
+                }
+                final List<Long> values = new ArrayList<>(counts.values());
+                csv.append(label);
+                table.append("| ").append(label);
+                for (int c = 0; c < claims.size(); c++) {
+                    final List<Long> v = values.subList(c * MEASURES, (c + 1) * MEASURES);
+                    csv.append(String.format(Locale.ROOT, ",%.2f,%.2f,%.2f,%.4f", percent(v.get(1), sets),
+                        percent(v.get(3), v.get(1)), percent(v.get(4), v.get(1)), v.get(5) / 1e6));
+                    table.append(String.format(Locale.ROOT, " | %.1f | %.1f %% | %.1f %% | %.2f", percent(v.get(1),
+                        sets),
+                        percent(v.get(3), v.get(1)), percent(v.get(4), v.get(1)), v.get(5) / 1e6));
+                }
+                csv.append('\n');
+                table.append(" |\n");
+            }
+        }
+        Files.writeString(directory.resolve("gap.csv"), csv);
+        Files.writeString(directory.resolve("gap.md"), table);
+    }
+
+    private static double percent(final long part, final long whole) {
+        return whole == 0 ? 0 : 100.0 * part / whole;
+    }
+
+    private static Map<String, Long> merge(final Map<String, Long> sum, final Map<String, Long> more) {
+        if (sum == null) {
+            return new LinkedHashMap<>(more);
+        }
+        more.forEach((column, value) -> sum.merge(column, value, column.startsWith(Counting.MAX)
+            ? Math::max : Long::sum));
+        return sum;
+    }
+
+    /** Each exceeded claim as a file that {@code simulate} reads, with the run in front. */
+    private void writeExcesses(final Campaign campaign) throws IOException {
+        for (final Campaign.Excess excess : campaign.excesses()) {
+            if (!excess.claim().claimed()) {
+                continue;
+            }
+            final Path folder = Files.createDirectories(directory.resolve("exceeded"));
+            final StringWriter text = new StringWriter();
+            text.write("# " + excess.claim().title() + ": task " + excess.task() + " took " + excess.seenNs()
+                + " ns, its bound is " + excess.boundNs() + " ns\n# " + excess.options() + "\n");
+            TaskSetWriter.write(excess.set(), TaskSetWriter.Format.YAML, text);
+            Files.writeString(folder.resolve(excess.set().id() + "-" + excess.claim().analysis().name() + ".yaml"),
+                text.toString());
+        }
+    }
+}
