@@ -2,9 +2,9 @@
 package dev.gpuseg.analysis.report;
 
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
-import dev.gpuseg.analysis.rta.PreparedSet;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
@@ -15,12 +15,14 @@ import java.util.List;
  * All that the HTML, text and JSON reports of one task set say: the three are renderings of the same value.
  *
  * @param set         the set
- * @param inputName   name of the file that it came from
+ * @param inputName   what the input is called: the id of the set
  * @param inputSha256 SHA-256 of that file, 64 hexadecimal digits
  * @param toolVersion version of this program
  * @param sections    one for each analysis, in the order asked for
  */
 public record Report(TaskSet set, String inputName, String inputSha256, String toolVersion, List<Section> sections) {
+    /** Version of this program; a test compares it with the build. */
+    public static final String VERSION = "0.1.0";
     /** Simulated runs per analysis. */
     public static final int RUNS = 200;
 
@@ -42,26 +44,23 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
     }
 
     /**
-     * Analyses, varies and simulates a set.
+     * Varies and simulates a set that was analysed.
      *
-     * @param set         every task with a core, real-time tasks with priorities
-     * @param inputName   name of the file that it came from
-     * @param input       contents of that file
-     * @param toolVersion version of this program
-     * @param analyses    what to report, at least one
+     * @param set     every task with a core, real-time tasks with priorities
+     * @param input   contents of the file that it came from
+     * @param results one for each analysis, at least one
      * @return the report
      */
-    public static Report create(final TaskSet set, final String inputName, final byte[] input, final String toolVersion,
-        final List<Analysis> analyses) {
+    public static Report create(final TaskSet set, final byte[] input, final List<AnalysisResult> results) {
         final List<Section> sections = new ArrayList<>();
-        for (final Analysis analysis : analyses) {
+        for (final AnalysisResult result : results) {
+            final Analysis analysis = Analyses.get(result.analysis());
             final TaskSet inMode = set.withMode(analysis.mode());
-            final AnalysisResult result = analysis.analyse(PreparedSet.of(inMode));
             final WorstCase worst = WorstCase.search(inMode, WorstCase.mechanismOf(analysis.name(),
                 set.platform().optimistic(), WorstCase.usualDurationNs(inMode)), RUNS, 1);
             sections.add(new Section(analysis, result, Sensitivity.of(analysis, inMode), worst));
         }
-        return new Report(set, inputName, sha256(input), toolVersion, sections);
+        return new Report(set, set.id(), sha256(input), VERSION, sections);
     }
 
     /**

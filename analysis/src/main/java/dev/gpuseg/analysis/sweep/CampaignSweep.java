@@ -3,7 +3,7 @@ package dev.gpuseg.analysis.sweep;
 
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
-import dev.gpuseg.analysis.generate.TaskSetWriter;
+import dev.gpuseg.analysis.generate.TaskSetFiles;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.file.Files;
@@ -192,7 +192,7 @@ public final class CampaignSweep {
             final StringWriter text = new StringWriter();
             text.write("# " + excess.claim().title() + ": task " + excess.task() + " took " + excess.seenNs()
                 + " ns, its bound is " + excess.boundNs() + " ns\n# " + excess.options() + "\n");
-            TaskSetWriter.write(excess.set(), TaskSetWriter.Format.YAML, text);
+            TaskSetFiles.write(excess.set(), TaskSetFiles.Format.YAML, text);
             Files.writeString(folder.resolve(excess.set().id() + "-" + excess.claim().analysis().name() + ".yaml"),
                 text.toString());
         }

@@ -6,7 +6,7 @@ import dev.gpuseg.analysis.generate.Experiment.Range;
 import dev.gpuseg.analysis.generate.Experiment.Utilisation;
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
-import dev.gpuseg.analysis.generate.TaskSetWriter;
+import dev.gpuseg.analysis.generate.TaskSetFiles;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.WaitMode;
@@ -102,18 +102,18 @@ public final class GenerateCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         final TaskSetGenerator generator;
-        final TaskSetWriter.Format chosen;
+        final TaskSetFiles.Format chosen;
         try {
             generator = new TaskSetGenerator(experiment());
-            chosen = format == null ? count == 1 ? TaskSetWriter.Format.YAML : TaskSetWriter.Format.JSONL
-                : choose("--format", format, TaskSetWriter.Format.values());
+            chosen = format == null ? count == 1 ? TaskSetFiles.Format.YAML : TaskSetFiles.Format.JSONL
+                : choose("--format", format, TaskSetFiles.Format.values());
             if (count < 1 || count > 100_000_000) {
                 throw new IllegalArgumentException("--count is " + count + "; it must be 1..100000000");
             }
             if (first < 0) {
                 throw new IllegalArgumentException("--first is " + first + "; it must be 0 or more");
             }
-            if (count > 1 && chosen != TaskSetWriter.Format.JSONL) {
+            if (count > 1 && chosen != TaskSetFiles.Format.JSONL) {
                 throw new IllegalArgumentException("--format is " + format + " but --count is " + count
                     + "; several sets need --format jsonl");
             }
@@ -138,10 +138,10 @@ public final class GenerateCommand implements Callable<Integer> {
         return 0;
     }
 
-    private void write(final TaskSetGenerator generator, final TaskSetWriter.Format chosen, final Writer writer)
+    private void write(final TaskSetGenerator generator, final TaskSetFiles.Format chosen, final Writer writer)
         throws IOException {
         for (long k = first; k < first + count; k++) {
-            TaskSetWriter.write(generator.generate(seed, 0, k), chosen, writer);
+            TaskSetFiles.write(generator.generate(seed, 0, k), chosen, writer);
         }
     }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.report;
+
+import dev.gpuseg.analysis.io.ReportFormat;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import java.util.List;
+
+/** {@code analyze --format report-json}: the numbers of the HTML report for programs. */
+public final class FullJsonFormat implements ReportFormat {
+    /** For the service loader. */
+    public FullJsonFormat() {
+        // nothing to set up
+    }
+
+    @Override
+    public String name() {
+        return "report-json";
+    }
+
+    @Override
+    public String render(final TaskSet set, final byte[] source, final List<AnalysisResult> results) {
+        return JsonReport.render(Report.create(set, source, results));
+    }
+}
