@@ -43,10 +43,10 @@ final class Figures {
             return "\u2013";
         }
         if (permille == Sensitivity.NEVER) {
-            return "no change helps";
+            return "none helps";
         }
         if (permille >= Sensitivity.UNBOUNDED) {
-            return "no limit found";
+            return "no limit";
         }
         return String.format(Locale.ROOT, "%+.1f %%", (permille - 1000) / 10.0).replace('-', '\u2212');
     }

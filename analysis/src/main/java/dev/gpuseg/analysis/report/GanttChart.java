@@ -108,18 +108,18 @@ public final class GanttChart {
     }
 
     private void legend(final Canvas canvas) {
-        final String[] names = {"CPU segment", "host part", "spinning", "device part", "runlist update",
-            "context switch", "waits for grant", "holds the GPU", "preempted", "arrival", "deadline"};
+        final String[] names = {"CPU segment", "host part", "spins", "device part", "runlist update", "switch",
+            "waits for grant", "holds the GPU", "preempted", "arrival", "deadline"};
         final int[] colours = {CPU, HOST, SPIN, DEVICE, UPDATE, SWITCH, WAITING, HOLDING, PREEMPTED, INK, INK};
-        double x = LEFT - 110;
+        double x = 6;
         for (int i = 0; i < names.length; i++) {
             if (i >= 9) {
-                canvas.line(x + 5, i == 9 ? 8 : 8, x + 5, 19, colours[i], 1.6, i == 10);
+                canvas.line(x + 5, 8, x + 5, 20, colours[i], 1.6, i == 10);
             } else {
                 canvas.rectangle(x, 9, 11, 11, colours[i], null);
             }
             canvas.text(x + 15, 19, 11, Canvas.Anchor.START, false, INK, names[i]);
-            x += 26 + names[i].length() * 5.9;
+            x += 29 + names[i].length() * 6.2;
         }
     }
 

@@ -38,7 +38,8 @@ public final class HtmlReport {
         out.append("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
             + "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
             + "<link rel=\"icon\" href=\"data:,\">\n<title>").append(escape(report.set().id()))
-            .append(": response-time report</title>\n<style>\n").append(STYLE).append("</style>\n</head>\n<body>\n<main>\n");
+            .append(": response-time "
+            + "report</title>\n<style>\n").append(STYLE).append("</style>\n</head>\n<body>\n<main>\n");
         header(out, report);
         if (report.sections().size() > 1) {
             overview(out, report);
@@ -57,7 +58,8 @@ public final class HtmlReport {
         final boolean yes = report.schedulable();
         out.append("<header>\n<p class=\"eyebrow\">gpuseg response-time report</p>\n<h1>").append(escape(set.id()))
             .append("</h1>\n<p class=\"verdict ").append(yes ? "yes" : "no").append("\" id=\"verdict\">")
-            .append(yes ? "\u2713 Schedulable: every deadline holds" : "\u2717 Not schedulable: a deadline may be missed")
+            .append(yes ? "\u2713 Schedulable: every deadline holds" : "\u2717 Not schedulable: a deadline may be "
+            + "missed")
             .append("</p>\n<dl class=\"facts\">\n");
         fact(out, "Input", escape(report.inputName()));
         fact(out, "SHA-256", "<code id=\"sha256\">" + report.inputSha256() + "</code>");
@@ -80,7 +82,8 @@ public final class HtmlReport {
     }
 
     private static void overview(final StringBuilder out, final Report report) {
-        out.append("<section>\n<h2>Verdicts</h2>\n<table class=\"verdicts\"><thead><tr><th>Analysis</th><th>Verdict</th>"
+        out.append("<section>\n<h2>Verdicts</h2>\n<table "
+            + "class=\"verdicts\"><thead><tr><th>Analysis</th><th>Verdict</th>"
             + "<th>What it says</th></tr></thead><tbody>\n");
         for (final Report.Section section : report.sections()) {
             out.append("<tr><td><a href=\"#").append(section.analysis().name()).append("\">")
@@ -91,7 +94,8 @@ public final class HtmlReport {
     }
 
     private static String badge(final boolean yes) {
-        return yes ? "<span class=\"badge yes\">\u2713 holds</span>" : "<span class=\"badge no\">\u2717 may miss</span>";
+        return yes ? "<span class=\"badge yes\">\u2713 holds</span>" : "<span class=\"badge no\">\u2717 may "
+            + "miss</span>";
     }
 
     private static void section(final StringBuilder out, final Report report, final Report.Section section) {
@@ -112,7 +116,8 @@ public final class HtmlReport {
     private static String claim(final Analysis analysis) {
         return switch (analysis.claim()) {
             case SOUND -> "Sound for the mechanism that gpuseg runs.";
-            case MODEL_ONLY -> "<strong>Holds for the model of its paper only</strong>; on the mechanism that gpuseg runs a "
+            case MODEL_ONLY -> "<strong>Holds for the model of its paper only</strong>; on the mechanism that "
+                + "gpuseg runs a "
                 + "bound can be exceeded.";
             case COMPARISON -> "<strong>For comparison only</strong>: known to be exceeded.";
         };
@@ -154,14 +159,18 @@ public final class HtmlReport {
                 .append("</td><td>").append(task.bestEffort() ? "<span class=\"badge\">no deadline</span>"
                     : badge(bound.schedulable())).append("</td></tr>\n");
         }
-        out.append("</tbody></table></div>\n<p class=\"note\">Times in ms. C: work on the core; G: GPU segments alone, host "
-            + "part included; U: (C + G) / T; R: bound on the time from arrival to completion, \u2013 where no bound below the "
-            + "deadline exists; Seen: longest simulated response. \u201cMay grow\u201d: the task\u2019s own C or G, all else equal, "
-            + "before any deadline is at risk.</p>\n");
+        out.append("</tbody></table></div>\n<p class=\"note\">Times in ms. C: work on the core; G: GPU segments "
+            + "alone, host "
+            + "part included; U: (C + G) / T; R: bound on the time from arrival to completion, \u2013 where no "
+            + "bound below the "
+            + "deadline exists; Seen: longest simulated response. \u201cMay grow\u201d: the task\u2019s own C or G, "
+            + "all else equal, "
+            + "before any deadline is at risk; \u201cnone helps\u201d: not even 0 would do.</p>\n");
     }
 
     private static void cell(final StringBuilder out, final String key, final long ns, final String html) {
-        out.append("<td class=\"n\" data-key=\"").append(key).append("\" data-ns=\"").append(ns).append("\">").append(html)
+        out.append("<td class=\"n\" data-key=\"").append(key).append("\" "
+            + "data-ns=\"").append(ns).append("\">").append(html)
             .append("</td>");
     }
 
@@ -231,8 +240,9 @@ public final class HtmlReport {
             for (final Gpu gpu : report.set().platform().gpus()) {
                 now = Math.max(now, gpu.epsilonNs());
             }
-            card(out, "Update delay &epsilon;", s.epsilonNs().isPresent() ? Figures.duration(s.epsilonNs().getAsLong())
-                : "no value helps", "largest at which every deadline holds; now " + Figures.duration(now));
+            card(out, "Update delay &epsilon;", s.epsilonNs().isPresent() ? Figures.msDown(s.epsilonNs().getAsLong())
+                + " ms"
+                : "none helps", "largest at which every deadline holds; now " + Figures.duration(now));
         }
         card(out, "All CPU work C", Figures.growth(s.cpuPermille()), "of every real-time task at once");
         if (usesGpu) {
@@ -243,7 +253,8 @@ public final class HtmlReport {
     }
 
     private static void card(final StringBuilder out, final String name, final String value, final String note) {
-        out.append("<div class=\"card\"><p class=\"name\">").append(name).append("</p><p class=\"value\">").append(value)
+        out.append("<div class=\"card\"><p class=\"name\">").append(name).append("</p><p "
+            + "class=\"value\">").append(value)
             .append("</p><p class=\"note\">").append(note).append("</p></div>\n");
     }
 
@@ -274,15 +285,20 @@ public final class HtmlReport {
 
     private static void assumptions(final StringBuilder out, final Report report) {
         final List<String> lines = new ArrayList<>();
-        lines.add("Tasks are sporadic: arrivals of one task are at least its period apart, and a job is released at most its "
+        lines.add("Tasks are sporadic: arrivals of one task are at least its period apart, and a job is released at "
+            + "most its "
             + "jitter after its arrival.");
-        lines.add("No segment takes longer than the file says. Measured times are observations; add the margin that your "
+        lines.add("No segment takes longer than the file says. Measured times are observations; add the margin that "
+            + "your "
             + "project demands.");
-        lines.add("Each task stays on its core, real-time threads run under a fixed priority (SCHED_FIFO) or, for the EDF "
+        lines.add("Each task stays on its core, real-time threads run under a fixed priority (SCHED_FIFO) or, for "
+            + "the EDF "
             + "analyses, by deadline; nothing else of higher priority runs there.");
-        lines.add("Only the listed tasks use the GPUs; every other process counts as best effort and is kept off by the daemon "
+        lines.add("Only the listed tasks use the GPUs; every other process counts as best effort and is kept off by "
+            + "the daemon "
             + "while a real-time segment runs.");
-        lines.add("One change of the enabled contexts takes at most &epsilon;, the switch on the GPU included, and the daemon "
+        lines.add("One change of the enabled contexts takes at most &epsilon;, the switch on the GPU included, and "
+            + "the daemon "
             + "runs one at a time for each GPU.");
         for (final Report.Section section : report.sections()) {
             lines.add("<code>" + section.analysis().name() + "</code>: threads "
@@ -301,7 +317,7 @@ public final class HtmlReport {
         * { box-sizing: border-box; }
         body { margin: 0; color: var(--ink); background: #fff; line-height: 1.5;
           font: 15px/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
-        main { max-width: 1080px; margin: 0 auto; padding: 28px 24px 60px; }
+        main { max-width: 1180px; margin: 0 auto; padding: 28px 24px 60px; }
         h1 { font-size: 30px; line-height: 1.2; margin: 0 0 14px; overflow-wrap: anywhere; }
         h2 { font-size: 21px; margin: 40px 0 6px; padding-top: 18px; border-top: 1px solid var(--faint); }
         h3 { font-size: 16px; margin: 26px 0 8px; }
@@ -313,15 +329,16 @@ public final class HtmlReport {
         .verdict.no { color: var(--no); background: #fdecea; border-color: var(--no); }
         .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 4px 28px; margin: 0; }
         .facts div { display: flex; gap: 10px; min-width: 0; }
+        td:nth-child(-n+3) { white-space: nowrap; }
         .facts dt { color: var(--grey); flex: 0 0 76px; }
         .facts dd { margin: 0; min-width: 0; }
         .lead { margin: 0 0 14px; max-width: 90ch; }
         .note { color: var(--grey); font-size: 12.5px; margin: 8px 0 0; }
         .scroll, .chart { overflow-x: auto; }
-        .chart svg { display: block; max-width: 100%; height: auto; }
+        .chart svg { display: block; width: 100%; min-width: 640px; height: auto; }
         table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
         th { text-align: left; color: var(--grey); font-weight: 600; font-size: 12px; white-space: nowrap; }
-        th, td { padding: 6px 8px; border-bottom: 1px solid var(--faint); }
+        th, td { padding: 6px 7px; border-bottom: 1px solid var(--faint); }
         table.tasks th:nth-child(n+4):nth-child(-n+13), td.n { text-align: right; white-space: nowrap; }
         table.tasks tbody tr:nth-child(even) { background: var(--panel); }
         tr.miss td { background: #fdecea; }

@@ -47,7 +47,8 @@ public final class TextReport {
             }
             final Sensitivity s = section.sensitivity();
             out.append("  before the first miss: epsilon up to ").append(s.epsilonNs().isPresent()
-                ? Figures.duration(s.epsilonNs().getAsLong()) : "-").append(", all C ").append(Figures.growth(s.cpuPermille()))
+                ? Figures.duration(s.epsilonNs().getAsLong()) : "-").append(", all C "
+                + "").append(Figures.growth(s.cpuPermille()))
                 .append(", all G ").append(Figures.growth(s.gpuPermille())).append('\n');
         }
         return out.toString();

@@ -600,12 +600,13 @@ public final class Simulator implements DecisionSink {
     }
 
     /**
-     * From the moment it holds its GPU (its update is complete) until it ends or loses it; best-effort threads only where
-     * they cannot lose it.
+     * From the moment it holds its GPU (its update is complete) until it ends or loses it; best-effort threads only
+     * where they cannot lose it.
      */
     private boolean boosted(final int task) {
         return options.hold() == SimulationOptions.Hold.BOOST && segmentState[task] == SEGMENT_RUNNING
-            && grantGeneration[task] <= appliedGeneration[gpuOf[task]] && (realTime[task] || !enforced) && (phase[task] == HOST || phase[task] == HOST_OVERLAP
+            && grantGeneration[task] <= appliedGeneration[gpuOf[task]] && (realTime[task] || !enforced)
+            && (phase[task] == HOST || phase[task] == HOST_OVERLAP
             || phase[task] == WAIT_DEVICE || phase[task] == END);
     }
 
@@ -956,8 +957,12 @@ public final class Simulator implements DecisionSink {
         differing[gpu] = different;
         updating[gpu] = false;
         setApplied(gpu, updateGeneration[gpu]);
-        // the switch to whoever comes next is part of epsilon
+        // the switch to whoever comes next is part of epsilon, one in progress included
         lastOnGpu[gpu] = -1;
+        if (switching[gpu]) {
+            switching[gpu] = false;
+            sliceEndNs[gpu] = nowNs + timesliceNs[gpu];
+        }
         gpuDirty[gpu] = true;
     }
 

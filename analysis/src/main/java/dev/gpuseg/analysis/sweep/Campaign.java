@@ -86,7 +86,7 @@ public final class Campaign {
     }
 
     /**
-     * What exceeded, at most a few hundred.
+     * What exceeded a bound that claims to be sound, at most a few hundred.
      *
      * @return in no particular order
      */
@@ -162,7 +162,7 @@ public final class Campaign {
                     : (long) Math.ceil((double) seen / bound * 1e6);
                 counts[at + 5] = Math.max(counts[at + 5], ppm);
                 if (seen > bound) {
-                    if (!exceeded && excesses.size() < KEPT) {
+                    if (!exceeded && claim.claimed() && excesses.size() < KEPT) {
                         excesses.add(new Excess(claim, set, set.tasks().get(i).name(), bound, seen, options));
                     }
                     exceeded = true;

@@ -301,7 +301,8 @@ public final class FigureSweep {
     }
 
     private void appendGains(final StringBuilder table, final Map<Axis, List<Map<String, Long>>> done) {
-        table.append("| figure | label | suspend gain: ours | published | difference / sigma | frontier | busy gain: ours "
+        table.append("| figure | label | suspend gain: ours | published | difference / sigma | frontier | busy "
+            + "gain: ours "
             + "| published | difference / sigma | frontier |\n|---|---|---|---|---|---|---|---|---|---|\n");
         double worst = 0;
         int compared = 0;

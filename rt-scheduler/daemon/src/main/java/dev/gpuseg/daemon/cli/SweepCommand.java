@@ -45,7 +45,8 @@ public final class SweepCommand implements Callable<Integer> {
     private long seed;
 
     @Option(names = "--variant", paramLabel = "V", defaultValue = "as-coded",
-        description = "as-coded (sets of the published program) or as-published (of its text) (default: ${DEFAULT-VALUE})")
+        description = "as-coded (sets of the published program) or as-published (of its text) (default: "
+        + "${DEFAULT-VALUE})")
     private String variant;
 
     @Option(names = "--threads", paramLabel = "N", description = "default: all cores")

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sweep;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.sim.Sets;
+import dev.gpuseg.analysis.sim.SimulationOptions;
+import dev.gpuseg.analysis.sim.Simulator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Bounds and simulated responses meet. The million is {@code gpuseg sweep --figure soundness --sets 40000}. */
+@Timeout(300)
+class SoundnessTest {
+    private static final int SETS = 1_500;
+    private static final int RUNS = 4;
+    private static final long SEED = 20_261_121;
+
+    @Test
+    void shouldNeverExceedABoundThatClaimsToBeSound() {
+        final List<Claim> claims = Claim.all().stream().filter(Claim::claimed).toList();
+        final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(SEED, k), SEED, RUNS);
+        final Map<String, Long> counts = campaign.run(0, SETS);
+        long runs = 0;
+        for (final Claim claim : claims) {
+            runs += counts.get("runs of " + claim.title());
+            assertEquals(0, counts.get("exceeded sets of " + claim.title()), () -> claim.title() + ": "
+                + campaign.excesses());
+            // a bound that is never nearly reached would not be tested by this
+            assertTrue(counts.get("max ppm of " + claim.title()) > 900_000, claim.title());
+        }
+        assertTrue(runs >= 10_000, "runs: " + runs);
+    }
+
+    @Test
+    void shouldCompareEveryAnalysisThatClaimsSoundness() {
+        final Set<String> compared = Claim.all().stream().filter(Claim::claimed).map(c -> c.analysis().name())
+            .collect(Collectors.toSet());
+        final Set<String> sound = Analyses.all().stream().filter(a -> a.claim() == Analysis.Claim.SOUND)
+            .map(Analysis::name).collect(Collectors.toSet());
+        assertEquals(sound, compared);
+    }
+
+    /** The campaign must be able to find what is wrong: the published bound on whole windows. */
+    @Test
+    void shouldFindThatThePublishedBoundIsExceededByWholeWindows() {
+        final List<Claim> published = Claim.gap().stream().filter(c -> !c.claimed()).toList();
+        final Campaign campaign = new Campaign(published, k -> CampaignSets.generate(SEED, k), SEED, RUNS);
+        final Map<String, Long> counts = campaign.run(0, 100);
+        for (final Claim claim : published) {
+            assertTrue(counts.get("exceeded sets of " + claim.title()) > 0, claim.title());
+        }
+    }
+
+    @Test
+    void shouldBreakThePublishedBoundAndNotTheWindowBoundWithTheCounterexample() {
+        final TaskSet set = Sets.windowGap();
+        final Simulator simulator = new Simulator(set);
+        simulator.setFirstArrivals(new long[] {2 * Sets.MS, 0, Sets.MS});
+        simulator.execute(SimulationOptions.ofDurationNs(3 * Sets.MS));
+        final AnalysisResult published = Analyses.get("gcaps-suspend").analyse(set);
+        assertTrue(published.schedulable());
+        assertEquals(16 * Sets.MS, published.tasks().get(2).wcrtNs());
+        assertEquals(50 * Sets.MS, simulator.maxResponseNs(2));
+        final AnalysisResult window = Analyses.get("gcaps-window-suspend").analyse(set);
+        assertTrue(!window.schedulable() && window.tasks().get(2).wcrtNs() == null);
+        for (int i = 0; i < 2; i++) {
+            assertTrue(simulator.maxResponseNs(i) <= window.tasks().get(i).wcrtNs());
+        }
+    }
+
+    @Test
+    void shouldGiveTheSameCountsAgain() {
+        final List<Claim> claims = Claim.all().subList(0, 2);
+        assertEquals(new Campaign(claims, k -> CampaignSets.generate(1, k), 1, 2).run(0, 40),
+            new Campaign(claims, k -> CampaignSets.generate(1, k), 1, 2).run(0, 40));
+    }
+}
