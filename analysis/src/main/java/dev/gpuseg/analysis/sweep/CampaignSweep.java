@@ -55,16 +55,18 @@ public final class CampaignSweep {
     }
 
     /**
-     * Compares all bounds on small sets that try every feature.
+     * Compares bounds on small sets that try every feature.
      *
      * @param sets     how many sets
+     * @param claimed  true for the bounds that claim to be sound alone; false for all
      * @param progress told about sets
      * @return totals of the claimed comparisons
      * @throws IOException          if a file cannot be written
      * @throws InterruptedException if the thread is interrupted; finished steps are kept
      */
-    public Outcome soundness(final int sets, final Progress progress) throws IOException, InterruptedException {
-        final List<Claim> claims = Claim.all();
+    public Outcome soundness(final int sets, final boolean claimed, final Progress progress)
+        throws IOException, InterruptedException {
+        final List<Claim> claims = claimed ? Claim.all().stream().filter(Claim::claimed).toList() : Claim.all();
         final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(seed, k), seed, runsPerSet);
         final PointStore store = new PointStore(directory.resolve("points"));
         final List<String> columns = campaign.columns();
@@ -72,7 +74,8 @@ public final class CampaignSweep {
         try (Counting counting = new Counting(threads)) {
             for (long from = 0; from < sets; from += STEP) {
                 final long to = Math.min(sets, from + STEP);
-                final String key = "soundness-seed" + seed + "-runs" + runsPerSet + "-" + from + "-" + to;
+                final String key = (claimed ? "claimed-seed" : "soundness-seed") + seed + "-runs" + runsPerSet + "-"
+                    + from + "-" + to;
                 Map<String, Long> step = store.load(key, columns);
                 if (step == null) {
                     step = counting.count(columns, from, to, () -> campaign::judge, progress);

@@ -27,7 +27,7 @@ import picocli.CommandLine.Spec;
     description = {"Draws random task sets. Without options: the published experiment (GCAPS, ECRTS 2024, Table 3).",
         "Set k of a seed is always the same; --first k --count 1 draws it alone.",
         "Exit: 0 done, 1 failure, 2 wrong use."})
-public final class GenerateCommand implements Callable<Integer> {
+final class GenerateCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 

@@ -43,7 +43,7 @@ import picocli.CommandLine.Spec;
 @Command(name = "simulate", mixinStandardHelpOptions = true,
     description = {"Runs a task set in simulated time under the scheduler code that also runs live.",
         "Exit: 0 no deadline missed, 1 failure, 2 wrong use or input, 3 a real-time job missed its deadline."})
-public final class SimulateCommand implements Callable<Integer> {
+final class SimulateCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
