@@ -33,16 +33,15 @@ public record Experiment(Variant variant, Utilisation utilisation, int cpus, int
     public enum Variant {
         /**
          * As the published program does it: grids of 0.01 (utilisations, milliseconds), utilisations never below
-         * 0.01, no
-         * re-allocation of tasks to cores, each task uses the GPU with a probability drawn for it; with a given total
-         * number of tasks, utilisations from {0.05, 0.10, ..., 0.25} and worst fit in the order of generation.
+         * 0.01, no re-allocation of tasks to cores, each task uses the GPU with a probability drawn for it; with a
+         * given total number of tasks, utilisations from {0.05, 0.10, ..., 0.25} and worst fit in the order of
+         * generation.
          */
         AS_CODED,
         /**
          * As the text says: no grids but whole milliseconds for periods, the drawn share of the tasks uses the GPU,
-         * and all
-         * tasks are dealt out to the cores again, worst fit by falling utilisation; with a given total number of tasks,
-         * UUniFast over the sum of all cores' utilisations.
+         * and all tasks are dealt out to the cores again, worst fit by falling utilisation; with a given total number
+         * of tasks, UUniFast over the sum of all cores' utilisations.
          */
         AS_PUBLISHED
     }

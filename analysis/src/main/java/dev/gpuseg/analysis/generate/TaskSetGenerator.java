@@ -20,8 +20,7 @@ import java.util.SplittableRandom;
  * Draws task sets of an {@link Experiment}. Set k of point p under seed s is a function of (experiment, s, p, k)
  * alone, see
  * {@link Seeds}. Priorities are rate monotonic, equal on CPU and GPU, ties in the order of generation. The parts of a
- * task
- * add up exactly. Stateless and thread-safe.
+ * task add up exactly. Stateless and thread-safe.
  */
 public final class TaskSetGenerator {
     private static final long NS_PER_MS = 1_000_000L;

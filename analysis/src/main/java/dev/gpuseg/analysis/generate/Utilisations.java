@@ -37,8 +37,7 @@ public final class Utilisations {
     /**
      * As the published experiment divides: the factor of UUniFast that should be left for the others goes to the one
      * number, and the numbers are shuffled. The largest of n numbers is much larger than in a uniform vector (mean
-     * 0.83 of
-     * the sum for n = 6, against 0.41), which the published task sets show too: compare with {@link #uunifast}.
+     * 0.83 of the sum for n = 6, against 0.41), which the published task sets show too: compare with {@link #uunifast}.
      *
      * @param random source of random numbers
      * @param count  how many, at least 1
@@ -69,14 +68,11 @@ public final class Utilisations {
      * evaluation of schedulability tests", RTSS 2020).
      *
      * <p>Vectors are drawn from the flat Dirichlet distribution (the uniform one without upper bounds) and rejected
-     * while
-     * one exceeds a bound: what is accepted is exactly uniform. Where bounds are so tight that 1,000 draws fail, the
-     * last
-     * draw is rescaled: the simplex of all vectors that exceed the same bounds is mapped onto the simplex of all
-     * vectors,
-     * again and again until none is exceeded. Where corners of the simplex overlap that is close to uniform, not
-     * exactly
-     * so. If the bounds leave less room above than below, the distances from the upper bounds are drawn instead.
+     * while one exceeds a bound: what is accepted is exactly uniform. Where bounds are so tight that 1,000 draws
+     * fail, the last draw is rescaled: the simplex of all vectors that exceed the same bounds is mapped onto the
+     * simplex of all vectors, again and again until none is exceeded. Where corners of the simplex overlap that is
+     * close to uniform, not exactly so. If the bounds leave less room above than below, the distances from the upper
+     * bounds are drawn instead.
      *
      * @param random source of random numbers
      * @param sum    the sum

@@ -25,14 +25,12 @@ import java.util.SplittableRandom;
 
 /**
  * Simulates one task set. All decisions about the GPU are those of the live {@link SegmentScheduler}, driven through
- * its
- * public interface; this class models the world around it. See {@code analysis/docs/simulator.md} for every assumption.
+ * its public interface; this class models the world around it. See {@code analysis/docs/simulator.md} for every
+ * assumption.
  *
  * <p>Time is {@code long} nanoseconds and exact. A run is a function of set, options and seed. Simultaneous events:
- * what
- * ends comes before what arrives, and zero-length work of the thread that has the core is done at once. An instance
- * may be
- * used for many runs, one after the other; it is not thread-safe.
+ * what ends comes before what arrives, and zero-length work of the thread that has the core is done at once. An
+ * instance may be used for many runs, one after the other; it is not thread-safe.
  */
 public final class Simulator implements DecisionSink {
     private static final byte IDLE = 0;

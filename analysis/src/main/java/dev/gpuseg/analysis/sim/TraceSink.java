@@ -3,8 +3,7 @@ package dev.gpuseg.analysis.sim;
 
 /**
  * Receives the schedule of a run, interval by interval, in order of their ends. Tasks are indices into the task set,
- * times
- * nanoseconds since the start of the run.
+ * times nanoseconds since the start of the run.
  */
 public interface TraceSink {
     /** What a core or a GPU does in an interval. */

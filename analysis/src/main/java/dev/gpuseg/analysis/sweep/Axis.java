@@ -9,11 +9,9 @@ import dev.gpuseg.analysis.generate.Experiment.Variant;
  * The six parameters that the published figures 8a..8f and 9a..9f vary.
  *
  * <p>The x labels of the published figures 8e and 9e are twice, those of 8f and 9f 0.1 more than the values with
- * which the
- * published program ran; the published curves agree with that program point by point. {@link #experiment} therefore
- * maps
- * a label to the value that the program used when sets are drawn {@link Variant#AS_CODED}, and takes it literally
- * otherwise.
+ * which the published program ran; the published curves agree with that program point by point. {@link #experiment}
+ * therefore maps a label to the value that the program used when sets are drawn {@link Variant#AS_CODED}, and takes
+ * it literally otherwise.
  */
 public enum Axis {
     /** Number of tasks. */

@@ -24,9 +24,8 @@ import java.util.function.LongFunction;
 
 /**
  * Compares bounds with simulated responses over many sets. For every set and every claim whose analysis accepts the
- * set,
- * some runs are simulated with random offsets, arrivals, execution times and mechanism details; a response above the
- * bound, in a run without a missed deadline of a task that has no bound, is an excess.
+ * set, some runs are simulated with random offsets, arrivals, execution times and mechanism details; a response above
+ * the bound, in a run without a missed deadline of a task that has no bound, is an excess.
  */
 public final class Campaign {
     private static final int SIMULATION_POINT = 2_000;
@@ -69,8 +68,7 @@ public final class Campaign {
 
     /**
      * Columns of the counts: for each claim the sets, the accepted ones, the runs, the accepted sets in which a bound
-     * was
-     * exceeded, those in which a deadline was missed, and the largest response in parts per million of its bound.
+     * was exceeded, those in which a deadline was missed, and the largest response in parts per million of its bound.
      *
      * @return names, in a fixed order
      */

@@ -18,9 +18,8 @@ import java.util.SplittableRandom;
 
 /**
  * Small task sets that try every feature of the model: one to three cores, one or two GPUs, best-effort tasks,
- * deadlines
- * below periods, release jitter, host parts that overlap device parts, GPU priorities that differ from CPU priorities,
- * and epsilon from nothing to a millisecond. Set k of a seed is a function of both.
+ * deadlines below periods, release jitter, host parts that overlap device parts, GPU priorities that differ from CPU
+ * priorities, and epsilon from nothing to a millisecond. Set k of a seed is a function of both.
  */
 public final class CampaignSets {
     private static final int POINT = 1_000;

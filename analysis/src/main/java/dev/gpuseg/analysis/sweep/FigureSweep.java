@@ -21,12 +21,10 @@ import java.util.Map;
 
 /**
  * Draws the published figures 8a..8f and 9a..9f again. Figures of one letter share their points: a point is counted
- * once and
- * kept on disk.
+ * once and kept on disk.
  *
  * <p>Columns: each analysis under rate-monotonic priorities on CPU and GPU; for the two published GCAPS analyses also
- * the
- * published retry with GPU priorities of their own ({@code +gprio}) and the frontier assignment ({@code +opa}).
+ * the published retry with GPU priorities of their own ({@code +gprio}) and the frontier assignment ({@code +opa}).
  */
 public final class FigureSweep {
     private static final String GPRIO = "+gprio";

@@ -80,8 +80,7 @@ public final class Sets {
 
     /**
      * The set that shows that the published bound does not hold for whole windows: the holder's host part is
-     * preempted on
-     * its core while the GPU idles.
+     * preempted on its core while the GPU idles.
      *
      * @return core 1: hc (CPU only) above h; core 2: lo, which h delays
      */

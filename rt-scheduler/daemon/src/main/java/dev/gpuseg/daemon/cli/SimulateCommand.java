@@ -7,7 +7,6 @@ import dev.gpuseg.analysis.assign.PriorityAssignment;
 import dev.gpuseg.analysis.io.InvalidFileException;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Durations;
-import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.report.WorstCase;
@@ -137,10 +136,7 @@ final class SimulateCommand implements Callable<Integer> {
                     t)).toArray());
             }
             result = simulator.run(options(set), schedule ? new Schedule(set, lines) : null);
-        } catch (final InvalidFileException | InvalidModelException e) {
-            err.println("simulate: " + e.getMessage());
-            return 2;
-        } catch (final IllegalArgumentException e) {
+        } catch (final InvalidFileException | IllegalArgumentException e) {
             err.println("simulate: " + e.getMessage());
             return 2;
         }
