@@ -20,6 +20,10 @@ import picocli.CommandLine.Spec;
         DoctorCommand.class,
         DemoCommand.class,
         BenchCommand.class,
+        AnalyzeCommand.class,
+        SimulateCommand.class,
+        GenerateCommand.class,
+        SweepCommand.class,
     })
 final class GpusegCommand implements Runnable {
     @Spec
