@@ -34,6 +34,8 @@ void fixture_queue_create(const char *dir, size_t size);
 void fixture_cycle_create(const char *dir, int64_t cycle, size_t size);
 /* Announce it as Java does: listing.highestCycle, listing.modCount. */
 void fixture_cycle_announce(const char *dir, int64_t cycle);
+/* listing.highestCycle: every cycle up to it is complete. */
+int64_t fixture_announced_cycle(const char *dir);
 /* Path of a cycle file or of metadata.cq4t (cycle < 0). */
 void fixture_path(const char *dir, int64_t cycle, char path[128]);
 /* Map a file of the queue, shared and writable. */

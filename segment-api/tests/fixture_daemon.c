@@ -236,11 +236,9 @@ static bool poll_queue(struct fake_daemon *d)
 		if (result == 2) {
 			char dir[64];
 			int64_t next = d->tail.cycle + 1;
-			char path[128];
 
-			fixture_path(d->queue, next, path);
-			if (access(path, F_OK) != 0)
-				break; /* the roll is still going on */
+			if (fixture_announced_cycle(d->queue) < next)
+				break; /* the roll is still going on: the file may exist and not have its size yet */
 			memcpy(dir, d->tail.dir, sizeof(dir));
 			fixture_tail_close(&d->tail);
 			fixture_tail_open(&d->tail, dir, next);

@@ -357,6 +357,18 @@ void fixture_cycle_announce(const char *dir, int64_t cycle)
 	munmap(meta, size);
 }
 
+int64_t fixture_announced_cycle(const char *dir)
+{
+	size_t size;
+	uint8_t *meta = fixture_map(dir, -1, &size);
+	int64_t cycle;
+
+	CHECK(meta != NULL);
+	cycle = __atomic_load_n(key_word(meta, size, "listing.highestCycle"), __ATOMIC_ACQUIRE);
+	munmap(meta, size);
+	return cycle;
+}
+
 void fixture_tail_open(struct fixture_tail *tail, const char *dir, int64_t cycle)
 {
 	memset(tail, 0, sizeof(*tail));
