@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The measured work: arithmetic of a set length on every multiprocessor, whose every result is a function of the
+ * thread and the length alone, so that a preempted kernel that lost or repeated anything is noticed.
+ */
+#ifndef GPUSEG_GPU_WORK_CUH
+#define GPUSEG_GPU_WORK_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CHECK(call)                                                                                                    \
+	do {                                                                                                           \
+		cudaError_t error_ = (call);                                                                           \
+		if (error_ != cudaSuccess) {                                                                           \
+			fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error_));                                \
+			exit(1);                                                                                       \
+		}                                                                                                      \
+	} while (0)
+
+static inline int64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+__global__ void work(float *out, long n)
+{
+	float a = threadIdx.x * 1e-3f, b = 1.0001f;
+	for (long i = 0; i < n; i++)
+		a = fmaf(a, b, 1e-7f);
+	out[blockIdx.x * blockDim.x + threadIdx.x] = a;
+}
+
+struct gpu_work {
+	float *device;
+	float *host;
+	float *reference; /* one block's worth */
+	int blocks;
+	int threads;
+	long n;
+};
+
+static inline void gpu_work_open(struct gpu_work *w)
+{
+	cudaDeviceProp prop;
+	CHECK(cudaGetDeviceProperties(&prop, 0));
+	w->blocks = prop.multiProcessorCount * 8;
+	w->threads = 256;
+	size_t bytes = (size_t)w->blocks * w->threads * sizeof(float);
+	CHECK(cudaMalloc(&w->device, bytes));
+	w->host = (float *)malloc(bytes);
+	w->reference = (float *)malloc(w->threads * sizeof(float));
+}
+
+static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s)
+{
+	work<<<w->blocks, w->threads, 0, s>>>(w->device, w->n);
+}
+
+/* ns per loop iteration with the clocks as they are; minimum of five. */
+static inline double gpu_work_calibrate(struct gpu_work *w)
+{
+	double best = 1e18;
+	w->n = 1000000;
+	for (int i = 0; i < 6; i++) {
+		int64_t t = now_ns();
+		gpu_work_launch(w, 0);
+		CHECK(cudaDeviceSynchronize());
+		double per = (double)(now_ns() - t) / w->n;
+		if (i && per < best)
+			best = per;
+	}
+	return best;
+}
+
+/* Must be called while the length is final: the reference is a first undisturbed run's first block. */
+static inline void gpu_work_reference(struct gpu_work *w)
+{
+	gpu_work_launch(w, 0);
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaMemcpy(w->reference, w->device, w->threads * sizeof(float), cudaMemcpyDeviceToHost));
+}
+
+static inline void gpu_work_poison(struct gpu_work *w, cudaStream_t s)
+{
+	CHECK(cudaMemsetAsync(w->device, 0xff, (size_t)w->blocks * w->threads * sizeof(float), s));
+}
+
+/* Number of wrong elements of the last run. */
+static inline long gpu_work_wrong(struct gpu_work *w)
+{
+	long wrong = 0;
+	CHECK(cudaMemcpy(w->host, w->device, (size_t)w->blocks * w->threads * sizeof(float), cudaMemcpyDeviceToHost));
+	for (int i = 0; i < w->blocks * w->threads; i++)
+		wrong += memcmp(&w->host[i], &w->reference[i % w->threads], sizeof(float)) != 0;
+	return wrong;
+}
+
+/* What a best-effort process shows to whoever runs the bench: a small mapped file. */
+struct be_page {
+	int32_t pid;
+	uint32_t ready;
+	uint32_t stop;
+	uint32_t reserved;
+	uint64_t kernels;
+	uint64_t wrong;
+	int64_t last_ns; /* end of the last kernel */
+	int64_t longest_ns;
+	int64_t first_ns;
+};
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg_rm.h - per-context control of another process's GPU channels through NVIDIA's stock driver.
+ *
+ * Every CUDA process talks to the Resource Manager (RM) by ioctl on /dev/nvidiactl. An RM client belongs to the open
+ * file description that made it, not to a process: who holds a duplicate of the descriptor (pidfd_getfd(2), which
+ * needs ptrace rights on the target) may issue controls for it. The ioctl itself returns 0 even when RM refuses; the
+ * answer is in `status`.
+ *
+ * Only the commands of enum gpuseg_rm_command can be issued through this interface: each acts on the objects of one
+ * process. There is no way to reach a device-wide command from here, on purpose.
+ *
+ * Source of numbers: NVIDIA's public driver headers, 580.x. Tested: see the README of this directory.
+ * Thread-safety: functions hold no state; one struct gpuseg_rm_process is used by one thread at a time.
+ */
+#ifndef GPUSEG_RM_H
+#define GPUSEG_RM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GPUSEG_RM_ESC_FREE 0x29
+#define GPUSEG_RM_ESC_CONTROL 0x2a
+#define GPUSEG_RM_ESC_ALLOC 0x2b
+#define GPUSEG_RM_IOCTL_CONTROL 0xc020462aUL
+
+#define GPUSEG_RM_CLASS_CLIENT 0x41u
+#define GPUSEG_RM_CLASS_DEVICE 0x80u
+#define GPUSEG_RM_CLASS_SUBDEVICE 0x2080u
+#define GPUSEG_RM_CLASS_TSG 0xa06cu
+#define GPUSEG_RM_ENGINE_GR0 1u
+#define GPUSEG_RM_BATCH_MAX 64 /* channels of one disable or enable call */
+#define GPUSEG_RM_CHANNELS_MAX 244 /* channels of one process; bounded by the held file's payload */
+#define GPUSEG_RM_TSGS_MAX 64
+#define GPUSEG_RM_DEVICES_MAX 16
+
+/* A class is a GPFIFO channel when its low byte is 6f and it is not the channel group. Source: public class headers. */
+#define GPUSEG_RM_IS_CHANNEL(c) (((c) & 0xffu) == 0x6fu && (c) >= 0xa06fu)
+/* Objects below a channel say which engine it feeds: compute (..c0), 3D (..97), copy (..b5). */
+#define GPUSEG_RM_IS_GRAPHICS_OBJECT(c) (((c) & 0xffu) == 0xc0u || ((c) & 0xffu) == 0x97u)
+
+/* The whitelist. */
+enum gpuseg_rm_command {
+	GPUSEG_RM_GET_HANDLE_INFO = 0x00000d02,	     /* on a client: class and parent of one of its handles */
+	GPUSEG_RM_GPU_GET_ID = 0x20800142,	     /* on a subdevice: which GPU it is */
+	GPUSEG_RM_FIFO_DISABLE_CHANNELS = 0x2080110b, /* on a subdevice: channels off or on the hardware */
+	GPUSEG_RM_SET_TIMESLICE = 0xa06c0103,	     /* on a TSG */
+	GPUSEG_RM_GET_TIMESLICE = 0xa06c0104,	     /* on a TSG */
+	GPUSEG_RM_PREEMPT = 0xa06c0105,		     /* on a TSG */
+	GPUSEG_RM_GET_INFO = 0xa06c0106		     /* on a TSG */
+};
+
+struct gpuseg_rm_control {
+	uint32_t client;
+	uint32_t object;
+	uint32_t command;
+	uint32_t flags;
+	uint64_t params;
+	uint32_t params_size;
+	uint32_t status;
+};
+
+struct gpuseg_rm_disable_channels {
+	uint8_t disable;
+	uint8_t pad0[3];
+	uint32_t count;
+	uint8_t only_disable_scheduling;
+	uint8_t rewind_gp_put;
+	uint8_t pad1[6];
+	uint64_t runlist_preempt_event;
+	uint32_t client[GPUSEG_RM_BATCH_MAX];
+	uint32_t channel[GPUSEG_RM_BATCH_MAX];
+};
+
+struct gpuseg_rm_handle_info {
+	uint32_t object;
+	uint32_t index; /* 1 = parent, 2 = class */
+	uint64_t data;
+};
+
+/* What the held file's payload of an NVIDIA context holds: all that is needed to enable it again. */
+#define GPUSEG_RM_HELD_VERSION 1
+struct gpuseg_rm_held {
+	uint32_t version; /* GPUSEG_RM_HELD_VERSION */
+	int32_t fd;	  /* number of the control descriptor inside the application */
+	uint32_t client;  /* RM client that the descriptor owns */
+	uint32_t subdevice;
+	uint32_t count;
+	uint32_t reserved[3];
+	struct {
+		uint32_t client;
+		uint32_t channel;
+	} channels[GPUSEG_RM_CHANNELS_MAX];
+};
+
+struct gpuseg_rm_channel {
+	uint32_t client;
+	uint32_t handle;
+	uint32_t tsg;
+	uint32_t class_id;
+};
+
+struct gpuseg_rm_tsg {
+	uint32_t client;
+	uint32_t handle;
+	uint32_t device; /* handle of the device it hangs below */
+	uint32_t engine; /* 1 = GR0 (compute and graphics); 0 = another */
+	uint32_t channels;
+	int fd; /* own duplicate */
+};
+
+struct gpuseg_rm_device {
+	uint32_t client;
+	uint32_t handle;
+	uint32_t subdevice;
+	uint32_t gpu_id; /* (PCI domain << 16) | (bus << 8) | device; UINT32_MAX = unknown */
+	int fd;
+};
+
+struct gpuseg_rm_process {
+	int pid;
+	int pidfd;
+	int fds[32];	   /* own duplicates of its control descriptors */
+	int remote_fds[32]; /* their numbers inside the process */
+	uint32_t fd_count;
+	uint32_t tsg_count;
+	uint32_t channel_count;
+	uint32_t device_count;
+	uint32_t controls; /* ioctls used for the discovery */
+	struct gpuseg_rm_tsg tsgs[GPUSEG_RM_TSGS_MAX];
+	struct gpuseg_rm_channel channels[GPUSEG_RM_CHANNELS_MAX];
+	struct gpuseg_rm_device devices[GPUSEG_RM_DEVICES_MAX];
+};
+
+/*
+ * Issues one whitelisted control. Returns the RM status (0 = NV_OK), or -errno when the ioctl itself failed,
+ * -EPERM when the command is not whitelisted (nothing was issued).
+ */
+int64_t gpuseg_rm_control(int fd, uint32_t client, uint32_t object, uint32_t command, void *params, uint32_t size);
+
+/*
+ * Takes duplicates of the control descriptors of `pid` and finds its TSGs, channels and subdevices by asking for the
+ * class of each handle in the ranges that the driver's user-mode library uses. Read-only for the target.
+ * Returns 0, -errno of pidfd_open or pidfd_getfd, -ENODEV without any control descriptor, -ENOENT without a TSG.
+ */
+int gpuseg_rm_attach(struct gpuseg_rm_process *process, int pid);
+void gpuseg_rm_detach(struct gpuseg_rm_process *process);
+
+/*
+ * Disables (disable = 1) or enables channels through one subdevice, in batches of GPUSEG_RM_BATCH_MAX.
+ * Returns the first RM status that is not 0, after all batches were tried.
+ */
+int64_t gpuseg_rm_switch(int fd, uint32_t client, uint32_t subdevice, int disable, const uint32_t *clients,
+			 const uint32_t *channels, uint32_t count);
+
+/* All channels of GR0 TSGs (compute = 1) or of all TSGs of the given processes, in one go. */
+int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, uint32_t n, int disable, int compute);
+
+/*
+ * Enables what a held entry names: fetches the application's descriptor by pidfd_getfd, enables, closes it.
+ * Returns 0, -ESRCH when the process is gone (nothing to do), -EINVAL for a payload that is not ours, another -errno,
+ * or a positive RM status.
+ */
+int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, size_t size);
+
+/* Field 22 of /proc/<pid>/stat, 0 when there is no such process. */
+uint64_t gpuseg_rm_start_ticks(int pid);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUSEG_RM_H */

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# The C side of the nvidia mechanism: gpuseg-rm (a tool), the RM stand-in with its fake library and application (tests).
+# Included by ../Makefile, or on its own: make -f rm/rm.mk rm-all, in rt-scheduler/native.
+RM_BUILD ?= build
+RM_CC ?= $(CC)
+RM_CFLAGS ?= -std=c11 -O2 -g -Wall -Wextra -Werror
+RM_API ?= ../../segment-api
+
+RM_TARGETS := $(RM_BUILD)/gpuseg-rm $(RM_BUILD)/gpuseg-rm-standin $(RM_BUILD)/gpuseg-rm-app \
+	$(RM_BUILD)/libgpuseg-rm-fake.so $(RM_BUILD)/libgpuseg-preload.so
+
+.PHONY: rm-all
+rm-all: $(RM_TARGETS)
+
+$(RM_BUILD):
+	mkdir -p $@
+
+$(RM_BUILD)/gpuseg-rm: rm/rm_tool.c rm/gpuseg_rm.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
+	$(RM_CC) $(RM_CFLAGS) -o $@ rm/rm_tool.c rm/gpuseg_rm.c
+
+$(RM_BUILD)/gpuseg-rm-standin: rm/rm_standin.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
+	$(RM_CC) $(RM_CFLAGS) -o $@ rm/rm_standin.c
+
+$(RM_BUILD)/gpuseg-rm-app: rm/rm_app.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
+	$(RM_CC) $(RM_CFLAGS) -o $@ rm/rm_app.c -lpthread
+
+$(RM_BUILD)/libgpuseg-rm-fake.so: rm/rm_fake.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
+	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ rm/rm_fake.c
+
+$(RM_BUILD)/libgpuseg-preload.so: $(RM_API)/preload/gpuseg_preload.c $(RM_API)/preload/gpuseg_rm_report.h | $(RM_BUILD)
+	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(RM_API)/preload/gpuseg_preload.c -ldl -lpthread
