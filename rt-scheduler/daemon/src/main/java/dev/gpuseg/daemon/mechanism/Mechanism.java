@@ -51,6 +51,26 @@ public interface Mechanism extends AutoCloseable {
     int apply(ContextRef[] disable, int disableCount, ContextRef[] enable, int enableCount);
 
     /**
+     * Whether what stands behind some context is no longer what the last {@link #apply} acted on, for instance because
+     * a process made its first channels. Resets itself; the enforcer then writes its held entries and applies its
+     * desired state again.
+     *
+     * @return true once per change
+     */
+    default boolean changed() {
+        return false;
+    }
+
+    /**
+     * Asks to be told of processes that have work on this GPU and were never attached.
+     *
+     * @param listener called on a thread of the mechanism
+     */
+    default void processListener(final ProcessListener listener) {
+        // a mechanism that sees only processes that registered has nothing to tell
+    }
+
+    /**
      * Sets how long a context may run before the device switches to another.
      *
      * @param context     the context

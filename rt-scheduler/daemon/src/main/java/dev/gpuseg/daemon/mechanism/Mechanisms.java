@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism;
 
+import dev.gpuseg.daemon.mechanism.nvidia.NvidiaMechanism;
+import dev.gpuseg.daemon.mechanism.nvidia.NvidiaSurvey;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -18,7 +20,6 @@ public final class Mechanisms {
     public record Availability(String name, int level, boolean usable, String reason) {
     }
 
-    private static final String NVIDIA_DEVICE = "/dev/nvidiactl";
     private static final String AMD_DEVICE = "/dev/kfd";
     private static final String TEGRA_DEVICE = "/dev/nvhost-ctrl-gpu";
 
@@ -28,12 +29,13 @@ public final class Mechanisms {
     /**
      * Makes the mechanism of a name.
      *
-     * @param name       observe, gate or sim
+     * @param name       observe, gate, sim or nvidia
+     * @param gpu        index of the GPU, from 0
      * @param simControl control socket of the virtual GPU
      * @return one instance, for one GPU
      * @throws MechanismException if it cannot be used here, with the reason and the next lower level
      */
-    public static Mechanism named(final String name, final Path simControl) {
+    public static Mechanism named(final String name, final int gpu, final Path simControl) {
         switch (name) {
             case "observe":
                 return new ObserveMechanism();
@@ -42,12 +44,18 @@ public final class Mechanisms {
             case "sim":
                 return new SimMechanism(simControl);
             case "nvidia":
+                final NvidiaSurvey.Finding nvidia = NvidiaSurvey.verdict();
+                if (!nvidia.good()) {
+                    throw new MechanismException("mechanism \"nvidia\": " + nvidia.text()
+                        + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
+                }
+                return new NvidiaMechanism(gpu);
             case "tegra":
             case "amd":
                 throw new MechanismException("mechanism \"" + name + "\" is not built yet; the next lower level that "
                     + "works on this GPU is --mechanism gate (level 1)");
             default:
-                throw new MechanismException("mechanism \"" + name + "\" is unknown; use observe, gate or sim");
+                throw new MechanismException("mechanism \"" + name + "\" is unknown; use observe, gate, sim or nvidia");
         }
     }
 
@@ -59,12 +67,17 @@ public final class Mechanisms {
      */
     public static List<Availability> survey(final Path simControl) {
         return List.of(
-            device("nvidia", NVIDIA_DEVICE),
+            nvidia(),
             device("tegra", TEGRA_DEVICE),
             device("amd", AMD_DEVICE),
             sim(simControl),
             new Availability("gate", Capabilities.GATE, true, "works with any GPU: begins are held back"),
             new Availability("observe", Capabilities.OBSERVE, true, "works on any machine: segments are recorded"));
+    }
+
+    private static Availability nvidia() {
+        final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
+        return new Availability("nvidia", Capabilities.INTERRUPT, verdict.good(), verdict.text());
     }
 
     private static Availability device(final String name, final String path) {

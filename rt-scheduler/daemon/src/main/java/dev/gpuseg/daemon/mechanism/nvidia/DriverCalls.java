@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.nvidia;
 
+import com.sun.jna.FunctionMapper;
+import com.sun.jna.Library;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Platform;
+import java.util.Locale;
+import java.util.Map;
 
 /**
  * The system calls of this package. They come from the C library, or from the library that property
@@ -20,12 +24,17 @@ final class DriverCalls {
     static final int EAGAIN = 11;
     private static final int SYS_KCMP = "aarch64".equals(System.getProperty("os.arch")) ? 272 : 312;
     private static final int KCMP_FILE = 0;
+    private static final int IN_OPEN = 0x20;
+    private static final int IN_NONBLOCK = 0x800;
     private static final int SYS_PIDFD_OPEN = 434;
     private static final int SYS_PIDFD_GETFD = 438;
 
     static {
         Native.register(Driver.class, NativeLibrary.getInstance(System.getProperty(LIBRARY_PROPERTY, "c")));
-        Native.register(LibC.class, NativeLibrary.getInstance(Platform.C_LIBRARY_NAME));
+        final FunctionMapper underscores = (library, method) ->
+            method.getName().replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT);
+        Native.register(LibC.class, NativeLibrary.getInstance(Platform.C_LIBRARY_NAME,
+            Map.of(Library.OPTION_FUNCTION_MAPPER, underscores)));
     }
 
     /** What the stand-in replaces. */
@@ -43,6 +52,12 @@ final class DriverCalls {
         static native int close(int fd);
 
         static native int poll(long fds, long count, int timeoutMs);
+
+        static native int inotifyInit1(int flags);
+
+        static native int inotifyAddWatch(int fd, String path, int mask);
+
+        static native long read(int fd, byte[] buffer, long size);
     }
 
     private DriverCalls() {
@@ -87,6 +102,27 @@ final class DriverCalls {
     /** How many are ready, 0 after the timeout or a signal. */
     static int poll(final long pollfds, final int count, final int timeoutMs) {
         return Math.max(0, LibC.poll(pollfds, count, timeoutMs));
+    }
+
+    /** A descriptor that becomes readable when somebody opens the path, or -errno. */
+    static int watchOpens(final String path) {
+        final int fd = LibC.inotifyInit1(O_CLOEXEC | IN_NONBLOCK);
+        if (fd < 0) {
+            return -Native.getLastError();
+        }
+        if (LibC.inotifyAddWatch(fd, path, IN_OPEN) < 0) {
+            final int errno = Native.getLastError();
+            close(fd);
+            return -errno;
+        }
+        return fd;
+    }
+
+    /** Reads away what waits in a non-blocking descriptor. */
+    static void drain(final int fd, final byte[] buffer) {
+        while (LibC.read(fd, buffer, buffer.length) > 0) {
+            continue;
+        }
     }
 
     static void close(final int fd) {

@@ -38,7 +38,9 @@ final class RmProcess {
     private static final int CLIENT_BASE = 0xc1d00000;
     private static final int CLIENT_SCAN = 0x2000;
     private static final int CLIENT_SCAN_WIDE = 0x100000;
-    private static final int WIDE_AFTER_LOOKS = 6;
+    private static final int CLIENT_NEAR = 0x100;
+    private static final int LOOKS_PER_SEARCH = 4;
+    private static final int WIDE_AFTER_LOOKS = 8;
     private static final int HANDLE_BASE = 0x5c000000;
     private static final int HANDLE_SCAN = 0x400;
     private static final int HANDLE_SCAN_MAX = 0x10000;
@@ -79,9 +81,10 @@ final class RmProcess {
     private final Map<Integer, Integer> emptyLooks = new HashMap<>();
     private volatile Map<Integer, RmContext> contexts = Map.of();
     private volatile String refusal = "";
+    private static volatile int newestClient = CLIENT_BASE;
     private long lastFullNs;
-    private boolean everLooked;
-    private boolean lookAgain;
+    private int looks;
+    private volatile boolean lookAgain;
 
     private RmProcess(final int pid, final int pidfd, final GpuIndex gpus, final Scope scope, final RmControl rm) {
         this.pid = pid;
@@ -115,6 +118,15 @@ final class RmProcess {
         return refusal;
     }
 
+    /** Whether the process has the control device open, as far as the last look saw. */
+    boolean usesDriver() {
+        return !files.isEmpty();
+    }
+
+    boolean isDistrusted() {
+        return lookAgain;
+    }
+
     /** Asks for a full look at the next {@link #refresh}: RM refused something that was known. */
     void distrust() {
         lookAgain = true;
@@ -137,14 +149,17 @@ final class RmProcess {
             return refusal.isEmpty() ? publish() : Look.REFUSED;
         }
         final CaptureReport report = report(links);
-        final boolean full = taken || lookAgain || !everLooked || contexts.isEmpty()
+        final boolean full = taken || lookAgain || contexts.isEmpty()
             || nowNs - lastFullNs >= FULL_LOOK_NS;
+        if (taken) {
+            looks = 0;
+        }
         if (full) {
             lastFullNs = nowNs;
             lookAgain = false;
-            everLooked = true;
             clients.clear();
             findClients(report);
+            looks++;
         }
         for (final Client c : clients) {
             if (report != null && report.complete()) {
@@ -242,6 +257,13 @@ final class RmProcess {
                 }
             }
             if (clients.size() == before) {
+                // numbers grow: a new process's are near those seen last
+                final int near = Math.max(0, newestClient - CLIENT_BASE - CLIENT_NEAR);
+                for (int k = near; k < near + 4 * CLIENT_NEAR; k++) {
+                    tryClient(file, CLIENT_BASE + k);
+                }
+            }
+            if (clients.size() == before && looks % LOOKS_PER_SEARCH == 0) {
                 for (int k = 0; k < CLIENT_SCAN; k++) {
                     tryClient(file, CLIENT_BASE + k);
                 }
@@ -258,6 +280,7 @@ final class RmProcess {
     private void tryClient(final ControlFile file, final int client) {
         if (rm.handleInfo(file.fd(), client, client, RmControl.INFO_CLASS) == RmStatus.OK) {
             clients.add(new Client(file, client));
+            newestClient = Math.max(newestClient, client);
         }
     }
 

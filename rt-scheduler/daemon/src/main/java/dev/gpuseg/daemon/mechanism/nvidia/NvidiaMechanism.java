@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism.nvidia;
+
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.mechanism.Capabilities;
+import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.mechanism.Mechanism;
+import dev.gpuseg.daemon.mechanism.MechanismException;
+import dev.gpuseg.daemon.mechanism.ProcessListener;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Level 3 on NVIDIA GPUs with the stock driver: a context's channels leave the hardware, mid-kernel, and come back.
+ *
+ * <p>Channels of several contexts go into one call, up to 64; RM walks such a list in order and stops at the first
+ * channel that does not exist, so after a refusal each context of the batch is switched on its own. What is disabled
+ * stays so when this process dies: see {@link #heldPayload}.
+ *
+ * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}; when they appear,
+ * {@link #changed} says so and the enforcer applies its state again.
+ *
+ * <p>Source: public driver headers 580.x. Tested: H200, 580.159.04, 2026-11.
+ */
+public final class NvidiaMechanism implements Mechanism {
+    /** Property: {@code compute} (default) or {@code all}. */
+    public static final String SCOPE_PROPERTY = "gpuseg.nvidia.scope";
+    /** Property: more protected processes, names separated by commas. */
+    public static final String PROTECT_PROPERTY = "gpuseg.nvidia.protect";
+
+    // H200, 580.159.04: one busy context of 8 channels 650 us, three in one call 790; enable 360 and 430
+    private static final long DISABLE_NS = 580_000;
+    private static final long DISABLE_PER_CONTEXT_NS = 70_000;
+    private static final long ENABLE_NS = 325_000;
+    private static final long ENABLE_PER_CONTEXT_NS = 35_000;
+    private static final int CHANNELS_PER_CONTEXT = 8;
+    private static final int US_IN_NS = 1_000;
+    private static final byte[] NOTHING = new byte[0];
+
+    private final int gpu;
+    private final Object lock = new Object();
+    private final RmControl rm = new RmControl();
+    private final AtomicBoolean changed = new AtomicBoolean();
+    private final ProcessWatch watch;
+    private final Map<Long, Long> originalTimesliceUs = new HashMap<>();
+    private String lastError = "";
+
+    /**
+     * Opens the mechanism for one GPU, with the settings of the properties.
+     *
+     * @param gpu index, in the order of the PCI bus
+     * @throws MechanismException if this machine has no NVIDIA driver that can be used, with the reason
+     */
+    public NvidiaMechanism(final int gpu) {
+        this(gpu, Scope.valueOf(System.getProperty(SCOPE_PROPERTY, "compute").toUpperCase(java.util.Locale.ROOT)),
+            protectedNames());
+    }
+
+    NvidiaMechanism(final int gpu, final Scope scope, final Set<String> protectedNames) {
+        this.gpu = gpu;
+        final int fd = DriverCalls.open(RmProcess.CONTROL_DEVICE);
+        if (fd < 0) {
+            throw new MechanismException(RmProcess.CONTROL_DEVICE + " cannot be opened: errno " + -fd
+                + "; load NVIDIA's driver and run as root, or use the next lower level, --mechanism gate");
+        }
+        DriverCalls.close(fd);
+        final GpuIndex gpus = GpuIndex.ofThisMachine();
+        if (gpus.count() > 0 && gpu >= gpus.count()) {
+            throw new MechanismException("GPU " + gpu + " does not exist; the driver lists " + gpus.count()
+                + ", numbered from 0");
+        }
+        watch = new ProcessWatch(gpu, gpus, scope, new ProtectedProcesses(protectedNames), lock,
+            () -> changed.set(true));
+        watch.start();
+    }
+
+    private static Set<String> protectedNames() {
+        final Set<String> names = new java.util.HashSet<>(ProtectedProcesses.DEFAULTS);
+        for (final String name : System.getProperty(PROTECT_PROPERTY, "").split(",")) {
+            if (!name.isBlank()) {
+                names.add(name.strip());
+            }
+        }
+        return names;
+    }
+
+    @Override
+    public String name() {
+        return "nvidia";
+    }
+
+    @Override
+    public int id() {
+        return Abi.MECHANISM_NVIDIA;
+    }
+
+    @Override
+    public Capabilities capabilities() {
+        return new Capabilities(Capabilities.INTERRUPT, DISABLE_NS, DISABLE_PER_CONTEXT_NS, ENABLE_NS,
+            ENABLE_PER_CONTEXT_NS, RmControl.BATCH_MAX / CHANNELS_PER_CONTEXT, true, "TSG");
+    }
+
+    @Override
+    public void processListener(final ProcessListener listener) {
+        watch.listener(listener);
+    }
+
+    @Override
+    public boolean changed() {
+        return changed.get() && changed.getAndSet(false);
+    }
+
+    @Override
+    public void attach(final ContextRef context) {
+        context.attachment(watch.attach(context.pid(), context.pidStartTicks()));
+        context.outcome(ContextRef.Outcome.NONE, 0, 0);
+    }
+
+    @Override
+    public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
+        final int enableCount) {
+        synchronized (lock) {   // the watch thread closes descriptors under it
+            return switchAll(disable, disableCount, true) + switchAll(enable, enableCount, false);
+        }
+    }
+
+    private int switchAll(final ContextRef[] contexts, final int count, final boolean disable) {
+        int failed = 0;
+        int from = 0;
+        RmContext carrier = null;
+        rm.clear();
+        for (int i = 0; i < count; i++) {
+            final RmContext c = current(contexts[i]);
+            if (c == null) {
+                final boolean refused = refused(contexts[i]);
+                final long nowNs = System.nanoTime();
+                contexts[i].outcome(refused ? ContextRef.Outcome.FAILED : ContextRef.Outcome.ABSENT, nowNs, nowNs);
+                failed += refused ? 1 : 0;
+                continue;
+            }
+            if (rm.size() > 0 && rm.size() + c.channelCount() > RmControl.BATCH_MAX) {
+                failed += flush(contexts, from, i, carrier, disable);
+                from = i;
+                carrier = null;
+            }
+            if (c.channelCount() > RmControl.BATCH_MAX) {
+                failed += alone(contexts[i], c, disable) ? 0 : 1;
+                from = i + 1;
+                continue;
+            }
+            if (carrier == null) {
+                carrier = c;
+                from = i;
+            }
+            for (int k = 0; k < c.channelCount(); k++) {
+                rm.add(c.channelClient(k), c.channel(k));
+            }
+            contexts[i].outcome(ContextRef.Outcome.NONE, 0, 0);   // in the batch
+        }
+        return failed + flush(contexts, from, count, carrier, disable);
+    }
+
+    private int flush(final ContextRef[] contexts, final int from, final int to, final RmContext carrier,
+        final boolean disable) {
+        if (rm.size() == 0) {
+            return 0;
+        }
+        final long beganNs = System.nanoTime();
+        final int status = rm.switchChannels(carrier.file().fd(), carrier.client(), carrier.subdevice(), disable);
+        final long doneNs = System.nanoTime();
+        rm.clear();
+        int failed = 0;
+        for (int i = from; i < to; i++) {
+            if (contexts[i].outcome() != ContextRef.Outcome.NONE) {
+                continue;   // absent, or switched on its own
+            }
+            if (status == RmStatus.OK) {
+                contexts[i].outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
+            } else {
+                failed += alone(contexts[i], current(contexts[i]), disable) ? 0 : 1;
+            }
+        }
+        return failed;
+    }
+
+    /** One context in calls of its own, as many as its channels need. False if it failed. */
+    private boolean alone(final ContextRef context, final RmContext c, final boolean disable) {
+        final long beganNs = System.nanoTime();
+        if (c == null) {   // the watch thread saw it go between two lines of ours
+            context.outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
+            return true;
+        }
+        int status = RmStatus.OK;
+        rm.clear();
+        for (int k = 0; k < c.channelCount(); k++) {
+            rm.add(c.channelClient(k), c.channel(k));
+            if (rm.size() == RmControl.BATCH_MAX || k == c.channelCount() - 1) {
+                final int s = rm.switchChannels(c.file().fd(), c.client(), c.subdevice(), disable);
+                status = status == RmStatus.OK ? s : status;
+                rm.clear();
+            }
+        }
+        final long doneNs = System.nanoTime();
+        if (status == RmStatus.OK) {
+            context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
+            return true;
+        }
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        watch.distrust(t);   // its channels are not what they were; a new look follows and changed() tells of it
+        lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()
+            + " channels answered " + RmStatus.name(status) + "; looking at the process again";
+        context.outcome(ContextRef.Outcome.FAILED, beganNs, doneNs);
+        return false;
+    }
+
+    private RmContext current(final ContextRef context) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        final RmProcess p = t == null ? null : t.process;
+        return p == null ? null : p.context(gpu);
+    }
+
+    private boolean refused(final ContextRef context) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        final RmProcess p = t == null ? null : t.process;
+        if (p == null || p.refusal().isEmpty() || p.usesDriver()) {
+            return false;
+        }
+        lastError = p.refusal();
+        return true;
+    }
+
+    @Override
+    public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
+        synchronized (lock) {
+            final RmContext c = current(context);
+            if (c == null) {
+                return false;
+            }
+            boolean done = true;
+            for (final RmContext.Tsg tsg : c.tsgs()) {
+                done &= !tsg.compute() || setTimeslice(tsg, timesliceNs);
+            }
+            return done;
+        }
+    }
+
+    private boolean setTimeslice(final RmContext.Tsg tsg, final long timesliceNs) {
+        final int fd = tsg.file().fd();
+        final long key = (long) tsg.client() << Integer.SIZE | tsg.handle() & 0xffffffffL;
+        Long original = originalTimesliceUs.get(key);
+        if (original == null) {
+            final long us = rm.timesliceUs(fd, tsg.client(), tsg.handle());
+            if (us <= 0) {
+                lastError = "time slice cannot be read: " + RmStatus.name((int) -us);
+                return false;
+            }
+            original = us;
+            originalTimesliceUs.put(key, original);
+        }
+        final long us = timesliceNs == 0 ? original : Math.max(1, timesliceNs / US_IN_NS);
+        final int status = rm.setTimesliceUs(fd, tsg.client(), tsg.handle(), us);
+        if (status != RmStatus.OK) {
+            lastError = "time slice of " + us + " us was refused: " + RmStatus.name(status);
+        } else if (timesliceNs == 0) {
+            originalTimesliceUs.remove(key);
+        }
+        return status == RmStatus.OK;
+    }
+
+    @Override
+    public byte[] heldPayload(final ContextRef context) {
+        final RmContext c = current(context);
+        return c == null ? NOTHING : c.heldPayload();
+    }
+
+    @Override
+    public void detach(final ContextRef context) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        if (t != null) {
+            setTimesliceBack(context);
+            watch.detach(t);
+            context.attachment(null);
+        }
+    }
+
+    private void setTimesliceBack(final ContextRef context) {
+        synchronized (lock) {
+            final RmContext c = current(context);
+            if (c == null) {
+                return;
+            }
+            for (final RmContext.Tsg tsg : c.tsgs()) {
+                final long key = (long) tsg.client() << Integer.SIZE | tsg.handle() & 0xffffffffL;
+                if (originalTimesliceUs.containsKey(key)) {
+                    setTimeslice(tsg, 0);
+                }
+            }
+        }
+    }
+
+    @Override
+    public String lastError() {
+        final String watched = watch.lastError();
+        return lastError.isEmpty() ? watched : lastError;
+    }
+
+    @Override
+    public void close() {
+        watch.stop();
+    }
+}

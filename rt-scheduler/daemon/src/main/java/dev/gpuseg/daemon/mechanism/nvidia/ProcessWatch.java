@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism.nvidia;
+
+import dev.gpuseg.daemon.mechanism.ProcessListener;
+import dev.gpuseg.daemon.platform.EventFd;
+import dev.gpuseg.daemon.platform.ProcessStatus;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.agrona.BufferUtil;
+import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
+
+/**
+ * The thread that keeps the picture of other processes up to date: it finds the channels of attached processes when
+ * they appear, lets go of the dead at once (a duplicate of its descriptor keeps a dead process's GPU memory alive), and
+ * announces processes with work on the GPU that nobody attached.
+ *
+ * <p>It learns of new ones from inotify on the control device (an open wakes it) and, where that does not work, from a
+ * walk through /proc every 250 ms. Between the first open and the announcement lie the time the process takes to make
+ * its channels and at most one look (20 to 160 ms while it is new).
+ */
+final class ProcessWatch implements Runnable {
+    private static final long MS = 1_000_000;
+    private static final long LOOK_MIN_NS = 20 * MS;
+    private static final long LOOK_MAX_NS = 2_000 * MS;
+    private static final long LOOK_WITHOUT_DRIVER_NS = 100 * MS;
+    private static final long LOOK_KNOWN_NS = 1_000 * MS;
+    private static final long LOOK_YOUNG_NS = 100 * MS;
+    private static final long YOUNG_NS = 5_000 * MS;
+    private static final long WALK_NS = 250 * MS;
+    private static final long WALK_WITH_INOTIFY_NS = 5_000 * MS;
+    private static final long WALK_GAP_NS = 20 * MS;
+    private static final long STRANGER_NS = 3_000 * MS;
+    private static final int POLLFDS_MAX = 1024;
+    private static final int POLLFD_BYTES = 8;
+    private static final short POLLIN = 1;
+
+    /** One process that is looked at. The mechanism reads {@link #process}. */
+    static final class Tracked {
+        final int pid;
+        final long startTicks;
+        /** W watch thread, under the lock when it becomes null; R enforcer. Null = gone or not opened yet. */
+        volatile RmProcess process;
+        /** W watch thread, R enforcer: the pidfd has reported death. */
+        volatile boolean dead;
+        volatile boolean detached;
+        private final long sinceNs;
+        private boolean attached;
+        private boolean announced;
+        private long nextLookNs;
+        private long periodNs = LOOK_MIN_NS;
+
+        private Tracked(final int pid, final long startTicks, final long nowNs) {
+            this.pid = pid;
+            this.startTicks = startTicks;
+            sinceNs = nowNs;
+            nextLookNs = nowNs;
+        }
+    }
+
+    private final int gpu;
+    private final GpuIndex gpus;
+    private final Scope scope;
+    private final ProtectedProcesses spared;
+    private final Object lock;
+    private final Runnable onChange;
+    private final RmControl rm = new RmControl();
+    private final EventFd bell = new EventFd();
+    private final AtomicBoolean ringing = new AtomicBoolean();
+    private final ManyToOneConcurrentLinkedQueue<Tracked> arrivals = new ManyToOneConcurrentLinkedQueue<>();
+    private final Map<Integer, Tracked> tracked = new HashMap<>();
+    private final Map<Integer, Long> strangers = new HashMap<>();
+    private final ByteBuffer pollfds =
+        ByteBuffer.allocateDirect(POLLFDS_MAX * POLLFD_BYTES).order(ByteOrder.nativeOrder());
+    private final byte[] scratch = new byte[4096];
+    private final int ownPid = ProcessStatus.pid();
+    private final int inotify;
+    private long nextWalkNs;
+    private boolean opened;
+    private volatile ProcessListener listener;
+    private volatile boolean running = true;
+    private volatile String lastError = "";
+    private Thread thread;
+
+    ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final ProtectedProcesses spared,
+        final Object lock, final Runnable onChange) {
+        this.gpu = gpu;
+        this.gpus = gpus;
+        this.scope = scope;
+        this.spared = spared;
+        this.lock = lock;
+        this.onChange = onChange;
+        inotify = Files.exists(Path.of(RmProcess.CONTROL_DEVICE)) ? DriverCalls.watchOpens(RmProcess.CONTROL_DEVICE)
+            : -1;
+    }
+
+    void start() {
+        thread = new Thread(this, "gpuseg-nvidia-watch-" + gpu);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    void stop() {
+        running = false;
+        ring();
+        try {
+            thread.join(2_000);
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Begins to announce processes that nobody attached. Any thread. */
+    void listener(final ProcessListener to) {
+        listener = to;
+        ring();
+    }
+
+    /** Begins to look at a process. Any thread. */
+    Tracked attach(final int pid, final long startTicks) {
+        final Tracked t = new Tracked(pid, startTicks, System.nanoTime());
+        t.attached = true;
+        arrivals.add(t);
+        ring();
+        return t;
+    }
+
+    /** Lets go of a process. Any thread. */
+    void detach(final Tracked t) {
+        t.detached = true;
+        ring();
+    }
+
+    /** Something known of a process turned out wrong: look at all of it again, now. Any thread. */
+    void distrust(final Tracked t) {
+        final RmProcess p = t.process;
+        if (p != null) {
+            p.distrust();
+        }
+        ring();
+    }
+
+    String lastError() {
+        return lastError;
+    }
+
+    private void ring() {
+        if (!ringing.getAndSet(true)) {
+            bell.signal();
+        }
+    }
+
+    @Override
+    public void run() {
+        while (running) {
+            try {
+                cycle();
+            } catch (final RuntimeException e) {
+                lastError = "watch of GPU processes: " + e;
+            }
+        }
+        for (final Tracked t : tracked.values()) {
+            close(t);
+        }
+        if (inotify >= 0) {
+            DriverCalls.close(inotify);
+        }
+        bell.close();
+    }
+
+    private void cycle() {
+        final List<Tracked> polled = await();
+        for (final Tracked t : polled) {
+            t.dead = true;
+            close(t);
+            onChange.run();
+        }
+        final boolean rung = ringing.getAndSet(false);
+        if (rung) {
+            bell.drain();
+        }
+        for (Tracked t = arrivals.poll(); t != null; t = arrivals.poll()) {
+            final Tracked known = tracked.put(t.pid, t);
+            if (known != null) {
+                t.process = known.process;
+                known.process = null;
+                t.announced = true;
+            }
+        }
+        final long nowNs = System.nanoTime();
+        final Iterator<Tracked> each = tracked.values().iterator();
+        while (each.hasNext()) {
+            final Tracked t = each.next();
+            if (t.detached) {
+                close(t);
+                each.remove();
+            } else if (t.dead && !t.attached) {
+                each.remove();
+            } else if (!t.dead && (nowNs - t.nextLookNs >= 0 || rung && t.process == null)) {
+                look(t, nowNs);
+            } else if (rung && t.process != null && t.process.isDistrusted()) {
+                look(t, nowNs);
+            }
+        }
+        if (listener != null && (opened || nowNs - nextWalkNs >= 0)) {
+            walk(nowNs);
+        }
+    }
+
+    /** Waits for a death, an open, a request or the next look; returns the dead. */
+    private List<Tracked> await() {
+        final List<Tracked> order = new ArrayList<>();
+        final long nowNs = System.nanoTime();
+        long wakeNs = nowNs + LOOK_KNOWN_NS;
+        int n = 0;
+        putPollfd(n++, bell.fd());
+        if (inotify >= 0) {
+            putPollfd(n++, inotify);
+        }
+        final int first = n;
+        for (final Tracked t : tracked.values()) {
+            if (t.process != null && n < POLLFDS_MAX) {
+                putPollfd(n++, t.process.pidfd());
+                order.add(t);
+            }
+            if (!t.dead && t.nextLookNs - wakeNs < 0) {
+                wakeNs = t.nextLookNs;
+            }
+        }
+        if (listener != null && nextWalkNs - wakeNs < 0) {
+            wakeNs = nextWalkNs;
+        }
+        if (opened) {
+            wakeNs = nowNs + WALK_GAP_NS;
+        }
+        final long leftNs = wakeNs - nowNs;
+        final int ready = DriverCalls.poll(BufferUtil.address(pollfds), n,
+            leftNs <= 0 ? 0 : (int) ((leftNs + MS - 1) / MS));
+        final List<Tracked> dead = new ArrayList<>();
+        if (ready > 0) {
+            if (inotify >= 0 && revents(1) != 0) {
+                DriverCalls.drain(inotify, scratch);
+                opened = true;
+                for (final Tracked t : tracked.values()) {
+                    if (!t.dead && (t.process == null || t.process.context(gpu) == null)) {
+                        t.nextLookNs = System.nanoTime() + LOOK_MIN_NS;
+                        t.periodNs = LOOK_MIN_NS;
+                    }
+                }
+            }
+            for (int i = 0; i < order.size(); i++) {
+                if (revents(first + i) != 0) {
+                    dead.add(order.get(i));
+                }
+            }
+        }
+        return dead;
+    }
+
+    private void putPollfd(final int i, final int fd) {
+        pollfds.putInt(i * POLLFD_BYTES, fd).putShort(i * POLLFD_BYTES + 4, POLLIN)
+            .putShort(i * POLLFD_BYTES + 6, (short) 0);
+    }
+
+    private int revents(final int i) {
+        return pollfds.getShort(i * POLLFD_BYTES + 6);
+    }
+
+    private void look(final Tracked t, final long nowNs) {
+        if (t.process == null) {
+            t.process = RmProcess.open(t.pid, gpus, scope, rm);
+            // after pidfd_open the pid names one process: is it the one that was meant?
+            if (t.process == null || !ProcessStatus.isAlive(t.pid, t.startTicks)) {
+                t.dead = true;
+                close(t);
+                onChange.run();
+                return;
+            }
+        }
+        final RmProcess.Look found = t.process.refresh(nowNs, lock);
+        switch (found) {
+            case CHANGED:
+                t.periodNs = LOOK_MIN_NS;
+                announce(t);
+                onChange.run();
+                break;
+            case REFUSED:
+                lastError = t.process.refusal();
+                break;
+            default:
+                break;   // a process that is going is reported by its pidfd
+        }
+        if (t.process.context(gpu) != null) {
+            t.nextLookNs = nowNs + (nowNs - t.sinceNs < YOUNG_NS ? LOOK_YOUNG_NS : LOOK_KNOWN_NS);
+        } else if (!t.process.usesDriver() && found != RmProcess.Look.REFUSED) {
+            t.nextLookNs = nowNs + LOOK_WITHOUT_DRIVER_NS;
+            t.periodNs = LOOK_MIN_NS;
+        } else {
+            t.nextLookNs = nowNs + t.periodNs;
+            t.periodNs = Math.min(LOOK_MAX_NS, 2 * t.periodNs);
+        }
+    }
+
+    private void announce(final Tracked t) {
+        final ProcessListener to = listener;
+        if (!t.attached && !t.announced && to != null && t.process.context(gpu) != null) {
+            t.announced = true;
+            to.found(t.pid, t.startTicks, ProtectedProcesses.nameOf(t.pid));
+        }
+    }
+
+    private void close(final Tracked t) {
+        final RmProcess p = t.process;
+        if (p != null) {
+            synchronized (lock) {
+                t.process = null;
+                p.close();
+            }
+        }
+    }
+
+    /** Looks through /proc for processes that have the control device open and are not looked at yet. */
+    private void walk(final long nowNs) {
+        opened = false;
+        nextWalkNs = nowNs + (inotify >= 0 ? WALK_WITH_INOTIFY_NS : WALK_NS);
+        strangers.values().removeIf(untilNs -> nowNs - untilNs >= 0);
+        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
+            for (final Path p : list) {
+                final int pid = Integer.parseInt(p.getFileName().toString());
+                if (pid != ownPid && !tracked.containsKey(pid) && !strangers.containsKey(pid)
+                    && hasControlDevice(p.resolve("fd"))) {
+                    meet(pid, nowNs);
+                }
+            }
+        } catch (final IOException | DirectoryIteratorException e) {
+            lastError = "/proc cannot be read: " + e.getMessage() + "; unmanaged processes are not noticed";
+        }
+    }
+
+    private void meet(final int pid, final long nowNs) {
+        if (spared.contains(ProtectedProcesses.nameOf(pid))) {
+            strangers.put(pid, nowNs + STRANGER_NS);   // never touched; asked again in case the pid is reused
+            return;
+        }
+        final long ticks = ProcessStatus.startTicks(pid);
+        if (ticks != 0) {
+            tracked.put(pid, new Tracked(pid, ticks, nowNs));
+        }
+    }
+
+    private boolean hasControlDevice(final Path fds) {
+        final byte[] target = new byte[64];
+        try (DirectoryStream<Path> list = Files.newDirectoryStream(fds)) {
+            for (final Path p : list) {
+                final int n = DriverCalls.readlink(p.toString(), target);
+                if (n == RmProcess.CONTROL_DEVICE.length()
+                    && RmProcess.CONTROL_DEVICE.equals(new String(target, 0, n,
+                        java.nio.charset.StandardCharsets.ISO_8859_1))) {
+                    return true;
+                }
+            }
+        } catch (final IOException | DirectoryIteratorException e) {
+            return false;   // it ended meanwhile, or it is not ours to look at
+        }
+        return false;
+    }
+}
