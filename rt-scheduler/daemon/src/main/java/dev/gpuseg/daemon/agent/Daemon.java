@@ -150,7 +150,7 @@ public final class Daemon implements AutoCloseable {
         }
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
-                mechanisms.add(Mechanisms.named(config.mechanism(), config.directory().simControl()));
+                mechanisms.add(Mechanisms.named(config.mechanism(), gpu, config.directory().simControl()));
             }
         } catch (final MechanismException e) {
             throw new StartUpException(e.getMessage(), e);
@@ -177,7 +177,7 @@ public final class Daemon implements AutoCloseable {
             }
             mechanism.apply(new ContextRef[0], 0, enable, enable.length);
             for (int i = 0; i < enable.length; i++) {
-                if (enable[i].outcome() != ContextRef.Outcome.FAILED) {
+                if (enable[i].outcome() == ContextRef.Outcome.DONE) {   // what is ABSENT here is left to the tool
                     held.release(ours.get(i));
                 }
                 mechanism.detach(enable[i]);
@@ -235,6 +235,10 @@ public final class Daemon implements AutoCloseable {
         awaitScheduled(scheduled);
         for (final Enforcer enforcer : enforcers) {
             enforcerThreads.add(enforcer.start());
+        }
+        for (final Mechanism mechanism : mechanisms) {
+            mechanism.processListener((pid, startTicks, name) ->
+                dispatcher.submit(() -> dispatcher.addUnmanaged(pid, startTicks, name)));
         }
         housekeepingRunner = runner(housekeeping);
         conductorRunner = runner(conductor);

@@ -675,7 +675,7 @@ public final class DispatcherAgent implements Runnable {
             }
         }
         if (process == null) {
-            process = addProcess(client);
+            process = addProcess(client.pid(), client.startTicks(), client.name(), ContextKind.MANAGED);
         } else if (process.clients == 0) {
             for (final int contextId : process.contexts) {
                 scheduler.setContextKind(contextId, ContextKind.MANAGED);
@@ -691,16 +691,28 @@ public final class DispatcherAgent implements Runnable {
             client.name());
     }
 
-    private ProcessEntry addProcess(final Client client) {
+    /** A process that has work on a GPU and has not registered. */
+    void addUnmanaged(final int pid, final long startTicks, final String name) {
+        for (final ProcessEntry known : processes) {
+            if (known.pid == pid && known.startTicks == startTicks) {
+                return;
+            }
+        }
+        addProcess(pid, startTicks, name, ContextKind.UNMANAGED);
+        countOrphans();
+    }
+
+    private ProcessEntry addProcess(final int pid, final long startTicks, final String name,
+        final ContextKind kind) {
         final int[] contexts = new int[gpus.length];
         for (int g = 0; g < gpus.length; g++) {
             contexts[g] = freeContext();
             contextInUse[contexts[g]] = true;
-            gpus[g].enforcer.attach(new ContextRef(contexts[g], g, client.pid(), client.startTicks(), client.name()));
-            scheduler.addContext(contexts[g], g, ContextKind.MANAGED);
+            gpus[g].enforcer.attach(new ContextRef(contexts[g], g, pid, startTicks, name));
+            scheduler.addContext(contexts[g], g, kind);
         }
         settle();
-        final ProcessEntry process = new ProcessEntry(client.pid(), client.startTicks(), client.name(), contexts);
+        final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
         processes.add(process);
         return process;
     }

@@ -212,6 +212,7 @@ final class Enforcer implements Runnable {
             worked = true;
         }
         checkWatchdog();
+        checkChanged();
         final boolean retry = nowNs - retryAtNs >= 0;
         if (!retry && !desired.isNewerThan(appliedVersion)) {
             return worked;
@@ -339,6 +340,29 @@ final class Enforcer implements Runnable {
             }
             wakeDispatcher.run();
         }
+    }
+
+    /**
+     * What stands behind a context may be more or less than was switched before: write every context down anew and
+     * apply the desired state to all, enabling too, for nobody knows in which state the new parts are.
+     */
+    private void checkChanged() {
+        if (!mechanism.changed()) {
+            return;
+        }
+        for (int i = 0; i < contexts.length; i++) {
+            if (contexts[i] != null) {
+                final int before = heldIndex[i];
+                heldIndex[i] = HeldFile.FULL;
+                if (!hold(contexts[i])) {
+                    heldIndex[i] = before;   // better the old entry than none
+                } else if (before != HeldFile.FULL) {
+                    held.release(before);
+                }
+                off[i] = false;
+            }
+        }
+        appliedVersion = -1;
     }
 
     private void onAttach(final ContextRef context) {
