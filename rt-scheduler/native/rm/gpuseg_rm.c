@@ -301,8 +301,8 @@ int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, u
 int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, size_t size)
 {
 	struct gpuseg_rm_held held;
-	uint32_t clients[GPUSEG_RM_CHANNELS_MAX];
-	uint32_t channels[GPUSEG_RM_CHANNELS_MAX];
+	uint32_t clients[GPUSEG_RM_CHANNELS_MAX] = {0};
+	uint32_t channels[GPUSEG_RM_CHANNELS_MAX] = {0};
 	const size_t header = offsetof(struct gpuseg_rm_held, channels);
 	int64_t result;
 	int pidfd;
@@ -334,6 +334,16 @@ int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, si
 		channels[i] = held.channels[i].channel;
 	}
 	result = gpuseg_rm_switch(fd, held.client, held.subdevice, 0, clients, channels, held.count);
+	if (result == GPUSEG_RM_INVALID_CHANNEL) {
+		/* The application freed one: RM stopped there. What is left is enabled one by one. */
+		result = 0;
+		for (uint32_t i = 0; i < held.count; i++) {
+			const int64_t one = gpuseg_rm_switch(fd, held.client, held.subdevice, 0, &clients[i], &channels[i], 1);
+
+			if (one != 0 && one != GPUSEG_RM_INVALID_CHANNEL && result == 0)
+				result = one;
+		}
+	}
 	close(fd);
 	close(pidfd);
 	return result;

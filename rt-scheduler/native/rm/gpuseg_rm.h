@@ -37,6 +37,8 @@ extern "C" {
 #define GPUSEG_RM_CHANNELS_MAX 244 /* channels of one process; bounded by the held file's payload */
 #define GPUSEG_RM_TSGS_MAX 64
 #define GPUSEG_RM_DEVICES_MAX 16
+#define GPUSEG_RM_INVALID_CHANNEL 0x21
+#define GPUSEG_RM_INVALID_CLIENT 0x23
 
 /* A class is a GPFIFO channel when its low byte is 6f and it is not the channel group. Source: public class headers. */
 #define GPUSEG_RM_IS_CHANNEL(c) (((c) & 0xffu) == 0x6fu && (c) >= 0xa06fu)

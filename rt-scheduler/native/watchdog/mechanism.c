@@ -14,6 +14,7 @@ static void gate_release(struct held_context *const contexts[], unsigned count, 
 static const struct mechanism mechanisms[] = {
 	{GPUSEG_MECHANISM_GATE, "gate", gate_release},
 	{GPUSEG_MECHANISM_SIM, "sim", mechanism_sim_release},
+	{GPUSEG_MECHANISM_NVIDIA, "nvidia", mechanism_nvidia_release},
 };
 
 const struct mechanism *mechanism_find(uint32_t id)

@@ -63,6 +63,11 @@ final class DriverCalls {
     private DriverCalls() {
     }
 
+    /** Takes ioctl, open and readlink from another library from now on; for tests, while no mechanism is open. */
+    static void use(final String library) {
+        Native.register(Driver.class, NativeLibrary.getInstance(library));
+    }
+
     /** 0 or more: what ioctl returned; negative: -errno. */
     static int ioctl(final int fd, final long request, final long argument) {
         final int result = Driver.ioctl(fd, request, argument);

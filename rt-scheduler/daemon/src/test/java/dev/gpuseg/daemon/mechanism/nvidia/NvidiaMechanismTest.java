@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism.nvidia;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.ipc.HeldFile;
+import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.mechanism.MechanismException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(120)
+class NvidiaMechanismTest {
+    private static final ContextRef[] NONE = new ContextRef[0];
+    private static final long QUIET_MS = 60;
+    private static final long LIVELY_MS = 5_000;
+    @TempDir
+    private Path directory;
+    private RmRig rig;
+    private NvidiaMechanism mechanism;
+
+    @BeforeEach
+    void start() throws Exception {
+        rig = new RmRig(directory);
+        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of("Xorg"));
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        mechanism.close();
+        final JsonNode stats = rig.stats();
+        rig.close();
+        assertEquals(0, stats.get("foreign_commands").asInt(), "a command outside the whitelist reached the driver");
+        assertEquals(0, stats.get("ran_while_disabled").asInt());
+    }
+
+    private ContextRef attached(final RmRig.App app, final int id) throws Exception {
+        final ContextRef context = app.context(id);
+        mechanism.attach(context);
+        RmRig.await("channels of " + context, () -> mechanism.heldPayload(context).length > 0);
+        return context;
+    }
+
+    private int off(final ContextRef... contexts) {
+        return mechanism.apply(contexts, contexts.length, NONE, 0);
+    }
+
+    private int on(final ContextRef... contexts) {
+        return mechanism.apply(NONE, 0, contexts, contexts.length);
+    }
+
+    @Test
+    void shouldFreezeAContextAndLetItGoOnWithRightResults() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+        assertEquals(0, off(c));
+        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertTrue(c.doneNs() > c.beganNs());
+        assertFalse(RmRig.advances(app, QUIET_MS), "works while disabled");
+        assertEquals(0, off(c), "disabling twice is harmless");
+        assertEquals(0, on(c));
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+        assertEquals(0, app.wrong());
+    }
+
+    @Test
+    void shouldSwitchAllProcessesInOneCallWhileTheyFit() throws Exception {
+        final ContextRef[] all = new ContextRef[3];
+        for (int i = 0; i < all.length; i++) {
+            all[i] = attached(rig.start(), i + 1);
+        }
+        assertEquals(0, off(all));
+        JsonNode stats = rig.stats();
+        assertEquals(1, stats.get("disables").asInt());
+        assertEquals(24, stats.get("largest_batch").asInt());
+        assertEquals(24, stats.get("disabled_channels").asInt());
+        assertEquals(0, mechanism.apply(new ContextRef[] {all[0]}, 1, new ContextRef[] {all[1], all[2]}, 2));
+        stats = rig.stats();
+        assertEquals(8, stats.get("disabled_channels").asInt());
+        assertEquals(0, on(all));
+    }
+
+    @Test
+    void shouldUseSeveralCallsForMoreThan64Channels() throws Exception {
+        final ContextRef[] all = new ContextRef[9];
+        for (int i = 0; i < all.length; i++) {
+            all[i] = attached(rig.start(), i + 1);
+        }
+        assertEquals(0, off(all));
+        final JsonNode stats = rig.stats();
+        assertEquals(2, stats.get("disables").asInt());
+        assertEquals(64, stats.get("largest_batch").asInt());
+        assertEquals(72, stats.get("disabled_channels").asInt());
+        assertEquals(0, on(all));
+        assertEquals(0, rig.stats().get("disabled_channels").asInt());
+    }
+
+    @Test
+    void shouldSwitchTheOthersWhenOneProcessOfABatchIsKilled() throws Exception {
+        final RmRig.App victim = rig.start();
+        final RmRig.App other = rig.start();
+        final ContextRef gone = attached(victim, 1);
+        final ContextRef stays = attached(other, 2);
+        victim.process.destroyForcibly().waitFor();
+        final int failed = off(gone, stays);
+        assertEquals(ContextRef.Outcome.DONE, stays.outcome());
+        assertEquals(gone.outcome() == ContextRef.Outcome.FAILED ? 1 : 0, failed);
+        assertFalse(RmRig.advances(other, QUIET_MS));
+        RmRig.await("the dead one's client is let go", () -> clients() == 1);
+        assertEquals(0, off(gone, stays), "what is gone is no failure");
+        assertEquals(ContextRef.Outcome.ABSENT, gone.outcome());
+        assertEquals(0, on(gone, stays));
+        assertTrue(RmRig.advances(other, LIVELY_MS));
+    }
+
+    private int clients() {
+        try {
+            return rig.stats().get("clients").asInt();
+        } catch (final Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void shouldTellOfChannelsMadeLaterAndSwitchThemToo() throws Exception {
+        final RmRig.App app = rig.start("again", false, RmRig.appProgram());
+        final ContextRef c = attached(app, 1);
+        while (mechanism.changed()) {
+            Thread.sleep(1);
+        }
+        off(c);
+        app.makeSecondContext();
+        RmRig.await("second context works", () -> app.kernelsOfSecondContext() > 2);
+        RmRig.await("the mechanism tells", mechanism::changed);
+        assertEquals(0, off(c));
+        final long before = app.kernelsOfSecondContext();
+        Thread.sleep(QUIET_MS);
+        assertTrue(app.kernelsOfSecondContext() <= before + 1, "the second context works on");
+        assertEquals(0, on(c));
+        RmRig.await("second context goes on", () -> app.kernelsOfSecondContext() > before + 3);
+    }
+
+    @Test
+    void shouldCallAProcessWithoutGpuWorkAbsent() {
+        final ContextRef self = new ContextRef(1, 0, (int) ProcessHandle.current().pid(), 0, "self");
+        mechanism.attach(self);
+        assertEquals(0, off(self));
+        assertEquals(ContextRef.Outcome.ABSENT, self.outcome());
+        assertEquals(0, mechanism.heldPayload(self).length);
+        mechanism.detach(self);
+    }
+
+    @Test
+    void shouldNameTheStatusWhenTheDriverRefuses() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 2, RmStatus.NOT_SUPPORTED);
+        assertEquals(1, off(c));
+        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertTrue(mechanism.lastError().contains("NV_ERR_NOT_SUPPORTED (0x56)"), mechanism.lastError());
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+        RmRig.await("it works again", () -> off(c) == 0);
+        on(c);
+    }
+
+    @Test
+    void shouldSetTheTimesliceAndPutItBack() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        final RmContext.Tsg tsg;
+        final RmProcess p = RmProcess.open(app.pid(), new GpuIndex(List.of()), Scope.COMPUTE, new RmControl());
+        p.refresh(System.nanoTime(), new Object());
+        tsg = p.context(0).tsgs().stream().filter(RmContext.Tsg::compute).findFirst().orElseThrow();
+        final RmControl rm = new RmControl();
+        assertEquals(2048, rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle()));
+        assertTrue(mechanism.setTimeslice(c, 1_000_000_000L));
+        assertEquals(1_000_000, rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle()));
+        assertTrue(mechanism.setTimeslice(c, 500_000));
+        assertEquals(500, rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle()));
+        mechanism.detach(c);
+        assertEquals(2048, rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle()));
+        p.close();
+    }
+
+    @Test
+    void shouldAnnounceProcessesThatNobodyAttachedAndNeverTheProtectedOnes() throws Exception {
+        final RmRig.App display = rig.startAs("Xorg");
+        final RmRig.App early = rig.start();
+        final List<Integer> found = new CopyOnWriteArrayList<>();
+        mechanism.processListener((pid, ticks, name) -> found.add(pid));
+        RmRig.await("the running one is announced", () -> found.contains(early.pid()));
+        final RmRig.App late = rig.start();
+        RmRig.await("the new one is announced", () -> found.contains(late.pid()));
+        Thread.sleep(600);
+        assertEquals(List.of(early.pid(), late.pid()), new ArrayList<>(found));
+        assertFalse(found.contains(display.pid()));
+        final ContextRef c = attached(late, 1);
+        assertEquals(0, off(c));
+        assertTrue(RmRig.advances(display, LIVELY_MS));
+        assertTrue(RmRig.advances(early, LIVELY_MS));
+        on(c);
+    }
+
+    @Test
+    void shouldLeaveWhatIsDisabledToTheWatchdogsReleaseWhenItIsGone() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
+            held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
+            off(c);
+            mechanism.close();   // descriptors gone, as after a kill
+            assertFalse(RmRig.advances(app, QUIET_MS), "the disabled state must outlive its maker");
+            assertEquals(0, rig.run("gpuseg-watchdog", "--dir", directory.toString(), "--release", "--force"));
+            assertTrue(RmRig.advances(app, LIVELY_MS));
+            assertEquals(0, held.count());
+        }
+        assertEquals(0, app.wrong());
+        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+    }
+
+    @Test
+    void shouldRefuseToStartWithoutADevice() {
+        DriverCalls.use("c");
+        final String text =
+            assertThrows(MechanismException.class, () -> new NvidiaMechanism(0, Scope.COMPUTE, Set.of())).getMessage();
+        assertTrue(text.contains("/dev/nvidiactl") && text.contains("--mechanism gate"), text);
+        assertFalse(NvidiaSurvey.verdict().good());
+        DriverCalls.use(RmRig.program("libgpuseg-rm-fake.so").toString());
+        assertTrue(NvidiaSurvey.verdict().good(), NvidiaSurvey.verdict().text());
+    }
+}

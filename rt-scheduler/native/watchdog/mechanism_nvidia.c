@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NVIDIA: payload = struct gpuseg_rm_held. The application's own control descriptor is fetched anew (pidfd_getfd), its
+ * channels are enabled through it. About 0.4 ms a context on an H200; the call cannot be cut short, so the deadline is
+ * looked at between contexts.
+ */
+#include "mechanism.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "common/base.h"
+#include "rm/gpuseg_rm.h"
+
+void mechanism_nvidia_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct held_context *c = contexts[i];
+		int64_t result;
+
+		if (c->payload_size == 0) {
+			c->result = 0; /* it had no channels when it was to be disabled */
+			continue;
+		}
+		if (i > 0 && now_ns() > deadline_ns) {
+			c->result = -ETIMEDOUT;
+			continue;
+		}
+		result = gpuseg_rm_release(c->pid, 0, c->payload, c->payload_size);
+		/* no such descriptor, or its client is gone: its channels went with it */
+		if (result == -EBADF || result == GPUSEG_RM_INVALID_CLIENT)
+			result = -ESRCH;
+		c->result = result > 0 ? -EIO : (int)result;
+	}
+}
