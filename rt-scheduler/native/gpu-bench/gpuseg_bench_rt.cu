@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The measured real-time process: `jobs` kernels of a set length, a pause of 30 to 39 ms between them (seeded), each
+ * response time taken from just before begin to the kernel's end, every result checked.
+ *
+ *   gpuseg-bench-rt --mode none|segment|wait|off-then-launch|launch-then-off --kernel-ms X --per NS --jobs N --seed N
+ *                   [--pids P,P,...] [--priority N] [--hint-ms X] [--slice-us N] [--other-slice-us N] [--samples FILE]
+ *                   [--pages FILE,FILE,...]   count the kernels of these best-effort processes meanwhile
+ *   none              nothing but the kernel
+ *   segment           libgpuseg, optimistic begin        wait   libgpuseg, begin waits until the others are off
+ *   off-then-launch, launch-then-off   the bare driver calls on --pids, without gpuseg: what enforcement costs at least
+ *   --slice-us        own time slice;  --other-slice-us   that of --pids; both are put back at the end
+ *   --calibrate       print nanoseconds per iteration after 5 s of load, and stop
+ */
+#include "gpu_work.cuh"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../rm/gpuseg_rm.h"
+#include "gpuseg_cuda.h"
+
+#define JOBS_MAX 100000
+
+static volatile sig_atomic_t stopping;
+static struct gpuseg_rm_process others[16];
+static struct gpuseg_rm_process *other_list[16];
+static uint32_t other_count;
+static struct gpuseg_rm_process self;
+
+static void on_signal(int)
+{
+	stopping = 1;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static void figures(const char *name, const int64_t *values, int n)
+{
+	int64_t *v = (int64_t *)malloc(n * sizeof(int64_t));
+	memcpy(v, values, n * sizeof(int64_t));
+	qsort(v, n, sizeof(int64_t), ascending);
+	printf("\"%s\":{\"min\":%ld,\"p50\":%ld,\"p95\":%ld,\"p99\":%ld,\"max\":%ld}", name, (long)v[0], (long)v[n / 2],
+	       (long)v[(int)(n * 0.95)], (long)v[(int)(n * 0.99)], (long)v[n - 1]);
+	free(v);
+}
+
+static int set_slices(struct gpuseg_rm_process *p, uint64_t us)
+{
+	int failed = 0;
+	for (uint32_t i = 0; i < p->tsg_count; i++)
+		if (p->tsgs[i].engine == GPUSEG_RM_ENGINE_GR0 &&
+		    gpuseg_rm_control(p->tsgs[i].fd, p->tsgs[i].client, p->tsgs[i].handle, GPUSEG_RM_SET_TIMESLICE, &us,
+				      sizeof(us)) != 0)
+			failed = 1;
+	return failed;
+}
+
+static volatile struct be_page *pages[16];
+static int page_count;
+
+static void map_pages(char *list)
+{
+	for (char *p = strtok(list, ","); p && page_count < 16; p = strtok(NULL, ",")) {
+		int fd = open(p, O_RDONLY);
+		void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(struct be_page), PROT_READ, MAP_SHARED, fd, 0);
+		if (map == MAP_FAILED) {
+			perror(p);
+			exit(1);
+		}
+		close(fd);
+		pages[page_count++] = (volatile struct be_page *)map;
+	}
+}
+
+static uint64_t other_kernels(void)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < page_count; i++)
+		sum += pages[i]->kernels;
+	return sum;
+}
+
+static void sleep_until(int64_t at_ns)
+{
+	struct timespec t = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = "none", *pids = "", *samples = NULL;
+	double kernel_ms = 5, per = 0, hint_ms = 0;
+	int jobs = 100, priority = 80, calibrate = 0;
+	unsigned seed = 1;
+	long slice_us = 0, other_slice_us = 0;
+	static const struct option options[] = {
+	    {"mode", 1, 0, 'm'},   {"kernel-ms", 1, 0, 'k'}, {"per", 1, 0, 'p'},	{"jobs", 1, 0, 'j'},
+	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
+	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
+	    {"pages", 1, 0, 'G'},
+	    {0, 0, 0, 0}};
+	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		switch (o) {
+		case 'm': mode = optarg; break;
+		case 'k': kernel_ms = atof(optarg); break;
+		case 'p': per = atof(optarg); break;
+		case 'j': jobs = atoi(optarg); break;
+		case 's': seed = (unsigned)atoi(optarg); break;
+		case 'P': pids = optarg; break;
+		case 'r': priority = atoi(optarg); break;
+		case 'h': hint_ms = atof(optarg); break;
+		case 'S': slice_us = atol(optarg); break;
+		case 'O': other_slice_us = atol(optarg); break;
+		case 'f': samples = optarg; break;
+		case 'c': calibrate = 1; break;
+		case 'G': map_pages(strdup(optarg)); break;
+		default: return 2;
+		}
+	}
+	if (jobs < 1 || jobs > JOBS_MAX)
+		return 2;
+	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
+	const int off_first = strcmp(mode, "off-then-launch") == 0;
+	const int off_after = strcmp(mode, "launch-then-off") == 0;
+	signal(SIGTERM, on_signal);
+	signal(SIGINT, on_signal);
+	CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
+	struct gpu_work w;
+	gpu_work_open(&w);
+	if (calibrate) {
+		int64_t until = now_ns() + 5000000000ll;
+		w.n = 1000000;
+		while (now_ns() < until) {
+			gpu_work_launch(&w, 0);
+			CHECK(cudaDeviceSynchronize());
+		}
+		printf("%.9f\n", gpu_work_calibrate(&w));
+		return 0;
+	}
+	if (per <= 0)
+		per = gpu_work_calibrate(&w);
+	w.n = (long)(kernel_ms * 1e6 / per);
+	gpu_work_reference(&w);
+
+	gpuseg_client *client = NULL;
+	gpuseg_task *task = NULL;
+	struct gpuseg_cuda cuda;
+	if (segment) {
+		struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+		if (gpuseg_connect(NULL, &client) < 0) {
+			fprintf(stderr, "%s\n", gpuseg_last_message(NULL));
+			return 1;
+		}
+		attr.name = "bench-rt";
+		attr.priority = (uint32_t)priority;
+		attr.flags = strcmp(mode, "wait") == 0 ? GPUSEG_TASK_ALWAYS_WAIT : 0;
+		if (gpuseg_task_open(client, &attr, &task) < 0) {
+			fprintf(stderr, "%s\n", gpuseg_last_message(client));
+			return 1;
+		}
+		if (gpuseg_cuda_open(&cuda, task, GPUSEG_CUDA_SPIN) < 0)
+			return 1;
+	}
+	char *list = strdup(pids);
+	for (char *p = strtok(list, ","); p && other_count < 16; p = strtok(NULL, ",")) {
+		int error = gpuseg_rm_attach(&others[other_count], atoi(p));
+		if (error) {
+			fprintf(stderr, "attach to %s: %s\n", p, strerror(-error));
+			return 1;
+		}
+		other_list[other_count] = &others[other_count];
+		other_count++;
+	}
+	int64_t status = 0;
+	if (slice_us) {
+		if (gpuseg_rm_attach(&self, getpid()) != 0)
+			return 1;
+		status |= set_slices(&self, (uint64_t)slice_us);
+	}
+	if (other_slice_us)
+		for (uint32_t i = 0; i < other_count; i++)
+			status |= set_slices(&others[i], (uint64_t)other_slice_us);
+
+	int64_t *response = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
+	int64_t *begin = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
+	int64_t *end = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
+	int64_t *lateness = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
+	long wrong = 0;
+	int n = 0;
+	int64_t windows = 0;
+	usleep(300000);
+	const int64_t loop_from = now_ns();
+	const uint64_t kernels_from = other_kernels();
+	for (; n < jobs && !stopping; n++) {
+		int64_t at = now_ns() + 30000000 + rand_r(&seed) % 9000000;
+		gpu_work_poison(&w, 0);
+		CHECK(cudaDeviceSynchronize());
+		if (segment && hint_ms > 0)
+			gpuseg_hint(task, at);
+		sleep_until(at);
+		int64_t a = now_ns();
+		if (segment) {
+			int r = gpuseg_cuda_begin(&cuda);
+			if (r < 0) {
+				fprintf(stderr, "begin: %s\n", gpuseg_strerror(r));
+				break;
+			}
+		} else if (off_first) {
+			status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
+		}
+		int64_t b = now_ns();
+		gpu_work_launch(&w, 0);
+		if (off_after)
+			status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
+		int64_t c;
+		if (segment) {
+			cudaError_t e = cudaStreamSynchronize(0);
+			c = now_ns();
+			gpuseg_end(task);
+			CHECK(e);
+		} else {
+			cudaError_t e = cudaDeviceSynchronize();
+			c = now_ns();
+			if (off_first || off_after)
+				status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
+			CHECK(e);
+		}
+		int64_t d = now_ns();
+		windows += d - a;
+		response[n] = c - a;
+		begin[n] = b - a;
+		end[n] = d - c;
+		lateness[n] = a - at;
+		wrong += gpu_work_wrong(&w);
+	}
+	const int64_t loop_ns = now_ns() - loop_from;
+	const uint64_t kernels = other_kernels() - kernels_from;
+	if (other_count && (off_first || off_after))
+		status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
+	if (slice_us)
+		set_slices(&self, 2048);
+	if (other_slice_us)
+		for (uint32_t i = 0; i < other_count; i++)
+			set_slices(&others[i], 2048);
+	if (n == 0)
+		return 1;
+	printf("{\"loop_ns\":%ld,\"windows_ns\":%ld,\"other_kernels\":%lu,", (long)loop_ns, (long)windows,
+	       (unsigned long)kernels);
+	printf("\"mode\":\"%s\",\"kernel_ms\":%.3f,\"jobs\":%d,\"wrong\":%ld,\"status\":%ld,", mode, kernel_ms, n, wrong,
+	       (long)status);
+	figures("response_ns", response, n);
+	printf(",");
+	figures("begin_ns", begin, n);
+	printf(",");
+	figures("end_ns", end, n);
+	if (segment) {
+		struct gpuseg_counters counters = {};
+		counters.size = sizeof(counters);
+		gpuseg_get_counters(client, &counters);
+		printf(",\"begins\":%lu,\"optimistic\":%lu", (unsigned long)counters.begins,
+		       (unsigned long)counters.optimistic);
+	}
+	printf("}\n");
+	if (samples) {
+		FILE *f = fopen(samples, "w");
+		if (f) {
+			fprintf(f, "response_ns,begin_ns,end_ns,late_ns\n");
+			for (int i = 0; i < n; i++)
+				fprintf(f, "%ld,%ld,%ld,%ld\n", (long)response[i], (long)begin[i], (long)end[i],
+					(long)lateness[i]);
+			fclose(f);
+		}
+	}
+	if (segment) {
+		gpuseg_cuda_close(&cuda);
+		gpuseg_disconnect(client);
+	}
+	return wrong || status || n < jobs ? 1 : 0;
+}
