@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measured real-time process: `jobs` kernels of a set length, a pause of 30 to 39 ms between them (seeded), each
+ * The measured real-time process: `jobs` kernels of a set length, a pause of 30 to 39 ms between them (--pause-ms, seeded), each
  * response time taken from just before begin to the kernel's end, every result checked.
  *
  *   gpuseg-bench-rt --mode none|segment|wait|off-then-launch|launch-then-off --kernel-ms X --per NS --jobs N --seed N
@@ -97,7 +97,7 @@ static void sleep_until(int64_t at_ns)
 int main(int argc, char **argv)
 {
 	const char *mode = "none", *pids = "", *samples = NULL;
-	double kernel_ms = 5, per = 0, hint_ms = 0;
+	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30;
 	int jobs = 100, priority = 80, calibrate = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	    {"mode", 1, 0, 'm'},   {"kernel-ms", 1, 0, 'k'}, {"per", 1, 0, 'p'},	{"jobs", 1, 0, 'j'},
 	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
 	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
-	    {"pages", 1, 0, 'G'},
+	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},
 	    {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
@@ -121,6 +121,7 @@ int main(int argc, char **argv)
 		case 'O': other_slice_us = atol(optarg); break;
 		case 'f': samples = optarg; break;
 		case 'c': calibrate = 1; break;
+		case 'w': pause_ms = atof(optarg); break;
 		case 'G': map_pages(strdup(optarg)); break;
 		default: return 2;
 		}
@@ -200,7 +201,7 @@ int main(int argc, char **argv)
 	const int64_t loop_from = now_ns();
 	const uint64_t kernels_from = other_kernels();
 	for (; n < jobs && !stopping; n++) {
-		int64_t at = now_ns() + 30000000 + rand_r(&seed) % 9000000;
+		int64_t at = now_ns() + (int64_t)(pause_ms * 1e6) + (pause_ms > 0 ? rand_r(&seed) % 9000000 : 0);
 		gpu_work_poison(&w, 0);
 		CHECK(cudaDeviceSynchronize());
 		if (segment && hint_ms > 0)
