@@ -55,6 +55,10 @@ public enum Counter {
     CLIENT_ERRORS("client_errors", "Unexpected errors while handling one client; that client was dropped"),
     /** Errors elsewhere in the duty cycle. */
     CYCLE_ERRORS("cycle_errors", "Unexpected errors in the dispatcher's cycle that could not be laid to one client"),
+    /** Announced begins for which lower work was taken off ahead of time. */
+    HINTS_ACTED("hints_acted", "Announced begins for which lower work was taken off ahead of time"),
+    /** Of these, without a begin within the time allowed. */
+    HINTS_WASTED("hints_wasted", "Announced begins that did not come in time after lower work was taken off"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
     /** Longest duty cycle. */

@@ -3,6 +3,8 @@ package dev.gpuseg.daemon.agent;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
@@ -24,7 +26,11 @@ final class DesiredState {
         }
     }
 
+    private static final int NOBODY = -1;
+
     private final AtomicIntegerArray state;
+    /** The context that a hint keeps the GPU free for; counts only while no context is set off. */
+    private final AtomicInteger reserved = new AtomicInteger(NOBODY);
     @SuppressWarnings("unused")   // through VERSION
     private long version;
     private long open;
@@ -35,12 +41,30 @@ final class DesiredState {
 
     /** Dispatcher: sets one context; visible with the next {@link #commit}. */
     void set(final int contextId, final boolean enabled) {
+        change();
+        state.setOpaque(contextId, enabled ? ON : OFF);
+    }
+
+    /** Dispatcher: from the next {@link #commit} on, while no context is set off, all but this one count as off. */
+    void reserve(final int contextId) {
+        change();
+        reserved.setOpaque(contextId);
+    }
+
+    /** Dispatcher: ends {@link #reserve}. */
+    void unreserve() {
+        if (reserved.getOpaque() != NOBODY) {
+            change();
+            reserved.setOpaque(NOBODY);
+        }
+    }
+
+    private void change() {
         if ((open & 1) == 0) {
             open++;
             VERSION.setOpaque(this, open);
-            VarHandle.storeStoreFence();   // a reader that sees a change below sees the odd version
+            VarHandle.storeStoreFence();   // a reader that sees a change sees the odd version
         }
-        state.setOpaque(contextId, enabled ? ON : OFF);
     }
 
     /** Dispatcher: publishes what was set. Returns the version of the published state. */
@@ -67,8 +91,15 @@ final class DesiredState {
         while (true) {
             final long before = (long) VERSION.getAcquire(this);
             if ((before & 1) == 0) {
+                boolean someOff = false;
                 for (int i = 0; i < off.length; i++) {
                     off[i] = state.getOpaque(i) == OFF;
+                    someOff |= off[i];
+                }
+                final int free = reserved.getOpaque();
+                if (free != NOBODY && !someOff) {
+                    Arrays.fill(off, true);
+                    off[free] = false;
                 }
                 VarHandle.loadLoadFence();
                 if ((long) VERSION.getOpaque(this) == before) {

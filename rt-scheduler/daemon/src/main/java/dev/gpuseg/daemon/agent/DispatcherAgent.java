@@ -22,6 +22,7 @@ import dev.gpuseg.daemon.ipc.Session;
 import dev.gpuseg.daemon.ipc.StatusPage;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.daemon.mechanism.Capabilities;
 import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.platform.Epoll;
 import dev.gpuseg.daemon.platform.EventFd;
@@ -56,6 +57,8 @@ public final class DispatcherAgent implements Runnable {
     private static final int DRAIN_POLLS = 64;
     private static final int EPOLL_EVENTS = 64;
     private static final int OWN_TOKEN = 0;
+    /** Two thread wake-ups and the jitter of the clock's sleepers. */
+    private static final long HINT_MARGIN_NS = 300_000;
     private static final int EAGAIN = -11;
     private static final int EINVAL = -22;
     private static final int ENOSPC = -28;
@@ -186,6 +189,12 @@ public final class DispatcherAgent implements Runnable {
             work = drainCommands();
             work += pollClients();
             work += pollEnforcers();
+            for (int g = 0; g < gpus.length; g++) {
+                if (gpus[g].nextHintNs() <= nowNs) {
+                    onHintTimer(g);
+                    work++;
+                }
+            }
             if (scheduler.nextTimerNs() <= nowNs) {
                 scheduler.onTimer(nowNs);
                 settle();
@@ -237,6 +246,13 @@ public final class DispatcherAgent implements Runnable {
     }
 
     private int timeoutMs() {
+        for (int g = 0; g < gpus.length; g++) {
+            if (gpus[g].nextHintNs() != Long.MAX_VALUE) {
+                // early rather than late: the cycles of the last millisecond wait without sleeping
+                final long leftNs = gpus[g].nextHintNs() - System.nanoTime();
+                return leftNs <= 0 ? 0 : (int) Math.min(SLEEP_MAX_MS, leftNs / NS_PER_MS);
+            }
+        }
         final long timerNs = scheduler.nextTimerNs();
         if (timerNs == Long.MAX_VALUE) {
             return SLEEP_MAX_MS;
@@ -372,6 +388,7 @@ public final class DispatcherAgent implements Runnable {
             case Abi.RECORD_HINT:
                 journal(EventKind.HINT, task.request.gpu(), 0, task.id, 0, task.contextId, clientId, record.argNs(),
                     0, 0);
+                onHint(task, record.argNs());
                 break;
             default:
                 onJobEnd(task, record);
@@ -383,6 +400,7 @@ public final class DispatcherAgent implements Runnable {
         final long ticket = record.ticket();
         task.ticket = ticket;
         task.optimistic = record.has(Abi.FLAG_OPTIMISTIC);
+        endHint(task);
         final int outcome = scheduler.begin(task.id, ticket, record.releaseNs(), record.argNs(), task.optimistic,
             record.timeNs(), nowNs);
         if (outcome != Outcome.ACCEPTED) {
@@ -402,6 +420,71 @@ public final class DispatcherAgent implements Runnable {
         journal(EventKind.BEGIN, task.request.gpu(), record.flags(), task.id, ticket, task.contextId,
             task.client.client.clientId(), record.timeNs(), record.releaseNs(), scheduler.deadlineNs(task.id));
         recordDecisions();
+    }
+
+    // ---- hints ----------------------------------------------------------------------------------------------------
+
+    /**
+     * A begin is expected: lower work is to be off the GPU by then, and not longer before than that takes. Advice only:
+     * it acts while no real-time segment is begun, is dropped when a better task's hint comes, and ends when the begin
+     * is late by more than the time that taking work off takes (at least 1 ms).
+     */
+    private void onHint(final TaskEntry task, final long atNs) {
+        final GpuState gpu = gpus[task.request.gpu()];
+        if (!preemptive || !task.isRealTime() || scheduler.policy() == RoundRobin.INSTANCE) {
+            return;
+        }
+        final TaskEntry known = gpu.hintedTask == GpuState.NOBODY ? null : tasks[gpu.hintedTask];
+        if (known != null && known != task && known.gpuPriority > task.gpuPriority) {
+            return;
+        }
+        if (known != null) {
+            endHint(known);
+        }
+        final Capabilities can = gpu.enforcer.mechanism().capabilities();
+        final long leadNs = can.disableNs() + can.disablePerContextNs() * Math.max(0, processes.size() - 1)
+            + HINT_MARGIN_NS;
+        gpu.hintedTask = task.id;
+        gpu.hintFromNs = atNs - leadNs;
+        gpu.hintUntilNs = atNs + Math.max(leadNs, NS_PER_MS);
+    }
+
+    private void onHintTimer(final int g) {
+        final GpuState gpu = gpus[g];
+        final TaskEntry task = tasks[gpu.hintedTask];
+        if (task == null || gpu.hintActive) {
+            counters.increment(Counter.HINTS_WASTED);
+            clearHint(gpu);
+        } else if (scheduler.runningTask(g) != SegmentScheduler.NONE && tasks[scheduler.runningTask(g)].isRealTime()) {
+            clearHint(gpu);   // the GPU has been taken; ranks decide at the begin
+        } else {
+            counters.increment(Counter.HINTS_ACTED);
+            gpu.hintActive = true;
+            gpu.enforcer.desired().reserve(task.contextId);
+            gpu.enforcer.desired().commit();
+            gpu.enforcer.kick();
+        }
+    }
+
+    /** The announced begin came, or its task goes. Published with the decision that follows, or at once. */
+    private void endHint(final TaskEntry task) {
+        final GpuState gpu = gpus[task.request.gpu()];
+        if (gpu.hintedTask == task.id) {
+            gpu.hintedTask = GpuState.NOBODY;
+            if (gpu.hintActive) {
+                gpu.hintActive = false;
+                gpu.enforcer.desired().unreserve();
+                gpu.hintEnded = true;
+            }
+        }
+    }
+
+    private void clearHint(final GpuState gpu) {
+        gpu.hintedTask = GpuState.NOBODY;
+        gpu.hintActive = false;
+        gpu.enforcer.desired().unreserve();
+        gpu.enforcer.desired().commit();
+        gpu.enforcer.kick();
     }
 
     private void onEnd(final TaskEntry task, final RecordView record) {
@@ -456,8 +539,9 @@ public final class DispatcherAgent implements Runnable {
     /** First part: publish the desired state, write grant words and pre-grants. */
     private void answer() {
         for (int g = 0; g < gpus.length; g++) {
-            if (decisions.changed(g)) {
-                final GpuState gpu = gpus[g];
+            final GpuState gpu = gpus[g];
+            if (decisions.changed(g) || gpu.hintEnded) {
+                gpu.hintEnded = false;
                 final long version = gpu.enforcer.desired().commit();
                 if (decisions.disabling(g)) {
                     gpu.disableVersion = version;
@@ -835,6 +919,7 @@ public final class DispatcherAgent implements Runnable {
 
     private void close(final TaskEntry task) {
         final int g = task.request.gpu();
+        endHint(task);
         gpus[g].forget(task.id);
         tasks[task.id] = null;
         task.client.tasks.remove(task);

@@ -13,8 +13,24 @@ final class GpuState {
     long awaitedTicket;
     long awaitedVersion;
 
+    /** The real-time task whose announced begin is the next to act on, {@link #NOBODY} if there is none. */
+    int hintedTask = NOBODY;
+    /** When lower work is to be taken off for it, and when that ends if it does not begin. */
+    long hintFromNs = Long.MAX_VALUE;
+    long hintUntilNs;
+    /** Lower work is being kept off for the hinted task. */
+    boolean hintActive;
+
     GpuState(final Enforcer enforcer) {
         this.enforcer = enforcer;
+    }
+
+    /** A reservation ended with the event being handled: publish the desired state even if no context changed. */
+    boolean hintEnded;
+
+    /** When something about the hint is due, {@link Long#MAX_VALUE} if nothing is. */
+    long nextHintNs() {
+        return hintedTask == NOBODY ? Long.MAX_VALUE : hintActive ? hintUntilNs : hintFromNs;
     }
 
     /** Nothing that any decision so far wanted off is still on. */

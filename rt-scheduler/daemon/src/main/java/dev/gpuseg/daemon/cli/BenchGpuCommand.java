@@ -8,6 +8,8 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.daemon.journal.JournalReader;
 import dev.gpuseg.daemon.mechanism.nvidia.NvidiaSurvey;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -134,6 +136,10 @@ final class BenchGpuCommand implements Callable<Integer> {
     @Option(names = "--out", paramLabel = "DIR", description = "record the run here: manifest, results, all samples")
     private Path out;
 
+    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
+        description = "what the daemon's dispatcher does when nothing waits (default: ${DEFAULT-VALUE})")
+    private String idle;
+
     @Option(names = "--user", paramLabel = "UID", defaultValue = "-1",
         description = "run the best-effort processes as this user (needs root and setpriv)")
     private int user;
@@ -222,6 +228,7 @@ final class BenchGpuCommand implements Callable<Integer> {
                 if (now.isEmpty()) {
                     continue;
                 }
+                final int first = cells.size();
                 try (Child gpuseg = daemon ? startDaemon() : null) {
                     for (final Strategy s : now) {
                         final ObjectNode cell = realTime(s, running, count + "-" + s.name().toLowerCase(Locale.ROOT));
@@ -233,10 +240,16 @@ final class BenchGpuCommand implements Callable<Integer> {
                             rounded(cell.path("other_kernels").asLong() / (undisturbedPerNs * outsideNs)));
                         cell.put("others_wrong", running.stream().mapToLong(o -> o.page.getLong(24)).sum());
                         cells.add(cell);
+                        spec.commandLine().getErr().println(text(count, s.title, cell,
+                            cell.path("p99_to_alone").asDouble(), cell.path("others_kept").asDouble()));
                     }
                     if (gpuseg != null) {
                         gpuseg.terminate();
                         gpuseg.awaitExit(START_LIMIT_S);
+                        final ObjectNode costs = enforcementCosts();
+                        for (int i = first; i < cells.size(); i++) {
+                            ((ObjectNode) cells.get(i)).set("enforcement_ns", costs);
+                        }
                     }
                 }
             }
@@ -299,9 +312,27 @@ final class BenchGpuCommand implements Callable<Integer> {
         }
     }
 
+    /** What taking work off the GPU took the daemon, from its own journal: one figure per driver call. */
+    private ObjectNode enforcementCosts() {
+        final java.util.TreeMap<Long, Long> calls = new java.util.TreeMap<>();
+        JournalReader.forEach(root.resolve("run").resolve("journal"), event -> {
+            if (event.kind() == EventKind.DISABLE) {
+                calls.put(event.arg0(), event.arg1());   // contexts of one call share its times
+            }
+        });
+        final long[] sorted = calls.values().stream().mapToLong(Long::longValue).sorted().toArray();
+        final ObjectNode costs = JsonNodeFactory.instance.objectNode();
+        costs.put("calls", sorted.length);
+        if (sorted.length > 0) {
+            costs.put("p50", sorted[sorted.length / 2]).put("p99", sorted[(int) (sorted.length * 0.99)])
+                .put("max", sorted[sorted.length - 1]);
+        }
+        return costs;
+    }
+
     private Child startDaemon() throws InterruptedException {
         final Child daemon = Child.start("gpuseg run", Child.java(List.of("run", "--dir", root.resolve("run").toString(),
-            "--policy", "fp", "--mechanism", "nvidia", "--idle", "hybrid")), errors);
+            "--policy", "fp", "--mechanism", "nvidia", "--idle", idle)), errors);
         daemon.await("ready", START_LIMIT_S);
         Thread.sleep(500);   // it looks at the processes that run already
         return daemon;
@@ -369,13 +400,23 @@ final class BenchGpuCommand implements Callable<Integer> {
             line(w, cell.path("others").asInt(), cell.path("strategy").asText(), cell,
                 cell.path("p99_to_alone").asDouble(), cell.path("others_kept").asDouble());
         }
+        final JsonNode costs = result.path("cells").path(result.path("cells").size() - 1).path("enforcement_ns");
+        if (costs.has("p50")) {
+            w.printf(Locale.ROOT, "%nenforcement by the daemon, last number of processes: p50 %.3f p99 %.3f ms a call%n",
+                costs.path("p50").asLong() / NS_PER_MS, costs.path("p99").asLong() / NS_PER_MS);
+        }
         w.flush();
     }
 
     private static void line(final PrintWriter w, final int count, final String name, final JsonNode cell,
         final double ratio, final double kept) {
+        w.println(text(count, name, cell, ratio, kept));
+    }
+
+    private static String text(final int count, final String name, final JsonNode cell, final double ratio,
+        final double kept) {
         final JsonNode r = cell.path("response_ns");
-        w.printf(Locale.ROOT, "%-3d %-32s %8.3f %8.3f %8.3f %9.3f %9.4f %8s%%%n", count, name,
+        return String.format(Locale.ROOT, "%-3d %-32s %8.3f %8.3f %8.3f %9.3f %9.4f %8s%%", count, name,
             r.path("p50").asLong() / NS_PER_MS, r.path("p99").asLong() / NS_PER_MS, r.path("max").asLong() / NS_PER_MS,
             ratio, cell.path("begin_ns").path("p50").asLong() / NS_PER_MS,
             Double.isNaN(kept) ? "-" : String.format(Locale.ROOT, "%.1f", kept * PERCENT));

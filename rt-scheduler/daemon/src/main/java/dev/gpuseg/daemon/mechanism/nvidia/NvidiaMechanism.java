@@ -37,6 +37,9 @@ public final class NvidiaMechanism implements Mechanism {
     private static final long ENABLE_PER_CONTEXT_NS = 35_000;
     private static final int CHANNELS_PER_CONTEXT = 8;
     private static final int US_IN_NS = 1_000;
+    private static final Capabilities CAPABILITIES = new Capabilities(Capabilities.INTERRUPT, DISABLE_NS,
+        DISABLE_PER_CONTEXT_NS, ENABLE_NS, ENABLE_PER_CONTEXT_NS, RmControl.BATCH_MAX / CHANNELS_PER_CONTEXT, true,
+        "TSG");
     private static final byte[] NOTHING = new byte[0];
 
     private final int gpu;
@@ -98,8 +101,7 @@ public final class NvidiaMechanism implements Mechanism {
 
     @Override
     public Capabilities capabilities() {
-        return new Capabilities(Capabilities.INTERRUPT, DISABLE_NS, DISABLE_PER_CONTEXT_NS, ENABLE_NS,
-            ENABLE_PER_CONTEXT_NS, RmControl.BATCH_MAX / CHANNELS_PER_CONTEXT, true, "TSG");
+        return CAPABILITIES;
     }
 
     @Override

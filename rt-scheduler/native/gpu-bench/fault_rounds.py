@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kills one party at a random moment of a segment, many times, on a real GPU, and measures how long anybody hangs.
+
+    fault_rounds.py --kind daemon|holder|victim --rounds N --build DIR --gpuseg COMMAND --per NS [--seed N]
+
+daemon   kill -9 of the daemon while others are off the GPU: the watchdog must enable them
+holder   kill -9 of the process whose segment runs: the daemon must enable the others
+victim   kill -9 of a process that is off the GPU: segment and others must go on
+Hang = from the kill to the next kernel that each best-effort process finishes. It contains the rest of that kernel
+(20 ms of work) and its turns with the others; how long that takes undisturbed is printed as "usual".
+"""
+import argparse
+import json
+import mmap
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT_S = 20.0
+
+
+class Other:
+    """A best-effort process and the page in which it counts."""
+
+    def __init__(self, args, directory, number):
+        self.path = os.path.join(directory, f"other-{number}")
+        with open(self.path, "wb") as f:
+            f.write(bytes(4096))
+        self.process = subprocess.Popen(
+            [f"{args.build}/gpuseg-bench-be", self.path, "20", args.per, "600"], stdout=subprocess.DEVNULL)
+        with open(self.path, "r+b") as f:
+            self.page = mmap.mmap(f.fileno(), 4096)
+        wait(lambda: self.word(4) == 1, "best-effort process")
+
+    def word(self, at):
+        return struct.unpack_from("<I", self.page, at)[0]
+
+    def kernels(self):
+        return struct.unpack_from("<Q", self.page, 16)[0]
+
+    def wrong(self):
+        return struct.unpack_from("<Q", self.page, 24)[0]
+
+    def last_ns(self):
+        return struct.unpack_from("<q", self.page, 32)[0]
+
+    def stop(self):
+        struct.pack_into("<I", self.page, 8, 1)
+        return self.process.wait(LIMIT_S)
+
+
+def wait(condition, what):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit(f"not within {LIMIT_S} s: {what}")
+        time.sleep(0.0005)
+
+
+def hang_ms(others, begun_ns):
+    """Until each has finished a kernel that ended after the event."""
+    worst = 0.0
+    for o in others:
+        wait(lambda: o.last_ns() > begun_ns, f"pid {o.process.pid} hangs after the kill")
+        worst = max(worst, (o.last_ns() - begun_ns) / 1e6)
+    return worst
+
+
+def start_daemon(args, directory):
+    process = subprocess.Popen(
+        args.gpuseg.split() + ["run", "--dir", directory, "--mechanism", "nvidia", "--policy", "fp", "--no-warm-up"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in process.stdout:
+        if "ready" in line:
+            time.sleep(0.4)  # it looks at the processes that run already
+            return process
+    raise SystemExit("the daemon did not start")
+
+
+def start_holder(args, directory):
+    return subprocess.Popen(
+        [f"{args.build}/gpuseg-bench-rt", "--mode", "wait", "--kernel-ms", "60", "--pause-ms", "0", "--per", args.per,
+         "--jobs", "100000"], env=dict(os.environ, GPUSEG_DIR=directory), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+
+
+def in_window(others):
+    """Waits until nobody has finished a kernel for 45 ms: they are off."""
+    wait(lambda: all(time.monotonic_ns() - o.last_ns() > 45_000_000 for o in others), "a window")
+
+
+def summary(args, hangs, usual, others, extra):
+    hangs = sorted(hangs)
+    result = {"kind": args.kind, "rounds": len(hangs), "hang_ms": {
+        "p50": round(hangs[len(hangs) // 2], 1), "max": round(hangs[-1], 1)}, "usual_ms": round(usual, 1),
+        "wrong": sum(o.wrong() for o in others)}
+    result.update(extra)
+    print(json.dumps(result), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", choices=["daemon", "holder", "victim"], required=True)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--gpuseg", required=True)
+    parser.add_argument("--per", required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    directory = tempfile.mkdtemp(dir="/dev/shm", prefix="gpuseg-fault-")
+    os.chmod(directory, 0o755)
+    run = os.path.join(directory, "run")
+    processes = []
+    others = []
+    extra = {}
+    try:
+        others = [Other(args, directory, i) for i in range(3)]
+        usual = 0.0
+        for _ in range(10):
+            usual = max(usual, hang_ms(others, time.monotonic_ns()))
+        hangs = []
+        daemon = None if args.kind == "daemon" else start_daemon(args, run)
+        processes.append(daemon)
+        holder = start_holder(args, run) if args.kind == "victim" else None
+        processes.append(holder)
+        for _ in range(args.rounds):
+            if args.kind == "daemon":
+                daemon = start_daemon(args, run)
+                processes.append(daemon)
+            if args.kind != "victim":
+                holder = start_holder(args, run)
+                processes.append(holder)
+            victim = None
+            if args.kind == "victim":
+                victim = Other(args, directory, "victim")
+                time.sleep(0.3)
+            in_window(others)
+            time.sleep(rng.random() * 0.01)
+            begun = time.monotonic_ns()
+            if args.kind == "daemon":
+                daemon.send_signal(signal.SIGKILL)
+                hangs.append(hang_ms(others, begun))
+                daemon.wait(LIMIT_S)
+                holder.kill()
+                holder.wait(LIMIT_S)
+            elif args.kind == "holder":
+                holder.send_signal(signal.SIGKILL)
+                hangs.append(hang_ms(others, begun))
+                holder.wait(LIMIT_S)
+            else:
+                victim.process.send_signal(signal.SIGKILL)
+                exited = time.monotonic_ns()
+                victim.process.wait(LIMIT_S)
+                extra["slowest_exit_ms"] = max(
+                    extra.get("slowest_exit_ms", 0), round((time.monotonic_ns() - exited) / 1e6, 1))
+                hangs.append(hang_ms(others, begun))
+        if args.kind == "victim":
+            holder.terminate()
+            out, _ = holder.communicate(timeout=LIMIT_S)
+            answer = json.loads(out)
+            extra["holder_wrong"] = answer["wrong"]
+            extra["holder_jobs"] = answer["jobs"]
+        summary(args, hangs, usual, others, extra)
+    finally:
+        for p in processes:
+            if p is not None and p.poll() is None:
+                p.terminate()
+                try:
+                    p.wait(5)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+        for o in others:
+            o.stop()
+        subprocess.run(["rm", "-rf", directory], check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
