@@ -85,7 +85,7 @@ def start_daemon(args, directory):
 
 def start_holder(args, directory):
     return subprocess.Popen(
-        [f"{args.build}/gpuseg-bench-rt", "--mode", "wait", "--kernel-ms", "60", "--pause-ms", "0", "--per", args.per,
+        [f"{args.build}/gpuseg-bench-rt", "--mode", "wait", "--kernel-ms", "60", "--pause-ms", "1", "--per", args.per,
          "--jobs", "100000"], env=dict(os.environ, GPUSEG_DIR=directory), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True)
 
@@ -93,6 +93,19 @@ def start_holder(args, directory):
 def in_window(others):
     """Waits until nobody has finished a kernel for 45 ms: they are off."""
     wait(lambda: all(time.monotonic_ns() - o.last_ns() > 45_000_000 for o in others), "a window")
+
+
+def stop_holder(holder):
+    if holder is None:
+        return None
+    holder.terminate()
+    return json.loads(holder.communicate(timeout=LIMIT_S)[0])
+
+
+def holder_figures(answer, extra):
+    if answer is not None:
+        extra["holder_jobs"] = extra.get("holder_jobs", 0) + answer["jobs"]
+        extra["holder_wrong"] = extra.get("holder_wrong", 0) + answer["wrong"]
 
 
 def summary(args, hangs, usual, others, extra):
@@ -114,6 +127,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     rng = random.Random(args.seed)
+    started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that whatever was started is stopped
     directory = tempfile.mkdtemp(dir="/dev/shm", prefix="gpuseg-fault-")
     os.chmod(directory, 0o755)
     run = os.path.join(directory, "run")
@@ -128,19 +143,25 @@ def main():
         hangs = []
         daemon = None if args.kind == "daemon" else start_daemon(args, run)
         processes.append(daemon)
-        holder = start_holder(args, run) if args.kind == "victim" else None
-        processes.append(holder)
-        for _ in range(args.rounds):
+        holder = None
+        victims = []
+        for number in range(args.rounds):
+            if number % 10 == 0:
+                print(f"{args.kind}: round {number}, {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
             if args.kind == "daemon":
                 daemon = start_daemon(args, run)
                 processes.append(daemon)
             if args.kind != "victim":
                 holder = start_holder(args, run)
                 processes.append(holder)
-            victim = None
-            if args.kind == "victim":
-                victim = Other(args, directory, "victim")
-                time.sleep(0.3)
+            elif not victims:
+                # they start while no segment runs: a start-up that is taken off again and again takes seconds
+                holder_figures(stop_holder(holder), extra)
+                victims = [Other(args, directory, f"victim-{number}-{i}") for i in range(10)]
+                processes.extend(v.process for v in victims)
+                holder = start_holder(args, run)
+                processes.append(holder)
+                time.sleep(1.0)
             in_window(others)
             time.sleep(rng.random() * 0.01)
             begun = time.monotonic_ns()
@@ -155,6 +176,7 @@ def main():
                 hangs.append(hang_ms(others, begun))
                 holder.wait(LIMIT_S)
             else:
+                victim = victims.pop()
                 victim.process.send_signal(signal.SIGKILL)
                 exited = time.monotonic_ns()
                 victim.process.wait(LIMIT_S)
@@ -162,14 +184,10 @@ def main():
                     extra.get("slowest_exit_ms", 0), round((time.monotonic_ns() - exited) / 1e6, 1))
                 hangs.append(hang_ms(others, begun))
         if args.kind == "victim":
-            holder.terminate()
-            out, _ = holder.communicate(timeout=LIMIT_S)
-            answer = json.loads(out)
-            extra["holder_wrong"] = answer["wrong"]
-            extra["holder_jobs"] = answer["jobs"]
+            holder_figures(stop_holder(holder), extra)
         summary(args, hangs, usual, others, extra)
     finally:
-        for p in processes:
+        for p in reversed(processes):
             if p is not None and p.poll() is None:
                 p.terminate()
                 try:
