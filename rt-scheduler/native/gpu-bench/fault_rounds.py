@@ -84,15 +84,24 @@ def start_daemon(args, directory):
 
 
 def start_holder(args, directory):
-    return subprocess.Popen(
-        [f"{args.build}/gpuseg-bench-rt", "--mode", "wait", "--kernel-ms", "60", "--pause-ms", "1", "--per", args.per,
-         "--jobs", "100000"], env=dict(os.environ, GPUSEG_DIR=directory), stdout=subprocess.PIPE,
+    """Returns when its first segment has run."""
+    path = directory + "-holder"
+    with open(path, "wb") as f:
+        f.write(bytes(4096))
+    process = subprocess.Popen(
+        [f"{args.build}/gpuseg-bench-rt", "--own-page", path, "--mode", "wait", "--kernel-ms", "60", "--pause-ms",
+         "60" if args.kind == "victim" else "5", "--per", args.per, "--jobs", "100000"], env=dict(os.environ, GPUSEG_DIR=directory), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True)
+    with open(path, "r+b") as f:
+        process.page = mmap.mmap(f.fileno(), 4096)
+    wait(lambda: struct.unpack_from("<Q", process.page, 16)[0] >= 1, "first segment of the holder")
+    return process
 
 
-def in_window(others):
-    """Waits until nobody has finished a kernel for 45 ms: they are off."""
-    wait(lambda: all(time.monotonic_ns() - o.last_ns() > 45_000_000 for o in others), "a window")
+def in_window(holder):
+    """Waits until a segment begins to run: the others are off."""
+    wait(lambda: struct.unpack_from("<I", holder.page, 4)[0] == 0, "the end of a segment")
+    wait(lambda: struct.unpack_from("<I", holder.page, 4)[0] == 1, "a segment")
 
 
 def stop_holder(holder):
@@ -157,13 +166,12 @@ def main():
             elif not victims:
                 # they start while no segment runs: a start-up that is taken off again and again takes seconds
                 holder_figures(stop_holder(holder), extra)
-                victims = [Other(args, directory, f"victim-{number}-{i}") for i in range(10)]
+                victims = [Other(args, directory, f"victim-{number}-{i}") for i in range(5)]
                 processes.extend(v.process for v in victims)
                 holder = start_holder(args, run)
                 processes.append(holder)
-                time.sleep(1.0)
-            in_window(others)
-            time.sleep(rng.random() * 0.01)
+            in_window(holder)
+            time.sleep(rng.random() * 0.05)  # of 60 ms
             begun = time.monotonic_ns()
             if args.kind == "daemon":
                 daemon.send_signal(signal.SIGKILL)

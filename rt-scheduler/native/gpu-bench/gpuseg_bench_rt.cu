@@ -6,6 +6,7 @@
  *   gpuseg-bench-rt --mode none|segment|wait|off-then-launch|launch-then-off --kernel-ms X --per NS --jobs N --seed N
  *                   [--pids P,P,...] [--priority N] [--hint-ms X] [--slice-us N] [--other-slice-us N] [--samples FILE]
  *                   [--pages FILE,FILE,...]   count the kernels of these best-effort processes meanwhile
+ *                   [--own-page FILE]         its word 1 is 1 while a segment runs, 64-bit word 2 counts kernels
  *   none              nothing but the kernel
  *   segment           libgpuseg, optimistic begin        wait   libgpuseg, begin waits until the others are off
  *   off-then-launch, launch-then-off   the bare driver calls on --pids, without gpuseg: what enforcement costs at least
@@ -80,6 +81,20 @@ static void map_pages(char *list)
 	}
 }
 
+static volatile struct be_page *own_page(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0644);
+	void *map = fd < 0 || ftruncate(fd, 4096) != 0
+			? MAP_FAILED
+			: mmap(NULL, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		perror(path);
+		exit(1);
+	}
+	close(fd);
+	return (volatile struct be_page *)map;
+}
+
 static uint64_t other_kernels(void)
 {
 	uint64_t sum = 0;
@@ -101,11 +116,12 @@ int main(int argc, char **argv)
 	int jobs = 100, priority = 80, calibrate = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
+	volatile struct be_page *own = NULL;
 	static const struct option options[] = {
 	    {"mode", 1, 0, 'm'},   {"kernel-ms", 1, 0, 'k'}, {"per", 1, 0, 'p'},	{"jobs", 1, 0, 'j'},
 	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
 	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
-	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},
+	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
 	    {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
@@ -122,6 +138,7 @@ int main(int argc, char **argv)
 		case 'f': samples = optarg; break;
 		case 'c': calibrate = 1; break;
 		case 'w': pause_ms = atof(optarg); break;
+		case 'o': own = own_page(optarg); break;
 		case 'G': map_pages(strdup(optarg)); break;
 		default: return 2;
 		}
@@ -218,6 +235,8 @@ int main(int argc, char **argv)
 			status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
 		}
 		int64_t b = now_ns();
+		if (own)
+			own->ready = 1; /* the segment runs */
 		gpu_work_launch(&w, 0);
 		if (off_after)
 			status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
@@ -225,6 +244,8 @@ int main(int argc, char **argv)
 		if (segment) {
 			cudaError_t e = cudaStreamSynchronize(0);
 			c = now_ns();
+			if (own)
+				own->ready = 0;
 			gpuseg_end(task);
 			CHECK(e);
 		} else {
@@ -235,6 +256,8 @@ int main(int argc, char **argv)
 			CHECK(e);
 		}
 		int64_t d = now_ns();
+		if (own)
+			own->kernels = own->kernels + 1;
 		windows += d - a;
 		response[n] = c - a;
 		begin[n] = b - a;
