@@ -331,8 +331,8 @@ final class BenchGpuCommand implements Callable<Integer> {
     }
 
     private Child startDaemon() throws InterruptedException {
-        final Child daemon = Child.start("gpuseg run", Child.java(List.of("run", "--dir", root.resolve("run").toString(),
-            "--policy", "fp", "--mechanism", "nvidia", "--idle", idle)), errors);
+        final Child daemon = Child.start("gpuseg run", Child.java(List.of("run", "--dir",
+            root.resolve("run").toString(), "--policy", "fp", "--mechanism", "nvidia", "--idle", idle)), errors);
         daemon.await("ready", START_LIMIT_S);
         Thread.sleep(500);   // it looks at the processes that run already
         return daemon;
@@ -391,10 +391,11 @@ final class BenchGpuCommand implements Callable<Integer> {
     private void print(final ObjectNode result) {
         final PrintWriter w = spec.commandLine().getOut();
         w.printf(Locale.ROOT, "GPU %s%n%s%n", result.path("gpu_loaded").asText(), result.path("driver").asText());
-        w.printf(Locale.ROOT, "%.1f ms kernel, %d jobs per line, against best-effort kernels of %.1f ms; milliseconds%n%n",
-            kernelMs, jobs, otherMs);
-        w.printf(Locale.ROOT, "%-3s %-32s %8s %8s %8s %9s %9s %9s%n", "BE", "strategy", "p50", "p99", "max", "p99/alone",
-            "begin p50", "BE kept");
+        w.printf(Locale.ROOT,
+            "%.1f ms kernel, %d jobs per line, best-effort kernels of %.1f ms; all in milliseconds%n%n", kernelMs, jobs,
+            otherMs);
+        w.printf(Locale.ROOT, "%-3s %-32s %8s %8s %8s %9s %9s %9s%n", "BE", "strategy", "p50", "p99", "max",
+            "p99/alone", "begin p50", "BE kept");
         line(w, 0, "alone", result.path("alone"), 1, Double.NaN);
         for (final JsonNode cell : result.path("cells")) {
             line(w, cell.path("others").asInt(), cell.path("strategy").asText(), cell,
@@ -402,7 +403,8 @@ final class BenchGpuCommand implements Callable<Integer> {
         }
         final JsonNode costs = result.path("cells").path(result.path("cells").size() - 1).path("enforcement_ns");
         if (costs.has("p50")) {
-            w.printf(Locale.ROOT, "%nenforcement by the daemon, last number of processes: p50 %.3f p99 %.3f ms a call%n",
+            w.printf(Locale.ROOT,
+                "%nenforcement by the daemon, last number of processes: p50 %.3f p99 %.3f ms a call%n",
                 costs.path("p50").asLong() / NS_PER_MS, costs.path("p99").asLong() / NS_PER_MS);
         }
         w.flush();

@@ -9,6 +9,7 @@ package dev.gpuseg.daemon.mechanism.nvidia;
 final class ControlFile {
     private final int fd;
     private final int remoteFd;
+    private boolean open = true;
 
     ControlFile(final int fd, final int remoteFd) {
         this.fd = fd;
@@ -31,7 +32,13 @@ final class ControlFile {
         return result == 0 || result < 0 && result != -DriverCalls.EBADF && result != -DriverCalls.ESRCH;
     }
 
+    /** Call under the lock under which it is closed. */
+    boolean isOpen() {
+        return open;
+    }
+
     void close() {
+        open = false;
         DriverCalls.close(fd);
     }
 }

@@ -48,6 +48,7 @@ public final class NvidiaMechanism implements Mechanism {
     private final AtomicBoolean changed = new AtomicBoolean();
     private final ProcessWatch watch;
     private final Map<Long, Long> originalTimesliceUs = new HashMap<>();
+    private RmContext[] batched = new RmContext[64];
     private String lastError = "";
 
     /**
@@ -124,8 +125,40 @@ public final class NvidiaMechanism implements Mechanism {
     public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
         final int enableCount) {
         synchronized (lock) {   // the watch thread closes descriptors under it
+            for (int i = 0; i < enableCount; i++) {
+                enableFormer(enable[i]);
+            }
             return switchAll(disable, disableCount, true) + switchAll(enable, enableCount, false);
         }
+    }
+
+    /** What was disabled is no longer what the process consists of: bring back what was disabled, too. */
+    private void enableFormer(final ContextRef context) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        final RmContext former = t == null ? null : t.disabled;
+        if (former == null || former == current(context)) {
+            return;
+        }
+        t.disabled = null;
+        if (!former.file().isOpen()) {
+            return;   // its client went with the descriptor
+        }
+        for (int k = 0; k < former.channelCount(); k++) {
+            rm.clear();
+            rm.add(former.channelClient(k), former.channel(k));
+            rm.switchChannels(former.file().fd(), former.client(), former.subdevice(), false);
+        }
+        rm.clear();
+    }
+
+    /** Remembers what a call did. */
+    private static void note(final ContextRef context, final RmContext switched, final boolean disable) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        if (!disable) {
+            t.disabled = null;
+        } else if (t.disabled == null || switched.contains(t.disabled)) {
+            t.disabled = switched;
+        }   // else the former one has channels that this one lacks: they are still off, and it is what must come back
     }
 
     private int switchAll(final ContextRef[] contexts, final int count, final boolean disable) {
@@ -160,6 +193,10 @@ public final class NvidiaMechanism implements Mechanism {
                 rm.add(c.channelClient(k), c.channel(k));
             }
             contexts[i].outcome(ContextRef.Outcome.NONE, 0, 0);   // in the batch
+            if (i >= batched.length) {
+                batched = java.util.Arrays.copyOf(batched, 2 * i);
+            }
+            batched[i] = c;
         }
         return failed + flush(contexts, from, count, carrier, disable);
     }
@@ -180,6 +217,7 @@ public final class NvidiaMechanism implements Mechanism {
             }
             if (status == RmStatus.OK) {
                 contexts[i].outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
+                note(contexts[i], batched[i], disable);
             } else {
                 failed += alone(contexts[i], current(contexts[i]), disable) ? 0 : 1;
             }
@@ -207,6 +245,7 @@ public final class NvidiaMechanism implements Mechanism {
         final long doneNs = System.nanoTime();
         if (status == RmStatus.OK) {
             context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
+            note(context, c, disable);
             return true;
         }
         final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();

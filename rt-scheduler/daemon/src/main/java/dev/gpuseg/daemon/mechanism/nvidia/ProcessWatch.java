@@ -54,6 +54,8 @@ final class ProcessWatch implements Runnable {
         /** W watch thread, R enforcer: the pidfd has reported death. */
         volatile boolean dead;
         volatile boolean detached;
+        /** Enforcer only: what was disabled last and not enabled since; its channels, not today's, must come back. */
+        RmContext disabled;
         private final long sinceNs;
         private boolean attached;
         private boolean announced;
@@ -182,6 +184,7 @@ final class ProcessWatch implements Runnable {
         final List<Tracked> polled = await();
         for (final Tracked t : polled) {
             t.dead = true;
+            enable(t);
             close(t);
             onChange.run();
         }
@@ -316,6 +319,29 @@ final class ProcessWatch implements Runnable {
         if (!t.attached && !t.announced && to != null && t.process.context(gpu) != null) {
             t.announced = true;
             to.found(t.pid, t.startTicks, ProtectedProcesses.nameOf(t.pid));
+        }
+    }
+
+    /**
+     * A dead process's channels live on while we hold its descriptor. They are enabled before it is closed, so that the
+     * driver takes down channels in the state in which it finds those of any process that was killed.
+     */
+    private void enable(final Tracked t) {
+        final RmProcess p = t.process;
+        final RmContext c = p == null ? null : p.context(gpu);
+        if (c == null) {
+            return;
+        }
+        for (int k = 0; k < c.channelCount();) {
+            rm.clear();
+            while (k < c.channelCount() && rm.size() < RmControl.BATCH_MAX) {
+                rm.add(c.channelClient(k), c.channel(k));
+                k++;
+            }
+            final int status = rm.switchChannels(c.file().fd(), c.client(), c.subdevice(), false);
+            if (status != RmStatus.OK) {
+                lastError = "channels of dead pid " + t.pid + " could not be enabled: " + RmStatus.name(status);
+            }
         }
     }
 

@@ -49,6 +49,7 @@ final class RmProcess {
     private static final int CLASS_SUBDEVICE = 0x2080;
     private static final int CLASS_TSG = 0xa06c;
     private static final int ENGINE_GR0 = 1;
+    private static final int INVALID_OBJECT = 0x31;
     private static final int LINK_BYTES = 256;
     private static final long FULL_LOOK_NS = 10_000_000_000L;
 
@@ -85,6 +86,8 @@ final class RmProcess {
     private long lastFullNs;
     private int looks;
     private volatile boolean lookAgain;
+    /** An answer of this look was neither yes nor no. */
+    private boolean unsure;
 
     private RmProcess(final int pid, final int pidfd, final GpuIndex gpus, final Scope scope, final RmControl rm) {
         this.pid = pid;
@@ -154,11 +157,14 @@ final class RmProcess {
         if (taken) {
             looks = 0;
         }
+        unsure = false;
         if (full) {
             lastFullNs = nowNs;
             lookAgain = false;
+            final List<Integer> known = new ArrayList<>();
+            clients.forEach(c -> known.add(c.handle));
             clients.clear();
-            findClients(report);
+            findClients(report, known);
             looks++;
         }
         for (final Client c : clients) {
@@ -167,6 +173,10 @@ final class RmProcess {
             } else {
                 search(c, full);
             }
+        }
+        if (unsure) {
+            lookAgain = true;   // what was known stays until a look gets clear answers
+            return Look.UNCHANGED;
         }
         return publish();
     }
@@ -245,7 +255,7 @@ final class RmProcess {
         return null;
     }
 
-    private void findClients(final CaptureReport report) {
+    private void findClients(final CaptureReport report, final List<Integer> known) {
         for (final ControlFile file : files.values()) {
             final int before = clients.size();
             if (report != null && report.complete()) {
@@ -255,6 +265,9 @@ final class RmProcess {
                         tryClient(file, e.client());
                     }
                 }
+            }
+            for (final int client : known) {
+                tryClient(file, client);
             }
             if (clients.size() == before) {
                 // numbers grow: a new process's are near those seen last
@@ -278,7 +291,14 @@ final class RmProcess {
     }
 
     private void tryClient(final ControlFile file, final int client) {
-        if (rm.handleInfo(file.fd(), client, client, RmControl.INFO_CLASS) == RmStatus.OK) {
+        for (final Client c : clients) {
+            if (c.handle == client) {
+                return;
+            }
+        }
+        final int status = rm.handleInfo(file.fd(), client, client, RmControl.INFO_CLASS);
+        unsure |= status != RmStatus.OK && !meansAbsent(status);
+        if (status == RmStatus.OK) {
             clients.add(new Client(file, client));
             newestClient = Math.max(newestClient, client);
         }
@@ -316,16 +336,28 @@ final class RmProcess {
     }
 
     private boolean ask(final Client c, final int handle) {
-        if (rm.handleInfo(c.file.fd(), c.handle, handle, RmControl.INFO_CLASS) != RmStatus.OK) {
+        final int status = rm.handleInfo(c.file.fd(), c.handle, handle, RmControl.INFO_CLASS);
+        if (status != RmStatus.OK) {
+            unsure |= !meansAbsent(status);
             return false;
         }
         final int classId = rm.result();
         final boolean graph = classId == CLASS_SUBDEVICE || classId == CLASS_TSG || isChannel(classId)
             || isComputeOrGraphics(classId);
-        if (graph && rm.handleInfo(c.file.fd(), c.handle, handle, RmControl.INFO_PARENT) == RmStatus.OK) {
-            c.objects.put(handle, new Node(classId, rm.result()));
+        if (graph) {
+            if (rm.handleInfo(c.file.fd(), c.handle, handle, RmControl.INFO_PARENT) == RmStatus.OK) {
+                c.objects.put(handle, new Node(classId, rm.result()));
+            } else {
+                unsure = true;
+            }
         }
         return true;
+    }
+
+    /** Any other refusal (busy, out of memory, no permission) says nothing about whether the object exists. */
+    private static boolean meansAbsent(final int status) {
+        return status == RmStatus.OBJECT_NOT_FOUND || status == RmStatus.INVALID_OBJECT_HANDLE
+            || status == INVALID_OBJECT || status == RmStatus.INVALID_CLIENT;
     }
 
     static boolean isChannel(final int classId) {

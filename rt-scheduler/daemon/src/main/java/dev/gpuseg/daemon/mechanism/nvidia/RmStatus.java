@@ -14,6 +14,8 @@ public final class RmStatus {
     public static final int INVALID_CLIENT = 0x23;
     /** The driver does not know the command. */
     public static final int NOT_SUPPORTED = 0x56;
+    /** No such handle, as a query of a handle answers it. */
+    public static final int INVALID_OBJECT_HANDLE = 0x33;
     /** No such handle. */
     public static final int OBJECT_NOT_FOUND = 0x57;
 

@@ -16,7 +16,8 @@ class CaptureReportTest {
     private static final int PID = 4711;
 
     private static ByteBuffer report(final int count, final int lost, final int[]... entries) {
-        final ByteBuffer b = ByteBuffer.allocate(CaptureReport.HEADER_BYTES + entries.length * CaptureReport.ENTRY_BYTES)
+        final int size = CaptureReport.HEADER_BYTES + entries.length * CaptureReport.ENTRY_BYTES;
+        final ByteBuffer b = ByteBuffer.allocate(size)
             .order(ByteOrder.LITTLE_ENDIAN);
         b.putInt(CaptureReport.MAGIC).putInt(CaptureReport.VERSION).putInt(PID).putInt(count).putInt(lost);
         for (int i = 0; i < entries.length; i++) {
