@@ -153,7 +153,8 @@ int gpuseg_rm_attach(struct gpuseg_rm_process *process, int pid);
 void gpuseg_rm_detach(struct gpuseg_rm_process *process);
 
 /*
- * Disables (disable = 1) or enables channels through one subdevice, in batches of GPUSEG_RM_BATCH_MAX.
+ * Disables (disable = 1) or enables channels through one subdevice, in batches of GPUSEG_RM_BATCH_MAX. The driver counts
+ * disables: a channel disabled twice needs two enables; an enable too many is ignored.
  * Returns the first RM status that is not 0, after all batches were tried.
  */
 int64_t gpuseg_rm_switch(int fd, uint32_t client, uint32_t subdevice, int disable, const uint32_t *clients,

@@ -7,7 +7,7 @@
  *  - the ioctl returns 0 when RM refuses; the answer is the status word;
  *  - FIFO_DISABLE_CHANNELS takes at most 64 channels of any clients, walks them in order and stops at the first
  *    unknown one with INVALID_CHANNEL (0x21), what came before it stays changed [seen];
- *  - disabling twice and enabling twice are no errors [seen];
+ *  - disables are counted: a channel disabled twice needs two enables; an enable too many is ignored [seen];
  *  - what is disabled stays disabled when the caller dies; a client dies when the last duplicate of its file is closed,
  *    not when its process does [seen].
  *
@@ -183,7 +183,10 @@ static uint32_t switch_channels(const struct gpuseg_rm_disable_channels *p)
 
 		if (!o || !GPUSEG_RM_IS_CHANNEL(o->class_id))
 			return NV_ERR_INVALID_CHANNEL;
-		o->disabled = p->disable ? 1 : 0;
+		if (p->disable)
+			o->disabled++;
+		else if (o->disabled > 0)
+			o->disabled--;
 	}
 	if (cost_us)
 		usleep((useconds_t)cost_us);
@@ -321,7 +324,7 @@ static void serve(int file, int reply_fd, struct rm_wire_request *request)
 		stats.disabled_channels = 0;
 		stats.clients = 0;
 		for (int i = 0; i < object_count; i++) {
-			stats.disabled_channels += objects[i].disabled;
+			stats.disabled_channels += objects[i].disabled > 0;
 			stats.clients += objects[i].class_id == GPUSEG_RM_CLASS_CLIENT;
 		}
 		memcpy(request->block, &stats, sizeof(stats));

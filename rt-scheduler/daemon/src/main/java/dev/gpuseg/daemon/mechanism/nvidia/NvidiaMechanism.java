@@ -16,8 +16,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Level 3 on NVIDIA GPUs with the stock driver: a context's channels leave the hardware, mid-kernel, and come back.
  *
  * <p>Channels of several contexts go into one call, up to 64; RM walks such a list in order and stops at the first
- * channel that does not exist, so after a refusal each context of the batch is switched on its own. What is disabled
- * stays so when this process dies: see {@link #heldPayload}.
+ * channel that does not exist, so after a refusal each context of the batch is switched on its own. RM counts: a
+ * channel disabled twice needs two enables, and an enable too many is ignored; so nothing is ever disabled that may
+ * already be. What is disabled stays so when this process dies: see {@link #heldPayload}.
  *
  * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}; when they appear,
  * {@link #changed} says so and the enforcer applies its state again.
@@ -125,40 +126,53 @@ public final class NvidiaMechanism implements Mechanism {
     public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
         final int enableCount) {
         synchronized (lock) {   // the watch thread closes descriptors under it
+            for (int i = 0; i < disableCount; i++) {
+                enableDisabled(disable[i]);
+            }
             for (int i = 0; i < enableCount; i++) {
-                enableFormer(enable[i]);
+                final ProcessWatch.Tracked t = (ProcessWatch.Tracked) enable[i].attachment();
+                if (t != null && t.disabled != current(enable[i])) {
+                    enableDisabled(enable[i]);   // what was disabled is no longer what the process consists of
+                }
             }
             return switchAll(disable, disableCount, true) + switchAll(enable, enableCount, false);
         }
     }
 
-    /** What was disabled is no longer what the process consists of: bring back what was disabled, too. */
-    private void enableFormer(final ContextRef context) {
+    /**
+     * Brings back what is, or may be, disabled of a context. The driver counts how often a channel was disabled, and
+     * ignores an enable too many: a context that is disabled again must be enabled first, or one enable would not do.
+     */
+    private void enableDisabled(final ContextRef context) {
         final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        final RmContext former = t == null ? null : t.disabled;
-        if (former == null || former == current(context)) {
+        final RmContext off = t == null ? null : t.disabled;
+        if (off == null) {
             return;
         }
         t.disabled = null;
-        if (!former.file().isOpen()) {
+        if (!off.file().isOpen()) {
             return;   // its client went with the descriptor
         }
-        for (int k = 0; k < former.channelCount(); k++) {
+        int status = RmStatus.OK;
+        if (off.channelCount() <= RmControl.BATCH_MAX) {
             rm.clear();
-            rm.add(former.channelClient(k), former.channel(k));
-            rm.switchChannels(former.file().fd(), former.client(), former.subdevice(), false);
+            for (int k = 0; k < off.channelCount(); k++) {
+                rm.add(off.channelClient(k), off.channel(k));
+            }
+            status = rm.switchChannels(off.file().fd(), off.client(), off.subdevice(), false);
+        }
+        for (int k = 0; (status != RmStatus.OK || off.channelCount() > RmControl.BATCH_MAX)
+            && k < off.channelCount(); k++) {   // one by one: RM stops a list at the first channel that is gone
+            rm.clear();
+            rm.add(off.channelClient(k), off.channel(k));
+            rm.switchChannels(off.file().fd(), off.client(), off.subdevice(), false);
         }
         rm.clear();
     }
 
-    /** Remembers what a call did. */
+    /** Remembers what a call did, or, where it failed to disable, may have done. */
     private static void note(final ContextRef context, final RmContext switched, final boolean disable) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        if (!disable) {
-            t.disabled = null;
-        } else if (t.disabled == null || switched.contains(t.disabled)) {
-            t.disabled = switched;
-        }   // else the former one has channels that this one lacks: they are still off, and it is what must come back
+        ((ProcessWatch.Tracked) context.attachment()).disabled = disable ? switched : null;
     }
 
     private int switchAll(final ContextRef[] contexts, final int count, final boolean disable) {
@@ -219,6 +233,10 @@ public final class NvidiaMechanism implements Mechanism {
                 contexts[i].outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
                 note(contexts[i], batched[i], disable);
             } else {
+                if (disable) {
+                    note(contexts[i], batched[i], true);   // RM stopped somewhere in the list
+                    enableDisabled(contexts[i]);
+                }
                 failed += alone(contexts[i], current(contexts[i]), disable) ? 0 : 1;
             }
         }
@@ -249,6 +267,9 @@ public final class NvidiaMechanism implements Mechanism {
             return true;
         }
         final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        if (disable) {
+            note(context, c, true);
+        }
         watch.distrust(t);   // its channels are not what they were; a new look follows and changed() tells of it
         lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()
             + " channels answered " + RmStatus.name(status) + "; looking at the process again";

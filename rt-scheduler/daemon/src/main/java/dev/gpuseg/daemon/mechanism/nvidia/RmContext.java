@@ -94,23 +94,6 @@ final class RmContext {
         return heldPayload;
     }
 
-    /** Whether every channel of the other one is one of this one's. */
-    boolean contains(final RmContext other) {
-        if (other == this) {
-            return true;
-        }
-        for (int i = 0; i < other.channels.length; i++) {
-            boolean found = false;
-            for (int k = 0; k < channels.length && !found; k++) {
-                found = channels[k] == other.channels[i] && clients[k] == other.clients[i];
-            }
-            if (!found) {
-                return false;
-            }
-        }
-        return true;
-    }
-
     /** Whether switching the other one switches exactly the same channels in the same way. */
     boolean sameAs(final RmContext other) {
         return other != null && file == other.file && client == other.client && subdevice == other.subdevice

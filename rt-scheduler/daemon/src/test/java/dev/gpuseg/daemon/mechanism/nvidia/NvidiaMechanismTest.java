@@ -78,6 +78,35 @@ class NvidiaMechanismTest {
     }
 
     @Test
+    void shouldNeedOneEnableHoweverOftenItDisabled() throws Exception {
+        final RmRig.App app = rig.start();
+        final RmRig.App other = rig.start();
+        final ContextRef a = attached(app, 1);
+        final ContextRef b = attached(other, 2);
+        for (int i = 0; i < 5; i++) {
+            assertEquals(0, off(a, b));
+        }
+        assertEquals(16, rig.stats().get("disabled_channels").asInt());
+        assertEquals(0, on(a, b));
+        assertEquals(0, rig.stats().get("disabled_channels").asInt(), "the driver counts disables");
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+        assertTrue(RmRig.advances(other, LIVELY_MS));
+    }
+
+    @Test
+    void shouldLeaveNobodyDisabledTwiceWhenABatchFailsHalfway() throws Exception {
+        final RmRig.App app = rig.start();
+        final RmRig.App other = rig.start();
+        final ContextRef a = attached(app, 1);
+        final ContextRef b = attached(other, 2);
+        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 1, RmStatus.INVALID_CHANNEL);
+        assertEquals(0, off(a, b));
+        assertEquals(16, rig.stats().get("disabled_channels").asInt());
+        assertEquals(0, on(a, b));
+        assertEquals(0, rig.stats().get("disabled_channels").asInt());
+    }
+
+    @Test
     void shouldSwitchAllProcessesInOneCallWhileTheyFit() throws Exception {
         final ContextRef[] all = new ContextRef[3];
         for (int i = 0; i < all.length; i++) {
