@@ -197,7 +197,7 @@ class NvidiaMechanismTest {
     void shouldNameTheStatusWhenTheDriverRefuses() throws Exception {
         final RmRig.App app = rig.start();
         final ContextRef c = attached(app, 1);
-        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 2, RmStatus.NOT_SUPPORTED);
+        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 11, RmStatus.NOT_SUPPORTED);   // batch, its undoing, once more
         assertEquals(1, off(c));
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
         assertTrue(mechanism.lastError().contains("NV_ERR_NOT_SUPPORTED (0x56)"), mechanism.lastError());
