@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	double kernel_ms = atof(argv[2]);
 	double per = atof(argv[3]);
 	int64_t until = now_ns() + (int64_t)(atof(argv[4]) * 1e9);
-	int fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0644);
+	int fd = open(argv[1], O_RDWR | O_CREAT, 0644);
 	if (fd < 0 || ftruncate(fd, sizeof(struct be_page)) != 0) {
 		perror(argv[1]);
 		return 1;
