@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.ipc.HeldFile;
@@ -40,7 +41,13 @@ class DaemonTest {
 
     @Test
     void shouldRefuseAMechanismThatIsNotBuiltAndNameTheNextLowerLevel() {
-        assertRefused(config("fp", "nvidia"), "nvidia", "not built yet", "gate");
+        assertRefused(config("fp", "tegra"), "tegra", "not built yet", "gate");
+    }
+
+    @Test
+    void shouldRefuseNvidiaWithoutADriverAndNameTheNextLowerLevel() {
+        assumeTrue(!Files.exists(Path.of("/dev/nvidiactl")), "this machine has an NVIDIA driver");
+        assertRefused(config("fp", "nvidia"), "/dev/nvidiactl", "load NVIDIA's driver", "gate");
     }
 
     @Test
