@@ -23,8 +23,13 @@ class Daemon:
         return [tuple(map(int, line.split())) for line in out.splitlines()]
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        # Closing its input lets it end and remove its directory; killing it would leave that in /dev/shm.
+        if self.process.poll() is None:
+            try:
+                self.process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
 
 
 def raises(kind, function, *args, **kwargs):
