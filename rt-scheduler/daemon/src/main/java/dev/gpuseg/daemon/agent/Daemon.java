@@ -398,6 +398,7 @@ public final class Daemon implements AutoCloseable {
         self.put("journal_events", journal.written());
         self.put("journal_lost", journal.lost());
         self.put("journal_failure", journal.failure());
+        self.put("journal_tap_failure", journal.tapFailure());
         self.put("warm_up_bytes_per_record", warmUpBytesPerRecord);
         self.put("hot_path_allocated_bytes", hotPathBytes());
         root.set("daemon", self);

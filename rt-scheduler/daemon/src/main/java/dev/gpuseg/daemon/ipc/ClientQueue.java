@@ -81,14 +81,10 @@ public final class ClientQueue implements AutoCloseable {
     private boolean prepareAsked;
     private boolean rollAsked;
 
-    /** W dispatcher (at a change of cycle; before, the creator). R housekeeping. */
-    private volatile QueueCycle current;
-    /** W dispatcher: how far {@link #current} is read. R housekeeping, {@link #usagePercent}. */
+    /** Housekeeping makes and closes cycles, the dispatcher goes over from one to the next. */
+    private Handover<QueueCycle> cycles;
+    /** W dispatcher: how far the current cycle is read. R housekeeping, {@link #usagePercent}. */
     private volatile int position;
-    /** W housekeeping when a cycle is complete, dispatcher (null) when it goes over to it. */
-    private volatile QueueCycle next;
-    /** W dispatcher when it has left a cycle, housekeeping (null) when that is deleted. */
-    private volatile QueueCycle retired;
     /** W housekeeping: a poison code found there, taken over by the dispatcher at its next poll. */
     private volatile int housekeepingPoison;
     private volatile String housekeepingText = "";
@@ -161,7 +157,8 @@ public final class ClientQueue implements AutoCloseable {
             metadataChannel = FileChannel.open(metadataPath, StandardOpenOption.READ);
             result = new ClientQueue(clientId, directory, uid, template, queue, metadata, metadataChannel, session,
                 wakeHousekeeping, daemonPid);
-            result.current = QueueCycle.open(template, queue, first, directory.resolve(first.getFileName()), 0, uid);
+            result.cycles = new Handover<>(
+                QueueCycle.open(template, queue, first, directory.resolve(first.getFileName()), 0, uid));
             for (final Path path : new Path[] {clientDirectory, directory}) {
                 FileAccess.chmod(path, 0750);
                 if (uid != ProcessStatus.effectiveUid()) {
@@ -173,8 +170,8 @@ public final class ClientQueue implements AutoCloseable {
             session.preparedCycle(0);
             return result;
         } catch (final IOException | RuntimeException | InternalError e) {
-            if (result != null && result.current != null) {
-                result.current.close();
+            if (result != null && result.cycles != null) {
+                result.cycles.current().close();
             }
             if (metadata != null) {
                 metadata.close();
@@ -231,7 +228,7 @@ public final class ClientQueue implements AutoCloseable {
             return -poison;
         }
         int count = 0;
-        QueueCycle cycle = current;
+        QueueCycle cycle = cycles.current();
         int at = position;
         try {
             while (count < limit) {
@@ -258,19 +255,15 @@ public final class ClientQueue implements AutoCloseable {
                 } else if (header == 0) {
                     break;
                 } else if (header == QueueFormat.END_OF_DATA) {
-                    final QueueCycle following = next;
-                    if (!cycle.isEnding() || following == null || retired != null) {
+                    if (!cycle.isEnding() || !cycles.canAdvance()) {
                         if (!cycle.isEnding()) {
                             poison(Abi.POISON_LENGTH, "end-of-data header at " + at + " that the daemon did not write");
                         }
                         break;
                     }
-                    retired = cycle;
-                    cycle = following;
                     at = template.cycle().length;
-                    position = at;
-                    current = following;
-                    next = null;
+                    position = at; // before the cycle, so that housekeeping sees no old position in a new cycle
+                    cycle = cycles.advance();
                     prepareAsked = false;
                     rollAsked = false;
                     wakeHousekeeping.run();
@@ -363,21 +356,22 @@ public final class ClientQueue implements AutoCloseable {
             return false;
         }
         try {
-            final QueueCycle old = retired;
+            final QueueCycle old = cycles.retired();
             if (old != null) {
                 old.close();
                 metadata.buffer().putLongOrdered(template.lowestCycleOffset(), old.number() + 1L);
                 metadata.buffer().getAndAddLong(template.modCountOffset(), 1);
-                retired = null;
+                cycles.reclaimed();
             }
             boolean worked = old != null;
             boolean again = false;
-            final QueueCycle cycle = current;
-            if (position >= prepareAt && next == null && !cycle.isEnding()) {
-                next = prepare(cycle.number() + 1);
+            final QueueCycle cycle = cycles.current();
+            if (position >= prepareAt && cycles.next() == null && !cycle.isEnding()) {
+                cycles.offer(prepare(cycle.number() + 1));
                 worked = true;
             }
-            if (position >= rollAt && next != null && next != cycle && !cycle.isEnded()) {
+            final QueueCycle following = cycles.next();
+            if (position >= rollAt && following != null && following != cycle && !cycle.isEnded()) {
                 again = !end(cycle);
                 worked = true;
             }
@@ -463,8 +457,8 @@ public final class ClientQueue implements AutoCloseable {
      * @return false if a file was truncated
      */
     public boolean isIntact() {
-        final QueueCycle cycle = current;
-        final QueueCycle following = next;
+        final QueueCycle cycle = cycles.current();
+        final QueueCycle following = cycles.next();
         try {
             return cycle.isIntact() && (following == null || following.isIntact())
                 && metadataChannel.size() >= template.metadata().length;
@@ -553,13 +547,11 @@ public final class ClientQueue implements AutoCloseable {
             return;
         }
         closed = true;
-        for (final QueueCycle cycle : new QueueCycle[] {retired, current, next}) {
+        for (final QueueCycle cycle : new QueueCycle[] {cycles.retired(), cycles.current(), cycles.next()}) {
             if (cycle != null) {
                 cycle.close();
             }
         }
-        retired = null;
-        next = null;
         metadata.close();
         try {
             metadataChannel.close();

@@ -2,6 +2,8 @@
 package dev.gpuseg.daemon.journal;
 
 import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.Agent;
@@ -20,6 +22,9 @@ public final class JournalAgent implements Agent, AutoCloseable {
     private volatile long written;
     private volatile long lost;
     private volatile String failure = "";
+    private final JournalEvent event = new JournalEvent();
+    private final List<EventTap> taps = new CopyOnWriteArrayList<>();
+    private volatile String tapFailure = "";
 
     /**
      * Opens the journal and appends what a former daemon left in the ring.
@@ -49,8 +54,50 @@ public final class JournalAgent implements Agent, AutoCloseable {
         } while (read > 0 || ring.pendingBytes() < pending);
     }
 
+    /**
+     * Lets somebody see every event from now on, whether it can be written or not. Any thread.
+     *
+     * @param tap called on this agent's thread
+     */
+    public void addTap(final EventTap tap) {
+        taps.add(tap);
+    }
+
+    /**
+     * Takes a tap away. Any thread; one more call may be under way.
+     *
+     * @param tap one that was added
+     */
+    public void removeTap(final EventTap tap) {
+        taps.remove(tap);
+    }
+
     private void onMessage(final int type, final MutableDirectBuffer buffer, final int offset, final int length) {
         append(buffer, offset, length);
+        if (!taps.isEmpty() && length >= JournalEvent.BYTES) {
+            event.decode(buffer, offset, length);
+            for (final EventTap tap : taps) {
+                show(tap);
+            }
+        }
+    }
+
+    private void show(final EventTap tap) {
+        try {
+            tap.onEvent(event);
+        } catch (final RuntimeException e) {
+            taps.remove(tap);
+            tapFailure = tap + " was taken away at event " + event.seq() + ": " + e;
+        }
+    }
+
+    /**
+     * Which tap was taken away because it threw. Any thread.
+     *
+     * @return one line, empty while all work
+     */
+    public String tapFailure() {
+        return tapFailure;
     }
 
     private void append(final DirectBuffer buffer, final int offset, final int length) {

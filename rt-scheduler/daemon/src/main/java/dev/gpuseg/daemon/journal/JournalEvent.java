@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.journal;
 import dev.gpuseg.daemon.ipc.Abi;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import org.agrona.DirectBuffer;
 
 /**
  * One journal event, read. The same object is handed out for every event: copy what must stay ({@link #copy}).
@@ -181,6 +182,27 @@ public final class JournalEvent {
         c.text = Arrays.copyOf(text, textLength);
         c.textLength = textLength;
         return c;
+    }
+
+    /** Reads a {@code struct gpuseg_event} with the text that follows it. */
+    void decode(final DirectBuffer in, final int at, final int length) {
+        seq = in.getLong(at + Abi.Event.SEQ_OFFSET);
+        timeNs = in.getLong(at + Abi.Event.TIME_NS_OFFSET);
+        kindCode = in.getShort(at + Abi.Event.KIND_OFFSET) & 0xffff;
+        gpu = in.getByte(at + Abi.Event.GPU_OFFSET) & 0xff;
+        flags = in.getByte(at + Abi.Event.FLAGS_OFFSET) & 0xff;
+        taskId = in.getInt(at + Abi.Event.TASK_ID_OFFSET);
+        ticket = in.getLong(at + Abi.Event.TICKET_OFFSET);
+        contextId = in.getInt(at + Abi.Event.CONTEXT_ID_OFFSET);
+        clientId = in.getInt(at + Abi.Event.CLIENT_ID_OFFSET);
+        arg0 = in.getLong(at + Abi.Event.ARG0_OFFSET);
+        arg1 = in.getLong(at + Abi.Event.ARG1_OFFSET);
+        arg2 = in.getLong(at + Abi.Event.ARG2_OFFSET);
+        textLength = length - BYTES;
+        if (text.length < textLength) {
+            text = new byte[textLength];
+        }
+        in.getBytes(at + BYTES, text, 0, textLength);
     }
 
     @Override

@@ -76,6 +76,27 @@ class JournalTest {
     }
 
     @Test
+    void shouldShowEveryEventToTapsAndDropOneThatThrows() {
+        final List<String> seen = new ArrayList<>();
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent agent = new JournalAgent(ring, directory.resolve("journal"), 1 << 20)) {
+            agent.addTap(event -> seen.add(event.toString()));
+            agent.addTap(event -> {
+                throw new IllegalStateException("planted");
+            });
+            ring.write(EventKind.MECHANISM_ERROR, Long.MAX_VALUE, 255, 255, Integer.MAX_VALUE, Long.MIN_VALUE,
+                Integer.MIN_VALUE, -1, Long.MIN_VALUE, -1, Long.MAX_VALUE);
+            ring.writeText(EventKind.START, 1, 2, 3, 4, 5, 6, 7, "grüße");
+            agent.drain();
+            assertTrue(agent.tapFailure().contains("at event 1: "), agent::tapFailure);
+            assertEquals(2, agent.written());
+        }
+        final List<String> read = new ArrayList<>();
+        read(directory.resolve("journal")).forEach(event -> read.add(event.toString()));
+        assertEquals(read, seen);
+    }
+
+    @Test
     void shouldCountAndSkipEventsWhenTheRingIsFull() {
         try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 12)) {
             int accepted = 0;
