@@ -35,6 +35,7 @@ struct options {
 	int64_t rounds, warmup;
 	int64_t pace_ns; /* UNSET: the mode's own */
 	int cpu, peer_cpu;
+	int priority;
 	bool sleep;
 	struct scheduling scheduling;
 };
@@ -126,10 +127,20 @@ static int measure_rounds(gpuseg_task *task, bool measure_end, int64_t pace_ns, 
 	return 0;
 }
 
+/* Records without a pause and without an answer, for tests that kill a client while it writes. */
+static int flood(gpuseg_task *task, const struct options *o)
+{
+	int rc = 0;
+
+	for (int64_t i = 0; i < o->rounds && (rc >= 0 || rc == -EAGAIN || rc == -ENOSPC); i++)
+		rc = gpuseg_job_release(task, now_ns());
+	return rc == -EAGAIN || rc == -ENOSPC ? 0 : rc; /* full: the daemon is slower than the flood */
+}
+
 static int run_daemon(const char *mode, const struct options *o, struct latencies *l)
 {
 	const int64_t pace_ns = o->pace_ns == UNSET ? PACE_DAEMON_NS : o->pace_ns;
-	const bool waits = strcmp(mode, "begin") == 0;
+	const bool waits = strcmp(mode, "begin") == 0, floods = strcmp(mode, "flood") == 0;
 	struct gpuseg_connect_attr connect_attr = GPUSEG_CONNECT_ATTR_INIT;
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
 	struct gpuseg_counters before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
@@ -150,13 +161,13 @@ static int run_daemon(const char *mode, const struct options *o, struct latencie
 		return rc;
 	}
 	attr.name = "bench";
-	attr.priority = 99;
+	attr.priority = o->priority;
 	attr.flags = waits ? GPUSEG_TASK_ALWAYS_WAIT : 0;
 	attr.spin_count = o->sleep ? GPUSEG_SPIN_NONE : SPIN_LONG;
 	attr.timeout_ns = BEGIN_LIMIT_NS;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_FAIL;
 	rc = gpuseg_task_open(client, &attr, &task);
-	if (rc >= 0 && !waits) {
+	if (rc >= 0 && !waits && !floods) {
 		rc = await_pregrant(client, task);
 		if (rc == -EAGAIN)
 			message("%s: the daemon pre-grants nothing; its policy, mechanism or load does not allow it",
@@ -165,12 +176,12 @@ static int run_daemon(const char *mode, const struct options *o, struct latencie
 	if (rc >= 0)
 		rc = gpuseg_get_counters(client, &before);
 	if (rc >= 0)
-		rc = measure_rounds(task, strcmp(mode, "end") == 0, pace_ns, o, l);
+		rc = floods ? flood(task, o) : measure_rounds(task, strcmp(mode, "end") == 0, pace_ns, o, l);
 	if (rc >= 0)
 		rc = gpuseg_get_counters(client, &after);
 	if (rc < 0) {
 		message("%s: %s %s", mode, gpuseg_strerror(rc), gpuseg_last_message(client));
-	} else {
+	} else if (!floods) {
 		snprintf(more, sizeof(more),
 			 ",\"optimistic\":%" PRIu64 ",\"slept\":%" PRIu64 ",\"drops\":%" PRIu64 ",\"bells\":%" PRIu64,
 			 after.optimistic - before.optimistic, after.slept - before.slept, after.drops - before.drops,
@@ -186,7 +197,7 @@ static const struct {
 	int (*run)(const char *mode, const struct options *o, struct latencies *l);
 } modes[] = {
 	{"floor", run_floor},	    {"pingpong-futex", run_floor}, {"begin", run_daemon},
-	{"optimistic", run_daemon}, {"end", run_daemon},
+	{"optimistic", run_daemon}, {"end", run_daemon},	   {"flood", run_daemon},
 };
 
 static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
@@ -195,26 +206,34 @@ static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
 			   "  pingpong-futex  two threads and a shared word, the measuring one sleeping\n"
 			   "  begin           begin to grant to return, always through the daemon\n"
 			   "  optimistic      begin of a pre-granted task\n"
-			   "  end             end of a segment\n\n"
+			   "  end             end of a segment\n"
+			   "  flood           job releases without a pause; measures nothing\n\n"
 			   "  --dir DIR                  runtime directory of the daemon\n"
 			   "  --n N                      rounds measured (default 100000)\n"
 			   "  --warmup N                 rounds before (default 20000)\n"
 			   "  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
 			   "  --cpu N                    processor of the measuring thread\n"
 			   "  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
+			   "  --priority N               of the task, 0 = best effort (default 99)\n"
 			   "  --wait spin|sleep          while waiting for a grant (default spin)\n"
 			   "  --scheduling fifo:P|other  of the measuring thread, where permitted (default other)\n"
 			   "  --help                     this text\n";
 
 static void parse_options(int argc, char **argv, struct options *o)
 {
-	enum { DIRECTORY = 1, ROUNDS, WARMUP, PACE, CPU, PEER_CPU, WAIT, SCHEDULING, HELP };
+	enum { DIRECTORY = 1, ROUNDS, WARMUP, PACE, CPU, PEER_CPU, PRIORITY, WAIT, SCHEDULING, HELP };
 	static const struct option known[] = {
-		{"dir", required_argument, NULL, DIRECTORY}, {"n", required_argument, NULL, ROUNDS},
-		{"warmup", required_argument, NULL, WARMUP}, {"pace", required_argument, NULL, PACE},
-		{"cpu", required_argument, NULL, CPU},	     {"peer-cpu", required_argument, NULL, PEER_CPU},
-		{"wait", required_argument, NULL, WAIT},     {"scheduling", required_argument, NULL, SCHEDULING},
-		{"help", no_argument, NULL, HELP},	     {0},
+		{"dir", required_argument, NULL, DIRECTORY},
+		{"n", required_argument, NULL, ROUNDS},
+		{"warmup", required_argument, NULL, WARMUP},
+		{"pace", required_argument, NULL, PACE},
+		{"cpu", required_argument, NULL, CPU},
+		{"peer-cpu", required_argument, NULL, PEER_CPU},
+		{"priority", required_argument, NULL, PRIORITY},
+		{"wait", required_argument, NULL, WAIT},
+		{"scheduling", required_argument, NULL, SCHEDULING},
+		{"help", no_argument, NULL, HELP},
+		{0},
 	};
 	int option;
 
@@ -238,6 +257,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case PEER_CPU:
 			o->peer_cpu = (int)option_integer("--peer-cpu", optarg, 0, 4095);
 			break;
+		case PRIORITY:
+			o->priority = (int)option_integer("--priority", optarg, 0, 99);
+			break;
 		case WAIT:
 			if (strcmp(optarg, "spin") != 0 && strcmp(optarg, "sleep") != 0)
 				usage_error("--wait: \"%s\" is unknown; use spin or sleep", optarg);
@@ -254,7 +276,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		}
 	}
 	if (optind == argc)
-		usage_error("no mode given; use one or more of floor, pingpong-futex, begin, optimistic, end");
+		usage_error("no mode given; use one or more of floor, pingpong-futex, begin, optimistic, end, flood");
 }
 
 static int mode_index(const char *name)
@@ -262,12 +284,13 @@ static int mode_index(const char *name)
 	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++)
 		if (strcmp(modes[i].name, name) == 0)
 			return (int)i;
-	usage_error("mode \"%s\" is unknown; use floor, pingpong-futex, begin, optimistic or end", name);
+	usage_error("mode \"%s\" is unknown; use floor, pingpong-futex, begin, optimistic, end or flood", name);
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {.rounds = 100000, .warmup = 20000, .pace_ns = UNSET, .cpu = UNSET, .peer_cpu = UNSET};
+	struct options o = {
+		.rounds = 100000, .warmup = 20000, .pace_ns = UNSET, .cpu = UNSET, .peer_cpu = UNSET, .priority = 99};
 	struct latencies l;
 	int rc = 0;
 

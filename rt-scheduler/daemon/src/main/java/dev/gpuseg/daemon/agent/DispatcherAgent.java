@@ -53,8 +53,8 @@ public final class DispatcherAgent implements Runnable {
     private static final long HEARTBEAT_NS = 2_000_000;
     private static final long NS_PER_MS = 1_000_000;
     private static final int RECORDS_PER_POLL = 16;
-    private static final int RECORDS_PER_DRAIN = 1024;
-    private static final int DRAIN_POLLS = 64;
+    /** A client that leaves, or closes a task, and goes on writing is not read any further than this. */
+    private static final int RECORDS_LEFT_MAX = 1 << 16;
     private static final int EPOLL_EVENTS = 64;
     private static final int OWN_TOKEN = 0;
     /** Two thread wake-ups and the jitter of the clock's sleepers. */
@@ -186,7 +186,7 @@ public final class DispatcherAgent implements Runnable {
         nowNs = System.nanoTime();
         int work = 0;
         try {
-            work = drainCommands();
+            work = runCommand();
             work += pollClients();
             work += pollEnforcers();
             for (int g = 0; g < gpus.length; g++) {
@@ -275,23 +275,22 @@ public final class DispatcherAgent implements Runnable {
         }
     }
 
-    private int drainCommands() {
+    private int runCommand() {
         if (commands.isEmpty()) {
             return 0;
         }
-        int n = 0;
         final long allocatedBefore = ThreadAllocation.bytes();
         hotPathBytes = allocatedBefore - commandBytes;
-        for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
+        final Runnable command = commands.poll();
+        if (command != null) {
             try {
-                command.run();
+                command.run();   // one in each cycle: many registrations or deaths at once delay nobody more than one
             } catch (final RuntimeException | InternalError e) {
                 onCycleError(e);
             }
-            n++;
         }
         commandBytes += ThreadAllocation.bytes() - allocatedBefore;
-        return n;
+        return 1;
     }
 
     private int pollClients() {
@@ -309,8 +308,17 @@ public final class DispatcherAgent implements Runnable {
                 at -= size;
             }
             final ClientEntry entry = clients.get(at);
+            int n = 0;
             if (!entry.poisoned) {
-                work += poll(entry, RECORDS_PER_POLL);
+                n = poll(entry, RECORDS_PER_POLL);
+                work += n;
+            }
+            if (entry.recordsLeft >= 0) {
+                entry.recordsLeft -= n;
+                if (n < RECORDS_PER_POLL || entry.recordsLeft < 0) {
+                    entry.recordsLeft = ClientEntry.STAYS;
+                    farewell(entry);
+                }
             }
         }
         pollFrom++;   // nobody is always first
@@ -810,16 +818,36 @@ public final class DispatcherAgent implements Runnable {
         throw new IllegalStateException("no free context of " + (contextInUse.length - 1) + "; stop some processes");
     }
 
+    /** What the client has written is read first, in the usual portions: the others wait no longer than usual. */
     void removeClient(final int clientId, final int reason) {
         final ClientEntry entry = client(clientId);
         if (entry == null) {
             conductor.clientRemoved(clientId);
             return;
         }
+        if (entry.leaving) {
+            return;
+        }
+        entry.removalReason = reason;
+        entry.leaving = true;
+        entry.recordsLeft = RECORDS_LEFT_MAX;
+    }
+
+    /** Its records are read: what it asked for before can be done. Rare, may allocate. */
+    private void farewell(final ClientEntry entry) {
+        final List<Closing> due = entry.closings;
+        entry.closings = new ArrayList<>();
+        for (final Closing closing : due) {
+            commands.add(() -> close(closing));
+        }
+        if (entry.leaving) {
+            commands.add(() -> remove(entry, entry.removalReason));
+        }
+    }
+
+    private void remove(final ClientEntry entry, final int reason) {
+        final int clientId = entry.client.clientId();
         try {
-            if (!entry.poisoned) {
-                drain(entry);
-            }
             closeTasks(entry);
             epoll.remove(entry.client.doorbell().fd());
         } finally {
@@ -846,15 +874,6 @@ public final class DispatcherAgent implements Runnable {
         counters.increment(Counter.CLIENTS_CLOSED);
         journal(EventKind.CLIENT_CLOSE, 0, 0, 0, 0, process.contexts[0], entry.client.clientId(),
             process.pid, 0, 0);
-    }
-
-    private void drain(final ClientEntry entry) {
-        // bounded: a client that goes on writing must not keep the others waiting
-        for (int i = 0; i < DRAIN_POLLS && !entry.poisoned; i++) {
-            if (poll(entry, RECORDS_PER_DRAIN) <= 0) {
-                break;
-            }
-        }
     }
 
     private void removeProcess(final ProcessEntry process) {
@@ -932,7 +951,7 @@ public final class DispatcherAgent implements Runnable {
 
     void openTask(final TaskOpen request) {
         final ClientEntry entry = client(request.clientId());
-        if (entry == null || entry.poisoned || stopping) {
+        if (entry == null || entry.poisoned || entry.leaving || stopping) {
             refuse(request, EAGAIN, "client " + request.clientId() + " is being removed; register again");
             return;
         }
@@ -986,11 +1005,16 @@ public final class DispatcherAgent implements Runnable {
             conductor.taskClosed(correlation, EINVAL, "task " + taskId + " is not open in this client");
             return;
         }
-        drain(entry);
-        if (tasks[taskId] == task) {
+        entry.closings.add(new Closing(correlation, task));
+        entry.recordsLeft = RECORDS_LEFT_MAX;
+    }
+
+    private void close(final Closing closing) {
+        final TaskEntry task = closing.task();
+        if (tasks[task.id] == task) {
             close(task);
         }
-        conductor.taskClosed(correlation, 0, "");
+        conductor.taskClosed(closing.correlation(), 0, "");
     }
 
     private ClientEntry client(final int clientId) {

@@ -6,8 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalReader;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
 import java.util.EnumMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -74,6 +78,39 @@ class EndToEndTest {
         assertTrue(background.isAlive(), background.said());
         next.terminate();
         assertEquals(0, next.awaitExit(20), next.said());
+    }
+
+    /** The freeze that an application sees: what was off the hardware executes again, whatever the files say. */
+    @Test
+    void shouldLetTheOthersExecuteWithin100MsAfterTheDaemonIsKilled() throws Exception {
+        final Child gpu = rig.gpu();
+        final Child daemon = rig.daemon();
+        final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "20s");
+        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
+        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        Thread.sleep(100);   // it has a kernel that waits
+        final long killedNs = System.nanoTime();
+        SystemRig.signal(daemon, "KILL");
+        Thread.sleep(300);
+        gpu.terminate();
+        gpu.awaitExit(10);
+        long last = 0;
+        long first = Long.MAX_VALUE;
+        final ByteBuffer spans = ByteBuffer.wrap(Files.readAllBytes(rig.file("spans"))).order(ByteOrder.LITTLE_ENDIAN);
+        for (int at = 0; at + Abi.SimSpan.SIZE <= spans.capacity(); at += Abi.SimSpan.SIZE) {
+            if (spans.getInt(at + Abi.SimSpan.PID_OFFSET) == background.pid()) {
+                final long startNs = spans.getLong(at + Abi.SimSpan.START_NS_OFFSET);
+                if (startNs < killedNs) {
+                    last = startNs;
+                } else {
+                    first = Math.min(first, startNs);
+                }
+            }
+        }
+        assertTrue(killedNs - last > 50_000_000, "it was off the hardware");
+        final long frozenNs = first - killedNs;
+        assertTrue(frozenNs <= 100_000_000, "it executes " + frozenNs / 1_000_000 + " ms after the daemon's death");
     }
 
     @Test
