@@ -348,6 +348,10 @@ public final class ConductorAgent implements Agent {
         }
         int ofUser = 0;
         for (final RegisteredClient other : clients.values()) {
+            if (other.client.pid() == peer.pid() && !other.removing && other.connection.hungUpUntilNs != 0) {
+                increment(ConductorCounter.CLIENTS_CLOSED); // it lives, as this shows, and has left in order
+                remove(other, Removal.CLOSED);
+            }
             if (other.client.pid() == peer.pid() && !other.removing) {
                 refuseHello(connection, seq, Errno.EBUSY, "process " + peer.pid()
                     + " is registered already; use one connection per process");

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalReader;
@@ -13,6 +14,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -192,6 +194,18 @@ class EndToEndTest {
         assertEquals(0, daemon.awaitExit(1), daemon.said());
         assertEquals(0, rig.held());
         SystemRig.summary(background, 20);
+    }
+
+    @Test
+    void shouldLetAProcessRegisterAgainRightAfterItLeft() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child again = rig.start("again", List.of(NativePrograms.named("gpuseg-bench-ipc").toString(), "--dir",
+            rig.directory().root().toString(), "--n", "10", "--warmup", "0", "begin", "begin", "begin", "begin"));
+        assertEquals(0, again.awaitExit(20), again.said());
+        SystemRig.await("all four are removed", 2_000, () -> rig.counter("clients_closed") == 4);
+        assertEquals(4, rig.counter("clients_opened"));
+        assertEquals(0, rig.counter("poisoned"));
     }
 
     @Test
