@@ -79,6 +79,10 @@ final class BenchGpuCommand implements Callable<Integer> {
             this.options = List.of(options);
         }
 
+        String title() {
+            return title;
+        }
+
         boolean namesOthers() {
             return mode.startsWith("off") || mode.startsWith("launch") || options.contains("--other-slice-us");
         }

@@ -20,10 +20,10 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** The case study, before and after. */
+/** A workload, before and after. */
 @Command(name = "demo", mixinStandardHelpOptions = true,
-    description = "Play the GCAPS case study on a simulated GPU: first round robin, as a driver alone shares it, "
-        + "then the chosen policy. Exit status 1: an invariant was broken.")
+    description = "Play a workload (usually the GCAPS case study) on a simulated GPU: first round robin, as a driver "
+        + "alone shares it, then the chosen policy. Exit status 1: an invariant was broken.")
 final class DemoCommand implements Callable<Integer> {
     private static final Duration SHORTEST = Duration.ofMillis(500);
     private static final Duration LONGEST = Duration.ofHours(1);
@@ -38,6 +38,10 @@ final class DemoCommand implements Callable<Integer> {
     @Option(names = "--policy", paramLabel = "rr|fp|edf", defaultValue = "fp",
         description = "the policy of the second phase (default: ${DEFAULT-VALUE})")
     private String policy;
+
+    @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
+        description = "one of traces/workloads, or a task-set file (default: ${DEFAULT-VALUE})")
+    private String workloadName;
 
     @Option(names = "--json", description = "print one JSON object and nothing else")
     private boolean json;
@@ -67,11 +71,12 @@ final class DemoCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(),
                 "--out " + kept + " holds the journal of another run; name a new directory");
         }
-        final boolean spin = Runtime.getRuntime().availableProcessors() >= CaseStudy.CPUS;
+        final Workload workload = workload();
+        final boolean spin = Runtime.getRuntime().availableProcessors() >= workload.cpus();
         final PrintWriter terminal = spec.commandLine().getOut();
         final boolean live = !json && System.console() != null;
-        try (DemoRun run = new DemoRun(RuntimeDirectory.resolve(root.toString()), kept, policy, duration, spin,
-            text -> progress(terminal, live, text))) {
+        try (DemoRun run = new DemoRun(workload, RuntimeDirectory.resolve(root.toString()), kept, policy, duration,
+            spin, text -> progress(terminal, live, text))) {
             final DemoRun.Result result = run.run();
             if (live) {
                 terminal.print("\r\033[K");
@@ -79,7 +84,7 @@ final class DemoCommand implements Callable<Integer> {
             if (json) {
                 terminal.println(asJson(result));
             } else {
-                print(result, run, spin, terminal);
+                print(result, run, workload, spin, terminal);
             }
             terminal.flush();
             return result.holds() ? ExitCode.OK : ExitCode.FAILURE;
@@ -87,6 +92,14 @@ final class DemoCommand implements Callable<Integer> {
             if (ownDirectory) {
                 RuntimeDirectory.deleteTree(root);
             }
+        }
+    }
+
+    private Workload workload() {
+        try {
+            return Workload.named(workloadName);
+        } catch (final IllegalArgumentException | IOException e) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--workload: " + e.getMessage(), e);
         }
     }
 
@@ -121,15 +134,15 @@ final class DemoCommand implements Callable<Integer> {
         }
     }
 
-    private void print(final DemoRun.Result result, final DemoRun run, final boolean spin, final PrintWriter to) {
-        to.println("GCAPS case study (ECRTS 2024, table 4) on a SIMULATED GPU: time slice " + DemoRun.TIMESLICE
-            + ", switch " + DemoRun.SWITCH_COST + ", disable " + DemoRun.DISABLE_COST + ", enable "
-            + DemoRun.ENABLE_COST + ".");
-        to.println("Synchronous release; one GPU segment per task, its host part taken as 10 % of G (the split is not "
-            + "published); simpleTexture3D is a registered best-effort task here.");
-        to.println("CPU parts " + (spin ? "compute, tasks pinned as in the paper."
+    private void print(final DemoRun.Result result, final DemoRun run, final Workload workload, final boolean spin,
+        final PrintWriter to) {
+        to.println("Workload " + workload.set().id() + " on a SIMULATED GPU: " + workload.describeGpu() + ".");
+        to.println("Synchronous release; sources and assumptions: "
+            + (workloadName.equals(workload.set().id()) ? "traces/workloads/" + workloadName + ".yaml" : workloadName)
+            + ".");
+        to.println("CPU parts " + (spin ? "compute, tasks pinned as the file says."
             : "only sleep, since this machine has " + Runtime.getRuntime().availableProcessors()
-            + " CPUs and the case study needs " + CaseStudy.CPUS + ": tasks compete for the GPU alone."));
+            + " CPUs and the workload needs " + workload.cpus() + ": tasks compete for the GPU alone."));
         to.println();
         to.printf("%-16s %4s | %-39s | %-39s%n", "", "", "before: rr (the driver alone)", "after: " + policy);
         to.printf("%-16s %4s | %5s %6s %8s %8s %8s | %5s %6s %8s %8s %8s%n", "task", "prio", "jobs", "misses",
@@ -138,7 +151,7 @@ final class DemoCommand implements Callable<Integer> {
             final TaskFigures b = result.baseline().get(i);
             final TaskFigures a = result.tasks().get(i);
             to.printf(Locale.ROOT, "%-16s %4s | %5d %6s %8.2f %8.2f %8.2f | %5d %6s %8.2f %8.2f %8.2f%n",
-                a.task().name(), a.task().isRealTime() ? Integer.toString(a.task().priority()) : "BE",
+                a.task().name(), a.task().bestEffort() ? "BE" : Integer.toString(a.task().priority()),
                 b.jobs(), misses(b), ms(b.p50Ns()), ms(b.p99Ns()), ms(b.maxNs()),
                 a.jobs(), misses(a), ms(a.p50Ns()), ms(a.p99Ns()), ms(a.maxNs()));
         }
@@ -150,7 +163,7 @@ final class DemoCommand implements Callable<Integer> {
     }
 
     private static String misses(final TaskFigures f) {
-        return f.task().isRealTime() ? Integer.toString(f.misses()) : "-";
+        return f.task().bestEffort() ? "-" : Integer.toString(f.misses());
     }
 
     private static double ms(final long ns) {

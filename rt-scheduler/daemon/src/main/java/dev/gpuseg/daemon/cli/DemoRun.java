@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.HeldFile;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
@@ -21,11 +22,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
- * Plays the case study twice on a virtual GPU of its own, first with round robin as the driver alone would, then with
- * the chosen policy, and judges the run. The daemon is the real one ({@code gpuseg run}), every task a process.
- *
- * <p>The virtual GPU's settings are those of the paper: time slice 1024 us, context switch 200 us, and 1 ms per
- * enforcement (epsilon), of which 600 us are the disable, 200 us the enable and 200 us the switch.
+ * Plays a workload twice on a virtual GPU of its own, first with round robin as the driver alone would, then with
+ * the chosen policy, and judges the run. The daemon is the real one ({@code gpuseg run}), every task a process. The
+ * virtual GPU has the workload's time slice, switch cost and cost of an update.
  */
 final class DemoRun implements AutoCloseable {
     /**
@@ -44,11 +43,6 @@ final class DemoRun implements AutoCloseable {
         }
     }
 
-    static final String TIMESLICE = "1024us";
-    static final String SWITCH_COST = "200us";
-    static final String DISABLE_COST = "600us";
-    static final String ENABLE_COST = "200us";
-
     private static final int START_LIMIT_S = 30;
     private static final int END_LIMIT_S = 15;
     private static final long LEAD_NS = 600_000_000L;
@@ -58,6 +52,7 @@ final class DemoRun implements AutoCloseable {
     private static final int DAEMON_PRIORITY = 90;
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    private final Workload workload;
     private final RuntimeDirectory directory;
     private final Path out;
     private final String policy;
@@ -68,15 +63,16 @@ final class DemoRun implements AutoCloseable {
     private final List<Child> children = new ArrayList<>();
     private final List<long[]> beginsByPid = new ArrayList<>();
 
-    DemoRun(final RuntimeDirectory directory, final Path out, final String policy, final Duration duration,
-        final boolean spin, final Consumer<String> progress) {
+    DemoRun(final Workload workload, final RuntimeDirectory directory, final Path out, final String policy,
+        final Duration duration, final boolean spin, final Consumer<String> progress) {
+        this.workload = workload;
         this.directory = directory;
         this.out = out;
         this.policy = policy;
         this.duration = duration;
         this.spin = spin;
         this.progress = progress;
-        pin = Runtime.getRuntime().availableProcessors() >= CaseStudy.CPUS;
+        pin = Runtime.getRuntime().availableProcessors() >= workload.cpus();
     }
 
     Path journal() {
@@ -117,11 +113,11 @@ final class DemoRun implements AutoCloseable {
     }
 
     private Child startGpu() throws InterruptedException {
-        final Child gpu = Child.start("gpuseg-vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
-            directory.root().toString(), "--timeslice", TIMESLICE, "--switch-cost", SWITCH_COST, "--disable-cost",
-            DISABLE_COST, "--enable-cost", ENABLE_COST, "--log", spanLog().toString(), "--parent",
-            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:" + VGPU_PRIORITY),
-            out.resolve("vgpu.err"));
+        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
+            directory.root().toString(), "--log", spanLog().toString(), "--parent",
+            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:" + VGPU_PRIORITY));
+        command.addAll(workload.gpuOptions());
+        final Child gpu = Child.start("gpuseg-vgpu", command, out.resolve("vgpu.err"));
         children.add(gpu);
         gpu.await("ready", START_LIMIT_S);
         return gpu;
@@ -159,7 +155,7 @@ final class DemoRun implements AutoCloseable {
         TimeoutException {
         final long startNs = System.nanoTime() + LEAD_NS;
         final List<Child> tasks = new ArrayList<>();
-        for (final CaseStudy.Task task : CaseStudy.TASKS) {
+        for (final Task task : workload.tasks()) {
             final Child child = Child.start(task.name(), command(task, name, startNs), out.resolve("tasks.err"));
             tasks.add(child);
             children.add(child);
@@ -174,7 +170,7 @@ final class DemoRun implements AutoCloseable {
         final int limit = END_LIMIT_S + (int) duration.toSeconds();
         final List<TaskFigures> figures = new ArrayList<>();
         for (int i = 0; i < tasks.size(); i++) {
-            final CaseStudy.Task task = CaseStudy.TASKS.get(i);
+            final Task task = workload.tasks().get(i);
             final Child child = tasks.get(i);
             if (child.awaitExit(limit) != 0) {
                 throw new IllegalStateException("task " + task.name() + " failed: " + child.said());
@@ -187,20 +183,22 @@ final class DemoRun implements AutoCloseable {
         return figures;
     }
 
-    private Path jobs(final CaseStudy.Task task, final String phase) {
+    private Path jobs(final Task task, final String phase) {
         return out.resolve(phase + "-" + task.name() + ".csv");
     }
 
-    private List<String> command(final CaseStudy.Task task, final String phase, final long startNs) {
+    private List<String> command(final Task task, final String phase, final long startNs) {
         final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(),
             "--dir", directory.root().toString(), "--name", task.name(), "--priority",
-            Integer.toString(task.priority()), "--period", task.periodMs() + "ms", "--segments", task.segments(),
-            "--start-at", Long.toString(startNs), "--duration", duration.toMillis() + "ms", "--wait", "block",
+            Integer.toString(task.priority()), "--gpu-priority", Integer.toString(task.gpuPriority()), "--period",
+            Workload.us(task.periodNs()), "--segments", Workload.segments(task), "--start-at",
+            Long.toString(startNs), "--duration", duration.toMillis() + "ms", "--wait", workload.waitOption(),
             "--cpu-mode", spin ? "spin" : "sleep", "--out", jobs(task, phase).toString()));
-        if (task.isRealTime()) {
-            command.addAll(List.of("--scheduling", "fifo:" + task.priority()));
+        if (!task.bestEffort()) {
+            command.addAll(List.of("--deadline", Workload.us(task.deadlineNs()), "--scheduling",
+                "fifo:" + task.priority()));
         }
-        if (pin) {
+        if (pin && task.cpu() > 0) {
             command.addAll(List.of("--cpu", Integer.toString(task.cpu())));
         }
         return command;

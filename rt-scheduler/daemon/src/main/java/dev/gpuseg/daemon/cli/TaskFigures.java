@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.cli;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.model.Task;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,7 +18,7 @@ import java.util.List;
  * @param p99Ns  99th percentile of the response (nearest rank)
  * @param maxNs  longest response
  */
-record TaskFigures(CaseStudy.Task task, int jobs, int misses, long p50Ns, long p99Ns, long maxNs) {
+record TaskFigures(Task task, int jobs, int misses, long p50Ns, long p99Ns, long maxNs) {
     private static final double NS_PER_MS = 1e6;
     private static final double DIGITS = 1e3;
 
@@ -29,7 +30,7 @@ record TaskFigures(CaseStudy.Task task, int jobs, int misses, long p50Ns, long p
      * @return its figures
      * @throws IOException if the file cannot be read
      */
-    static TaskFigures read(final CaseStudy.Task task, final Path file) throws IOException {
+    static TaskFigures read(final Task task, final Path file) throws IOException {
         final List<String> lines = Files.readAllLines(file);
         final long[] responses = new long[lines.size() - 1];
         int misses = 0;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.model.Task;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,14 +32,16 @@ class DemoTest {
         assertEquals("sim", result.path("mechanism").asText());
         assertEquals(2.0, result.path("duration_s").asDouble());
         assertEquals("{\"overlaps\":0,\"lost_records\":0,\"held_after_stop\":0}", result.path("invariants").toString());
-        assertEquals(CaseStudy.TASKS.size(), result.path("tasks").size());
-        for (int i = 0; i < CaseStudy.TASKS.size(); i++) {
-            final CaseStudy.Task task = CaseStudy.TASKS.get(i);
+        final List<Task> tasks = Workload.named(Workload.DEFAULT).tasks();
+        assertEquals(7, tasks.size());
+        assertEquals(tasks.size(), result.path("tasks").size());
+        for (int i = 0; i < tasks.size(); i++) {
+            final Task task = tasks.get(i);
             final JsonNode after = result.path("tasks").get(i);
             final JsonNode before = result.path("baseline").get(i);
             assertEquals(task.name(), after.path("name").asText());
-            assertTrue(after.path("jobs").asInt() >= 2000 / task.periodMs(), after.toString());
-            if (task.isRealTime() && task.gpuUs() > 0) {
+            assertTrue(after.path("jobs").asInt() >= 2_000_000_000L / task.periodNs(), after.toString());
+            if (!task.bestEffort() && task.gpuSegmentCount() > 0) {
                 assertTrue(after.path("response_ms").path("max").asDouble()
                     < before.path("response_ms").path("max").asDouble(), "before " + before + ", after " + after);
             }
