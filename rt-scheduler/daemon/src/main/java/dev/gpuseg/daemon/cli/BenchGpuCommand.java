@@ -6,25 +6,19 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalReader;
 import dev.gpuseg.daemon.mechanism.nvidia.NvidiaSurvey;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.ByteOrder;
-import java.nio.MappedByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import picocli.CommandLine;
@@ -88,20 +82,7 @@ final class BenchGpuCommand implements Callable<Integer> {
         }
     }
 
-    /** A best-effort process and the page it counts in. */
-    private record Other(Child child, MappedByteBuffer page, Path file) {
-        int pid() {
-            return page.getInt(0);
-        }
-
-        long kernels() {
-            return page.getLong(16);
-        }
-    }
-
     private static final int START_LIMIT_S = 60;
-    private static final int RUN_LIMIT_S = 240;
-    private static final int PAGE_BYTES = 4096;
     private static final long BASELINE_MS = 3_000;
     private static final double NS_PER_MS = 1e6;
     private static final double PERCENT = 100;
@@ -151,6 +132,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     private Path root;
     private Path errors;
     private String perIteration;
+    private CudaBench cuda;
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
@@ -167,6 +149,7 @@ final class BenchGpuCommand implements Callable<Integer> {
         root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-bench-")
             : Files.createTempDirectory("gpuseg-bench-");
         errors = root.resolve("errors");
+        cuda = new CudaBench(root, errors);
         if (out != null) {
             Files.createDirectories(out);
         }
@@ -201,7 +184,7 @@ final class BenchGpuCommand implements Callable<Integer> {
         result.put("kernel_ms", kernelMs).put("other_kernel_ms", otherMs).put("jobs", jobs).put("seed", seed);
         result.put("driver", NvidiaSurvey.verdict().text());
         result.put("gpu_before", smi());
-        perIteration = run("calibration", List.of(bench("rt"), "--calibrate"));
+        perIteration = cuda.nsPerIteration();
         result.put("ns_per_iteration", Double.parseDouble(perIteration));
         final ObjectNode alone = realTime(Strategy.NONE, List.of(), "alone");
         result.set("alone", alone);
@@ -217,13 +200,13 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     private void measureAgainst(final int count, final JsonNode alone, final ArrayNode cells)
         throws IOException, InterruptedException, TimeoutException {
-        final List<Other> running = new ArrayList<>();
+        final List<CudaBench.Other> running = new ArrayList<>();
         try {
             for (int i = 0; i < count; i++) {
-                running.add(startOther(count + "-" + i));
+                running.add(cuda.startOther(count + "-" + i, otherMs, perIteration, user));
             }
-            for (final Other o : running) {
-                awaitReady(o);
+            for (final CudaBench.Other o : running) {
+                o.awaitReady();
             }
             final double undisturbedPerNs = undisturbed(running);
             for (final boolean daemon : new boolean[] {false, true}) {
@@ -242,7 +225,7 @@ final class BenchGpuCommand implements Callable<Integer> {
                         cell.put("p50_to_alone", ratio(cell, alone, "p50"));
                         cell.put("others_kept",
                             rounded(cell.path("other_kernels").asLong() / (undisturbedPerNs * outsideNs)));
-                        cell.put("others_wrong", running.stream().mapToLong(o -> o.page.getLong(24)).sum());
+                        cell.put("others_wrong", running.stream().mapToLong(CudaBench.Other::wrong).sum());
                         cells.add(cell);
                         spec.commandLine().getErr().println(text(count, s.title, cell,
                             cell.path("p99_to_alone").asDouble(), cell.path("others_kept").asDouble()));
@@ -258,16 +241,7 @@ final class BenchGpuCommand implements Callable<Integer> {
                 }
             }
         } finally {
-            for (final Other o : running) {
-                o.page.putInt(8, 1);
-            }
-            for (final Other o : running) {
-                try {
-                    o.child.awaitExit(START_LIMIT_S);
-                } finally {
-                    o.child.close();
-                }
-            }
+            CudaBench.stop(running);
         }
     }
 
@@ -279,41 +253,12 @@ final class BenchGpuCommand implements Callable<Integer> {
         return Math.round(value * 1e4) / 1e4;
     }
 
-    private double undisturbed(final List<Other> running) throws InterruptedException {
-        final long before = running.stream().mapToLong(Other::kernels).sum();
+    private double undisturbed(final List<CudaBench.Other> running) throws InterruptedException {
+        final long before = running.stream().mapToLong(CudaBench.Other::kernels).sum();
         final long fromNs = System.nanoTime();
         Thread.sleep(BASELINE_MS);
-        return (running.stream().mapToLong(Other::kernels).sum() - before) / (double) (System.nanoTime() - fromNs);
-    }
-
-    private Other startOther(final String name) throws IOException {
-        final Path file = root.resolve("other-" + name);
-        Files.write(file, new byte[PAGE_BYTES]);
-        final List<String> command = new ArrayList<>();
-        if (user >= 0) {
-            Files.setPosixFilePermissions(root, java.nio.file.attribute.PosixFilePermissions.fromString("rwxr-xr-x"));
-            Files.setPosixFilePermissions(file, java.nio.file.attribute.PosixFilePermissions.fromString("rw-rw-rw-"));
-            command.addAll(List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups"));
-        }
-        command.addAll(List.of(bench("be"), file.toString(), Double.toString(otherMs), perIteration,
-            Integer.toString(RUN_LIMIT_S * 4)));
-        final MappedByteBuffer page;
-        final Child child = Child.start("best-effort process " + name, command, errors);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            page = channel.map(FileChannel.MapMode.READ_WRITE, 0, PAGE_BYTES);
-        }
-        page.order(ByteOrder.LITTLE_ENDIAN);
-        return new Other(child, page, file);
-    }
-
-    private void awaitReady(final Other other) throws InterruptedException {
-        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_LIMIT_S);
-        while (other.page.getInt(4) != 1) {
-            if (!other.child.isAlive() || System.nanoTime() - limitNs > 0) {
-                throw new IllegalStateException("a best-effort process does not work: " + other.child.said());
-            }
-            Thread.sleep(5);
-        }
+        final long kernels = running.stream().mapToLong(CudaBench.Other::kernels).sum() - before;
+        return kernels / (double) (System.nanoTime() - fromNs);
     }
 
     /** What taking work off the GPU took the daemon, from its own journal: one figure per driver call. */
@@ -342,13 +287,13 @@ final class BenchGpuCommand implements Callable<Integer> {
         return daemon;
     }
 
-    private ObjectNode realTime(final Strategy strategy, final List<Other> running, final String name)
+    private ObjectNode realTime(final Strategy strategy, final List<CudaBench.Other> running, final String name)
         throws IOException, InterruptedException, TimeoutException {
-        final List<String> command = new ArrayList<>(List.of(bench("rt"), "--mode", strategy.mode, "--kernel-ms",
-            Double.toString(kernelMs), "--per", perIteration, "--jobs", Integer.toString(jobs), "--seed",
+        final List<String> command = new ArrayList<>(List.of(CudaBench.program("rt"), "--mode", strategy.mode,
+            "--kernel-ms", Double.toString(kernelMs), "--per", perIteration, "--jobs", Integer.toString(jobs), "--seed",
             Integer.toString(seed)));
         if (!running.isEmpty()) {
-            command.addAll(List.of("--pages", running.stream().map(o -> o.file.toString())
+            command.addAll(List.of("--pages", running.stream().map(o -> o.file().toString())
                 .collect(Collectors.joining(","))));
             if (strategy.namesOthers()) {
                 command.addAll(List.of("--pids", running.stream().map(o -> Integer.toString(o.pid()))
@@ -361,31 +306,12 @@ final class BenchGpuCommand implements Callable<Integer> {
         }
         final List<String> withDir = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + root.resolve("run")));
         withDir.addAll(command);
-        return (ObjectNode) JSON.readTree(run(name, withDir));
-    }
-
-    private static String bench(final String which) {
-        try {
-            return NativePrograms.named("gpuseg-bench-" + which).toString();
-        } catch (final IllegalStateException e) {
-            throw new IllegalStateException(e.getMessage() + " (CUDA programs: make -C rt-scheduler/native gpu-bench,"
-                + " which needs nvcc)", e);
-        }
-    }
-
-    /** Runs a program to its end and gives its last line. */
-    private String run(final String name, final List<String> command) throws InterruptedException, TimeoutException {
-        try (Child child = Child.start(name, command, errors)) {
-            if (child.awaitExit(RUN_LIMIT_S) != 0) {
-                throw new IllegalStateException(name + " failed: " + child.said());
-            }
-            return child.lastLine();
-        }
+        return (ObjectNode) JSON.readTree(cuda.run(name, withDir));
     }
 
     private String smi() throws InterruptedException {
         try {
-            return run("nvidia-smi", List.of("nvidia-smi",
+            return cuda.run("nvidia-smi", List.of("nvidia-smi",
                 "--query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu", "--format=csv,noheader"));
         } catch (final IllegalStateException | TimeoutException e) {
             return "unknown: " + e.getMessage();

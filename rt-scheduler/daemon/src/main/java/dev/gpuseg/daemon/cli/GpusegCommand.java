@@ -20,6 +20,7 @@ import picocli.CommandLine.Spec;
         DoctorCommand.class,
         DemoCommand.class,
         BenchCommand.class,
+        CalibrateCommand.class,
         AnalyzeCommand.class,
         SimulateCommand.class,
         GenerateCommand.class,

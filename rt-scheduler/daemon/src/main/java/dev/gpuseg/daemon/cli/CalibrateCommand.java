@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Measures a platform and writes its profile. */
+@Command(name = "calibrate", mixinStandardHelpOptions = true,
+    description = "Measure what enforcement and sharing cost on this machine, and write a platform profile for analyze "
+        + "(platform: NAME in a task set beside it). Nothing else should use the GPU meanwhile.")
+final class CalibrateCommand implements Callable<Integer> {
+    private static final double NS_PER_MS = 1e6;
+    private static final double PERCENT = 100;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = "--mechanism", paramLabel = "sim|nvidia", required = true, description = "which GPU")
+    private String mechanism;
+
+    @Option(names = "--out", paramLabel = "FILE", defaultValue = "platform.yaml",
+        description = "the profile; its name without .yaml is what a task set names (default: ${DEFAULT-VALUE})")
+    private Path out;
+
+    @Option(names = "--jobs", paramLabel = "N", defaultValue = "200",
+        description = "kernels timed in each measurement, 20..100000 (default: ${DEFAULT-VALUE})")
+    private int jobs;
+
+    @Option(names = "--margin", paramLabel = "PERCENT", defaultValue = "20",
+        description = "added to the longest delays that were observed, 0..1000 (default: ${DEFAULT-VALUE})")
+    private int margin;
+
+    @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
+        description = "with --mechanism sim: whose platform the virtual GPU imitates (default: ${DEFAULT-VALUE})")
+    private String workload;
+
+    @Option(names = "--json", description = "print the result as JSON too")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException, TimeoutException {
+        if (jobs < 20 || jobs > 100_000 || margin < 0 || margin > 1000) {
+            throw usage("--jobs is " + jobs + ", --margin " + margin + "; use 20..100000 and 0..1000");
+        }
+        final String file = out.getFileName().toString();
+        if (!file.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,95}\\.yaml")) {
+            throw usage("--out is " + out + "; name a file of letters, digits, '.', '_' and '-' that ends in .yaml");
+        }
+        final ObjectNode result = JsonNodeFactory.instance.objectNode();
+        final Calibration calibration;
+        try (CalibrationRig rig = rig()) {
+            result.put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+            rig.describe(result);
+            calibration = measure(rig, result);
+        }
+        Files.writeString(out, profile(calibration, result));
+        print(calibration, result);
+        return ExitCode.OK;
+    }
+
+    private CalibrationRig rig() throws IOException, InterruptedException, TimeoutException {
+        switch (mechanism) {
+            case "sim":
+                try {
+                    return new SimCalibration(Workload.named(workload));
+                } catch (final IllegalArgumentException e) {
+                    throw usage("--workload: " + e.getMessage());
+                }
+            case "nvidia":
+                return new NvidiaCalibration();
+            default:
+                throw usage("--mechanism is \"" + mechanism + "\"; use sim or nvidia");
+        }
+    }
+
+    private Calibration measure(final CalibrationRig rig, final ObjectNode result) throws IOException,
+        InterruptedException, TimeoutException {
+        final long[] alone = say("alone", rig.responses(CalibrationRig.Mode.ALONE, jobs), result);
+        final long[] shared = say("shared", rig.responses(CalibrationRig.Mode.SHARED, jobs), result);
+        final long[] blocking = say("blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result);
+        final long[] optimistic = say("optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result);
+        final long[] calls = say("driver_calls", rig.calls(), result);
+        final double one = rig.rate(1);
+        final double two = rig.rate(2);
+        result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);
+        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, one, two),
+            margin / PERCENT);
+    }
+
+    private long[] say(final String name, final long[] values, final ObjectNode result) {
+        if (values.length == 0) {
+            throw new IllegalStateException("calibrate: nothing was measured (" + name + ")");
+        }
+        final long[] sorted = values.clone();
+        Arrays.sort(sorted);
+        result.putObject(name + "_ns").put("n", sorted.length).put("min", sorted[0])
+            .put("p50", sorted[sorted.length / 2]).put("p99", sorted[sorted.length * 99 / 100])
+            .put("max", sorted[sorted.length - 1]);
+        final PrintWriter to = spec.commandLine().getErr();
+        to.printf(Locale.ROOT, "%-13s n %5d   min %8.3f   p50 %8.3f   max %8.3f ms%n", name, sorted.length,
+            sorted[0] / NS_PER_MS, sorted[sorted.length / 2] / NS_PER_MS, sorted[sorted.length - 1] / NS_PER_MS);
+        to.flush();
+        return values;
+    }
+
+    private String profile(final Calibration c, final ObjectNode result) {
+        final StringBuilder text = new StringBuilder("# Written by gpuseg calibrate. Longest delays observed, plus ")
+            .append(margin).append(" %: no proof that none is longer.\n");
+        if (result.path("simulated").asBoolean()) {
+            text.append("# SIMULATED: these are constants of a virtual GPU.\n");
+        }
+        text.append("cpus: ").append(Runtime.getRuntime().availableProcessors()).append('\n');
+        text.append("epsilon: ").append(Workload.us(c.epsilonNs())).append('\n');
+        text.append("alpha: ").append(Workload.us(c.alphaNs())).append('\n');
+        text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
+        text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
+        text.append("optimistic: true\n");
+        text.append("measured: ").append(result.put("margin_percent", margin)).append('\n');
+        return text.toString();
+    }
+
+    private void print(final Calibration c, final ObjectNode result) {
+        final PrintWriter to = spec.commandLine().getOut();
+        if (json) {
+            result.put("profile", out.toString()).put("epsilon_ns", c.epsilonNs()).put("alpha_ns", c.alphaNs())
+                .put("theta_ns", c.thetaNs()).put("timeslice_ns", c.timesliceNs());
+            to.println(result);
+        } else {
+            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (of which driver calls %.3f), switch %.3f ms, "
+                + "time slice %.3f ms; margin of %d %% in the first two%nwritten: %s%n", result.path("driver").asText(),
+                result.path("simulated").asBoolean() ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS,
+                c.alphaNs() / NS_PER_MS, c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, margin, out);
+        }
+        to.flush();
+    }
+
+    private CommandLine.ParameterException usage(final String message) {
+        return new CommandLine.ParameterException(spec.commandLine(), message);
+    }
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import java.util.Arrays;
+import java.util.stream.LongStream;
+
+/**
+ * The constants of a platform, from measurements on it. All times in nanoseconds.
+ *
+ * <pre>
+ *   response of one kernel    alone                    r0 = the least
+ *                             others held back         epsilon = the most that a response exceeds r0, times 1 + margin
+ *                             shared by the driver     the most that a response exceeds r0 = timeslice + theta
+ *   kernels per second        of two that share / of one alone = timeslice / (timeslice + theta)
+ *   driver calls              alpha = the longest
+ * </pre>
+ *
+ * <p>A kernel that arrives while the other process has the GPU waits for the rest of its time slice; at arrivals that
+ * fall anywhere in a slice that rest is evenly spread. The third quartile is used because the longest response shows
+ * the operating system, not the GPU.
+ *
+ * <p>epsilon is what an update of the hardware delays a segment, with all that this daemon and this operating system
+ * add to it. It is an observed maximum with a margin, not a proof: a longer delay that did not happen while it was
+ * measured is possible.
+ *
+ * @param epsilonNs   longest delay of a segment by one update, margin included
+ * @param alphaNs     the longest driver call, margin included; at most epsilon
+ * @param thetaNs     context switch
+ * @param timesliceNs of the driver's round robin
+ * @param aloneNs     r0
+ */
+record Calibration(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs, long aloneNs) {
+    private static final double SHARE = 0.75;
+
+    /**
+     * What was measured.
+     *
+     * @param alone     responses of a kernel with nobody else on the GPU
+     * @param blocking  responses against best-effort work, begin waits
+     * @param optimistic responses against best-effort work, begin does not wait
+     * @param shared    responses of a kernel against one other process without scheduling
+     * @param calls     what disables and enables took
+     * @param oneRate   kernels per second of one process alone
+     * @param twoRate   kernels per second of two processes together
+     */
+    record Samples(long[] alone, long[] blocking, long[] optimistic, long[] shared, long[] calls, double oneRate,
+        double twoRate) {
+    }
+
+    /**
+     * Draws the constants.
+     *
+     * @param samples what was measured; no list empty
+     * @param margin  added to epsilon and alpha, 0.2 = a fifth
+     * @return the constants
+     * @throws IllegalStateException if the measurements contradict each other
+     */
+    static Calibration of(final Samples samples, final double margin) {
+        final long r0 = LongStream.of(samples.alone).min().orElseThrow();
+        final long call = LongStream.of(samples.calls).max().orElseThrow();
+        final long delay = Math.max(call, Math.max(excess(samples.blocking, r0), excess(samples.optimistic, r0)));
+        final long[] shared = samples.shared.clone();
+        Arrays.sort(shared);
+        final long wait = shared[(shared.length - 1) * 3 / 4] - r0;
+        if (wait <= 0 || samples.oneRate <= 0 || samples.twoRate <= 0) {
+            throw new IllegalStateException("sharing the GPU delayed nobody (wait " + wait + " ns, " + samples.oneRate
+                + " and " + samples.twoRate + " kernels/s); was other work on it already?");
+        }
+        // a shared machine can make two faster than one by a trifle; then the switch is below what can be measured
+        final double kept = Math.min(1, samples.twoRate / samples.oneRate);
+        final double switchToSlice = 1 / kept - 1;
+        final long timeslice = Math.round(wait / (SHARE + switchToSlice));
+        return new Calibration(withMargin(delay, margin), withMargin(call, margin),
+            Math.round(timeslice * switchToSlice), timeslice, r0);
+    }
+
+    private static long excess(final long[] responses, final long r0) {
+        return Arrays.stream(responses).max().orElseThrow() - r0;
+    }
+
+    private static long withMargin(final long ns, final double margin) {
+        return (long) Math.ceil(ns * (1 + margin));
+    }
+}
