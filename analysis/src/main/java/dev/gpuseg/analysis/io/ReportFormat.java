@@ -23,7 +23,8 @@ public interface ReportFormat {
      * @param set     the analysed set
      * @param source  the bytes it was read from, for the hash that a report names
      * @param results one per analysis
+     * @param measured responses to show beside the bounds, or null
      * @return the whole document
      */
-    String render(TaskSet set, byte[] source, List<AnalysisResult> results);
+    String render(TaskSet set, byte[] source, List<AnalysisResult> results, Measurement measured);
 }

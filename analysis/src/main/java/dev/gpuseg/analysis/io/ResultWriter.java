@@ -96,6 +96,18 @@ public final class ResultWriter {
      * @return text with a final newline
      */
     public static String text(final TaskSet set, final List<AnalysisResult> results) {
+        return text(set, results, null);
+    }
+
+    /**
+     * The same, with a column of measured responses.
+     *
+     * @param set      the analysed set
+     * @param results  one per analysis
+     * @param measured or null
+     * @return text with a final newline
+     */
+    public static String text(final TaskSet set, final List<AnalysisResult> results, final Measurement measured) {
         final StringBuilder out = new StringBuilder();
         out.append("task set ").append(set.id()).append(": ").append(set.tasks().size()).append(" tasks, ")
             .append(set.platform().cpus()).append(" cores, ").append(set.platform().gpus().size()).append(" GPU");
@@ -110,22 +122,30 @@ public final class ResultWriter {
             out.append('\n').append(result.analysis()).append(": ")
                 .append(result.schedulable() ? "schedulable" : "NOT schedulable").append('\n');
             out.append("  ").append(analysis.summary()).append(" [").append(claim(analysis.claim())).append("]\n");
-            out.append(String.format(Locale.ROOT, "  %-" + width + "s %12s %12s %12s  %s%n", "task", "bound ms",
-                "deadline ms",
-                "slack ms", "made of (ms)"));
+            out.append(String.format(Locale.ROOT, "  %-" + width + "s %12s %12s %12s%s  %s%n", "task", "bound ms",
+                "deadline ms", "slack ms", measured == null ? "" : String.format("%13s", "measured ms"),
+                "made of (ms)"));
             for (final TaskResult task : result.tasks()) {
-                out.append(row(task, width, set.tasks().get(result.tasks().indexOf(task)).bestEffort()));
+                out.append(row(task, width, set.tasks().get(result.tasks().indexOf(task)).bestEffort(),
+                    measured));
             }
+        }
+        if (measured != null) {
+            out.append("\nmeasured: longest responses in ").append(measured.caption()).append('\n');
         }
         return out.toString();
     }
 
-    private static String row(final TaskResult task, final int width, final boolean bestEffort) {
+    private static String row(final TaskResult task, final int width, final boolean bestEffort,
+        final Measurement measured) {
+        final Long max = measured == null ? null : measured.maxNs(task.name());
         final String bound = task.wcrtNs() != null ? Durations.milliseconds(task.wcrtNs()) : bestEffort ? "-"
             : "> deadline";
         final String slack = task.wcrtNs() != null ? Durations.milliseconds(task.deadlineNs() - task.wcrtNs()) : "-";
-        return String.format(Locale.ROOT, "  %-" + width + "s %12s %12s %12s  %s%n", task.name(), bound,
-            Durations.milliseconds(task.deadlineNs()), slack, bestEffort ? "best effort" : terms(task.terms()));
+        return String.format(Locale.ROOT, "  %-" + width + "s %12s %12s %12s%s  %s%n", task.name(), bound,
+            Durations.milliseconds(task.deadlineNs()), slack, measured == null ? ""
+                : String.format("%13s", max == null ? "-" : Durations.milliseconds(max)),
+            bestEffort ? "best effort" : terms(task.terms()));
     }
 
     private static String terms(final Terms terms) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.report;
 
+import dev.gpuseg.analysis.io.Measurement;
 import dev.gpuseg.analysis.io.ReportFormat;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.AnalysisResult;
@@ -19,7 +20,8 @@ public final class HtmlFormat implements ReportFormat {
     }
 
     @Override
-    public String render(final TaskSet set, final byte[] source, final List<AnalysisResult> results) {
-        return HtmlReport.render(Report.create(set, source, results));
+    public String render(final TaskSet set, final byte[] source, final List<AnalysisResult> results,
+        final Measurement measured) {
+        return HtmlReport.render(Report.create(set, source, results, measured));
     }
 }

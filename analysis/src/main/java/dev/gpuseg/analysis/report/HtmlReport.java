@@ -126,6 +126,7 @@ public final class HtmlReport {
     private static void table(final StringBuilder out, final Report report, final Report.Section section) {
         out.append("<div class=\"scroll\"><table class=\"tasks\"><thead><tr><th>Task</th><th>Core</th><th>Priority</th>"
             + "<th>C</th><th>G</th><th>U</th><th>T</th><th>D</th><th>R (bound)</th><th>Slack</th><th>Seen</th>"
+            + (report.measured() == null ? "" : "<th>Measured</th><th>of R</th>")
             + "<th>C may grow</th><th>G may grow</th><th>Verdict</th></tr></thead><tbody>\n");
         for (int i = 0; i < report.set().tasks().size(); i++) {
             final Task task = report.set().tasks().get(i);
@@ -154,6 +155,9 @@ public final class HtmlReport {
                 final long seen = section.worst().maxResponseNs().get(i);
                 cell(out, "seen", seen, Figures.ms(seen));
             }
+            if (report.measured() != null) {
+                measured(out, report.measured().maxNs(task.name()), bound.wcrtNs());
+            }
             out.append("<td class=\"n\">").append(Figures.growth(section.sensitivity().taskCpuPermille().get(i)))
                 .append("</td><td class=\"n\">").append(Figures.growth(section.sensitivity().taskGpuPermille().get(i)))
                 .append("</td><td>").append(task.bestEffort() ? "<span class=\"badge\">no deadline</span>"
@@ -165,7 +169,24 @@ public final class HtmlReport {
             + "bound below the "
             + "deadline exists; Seen: longest simulated response. \u201cMay grow\u201d: the task\u2019s own C or G, "
             + "all else equal, "
-            + "before any deadline is at risk; \u201cnone helps\u201d: not even 0 would do.</p>\n");
+            + "before any deadline is at risk; \u201cnone helps\u201d: not even 0 would do."
+            + (report.measured() == null ? "" : " Measured: longest response in " + escape(report.measured().caption())
+                + ".") + "</p>\n");
+    }
+
+    private static void measured(final StringBuilder out, final Long maxNs, final Long boundNs) {
+        if (maxNs == null) {
+            out.append("<td class=\"n\">\u2013</td><td class=\"n\">\u2013</td>");
+            return;
+        }
+        cell(out, "measured", maxNs, Figures.ms(maxNs));
+        if (boundNs == null) {
+            out.append("<td class=\"n\">\u2013</td>");
+        } else {
+            out.append("<td class=\"n\">").append(maxNs > boundNs ? "<strong>" : "")
+                .append(Figures.share(maxNs, boundNs))
+                .append(maxNs > boundNs ? " exceeded</strong>" : "").append("</td>");
+        }
     }
 
     private static void cell(final StringBuilder out, final String key, final long ns, final String html) {

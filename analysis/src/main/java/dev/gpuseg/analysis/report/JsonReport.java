@@ -82,6 +82,9 @@ public final class JsonReport {
             if (section.worst() != null) {
                 json.writeNumberField("simulated_max_ns", section.worst().maxResponseNs().get(i));
             }
+            if (report.measured() != null && report.measured().maxNs(task.name()) != null) {
+                json.writeNumberField("measured_max_ns", report.measured().maxNs(task.name()));
+            }
             writeFactor(json, "cpu_factor_permille", section.sensitivity().taskCpuPermille().get(i));
             writeFactor(json, "gpu_factor_permille", section.sensitivity().taskGpuPermille().get(i));
             json.writeEndObject();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.report;
 
+import dev.gpuseg.analysis.io.Measurement;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
@@ -19,8 +20,10 @@ import java.util.List;
  * @param inputSha256 SHA-256 of that file, 64 hexadecimal digits
  * @param toolVersion version of this program
  * @param sections    one for each analysis, in the order asked for
+ * @param measured    responses that were measured, or null
  */
-public record Report(TaskSet set, String inputName, String inputSha256, String toolVersion, List<Section> sections) {
+public record Report(TaskSet set, String inputName, String inputSha256, String toolVersion, List<Section> sections,
+    Measurement measured) {
     /** Version of this program; a test compares it with the build. */
     public static final String VERSION = "0.1.0";
     /** Simulated runs per analysis. */
@@ -52,6 +55,20 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
      * @return the report
      */
     public static Report create(final TaskSet set, final byte[] input, final List<AnalysisResult> results) {
+        return create(set, input, results, null);
+    }
+
+    /**
+     * The same, with measured responses beside the bounds.
+     *
+     * @param set      every task with a core, real-time tasks with priorities
+     * @param input    contents of the file that it came from
+     * @param results  one for each analysis, at least one
+     * @param measured or null
+     * @return the report
+     */
+    public static Report create(final TaskSet set, final byte[] input, final List<AnalysisResult> results,
+        final Measurement measured) {
         final List<Section> sections = new ArrayList<>();
         for (final AnalysisResult result : results) {
             final Analysis analysis = Analyses.get(result.analysis());
@@ -60,7 +77,7 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
                 set.platform().optimistic(), WorstCase.usualDurationNs(inMode)), RUNS, 1);
             sections.add(new Section(analysis, result, Sensitivity.of(analysis, inMode), worst));
         }
-        return new Report(set, set.id(), sha256(input), VERSION, sections);
+        return new Report(set, set.id(), sha256(input), VERSION, sections, measured);
     }
 
     /**

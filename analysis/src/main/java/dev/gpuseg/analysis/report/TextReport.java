@@ -45,6 +45,12 @@ public final class TextReport {
                     section.worst() == null ? "-" : Figures.ms(section.worst().maxResponseNs().get(i)),
                     task.bestEffort() ? "best effort" : bound.schedulable() ? "ok" : "MISS"));
             }
+            if (report.measured() != null) {
+                out.append("  measured (").append(report.measured().caption()).append("): ");
+                report.measured().byTask().forEach((name, figure) -> out.append(name).append(' ')
+                    .append(Figures.ms(figure.maxNs())).append("  "));
+                out.append('\n');
+            }
             final Sensitivity s = section.sensitivity();
             out.append("  before the first miss: epsilon up to ").append(s.epsilonNs().isPresent()
                 ? Figures.duration(s.epsilonNs().getAsLong()) : "-").append(", all C "

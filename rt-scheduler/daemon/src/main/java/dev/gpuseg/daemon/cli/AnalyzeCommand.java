@@ -5,6 +5,7 @@ import dev.gpuseg.analysis.assign.PriorityAssignment;
 import dev.gpuseg.analysis.io.BatchRunner;
 import dev.gpuseg.analysis.io.ForeignFormat;
 import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.Measurement;
 import dev.gpuseg.analysis.io.ReportFormat;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.io.TaskSetReader;
@@ -85,6 +86,11 @@ final class AnalyzeCommand implements Callable<Integer> {
     @Option(names = "--out", paramLabel = "FILE", description = "write there instead of to the terminal")
     private Path output;
 
+    @Option(names = "--measured", paramLabel = "FILE",
+        description = "show measured responses (what `gpuseg demo --json` printed) beside the bounds; the answer is no "
+            + "if one exceeds a bound that is sound for this scheduler")
+    private Path measuredFile;
+
     @Option(names = "--list", description = "list the analyses")
     private boolean list;
 
@@ -121,6 +127,7 @@ final class AnalyzeCommand implements Callable<Integer> {
     private int runOne(final PrintWriter out) throws IOException {
         final TaskSet set;
         final List<AnalysisResult> results = new ArrayList<>();
+        final Measurement measured = measuredFile == null ? null : Measurement.read(measuredFile);
         try {
             final TaskSet given = from == null ? new TaskSetReader().read(file)
                 : ForeignFormat.of(from).read(file, cpus, epsilonNs());
@@ -133,8 +140,18 @@ final class AnalyzeCommand implements Callable<Integer> {
         } catch (final InvalidModelException e) {
             throw new InvalidFileException(file.toString(), 0, e.getMessage());
         }
-        write(convert ? TaskSetWriter.json(set) : render(set, results), out);
-        return results.stream().allMatch(AnalysisResult::schedulable) ? OK : NO;
+        write(convert ? TaskSetWriter.json(set) : render(set, results, measured), out);
+        boolean holds = results.stream().allMatch(AnalysisResult::schedulable);
+        if (measured != null) {
+            for (final AnalysisResult result : results) {
+                final boolean sound = Analyses.get(result.analysis()).claim() == Analysis.Claim.SOUND;
+                for (final String line : measured.exceeded(result)) {
+                    holds &= !sound;
+                    spec.commandLine().getErr().println("gpuseg analyze: " + line);
+                }
+            }
+        }
+        return holds ? OK : NO;
     }
 
     private int runBatch(final PrintWriter out) throws IOException {
@@ -187,9 +204,10 @@ final class AnalyzeCommand implements Callable<Integer> {
         return analysisNames == null ? List.of(Analyses.recommended(set.mode())) : Analyses.parse(analysisNames);
     }
 
-    private String render(final TaskSet set, final List<AnalysisResult> results) throws IOException {
+    private String render(final TaskSet set, final List<AnalysisResult> results, final Measurement measured)
+        throws IOException {
         if (format.equals("text")) {
-            return ResultWriter.text(set, results);
+            return ResultWriter.text(set, results, measured);
         }
         if (format.equals("json")) {
             return ResultWriter.json(set.id(), results);
@@ -197,7 +215,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         final List<String> known = new ArrayList<>(List.of("text", "json"));
         for (final ReportFormat report : ServiceLoader.load(ReportFormat.class)) {
             if (report.name().equals(format)) {
-                return report.render(set, Files.readAllBytes(file), results);
+                return report.render(set, Files.readAllBytes(file), results, measured);
             }
             known.add(report.name());
         }

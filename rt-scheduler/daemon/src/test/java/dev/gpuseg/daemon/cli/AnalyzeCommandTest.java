@@ -112,4 +112,37 @@ class AnalyzeCommandTest {
         assertEquals(1, root.at("/tasks/1/cpu").asInt());
         assertEquals(99, root.at("/tasks/1/priority").asInt());
     }
+
+    @Test
+    void shouldShowMeasuredResponsesBesideTheBoundsAndSayNoWhereOneExceedsASoundBound() throws Exception {
+        final Path set = directory.resolve("set.yaml");
+        Files.writeString(set, """
+            version: 1
+            id: x
+            platform: {cpus: 1, epsilon: 1ms}
+            tasks:
+              - {name: camera, cpu: 1, period: 80ms, priority: 5,
+                 segments: [{cpu: 1ms}, {gpu: {host: 1ms, device: 5ms}}]}
+            """);
+        final Path run = directory.resolve("run.json");
+        for (final String format : new String[] {"text", "json", "html", "report-json"}) {
+            Files.writeString(run, "{\"mechanism\":\"sim\",\"tasks\":[{\"name\":\"camera\",\"jobs\":9,"
+                + "\"response_ms\":{\"max\":9.25}}]}");
+            final StringOutput held = StringOutput.of("analyze", set.toString(), "--measured", run.toString(),
+                "--format", format);
+            assertEquals(ExitCode.OK, held.status(), held.text());
+            if (!format.equals("json")) {   // its form is fixed by the interface
+                assertTrue(held.out().contains(format.equals("report-json") ? "9250000" : "9.25"), held.out());
+            }
+            Files.writeString(run, "{\"tasks\":[{\"name\":\"camera\",\"response_ms\":{\"max\":79}}]}");
+            final StringOutput exceeded = StringOutput.of("analyze", set.toString(), "--measured", run.toString(),
+                "--format", format);
+            assertEquals(ExitCode.NO, exceeded.status(), exceeded.text());
+            assertTrue(exceeded.text().contains("\"camera\"") && exceeded.text().contains("79 ms"), exceeded.text());
+        }
+        Files.writeString(run, "{\"tasks\":[{\"name\":\"camera\"}]}");
+        final StringOutput bad = StringOutput.of("analyze", set.toString(), "--measured", run.toString());
+        assertEquals(ExitCode.USAGE, bad.status());
+        assertTrue(bad.text().contains("response_ms.max"), bad.text());
+    }
 }
