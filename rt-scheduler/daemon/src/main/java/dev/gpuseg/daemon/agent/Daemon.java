@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.agent;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -13,6 +14,7 @@ import dev.gpuseg.daemon.conductor.ConductorAgent;
 import dev.gpuseg.daemon.conductor.ConductorConfig;
 import dev.gpuseg.daemon.conductor.ConductorCounter;
 import dev.gpuseg.daemon.conductor.HousekeepingAgent;
+import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.ipc.HeldFile;
 import dev.gpuseg.daemon.ipc.StatusPage;
 import dev.gpuseg.daemon.journal.JournalAgent;
@@ -22,13 +24,18 @@ import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import dev.gpuseg.daemon.mechanism.Mechanisms;
+import dev.gpuseg.daemon.metrics.DaemonReadings;
+import dev.gpuseg.daemon.metrics.LiveModel;
+import dev.gpuseg.daemon.metrics.PrometheusExporter;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import dev.gpuseg.daemon.platform.SystemCallException;
 import dev.gpuseg.daemon.platform.ThreadControl;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -37,6 +44,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import java.util.function.ObjLongConsumer;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.NoOpIdleStrategy;
 
@@ -56,6 +64,7 @@ public final class Daemon implements AutoCloseable {
     private static final long STOP_LIMIT_NS = 3_000_000_000L;
     private static final long HOUSEKEEPING_MS = 200;
     private static final long POLL_MS = 1;
+    private static final String VERSION = "0.1.0";
 
     private final DaemonConfig config;
     private final long incarnationNs = System.nanoTime();
@@ -68,6 +77,9 @@ public final class Daemon implements AutoCloseable {
         thread.setDaemon(true);
         return thread;
     });
+
+    private final LiveModel liveModel = new LiveModel();
+    private final Endpoint metricsAt;
 
     private InstanceLock lock;
     private HeldFile held;
@@ -82,14 +94,16 @@ public final class Daemon implements AutoCloseable {
     private AgentRunner conductorRunner;
     private ConductorAgent conductor;
     private AgentRunner housekeepingRunner;
+    private PrometheusExporter exporter;
     private double warmUpBytesPerRecord = -1;
     private volatile String stopReason = "";
     private volatile long watchdogRestarts;
     private volatile String watchdogFailure = "";
     private boolean closed;
 
-    private Daemon(final DaemonConfig config) {
+    private Daemon(final DaemonConfig config, final Endpoint metricsAt) {
         this.config = config;
+        this.metricsAt = metricsAt;
     }
 
     /**
@@ -100,7 +114,19 @@ public final class Daemon implements AutoCloseable {
      * @throws StartUpException if it cannot do what was asked, with the reason and what to do instead
      */
     public static Daemon start(final DaemonConfig config) {
-        final Daemon daemon = new Daemon(config);
+        return start(config, null);
+    }
+
+    /**
+     * Starts a daemon that shows metrics to Prometheus.
+     *
+     * @param config    what to start
+     * @param metricsAt where metrics are read, or null for nowhere
+     * @return the running daemon
+     * @throws StartUpException if it cannot do what was asked, with the reason and what to do instead
+     */
+    public static Daemon start(final DaemonConfig config, final Endpoint metricsAt) {
+        final Daemon daemon = new Daemon(config, metricsAt);
         try {
             daemon.open();
             return daemon;
@@ -136,6 +162,7 @@ public final class Daemon implements AutoCloseable {
         }
         ring = new JournalRing(root.resolve("journal.ring"), JournalRing.DEFAULT_CAPACITY);
         journal = new JournalAgent(ring, config.journal(), config.journalBytes());
+        journal.addTap(liveModel);
         status = StatusPage.create(config.directory().status(), incarnationNs, config.policy().name(),
             mechanisms.get(0).name(), capabilities.level());
         if (config.watchdogPeriodMs() > 0) {
@@ -219,11 +246,13 @@ public final class Daemon implements AutoCloseable {
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         final DispatcherCommands commands =
             new DispatcherCommands(dispatcher, clerk, this::completeStatus, this::requestStop);
+        commands.liveView(this::liveView);
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         final boolean deadlinesRequired = config.policy() == EarliestDeadlineFirst.INSTANCE;
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
             deadlinesRequired, config.queueBytes(), CLIENTS_PER_USER, TASKS_PER_USER), AdmissionControl.ALL, commands,
             housekeeping);
+        exposeMetrics();
         dispatcher.conductor(conductor.proxy());
         commands.conductor(conductor.proxy());
         dispatcher.start(configuration().toString());
@@ -243,6 +272,72 @@ public final class Daemon implements AutoCloseable {
         housekeepingRunner = runner(housekeeping);
         conductorRunner = runner(conductor);
         clerk.scheduleWithFixedDelay(this::lookAround, HOUSEKEEPING_MS, HOUSEKEEPING_MS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Before the first event. */
+    private void exposeMetrics() {
+        if (metricsAt == null) {
+            return;
+        }
+        try {
+            exporter = new PrometheusExporter(liveModel, new Readings(), metricsAt);
+        } catch (final UncheckedIOException e) {
+            throw new StartUpException("metrics: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Where metrics are read.
+     *
+     * @return the endpoint with the port that was given, null if nowhere
+     */
+    public Endpoint metricsEndpoint() {
+        return exporter == null ? null : exporter.endpoint();
+    }
+
+    private final class Readings implements DaemonReadings {
+        @Override
+        public Map<String, String> info() {
+            final Capabilities capabilities = mechanisms.get(0).capabilities();
+            return Map.of("version", VERSION, "mechanism", mechanisms.get(0).name(), "level",
+                capabilities.levelName(), "simulated", Boolean.toString("sim".equals(mechanisms.get(0).name())));
+        }
+
+        @Override
+        public void counters(final ObjLongConsumer<String> to) {
+            for (final Counter counter : Counter.values()) {
+                if (counter != Counter.MAX_CYCLE_NS) {   // no counter: shown as a gauge
+                    to.accept(counter.label(), counters.get(counter));
+                }
+            }
+        }
+
+        @Override
+        public void conductorCounters(final ObjLongConsumer<String> to) {
+            for (final ConductorCounter counter : ConductorCounter.values()) {
+                to.accept(counter.name().toLowerCase(java.util.Locale.ROOT), conductor.count(counter));
+            }
+        }
+
+        @Override
+        public int heldContexts() {
+            return held.count();
+        }
+
+        @Override
+        public long maxCycleNs() {
+            return counters.get(Counter.MAX_CYCLE_NS);
+        }
+
+        @Override
+        public long journalWritten() {
+            return journal.written();
+        }
+
+        @Override
+        public long journalLost() {
+            return journal.lost() + ring.dropped();
+        }
     }
 
     private static AgentRunner runner(final org.agrona.concurrent.Agent agent) {
@@ -289,6 +384,7 @@ public final class Daemon implements AutoCloseable {
 
     /** Every 200 ms, on the clerk's thread: orphaned processes and the watchdog. */
     private void lookAround() {
+        liveModel.tick(System.nanoTime());
         if (dispatcher.hasOrphans()) {
             dispatcher.submit(() -> {
                 final List<ProcessEntry> orphans = dispatcher.orphans();
@@ -382,9 +478,28 @@ public final class Daemon implements AutoCloseable {
         node.put("optimistic", config.optimistic());
         node.put("journal", config.journal().toString());
         node.put("journal_bytes", config.journalBytes());
+        node.put("metrics", metricsAt == null ? "" : exporter == null ? metricsAt.toString()
+            : exporter.endpoint().toString());
         node.put("watchdog_period_ms", config.watchdogPeriodMs());
         node.put("warm_up_records", config.warmUpRecords());
         return node;
+    }
+
+    /** On the clerk's thread: what {@code top} and {@code live} show. */
+    private ObjectNode liveView(final JsonNode request) {
+        final ObjectNode view = liveModel.view(request.path("since").asLong(-2), request.path("columns").asBoolean(),
+            System.nanoTime());
+        final ObjectNode self = configuration();
+        self.put("uptime_ns", System.nanoTime() - incarnationNs);
+        self.put("policy", view.path("policy").asText());
+        self.put("held_contexts", held.count());
+        self.put("tap_failure", journal.tapFailure());
+        view.set("daemon", self);
+        final ObjectNode counted = view.putObject("counters");
+        for (final Counter counter : Counter.values()) {
+            counted.put(counter.label(), counters.get(counter));
+        }
+        return view;
     }
 
     private void completeStatus(final ObjectNode root) {
@@ -426,6 +541,9 @@ public final class Daemon implements AutoCloseable {
         closed = true;
         stopAsked.countDown();
         clerk.shutdownNow();
+        if (exporter != null) {
+            exporter.close();   // before the files that it reads
+        }
         try {
             if (dispatcherThread != null) {
                 stopThreads();

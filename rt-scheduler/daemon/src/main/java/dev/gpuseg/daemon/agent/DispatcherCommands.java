@@ -16,6 +16,7 @@ import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Function;
 
 /**
  * Carries the conductor's requests onto the dispatcher thread. Text is parsed on the caller's thread and rendered on
@@ -23,6 +24,7 @@ import java.util.function.Consumer;
  */
 final class DispatcherCommands implements DispatcherProxy {
     private static final int EPERM = -1;
+    private static final int EIO = -5;
     private static final int EINVAL = -22;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -31,6 +33,7 @@ final class DispatcherCommands implements DispatcherProxy {
     private final Consumer<ObjectNode> completeStatus;
     private final Consumer<String> requestStop;
     private ConductorProxy conductor;
+    private Function<JsonNode, ObjectNode> liveView;
 
     /**
      * Wires the proxy.
@@ -46,6 +49,11 @@ final class DispatcherCommands implements DispatcherProxy {
         this.clerk = clerk;
         this.completeStatus = completeStatus;
         this.requestStop = requestStop;
+    }
+
+    /** Who answers {@code live}, on the clerk's thread; the dispatcher is not asked. */
+    void liveView(final Function<JsonNode, ObjectNode> view) {
+        liveView = view;
     }
 
     void conductor(final ConductorProxy proxy) {
@@ -82,7 +90,7 @@ final class DispatcherCommands implements DispatcherProxy {
             return;
         }
         final String command = request.path("command").asText("");
-        if (!"status".equals(command) && !mayChange(peer)) {
+        if (!"status".equals(command) && !"live".equals(command) && !mayChange(peer)) {
             refuse(correlation, EPERM, "command \"" + command + "\": uid " + peer.uid()
                 + " may only ask for the status; use the daemon's user or root");
             return;
@@ -90,6 +98,9 @@ final class DispatcherCommands implements DispatcherProxy {
         switch (command) {
             case "status":
                 status(correlation);
+                break;
+            case "live":
+                clerk.execute(() -> live(correlation, request));
                 break;
             case "stop":
                 reply(correlation, JsonNodeFactory.instance.objectNode().put("stopping", true));
@@ -102,7 +113,8 @@ final class DispatcherCommands implements DispatcherProxy {
                 hint(correlation, request);
                 break;
             default:
-                refuse(correlation, EINVAL, "command \"" + command + "\" is unknown; use status, stop, hint or policy");
+                refuse(correlation, EINVAL, "command \"" + command
+                    + "\" is unknown; use status, live, stop, hint or policy");
                 break;
         }
     }
@@ -119,6 +131,17 @@ final class DispatcherCommands implements DispatcherProxy {
                 reply(correlation, snapshot);
             });
         });
+    }
+
+    private void live(final long correlation, final JsonNode request) {
+        final ObjectNode view;
+        try {
+            view = liveView.apply(request);
+        } catch (final RuntimeException e) {
+            refuse(correlation, EIO, "live: " + e);
+            return;
+        }
+        reply(correlation, view);
     }
 
     private void policy(final long correlation, final JsonNode request) {

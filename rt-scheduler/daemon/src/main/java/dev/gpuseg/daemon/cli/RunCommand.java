@@ -6,6 +6,7 @@ import dev.gpuseg.daemon.agent.Daemon;
 import dev.gpuseg.daemon.agent.DaemonConfig;
 import dev.gpuseg.daemon.agent.IdleMode;
 import dev.gpuseg.daemon.agent.StartUpException;
+import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.ipc.ClientQueue;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
 import java.io.PrintWriter;
@@ -82,12 +83,18 @@ final class RunCommand implements Callable<Integer> {
         description = "compile the hot path with synthetic records before accepting clients (default: yes)")
     private boolean warmUp;
 
+    @Option(names = "--metrics", paramLabel = "unix:PATH|127.0.0.1:PORT",
+        description = "show metrics to Prometheus at /metrics: on a Unix socket (group access), or on a port of "
+            + "127.0.0.1, where every local user can read them (default: nowhere)")
+    private String metrics;
+
     @Override
     public Integer call() {
         final DaemonConfig config = config();
+        final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
         try {
-            daemon = Daemon.start(config);
+            daemon = Daemon.start(config, metricsAt);
         } catch (final StartUpException e) {
             spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
             return ExitCode.FAILURE;
@@ -97,7 +104,8 @@ final class RunCommand implements Callable<Integer> {
         Runtime.getRuntime().addShutdownHook(hook);
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
-            + ("sim".equals(config.mechanism()) ? " (simulated GPU)" : "") + ", journal " + config.journal());
+            + ("sim".equals(config.mechanism()) ? " (simulated GPU)" : "") + ", journal " + config.journal()
+            + (metricsAt == null ? "" : ", metrics " + daemon.metricsEndpoint()));
         out.flush();
         try {
             final String who = daemon.awaitStopRequest();
@@ -119,6 +127,14 @@ final class RunCommand implements Callable<Integer> {
         } catch (final RuntimeException e) {
             System.err.println("gpuseg: " + e.getMessage());
             Runtime.getRuntime().halt(ExitCode.FAILURE);
+        }
+    }
+
+    private Endpoint metricsEndpoint() {
+        try {
+            return metrics == null || metrics.isEmpty() ? null : Endpoint.parse(metrics);
+        } catch (final IllegalArgumentException e) {
+            throw usage("--metrics: " + e.getMessage());
         }
     }
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.metrics;
+
+/** Is told every measured duration of one task, on the journal's thread. Must not block. Durations in ns, from 0. */
+interface TaskObserver {
+    /** Ignores everything. */
+    TaskObserver NONE = new TaskObserver() {
+        @Override
+        public void waited(final long ns) {
+            // nobody asked
+        }
+
+        @Override
+        public void segmentEnded(final long ns) {
+            // nobody asked
+        }
+
+        @Override
+        public void jobEnded(final long ns) {
+            // nobody asked
+        }
+
+        @Override
+        public void forgotten() {
+            // nothing to free
+        }
+    };
+
+    /** A begin was granted so long after it was made; 0 for an optimistic one. */
+    void waited(long ns);
+
+    /** A segment ended so long after its begin. */
+    void segmentEnded(long ns);
+
+    /** A job ended so long after its release. */
+    void jobEnded(long ns);
+
+    /** The task was closed some time ago, or had to make room: nothing more will come. */
+    void forgotten();
+}
