@@ -14,6 +14,8 @@ import picocli.CommandLine.Spec;
     subcommands = {
         RunCommand.class,
         StatusCommand.class,
+        TopCommand.class,
+        LiveCommand.class,
         StopCommand.class,
         HintCommand.class,
         ReleaseCommand.class,
