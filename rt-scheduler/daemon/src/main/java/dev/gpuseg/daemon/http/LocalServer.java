@@ -228,8 +228,13 @@ public final class LocalServer implements AutoCloseable {
     }
 
     private void serve(final SocketChannel connection) {
-        final ScheduledFuture<?> limit =
-            reaper.schedule(() -> close(connection), CONNECTION_LIMIT_MS, TimeUnit.MILLISECONDS);
+        final ScheduledFuture<?> limit;
+        try {
+            limit = reaper.schedule(() -> close(connection), CONNECTION_LIMIT_MS, TimeUnit.MILLISECONDS);
+        } catch (final RejectedExecutionException e) {
+            close(connection);   // the server is being closed
+            return;
+        }
         try (connection) {
             final Exchange exchange = read(connection);
             if (exchange == null) {
@@ -279,14 +284,15 @@ public final class LocalServer implements AutoCloseable {
             }
             headEnd = endOfHead(buffer, from);
         }
-        final String[] lines = new String(buffer.array(), 0, headEnd, StandardCharsets.ISO_8859_1).split("\r\n");
+        final String[] lines = new String(buffer.array(), 0, headEnd, StandardCharsets.ISO_8859_1)
+            .split("\r\n", -1);   // ends with two empty ones
         final String[] words = lines[0].split(" ", -1);
         if (words.length != 3 || !words[2].matches("HTTP/1\\.[01]") || !words[1].startsWith("/")
             || !words[1].chars().allMatch(c -> c > 0x20 && c < 0x7f) || lines.length > HEADERS_MAX) {
             return Exchange.refused(400, "not an HTTP/1.1 request");
         }
         final Map<String, List<String>> headers = new LinkedHashMap<>();
-        for (int i = 1; i < lines.length; i++) {
+        for (int i = 1; i < lines.length - 2; i++) {
             final int colon = lines[i].indexOf(':');
             if (colon <= 0 || !lines[i].substring(0, colon).matches("[A-Za-z0-9!#$%&'*+.^_`|~-]+")) {
                 return Exchange.refused(400, "a header is malformed");

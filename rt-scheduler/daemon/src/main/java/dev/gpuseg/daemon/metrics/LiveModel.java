@@ -254,7 +254,8 @@ public final class LiveModel implements EventTap {
             case MISS:
                 task.deadlineMisses++;
                 task.missedInJob = true;
-                task.openMiss = misses.add(timeNs, "segment", task, doing(task), event.arg0() - task.beginNs);
+                task.openMiss = misses.add(timeNs, "segment", task, doing(task),
+                    task.deadlineNs > 0 ? task.deadlineNs : event.arg0() - task.beginNs);
                 break;
             case OVERRUN:
                 task.overruns++;

@@ -11,7 +11,8 @@
   const canvas = id('timeline'), draw2d = canvas.getContext('2d');
   let view = null, next = -1, incarnation = null, spans = [], offSpans = [], clockNs = null;
   let windowS = 5, paused = false, pausedAtNs = 0, panNs = 0, failures = 0, lanes = [], misses = [], series = {};
-  let previous = null, colours = {};
+  let previous = null, colours = {}, wallMs = null;
+  const marks = new Map();
 
   // ---- words and numbers ------------------------------------------------------------------------------------------
   const duration = ns => ns == null || ns < 0 ? '–' : ns < 1e3 ? ns.toFixed(0) + ' ns' : ns < 1e6
@@ -24,7 +25,7 @@
   const colour = key => colours[key] || (colours[key] = PALETTE[Object.keys(colours).length % PALETTE.length]);
   const byKey = key => view && view.tasks.find(t => t.key === key);
   const response = t => t.job_response_ns.count > 0 ? t.job_response_ns : t.segment_response_ns;
-  const wall = ns => new Date(view.wall_ms - (view.now_ns - ns) / 1e6).toISOString().slice(11, 23);
+  const wall = ns => new Date(wallMs + ns / 1e6).toISOString().slice(11, 23);   // UTC
 
   function element(tag, className, text) {
     const e = document.createElement(tag);
@@ -52,11 +53,14 @@
     if (incarnation !== fresh.daemon.incarnation_ns) {   // another daemon: nothing of the old one fits
       incarnation = fresh.daemon.incarnation_ns;
       spans = []; offSpans = []; clockNs = null; series = {}; previous = null; paused = false; panNs = 0; colours = {};
+      marks.clear();
       if (next !== -1) { next = -1; return; }
     }
     view = fresh;
     next = fresh.spans.next;
     const offset = fresh.now_ns - performance.now() * 1e6;
+    const wallNow = fresh.wall_ms - fresh.now_ns / 1e6;   // its millisecond must not make labels tremble
+    wallMs = wallMs === null || Math.abs(wallNow - wallMs) > 50 ? wallNow : wallMs;
     clockNs = clockNs === null || Math.abs(offset - clockNs) > 1e9 ? offset : clockNs + 0.1 * (offset - clockNs);
     for (const s of fresh.spans.list) { (s[0] === OFF ? offSpans : spans).push(s); }
     const old = fresh.now_ns - KEEP_NS;
@@ -65,6 +69,8 @@
       if (offSpans.length && offSpans[0][3] < old) { offSpans = offSpans.filter(s => s[3] >= old); }
     }
     misses = fresh.misses;
+    misses.forEach(m => marks.set(m.number, m));
+    if (!paused) { marks.forEach((m, n) => { if (m.time_ns < old) { marks.delete(n); } }); }
     fresh.tasks.sort((a, b) => b.priority - a.priority || a.key - b.key);
     status(); head(); tiles(); labels(); tasks(); histograms(); missLog(); counters();
   }
@@ -232,7 +238,7 @@
       }
     }
     g.fillStyle = css('--bad');
-    for (const m of misses) {
+    for (const m of marks.values()) {
       const lane = laneOf[m.key];
       if (lane !== undefined && m.time_ns >= from && m.time_ns <= end) {
         const at = x(m.time_ns), y = lane * LANE + 1;
@@ -264,7 +270,8 @@
     g.strokeStyle = css('--line'); g.fillStyle = css('--dim'); g.lineWidth = 1;
     g.font = '11px system-ui, sans-serif'; g.textBaseline = 'alphabetic';
     const latest = view.now_ns - DELAY_NS;
-    for (let t = Math.ceil(from / step) * step; t <= end; t += step) {
+    const base = (wallMs * 1e6) % step;   // round numbers of the wall clock
+    for (let t = Math.ceil((from + base) / step) * step - base; t <= end; t += step) {
       const at = Math.round(x(t)) + 0.5;
       g.beginPath(); g.moveTo(at, 0); g.lineTo(at, height - AXIS + 3); g.stroke();
       const text = step >= 1e9 ? wall(t).slice(0, 8) : step >= 1e6 ? wall(t).slice(3) : ((t - latest) / 1e6).toFixed(3)
