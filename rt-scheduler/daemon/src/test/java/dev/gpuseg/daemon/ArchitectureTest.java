@@ -60,6 +60,14 @@ class ArchitectureTest {
     }
 
     @Test
+    void shouldLetOnlyMetricsUseThePrometheusClientAndOnlyTheCommandLineATerminal() {
+        noClasses().that().resideOutsideOfPackage("dev.gpuseg.daemon.metrics..").should().dependOnClassesThat()
+            .resideInAPackage("io.prometheus..").check(classes);
+        noClasses().that().resideOutsideOfPackage("dev.gpuseg.daemon.cli..").should().dependOnClassesThat()
+            .resideInAPackage("org.jline..").check(classes);
+    }
+
+    @Test
     void shouldLetNobodyDependOnTheCommandLine() {
         noClasses().that().resideOutsideOfPackage("dev.gpuseg.daemon.cli..").should().dependOnClassesThat()
             .resideInAPackage("dev.gpuseg.daemon.cli..").check(classes);

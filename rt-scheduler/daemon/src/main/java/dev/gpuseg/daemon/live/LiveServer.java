@@ -63,9 +63,12 @@ public final class LiveServer implements AutoCloseable {
 
     private static byte[] resource(final String name) {
         try (InputStream in = LiveServer.class.getResourceAsStream(name)) {
+            if (in == null) {
+                throw new IllegalStateException(name + " is missing in this installation; install it again");
+            }
             return in.readAllBytes();
         } catch (final IOException e) {
-            throw new IllegalStateException(name + " is missing in this installation; install it again", e);
+            throw new IllegalStateException(name + " cannot be read: " + e.getMessage() + "; install it again", e);
         }
     }
 

@@ -96,6 +96,7 @@ public final class LiveModel implements EventTap {
                 break;
             case CLIENT_CLOSE:
                 clients.remove(event.clientId());
+                endOff(event.contextId(), event.timeNs());   // a dead process's context is never enabled
                 break;
             case TASK_OPEN:
                 onTaskOpen(event);
@@ -197,13 +198,17 @@ public final class LiveModel implements EventTap {
         observer.contextSwitched(event.gpu(), off, event.arg1());
         if (off) {
             if (contextsOff.size() < TASKS_MAX * 2) {
-                contextsOff.putIfAbsent(event.contextId(), new ContextOff(event.gpu(), event.timeNs()));
+                contextsOff.put(event.contextId(), new ContextOff(event.gpu(), event.timeNs()));
             }
         } else {
-            final ContextOff was = contextsOff.remove(event.contextId());
-            if (was != null) {
-                spans.add(SpanRing.CONTEXT_OFF, event.contextId(), was.sinceNs, event.timeNs(), -1);
-            }
+            endOff(event.contextId(), event.timeNs());
+        }
+    }
+
+    private void endOff(final int contextId, final long timeNs) {
+        final ContextOff was = contextsOff.remove(contextId);
+        if (was != null) {
+            spans.add(SpanRing.CONTEXT_OFF, contextId, was.sinceNs, timeNs, -1);
         }
     }
 
