@@ -38,8 +38,8 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(240)
 class MetricsTest {
     private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
-    private static final Path PROMETHEUS = Path.of("/usr/bin/prometheus");
-    private static final Path PROMTOOL = Path.of("/usr/bin/promtool");
+    private static final Path PROMETHEUS = program("prometheus");
+    private static final Path PROMTOOL = program("promtool");
     private static final Path ALERTS = ROOT.resolve("rt-scheduler/daemon/monitoring/gpuseg-alerts.yml");
     private static final Path DASHBOARD = ROOT.resolve("rt-scheduler/daemon/monitoring/gpuseg-dashboard.json");
     private static final Path DOCUMENTATION = ROOT.resolve("rt-scheduler/docs/metrics.md");
@@ -81,6 +81,12 @@ class MetricsTest {
         for (final Child task : List.of(camera, hasty, mapping)) {
             SystemRig.summary(task, 60);
         }
+    }
+
+    /** Installed, or as the launcher unpacks it for this test. */
+    private static Path program(final String name) {
+        final Path unpacked = Path.of(System.getProperty("gpuseg.root"), ".gpuseg", "tools", "usr", "bin", name);
+        return Files.isExecutable(unpacked) ? unpacked : Path.of("/usr/bin", name);
     }
 
     private int promtool(final Path input, final String... arguments) throws IOException, InterruptedException {
