@@ -3,6 +3,8 @@ package dev.gpuseg.daemon.mechanism;
 
 import dev.gpuseg.daemon.mechanism.nvidia.NvidiaMechanism;
 import dev.gpuseg.daemon.mechanism.nvidia.NvidiaSurvey;
+import dev.gpuseg.daemon.mechanism.tegra.TegraMechanism;
+import dev.gpuseg.daemon.mechanism.tegra.TegraSurvey;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -21,7 +23,6 @@ public final class Mechanisms {
     }
 
     private static final String AMD_DEVICE = "/dev/kfd";
-    private static final String TEGRA_DEVICE = "/dev/nvhost-ctrl-gpu";
 
     private Mechanisms() {
     }
@@ -29,7 +30,7 @@ public final class Mechanisms {
     /**
      * Makes the mechanism of a name.
      *
-     * @param name       observe, gate, sim or nvidia
+     * @param name       observe, gate, sim, nvidia or tegra
      * @param gpu        index of the GPU, from 0
      * @param simControl control socket of the virtual GPU
      * @return one instance, for one GPU
@@ -51,11 +52,18 @@ public final class Mechanisms {
                 }
                 return new NvidiaMechanism(gpu);
             case "tegra":
+                final TegraSurvey.Finding tegra = TegraSurvey.verdict();
+                if (!tegra.good()) {
+                    throw new MechanismException("mechanism \"tegra\": " + tegra.text()
+                        + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
+                }
+                return new TegraMechanism(gpu);
             case "amd":
                 throw new MechanismException("mechanism \"" + name + "\" is not built yet; the next lower level that "
                     + "works on this GPU is --mechanism gate (level 1)");
             default:
-                throw new MechanismException("mechanism \"" + name + "\" is unknown; use observe, gate, sim or nvidia");
+                throw new MechanismException("mechanism \"" + name
+                    + "\" is unknown; use observe, gate, sim, nvidia or tegra");
         }
     }
 
@@ -68,7 +76,7 @@ public final class Mechanisms {
     public static List<Availability> survey(final Path simControl) {
         return List.of(
             nvidia(),
-            device("tegra", TEGRA_DEVICE),
+            tegra(),
             device("amd", AMD_DEVICE),
             sim(simControl),
             new Availability("gate", Capabilities.GATE, true, "works with any GPU: begins are held back"),
@@ -78,6 +86,11 @@ public final class Mechanisms {
     private static Availability nvidia() {
         final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
         return new Availability("nvidia", Capabilities.INTERRUPT, verdict.good(), verdict.text());
+    }
+
+    private static Availability tegra() {
+        final TegraSurvey.Finding verdict = TegraSurvey.verdict();
+        return new Availability("tegra", Capabilities.INTERRUPT, verdict.good(), verdict.text());
     }
 
     private static Availability device(final String name, final String path) {

@@ -41,7 +41,13 @@ class DaemonTest {
 
     @Test
     void shouldRefuseAMechanismThatIsNotBuiltAndNameTheNextLowerLevel() {
-        assertRefused(config("fp", "tegra"), "tegra", "not built yet", "gate");
+        assertRefused(config("fp", "amd"), "amd", "not built yet", "gate");
+    }
+
+    @Test
+    void shouldRefuseTegraWithoutADriverAndNameTheNextLowerLevel() {
+        assumeTrue(!Files.exists(Path.of("/dev/nvhost-sched-gpu")), "this machine has nvgpu");
+        assertRefused(config("fp", "tegra"), "/dev/nvhost-sched-gpu", "load nvgpu", "gate");
     }
 
     @Test
