@@ -8,8 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.sun.jna.Function;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.daemon.agent.Counter;
+import dev.gpuseg.daemon.agent.Daemon;
+import dev.gpuseg.daemon.agent.DaemonConfig;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.ipc.HeldFile;
+import dev.gpuseg.daemon.ipc.RuntimeDirectory;
 import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import dev.gpuseg.daemon.platform.ProcessStatus;
@@ -24,6 +29,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -319,6 +325,32 @@ class TegraMechanismTest {
             assertTrue(app.advances(LIVELY_MS));
             assertEquals(0, held.count());
         }
+    }
+
+    @Test
+    void shouldKeepAnUnmanagedProcessOffWhileARealTimeSegmentIsOpenThroughTheWholeDaemon() throws Exception {
+        mechanism.close();
+        final App app = start(2);
+        final Path where = directory.resolve("run");
+        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
+            Policy.named("fp"), "tegra").withoutWarmUp();
+        try (Daemon daemon = Daemon.start(config)) {
+            Thread.sleep(2 * QUIET_MS);   // it is found by then, or else the first segments pass it
+            final Process segments = new ProcessBuilder(BUILD.resolve("gpuseg-bench-ipc").toString(), "begin", "--dir",
+                where.toString(), "--n", "200", "--warmup", "20", "--pace", "2000000", "--wait", "sleep").inheritIO()
+                .start();
+            assertTrue(segments.waitFor(LIMIT_MS, TimeUnit.MILLISECONDS));
+            assertEquals(0, segments.exitValue());
+            assertTrue(table.getInt(DISABLES) >= 2, "never taken off: " + table.getInt(DISABLES));
+            assertEquals(table.getInt(DISABLES), table.getInt(PREEMPTS));
+            await("it goes on", () -> {
+                final long before = app.kernels();
+                LockSupport.parkNanos(10_000_000);
+                return app.kernels() > before;
+            });
+            assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
+        }
+        assertTrue(app.advances(LIVELY_MS));
     }
 
     @Test
