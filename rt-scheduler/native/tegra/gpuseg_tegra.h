@@ -4,8 +4,8 @@
  * descriptor of the process, a duplicate of it (pidfd_getfd(2), needs ptrace rights) takes DISABLE, PREEMPT and ENABLE.
  *
  * Source of numbers: nvgpu's public UAPI header. Not run on a board.
- * Note: 'T' is the type of terminal ioctls too (ENABLE has the number of TCSETSW), so a descriptor is never asked before
- * its name in /proc/<pid>/fd says that it is a TSG.
+ * Note: 'T' is the type of terminal ioctls too (ENABLE has the number of TCSETSW), so a descriptor is never asked
+ * before its name in /proc/<pid>/fd says that it is a TSG.
  */
 #ifndef GPUSEG_TEGRA_H
 #define GPUSEG_TEGRA_H
@@ -58,8 +58,9 @@ struct gpuseg_tegra_held {
 };
 
 /*
- * Enables what a held entry names. Returns 0, also when a descriptor is closed by now (its TSG went with it); -ESRCH when
- * the process is gone, -EINVAL for a payload that is not ours, another -errno of the first failure, after all were tried.
+ * Enables what a held entry names. Returns 0, also when a descriptor is closed by now (its TSG went with it); -ESRCH
+ * when the process is gone, -EINVAL for a payload that is not ours, another -errno of the first failure, after all were
+ * tried.
  */
 int gpuseg_tegra_release(int pid, const void *payload, size_t size);
 

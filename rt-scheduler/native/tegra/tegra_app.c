@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-tegra-app - a process with TSGs of the stand-in that works without end: it counts kernels of 1 ms while none of
- * its TSGs is off the hardware, and lets a kernel that runs finish while a TSG is only disabled. Runs with
+ * gpuseg-tegra-app - a process with TSGs of the stand-in that works without end: it counts kernels of 1 ms while none
+ * of its TSGs is off the hardware, and lets a kernel that runs finish while a TSG is only disabled. Runs with
  * libgpuseg-tegra-fake.so preloaded.
  *
  * usage: gpuseg-tegra-app PAGE TSGS
