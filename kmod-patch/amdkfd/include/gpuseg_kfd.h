@@ -27,7 +27,7 @@
 #define GPUSEG_KFD_MAX_BATCH		64
 #define GPUSEG_KFD_MAX_QUERY		4096
 /* Holds of one open file, at most. */
-#define GPUSEG_KFD_MAX_HOLDS		4096
+#define GPUSEG_KFD_MAX_HOLDS		1024
 
 /* Watchdog period in milliseconds: a new file has the default. */
 #define GPUSEG_KFD_WATCHDOG_MIN_MS	10
