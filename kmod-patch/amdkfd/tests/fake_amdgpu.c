@@ -788,24 +788,44 @@ static int fake_update(struct fake_kfd_process *process, struct fake_queue *args
 	return q->device->dqm->ops.update_queue(q->device->dqm, q, NULL);
 }
 
-static int fake_evict(struct fake_process *args, bool restore)
+struct fake_eviction {
+	struct work_struct work;
+	struct fake_process args;
+	bool restore;
+	int result;
+};
+
+static void fake_evict_work(struct work_struct *work)
 {
-	struct device_queue_manager *dqm;
+	struct fake_eviction *eviction = container_of(work, struct fake_eviction, work);
+	u32 gpu = eviction->args.gpu;
+	struct device_queue_manager *dqm = fake_devices[gpu].node->dqm;
 	struct fake_kfd_process *process;
-	int r = -ESRCH;
+
+	eviction->result = -ESRCH;
+	mutex_lock(&fake_processes_lock);
+	list_for_each_entry(process, &fake_processes, node) {
+		if (process->kfd.lead_thread->tgid != eviction->args.pid)
+			continue;
+		eviction->result = eviction->restore ?
+			dqm->ops.restore_process_queues(dqm, &process->pdds[gpu].qpd) :
+			dqm->ops.evict_process_queues(dqm, &process->pdds[gpu].qpd);
+	}
+	mutex_unlock(&fake_processes_lock);
+}
+
+/* On a kernel thread, as memory management does it. */
+static int fake_evict(const struct fake_process *args, bool restore)
+{
+	struct fake_eviction eviction = { .args = *args, .restore = restore };
 
 	if (args->gpu >= FAKE_GPUS)
 		return -EINVAL;
-	dqm = fake_devices[args->gpu].node->dqm;
-	mutex_lock(&fake_processes_lock);
-	list_for_each_entry(process, &fake_processes, node) {
-		if (process->kfd.lead_thread->tgid != args->pid)
-			continue;
-		r = restore ? dqm->ops.restore_process_queues(dqm, &process->pdds[args->gpu].qpd) :
-			      dqm->ops.evict_process_queues(dqm, &process->pdds[args->gpu].qpd);
-	}
-	mutex_unlock(&fake_processes_lock);
-	return r;
+	INIT_WORK_ONSTACK(&eviction.work, fake_evict_work);
+	schedule_work(&eviction.work);
+	flush_work(&eviction.work);
+	destroy_work_on_stack(&eviction.work);
+	return eviction.result;
 }
 
 static bool fake_on_hardware(struct fake_device *device, struct queue *q)

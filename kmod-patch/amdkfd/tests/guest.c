@@ -216,8 +216,10 @@ static struct worker start_worker(bool threaded)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		worker_orders = orders[0];
 		worker_answers = answers[1];
-		close(orders[1]);
-		close(answers[0]);
+		/* A control file that lived on here would not end when the test closes it. */
+		for (int fd = 3; fd < 64; fd++)
+			if (fd != worker_orders && fd != worker_answers)
+				close(fd);
 		worker_fd = open("/dev/fake-kfd", O_RDWR | O_CLOEXEC);
 		if (threaded) {
 			pthread_t thread;
@@ -1405,9 +1407,13 @@ static void compare_with_model(const char *step)
 					fail("%s: GPU %u lost queue %u of process %u", step, gpu, q, w);
 				else if (s->is_held != held || s->is_active != runs_now || s->on_hardware != runs_now ||
 					 s->is_evicted != !!model[w].evicted[gpu])
-					fail("%s: GPU %u queue %u of process %u is held=%u active=%u hardware=%u evicted=%u, expected %d %d %d %d", step, gpu,
-					     q, w, s->is_held, s->is_active, s->on_hardware, s->is_evicted, held, runs_now, runs_now,
+					fail("%s: GPU %u queue %u (type %u, serial %llu) of process %u is held=%u active=%u hardware=%u evicted=%u, expected %d %d %d %d", step, gpu,
+					     q, m->type, (unsigned long long)m->serial, w, s->is_held, s->is_active, s->on_hardware, s->is_evicted, held, runs_now, runs_now,
 					     !!model[w].evicted[gpu]);
+				for (i = 0; test_failed && i < n_model_holds; i++)
+					if (model_holds[i].life == model[w].life)
+						printf("# hold by file %d on GPU %#x queue %#x (serial %llu) flags %u\n", model_holds[i].file, model_holds[i].gpu_id,
+						       model_holds[i].queue_id, (unsigned long long)model_holds[i].serial, model_holds[i].flags);
 			}
 			processes += any;
 		}
