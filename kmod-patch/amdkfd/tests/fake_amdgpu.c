@@ -392,13 +392,8 @@ int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size, void **
 
 void amdgpu_amdkfd_free_gtt_mem(struct amdgpu_device *adev, void **mem_obj)
 {
-#if SINCE_6_5
 	vfree(*mem_obj);
 	*mem_obj = NULL;
-#else
-	/* Up to 6.1 the caller passes the object itself in this argument. */
-	vfree(mem_obj);
-#endif
 	atomic_dec(&fake_allocations);
 }
 

@@ -205,6 +205,7 @@ static struct worker start_worker(bool threaded)
 {
 	struct worker worker = { 0 };
 	int orders[2], answers[2];
+	char ready;
 
 	if (pipe2(orders, O_CLOEXEC) || pipe2(answers, O_CLOEXEC)) {
 		fail("pipe: %d", errno);
@@ -221,6 +222,8 @@ static struct worker start_worker(bool threaded)
 			if (fd != worker_orders && fd != worker_answers)
 				close(fd);
 		worker_fd = open("/dev/fake-kfd", O_RDWR | O_CLOEXEC);
+		if (write(worker_answers, "", 1) != 1)
+			_exit(1);
 		if (threaded) {
 			pthread_t thread;
 
@@ -235,6 +238,9 @@ static struct worker start_worker(bool threaded)
 	worker.orders = orders[1];
 	worker.answers = answers[0];
 	worker.start_ticks = start_ticks_of(worker.pid);
+	/* Not before it has closed what it inherited. */
+	if (read(worker.answers, &ready, 1) != 1)
+		fail("worker %d does not start", worker.pid);
 	return worker;
 }
 
@@ -1070,7 +1076,7 @@ static void should_survive_the_death_of_held_processes(void)
 
 static void should_make_room_by_forgetting_the_dead(void)
 {
-	struct worker worker = start_worker(false), late = start_worker(false);
+	struct worker worker = { 0 }, late = start_worker(false);
 	int fd = open_patient();
 	struct gpuseg_kfd_entry batch[GPUSEG_KFD_MAX_BATCH];
 	struct gpuseg_kfd_apply out;
