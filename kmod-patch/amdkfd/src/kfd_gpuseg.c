@@ -355,10 +355,11 @@ static struct device_queue_manager *gpuseg_find_device(u32 gpu_id)
 	return NULL;
 }
 
-/* Calls visit(q, context) for each queue of a process on one device, which is locked meanwhile. */
+typedef void (*gpuseg_visit_t)(struct device_queue_manager *dqm, struct queue *q, void *context);
+
+/* Visits each queue of a process, or of all, on one device, which is locked meanwhile. */
 static void gpuseg_visit(struct device_queue_manager *dqm, const struct pid *tgid,
-			 void (*visit)(struct device_queue_manager *dqm, struct queue *q, void *context),
-			 void *context)
+			 gpuseg_visit_t visit, void *context)
 {
 	struct device_process_node *node;
 	struct queue *q;

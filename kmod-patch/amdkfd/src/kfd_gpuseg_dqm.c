@@ -100,9 +100,14 @@ void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct queue *q)
 	q->properties.is_gpuseg_held = gpuseg_wanted(dqm, q);
 }
 
+static struct mqd_manager *gpuseg_mqd_mgr(struct device_queue_manager *dqm, const struct queue *q)
+{
+	return dqm->mqd_mgrs[get_mqd_type_from_queue_type(q->properties.type)];
+}
+
 static int gpuseg_destroy_mqd(struct device_queue_manager *dqm, struct queue *q)
 {
-	struct mqd_manager *mqd_mgr = dqm->mqd_mgrs[get_mqd_type_from_queue_type(q->properties.type)];
+	struct mqd_manager *mqd_mgr = gpuseg_mqd_mgr(dqm, q);
 
 	return mqd_mgr->destroy_mqd(mqd_mgr, q->mqd,
 				    GPUSEG_KFD(dqm)->cwsr_enabled ?
@@ -139,7 +144,7 @@ static struct mm_struct *gpuseg_get_mm(struct kfd_process *p)
 
 static int gpuseg_load_mqd(struct device_queue_manager *dqm, struct queue *q)
 {
-	struct mqd_manager *mqd_mgr = dqm->mqd_mgrs[get_mqd_type_from_queue_type(q->properties.type)];
+	struct mqd_manager *mqd_mgr = gpuseg_mqd_mgr(dqm, q);
 	struct mm_struct *mm = gpuseg_get_mm(q->process);
 	int r;
 
