@@ -100,6 +100,20 @@ public final class TaskSetReader {
     }
 
     /**
+     * Reads a platform alone: the keys that a task set has under {@code platform}, as a measured profile has them.
+     *
+     * @param path a profile in YAML or JSON
+     * @return the platform; its profile is the name of the file without its suffix
+     * @throws InvalidFileException if the content is refused, with file, line, thing, value and remedy
+     * @throws IOException          if the file cannot be read
+     */
+    public Platform readPlatform(final Path path) throws IOException {
+        file = path.toString();
+        final Platform read = toPlatform(readProfile(path), path.toAbsolutePath().getParent());
+        return new Platform(read.cpus(), read.gpus(), read.optimistic(), defaultId(path.toString()));
+    }
+
+    /**
      * Reads one task set from text.
      *
      * @param content YAML or JSON

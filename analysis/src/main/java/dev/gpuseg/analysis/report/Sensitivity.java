@@ -53,29 +53,67 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
      * @return the limits
      */
     public static Sensitivity of(final Analysis analysis, final TaskSet set) {
-        final boolean usesGpu = set.tasks().stream().anyMatch(t -> t.gpuSegmentCount() > 0);
+        final boolean usesGpu = usesGpu(set);
+        final OptionalLong epsilon = epsilonNs(analysis, set);
+        final List<Long> taskCpu = new ArrayList<>();
+        final List<Long> taskGpu = new ArrayList<>();
+        for (int i = 0; i < set.tasks().size(); i++) {
+            taskCpu.add(cpuPermille(analysis, set, i));
+            taskGpu.add(gpuPermille(analysis, set, i));
+        }
+        return new Sensitivity(epsilon, largest(UNBOUNDED, f -> passes(analysis, scaled(set, -1, f, f, ONE))),
+            usesGpu ? largest(UNBOUNDED, f -> passes(analysis, scaled(set, -1, ONE, f, f))) : NONE, taskCpu, taskGpu);
+    }
+
+    /**
+     * Largest epsilon, the same on every GPU, with which a set passes.
+     *
+     * @param analysis whose verdict counts
+     * @param set      every real-time task with a core and priorities
+     * @return nanoseconds; empty if none does, or no task uses a GPU
+     */
+    public static OptionalLong epsilonNs(final Analysis analysis, final TaskSet set) {
+        if (!usesGpu(set)) {
+            return OptionalLong.empty();
+        }
         long longest = 0;
         for (final Task task : set.tasks()) {
             longest = Math.max(longest, task.deadlineNs());
         }
-        OptionalLong epsilon = OptionalLong.empty();
-        if (usesGpu) {
-            final long most = largest(longest, e -> passes(analysis, set.withPlatform(withEpsilon(set, e))));
-            epsilon = most == NEVER ? OptionalLong.empty() : OptionalLong.of(most);
-        }
-        final List<Long> taskCpu = new ArrayList<>();
-        final List<Long> taskGpu = new ArrayList<>();
-        for (int i = 0; i < set.tasks().size(); i++) {
-            final Task task = set.tasks().get(i);
-            final int index = i;
-            final boolean counts = !task.bestEffort();
-            taskCpu.add(counts && task.cpuNs() > 0
-                ? largest(UNBOUNDED, f -> passes(analysis, scaled(set, index, f, ONE, ONE))) : NONE);
-            taskGpu.add(counts && task.gpuNs() > 0
-                ? largest(UNBOUNDED, f -> passes(analysis, scaled(set, index, ONE, f, f))) : NONE);
-        }
-        return new Sensitivity(epsilon, largest(UNBOUNDED, f -> passes(analysis, scaled(set, -1, f, f, ONE))),
-            usesGpu ? largest(UNBOUNDED, f -> passes(analysis, scaled(set, -1, ONE, f, f))) : NONE, taskCpu, taskGpu);
+        final long most = largest(longest, e -> passes(analysis, set.withPlatform(withEpsilon(set, e))));
+        return most == NEVER ? OptionalLong.empty() : OptionalLong.of(most);
+    }
+
+    /**
+     * Largest factor for the CPU segments of one task.
+     *
+     * @param analysis whose verdict counts
+     * @param set      every real-time task with a core and priorities
+     * @param index    the task's place in the set
+     * @return thousandths, {@link #NEVER}, or {@link #NONE} where it has none
+     */
+    public static long cpuPermille(final Analysis analysis, final TaskSet set, final int index) {
+        final Task task = set.tasks().get(index);
+        return task.bestEffort() || task.cpuNs() == 0 ? NONE
+            : largest(UNBOUNDED, f -> passes(analysis, scaled(set, index, f, ONE, ONE)));
+    }
+
+    /**
+     * Largest factor for the GPU segments of one task, host parts included.
+     *
+     * @param analysis whose verdict counts
+     * @param set      every real-time task with a core and priorities
+     * @param index    the task's place in the set
+     * @return thousandths, {@link #NEVER}, or {@link #NONE} where it has none
+     */
+    public static long gpuPermille(final Analysis analysis, final TaskSet set, final int index) {
+        final Task task = set.tasks().get(index);
+        return task.bestEffort() || task.gpuNs() == 0 ? NONE
+            : largest(UNBOUNDED, f -> passes(analysis, scaled(set, index, ONE, f, f)));
+    }
+
+    private static boolean usesGpu(final TaskSet set) {
+        return set.tasks().stream().anyMatch(t -> t.gpuSegmentCount() > 0);
     }
 
     /** Largest value in 0..limit that passes, by bisection; {@link #NEVER} if 0 does not. */
@@ -100,7 +138,8 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
     }
 
     private static boolean passes(final Analysis analysis, final TaskSet set) {
-        return set != null && analysis.isSchedulable(PreparedSet.of(set));
+        return set != null && analysis.isSchedulable(analysis.needsPriorities() ? PreparedSet.of(set)
+            : PreparedSet.withoutPriorities(set));
     }
 
     private static Platform withEpsilon(final TaskSet set, final long epsilonNs) {

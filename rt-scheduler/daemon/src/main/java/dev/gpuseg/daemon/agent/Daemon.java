@@ -9,6 +9,8 @@ import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.admission.AdmissionMode;
+import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.ConductorAgent;
 import dev.gpuseg.daemon.conductor.ConductorConfig;
@@ -27,6 +29,7 @@ import dev.gpuseg.daemon.mechanism.Mechanisms;
 import dev.gpuseg.daemon.metrics.DaemonReadings;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
+import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import dev.gpuseg.daemon.platform.SystemCallException;
 import dev.gpuseg.daemon.platform.ThreadControl;
@@ -59,8 +62,6 @@ import org.agrona.concurrent.NoOpIdleStrategy;
 public final class Daemon implements AutoCloseable {
     private static final int TASKS_MAX = 4096;
     private static final int CONTEXTS_MAX = 1024;
-    private static final int CLIENTS_PER_USER = 64;
-    private static final int TASKS_PER_USER = 1024;
     private static final long STOP_LIMIT_NS = 3_000_000_000L;
     private static final long HOUSEKEEPING_MS = 200;
     private static final long POLL_MS = 1;
@@ -95,6 +96,8 @@ public final class Daemon implements AutoCloseable {
     private ConductorAgent conductor;
     private AgentRunner housekeepingRunner;
     private PrometheusExporter exporter;
+    /** Null while admission is off. */
+    private ProvenAdmission admission;
     private double warmUpBytesPerRecord = -1;
     private volatile String stopReason = "";
     private volatile long watchdogRestarts;
@@ -154,6 +157,7 @@ public final class Daemon implements AutoCloseable {
             throw new StartUpException("policy " + config.policy().name() + " needs a mechanism that can hold segments "
                 + "back, observe cannot; use --mechanism gate (level 1), or --policy rr to record only");
         }
+        admission = admission(capabilities);
         held = HeldFile.openOrCreate(config.directory().held());
         enableLeftovers();
         config.directory().deleteLeftovers();
@@ -171,13 +175,30 @@ public final class Daemon implements AutoCloseable {
         startThreads(capabilities);
     }
 
+    private ProvenAdmission admission(final Capabilities capabilities) {
+        if (config.site().admission().mode() == AdmissionMode.OFF) {
+            return null;
+        }
+        if (config.site().admission().mode() == AdmissionMode.ENFORCE && config.site().unmanaged() == Unmanaged.ALLOW) {
+            throw new StartUpException("--admission enforce with --unmanaged allow: what unregistered processes do on "
+                + "the GPU is in no analysis; use --unmanaged best-effort, or --admission warn");
+        }
+        try {
+            return new ProvenAdmission(config.site().admission(), config.policy().name(), capabilities, config.gpus(),
+                config.directory().admitted(), System::nanoTime);
+        } catch (final IllegalArgumentException e) {
+            throw new StartUpException(e.getMessage(), e);
+        }
+    }
+
     private void connectMechanisms() {
         if (config.gpus() > 1 && "sim".equals(config.mechanism())) {
             throw new StartUpException("gpus is " + config.gpus() + "; the virtual GPU is one, use --gpus 1");
         }
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
-                mechanisms.add(Mechanisms.named(config.mechanism(), gpu, config.directory().simControl()));
+                mechanisms.add(Mechanisms.named(config.mechanism(), gpu, config.directory().simControl(),
+                    config.site().protection()));
             }
         } catch (final MechanismException e) {
             throw new StartUpException(e.getMessage(), e);
@@ -237,7 +258,7 @@ public final class Daemon implements AutoCloseable {
 
     private void startThreads(final Capabilities capabilities) {
         final SchedulerConfig scheduling = new SchedulerConfig(config.policy(), config.gpus(), TASKS_MAX, CONTEXTS_MAX,
-            capabilities.preemptive(), config.optimistic(), Unmanaged.BEST_EFFORT);
+            capabilities.preemptive(), config.optimistic(), config.site().unmanaged());
         enforcers = new Enforcer[config.gpus()];
         for (int gpu = 0; gpu < enforcers.length; gpu++) {
             enforcers[gpu] = new Enforcer(gpu, mechanisms.get(gpu), held, watchdog == null ? null : watchdog.page(),
@@ -247,11 +268,12 @@ public final class Daemon implements AutoCloseable {
         final DispatcherCommands commands =
             new DispatcherCommands(dispatcher, clerk, this::completeStatus, this::requestStop);
         commands.liveView(this::liveView);
+        commands.admission(admission);
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         final boolean deadlinesRequired = config.policy() == EarliestDeadlineFirst.INSTANCE;
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
-            deadlinesRequired, config.queueBytes(), CLIENTS_PER_USER, TASKS_PER_USER), AdmissionControl.ALL, commands,
-            housekeeping);
+            deadlinesRequired, config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
+            admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
         commands.conductor(conductor.proxy());
@@ -391,6 +413,9 @@ public final class Daemon implements AutoCloseable {
                 clerk.execute(() -> forgetDead(orphans));
             });
         }
+        if (admission != null) {
+            admission.expire();
+        }
         if (watchdog != null && !watchdog.isAlive() && stopAsked.getCount() > 0) {
             restartWatchdog();
         }
@@ -482,6 +507,8 @@ public final class Daemon implements AutoCloseable {
             : exporter.endpoint().toString());
         node.put("watchdog_period_ms", config.watchdogPeriodMs());
         node.put("warm_up_records", config.warmUpRecords());
+        node.put("admission", config.site().admission().mode().word());
+        node.put("unmanaged", config.site().unmanaged() == Unmanaged.ALLOW ? "allow" : "best-effort");
         return node;
     }
 
@@ -502,7 +529,14 @@ public final class Daemon implements AutoCloseable {
         return view;
     }
 
-    private void completeStatus(final ObjectNode root) {
+    private void completeStatus(final ObjectNode root, final PeerCredentials peer) {
+        final boolean all = DispatcherCommands.mayChange(peer);
+        if (!all) {
+            StatusFilter.keepOwn(root, peer.uid());
+        }
+        if (admission != null) {
+            root.set("admission", admission.status(all, peer.uid()));
+        }
         final ObjectNode self = configuration();
         self.put("uptime_ns", System.nanoTime() - incarnationNs);
         self.put("policy", root.path("policy").asText());

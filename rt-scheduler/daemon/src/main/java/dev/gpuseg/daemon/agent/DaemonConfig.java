@@ -22,10 +22,11 @@ import java.nio.file.Path;
  * @param priority         SCHED_FIFO priority of the dispatcher, 1..99, 0 = none
  * @param queueBytes       size of one cycle of a client's queue, a power of two, 256 KiB..256 MiB
  * @param warmUpRecords    synthetic records before clients are accepted, 0 = none
+ * @param site             what the administrator decides about users: admission, protection, quotas
  */
 public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mechanism, int gpus, IdleMode idle,
     boolean optimistic, Path journal, long journalBytes, int watchdogPeriodMs, int cpu, int priority,
-    int queueBytes, int warmUpRecords) {
+    int queueBytes, int warmUpRecords, SiteRules site) {
 
     /** Usual cap of the journal: 256 MiB, about 4 million events. */
     public static final long JOURNAL_BYTES = 256L << 20;
@@ -45,7 +46,8 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
     public static DaemonConfig defaults(final RuntimeDirectory directory, final Policy policy,
         final String mechanism) {
         return new DaemonConfig(directory, policy, mechanism, 1, IdleMode.HYBRID, true, directory.journal(),
-            JOURNAL_BYTES, WATCHDOG_PERIOD_MS, -1, 0, ClientQueue.BYTES_DEFAULT, WARM_UP_RECORDS);
+            JOURNAL_BYTES, WATCHDOG_PERIOD_MS, -1, 0, ClientQueue.BYTES_DEFAULT, WARM_UP_RECORDS,
+            SiteRules.DEFAULTS);
     }
 
     /**
@@ -55,6 +57,17 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withoutWarmUp() {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, 0);
+            watchdogPeriodMs, cpu, priority, queueBytes, 0, site);
+    }
+
+    /**
+     * The same under other rules of the site.
+     *
+     * @param other the rules
+     * @return a copy
+     */
+    public DaemonConfig withSite(final SiteRules other) {
+        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other);
     }
 }

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.Priority;
+import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
@@ -15,6 +16,7 @@ import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -25,26 +27,29 @@ import java.util.function.Function;
 final class DispatcherCommands implements DispatcherProxy {
     private static final int EPERM = -1;
     private static final int EIO = -5;
+    private static final int EBUSY = -16;
     private static final int EINVAL = -22;
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final DispatcherAgent dispatcher;
     private final Executor clerk;
-    private final Consumer<ObjectNode> completeStatus;
+    private final BiConsumer<ObjectNode, PeerCredentials> completeStatus;
     private final Consumer<String> requestStop;
     private ConductorProxy conductor;
     private Function<JsonNode, ObjectNode> liveView;
+    /** Null while admission is off. */
+    private ProvenAdmission admission;
 
     /**
      * Wires the proxy.
      *
      * @param dispatcher     whose thread runs the commands
      * @param clerk          runs what may take long
-     * @param completeStatus adds to a status what the dispatcher does not know
+     * @param completeStatus adds to a status what the dispatcher does not know, for who asks
      * @param requestStop    called with who asked
      */
     DispatcherCommands(final DispatcherAgent dispatcher, final Executor clerk,
-        final Consumer<ObjectNode> completeStatus, final Consumer<String> requestStop) {
+        final BiConsumer<ObjectNode, PeerCredentials> completeStatus, final Consumer<String> requestStop) {
         this.dispatcher = dispatcher;
         this.clerk = clerk;
         this.completeStatus = completeStatus;
@@ -58,6 +63,27 @@ final class DispatcherCommands implements DispatcherProxy {
 
     void conductor(final ConductorProxy proxy) {
         conductor = proxy;
+    }
+
+    void admission(final ProvenAdmission proven) {
+        admission = proven;
+    }
+
+    /** Does something unless admission speaks against it; on the clerk's thread if it has to be asked. */
+    private void ifAdmitted(final long correlation, final Function<ProvenAdmission, String> refusal,
+        final Runnable then) {
+        if (admission == null) {
+            then.run();
+            return;
+        }
+        clerk.execute(() -> {
+            final String refused = refusal.apply(admission);
+            if (refused == null) {
+                then.run();
+            } else {
+                refuse(correlation, EBUSY, refused);
+            }
+        });
     }
 
     @Override
@@ -90,14 +116,14 @@ final class DispatcherCommands implements DispatcherProxy {
             return;
         }
         final String command = request.path("command").asText("");
-        if (!"status".equals(command) && !"live".equals(command) && !mayChange(peer)) {
+        if (!"status".equals(command) && !mayChange(peer)) {   // "live" shows everybody
             refuse(correlation, EPERM, "command \"" + command + "\": uid " + peer.uid()
                 + " may only ask for the status; use the daemon's user or root");
             return;
         }
         switch (command) {
             case "status":
-                status(correlation);
+                status(correlation, peer);
                 break;
             case "live":
                 clerk.execute(() -> live(correlation, request));
@@ -119,15 +145,21 @@ final class DispatcherCommands implements DispatcherProxy {
         }
     }
 
-    private static boolean mayChange(final PeerCredentials peer) {
+    /**
+     * Whether a peer may change what concerns others, and see it.
+     *
+     * @param peer who asks, from the kernel
+     * @return true for root and for the daemon's own user
+     */
+    static boolean mayChange(final PeerCredentials peer) {
         return peer.uid() == 0 || peer.uid() == ProcessStatus.effectiveUid();
     }
 
-    private void status(final long correlation) {
+    private void status(final long correlation, final PeerCredentials peer) {
         dispatcher.submit(() -> {
             final ObjectNode snapshot = dispatcher.snapshot();
             clerk.execute(() -> {
-                completeStatus.accept(snapshot);
+                completeStatus.accept(snapshot, peer);
                 reply(correlation, snapshot);
             });
         });
@@ -152,10 +184,10 @@ final class DispatcherCommands implements DispatcherProxy {
             refuse(correlation, EINVAL, e.getMessage());
             return;
         }
-        dispatcher.submit(() -> {
+        ifAdmitted(correlation, proven -> proven.refusePolicy(policy.name()), () -> dispatcher.submit(() -> {
             dispatcher.setPolicy(policy);
             reply(correlation, JsonNodeFactory.instance.objectNode().put("policy", policy.name()));
-        });
+        }));
     }
 
     private void hint(final long correlation, final JsonNode request) {
@@ -170,15 +202,20 @@ final class DispatcherCommands implements DispatcherProxy {
         }
         final int resolved = Priority.isRealTime(gpuPriority) ? gpuPriority : priority;
         final int id = task.chars().allMatch(Character::isDigit) && task.length() < 8 ? Integer.parseInt(task) : 0;
-        dispatcher.submit(() -> {
-            final ObjectNode answer = JsonNodeFactory.instance.objectNode();
-            final int status = dispatcher.hint(id, task, priority, resolved, answer.putArray("changed")::add);
-            if (status == 0) {
-                reply(correlation, answer);
-            } else {
-                refuse(correlation, status, "hint: no open task \"" + task + "\"; `gpuseg status` lists them");
-            }
-        });
+        ifAdmitted(correlation, proven -> proven.refusePriority(id, task, priority, resolved),
+            () -> dispatcher.submit(() -> hint(correlation, id, task, priority, resolved)));
+    }
+
+    /** On the dispatcher's thread. */
+    private void hint(final long correlation, final int id, final String task, final int priority,
+        final int gpuPriority) {
+        final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+        final int status = dispatcher.hint(id, task, priority, gpuPriority, answer.putArray("changed")::add);
+        if (status == 0) {
+            reply(correlation, answer);
+        } else {
+            refuse(correlation, status, "hint: no open task \"" + task + "\"; `gpuseg status` lists them");
+        }
     }
 
     private void reply(final long correlation, final ObjectNode node) {

@@ -88,6 +88,9 @@ final class RunCommand implements Callable<Integer> {
             + "127.0.0.1, where every local user can read them (default: nowhere)")
     private String metrics;
 
+    @Mixin
+    private SiteOptions site;
+
     @Override
     public Integer call() {
         final DaemonConfig config = config();
@@ -163,7 +166,7 @@ final class RunCommand implements Callable<Integer> {
             return new DaemonConfig(where, Policy.named(policyName), mechanism, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0);
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules());
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }

@@ -2,19 +2,47 @@
 package dev.gpuseg.daemon.conductor;
 
 /**
- * Decides whether a task may be opened. Runs on a thread of its own (one decision at a time, in order), so it may take
- * its time; the client waits for it, nobody else does.
+ * Decides whether a task may be opened. All methods are called on a thread of their own (one at a time, in order), so
+ * they may take their time; the client waits for it, nobody else does.
  */
 @FunctionalInterface
 public interface AdmissionControl {
     /** Admits everything. */
-    AdmissionControl ALL = request -> null;
+    AdmissionControl ALL = (request, client) -> null;
 
     /**
      * Judges a request that is valid by itself.
      *
      * @param request the task
+     * @param client  who asks; pid, uid and gid are the kernel's
      * @return null to admit it, else one line why not, with value and remedy
      */
-    String refuse(TaskOpen request);
+    String refuse(TaskOpen request, Client client);
+
+    /**
+     * An admitted task was opened.
+     *
+     * @param request as admitted
+     * @param taskId  its id
+     */
+    default void opened(final TaskOpen request, final int taskId) {
+    }
+
+    /**
+     * An admitted task was closed, or could not be opened after all.
+     *
+     * @param clientId whose
+     * @param name     of the task
+     */
+    default void closed(final int clientId, final String name) {
+    }
+
+    /**
+     * A client and all its tasks are gone.
+     *
+     * @param clientId which
+     * @param reason   one of {@link Removal}
+     */
+    default void clientGone(final int clientId, final int reason) {
+    }
 }

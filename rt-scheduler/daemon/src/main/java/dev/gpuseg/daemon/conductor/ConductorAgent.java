@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 import org.agrona.concurrent.Agent;
@@ -470,16 +471,27 @@ public final class ConductorAgent implements Agent {
         final TaskOpen request = TaskRules.request(data, correlation, owner.client.clientId(), name);
         owner.names.add(name);
         connection.pending++;
-        requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_OPEN, seq, name, 0));
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_OPEN, seq, name, 0, request));
         admissionThread.execute(() -> {
             String verdict;
             try {
-                verdict = admission.refuse(request);
+                verdict = admission.refuse(request, owner.client);
             } catch (final RuntimeException e) {
                 verdict = "task \"" + name + "\": the admission test failed: " + e;
             }
             final String refused = verdict;
             proxy.execute(() -> admitted(request, refused));
+        });
+    }
+
+    /** After what was asked before, and not on this thread. */
+    private void tellAdmission(final Runnable news) {
+        admissionThread.execute(() -> {
+            try {
+                news.run();
+            } catch (final RuntimeException e) {
+                proxy.execute(() -> increment(ConductorCounter.CLEANUP_ERRORS));
+            }
         });
     }
 
@@ -494,9 +506,10 @@ public final class ConductorAgent implements Agent {
     private void admitted(final TaskOpen request, final String refused) {
         final PendingRequest pending = requests.get(request.correlation());
         if (pending == null) {
-            return; // the client is gone
+            return; // the client is gone, and admission is told when it has been removed
         }
         if (refused != null) {
+            increment(ConductorCounter.TASKS_NOT_ADMITTED);
             new Answers().onTaskOpened(request.correlation(), -Errno.EBUSY, 0, 0, refused);
         } else {
             dispatcher.openTask(request);
@@ -518,7 +531,7 @@ public final class ConductorAgent implements Agent {
         }
         final long correlation = nextCorrelation++;
         connection.pending++;
-        requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_CLOSE, seq, name, taskId));
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_CLOSE, seq, name, taskId, null));
         dispatcher.closeTask(correlation, owner.client.clientId(), taskId);
     }
 
@@ -547,7 +560,7 @@ public final class ConductorAgent implements Agent {
         increment(ConductorCounter.ADMIN_REQUESTS);
         final long correlation = nextCorrelation++;
         connection.pending++;
-        requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0));
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
         dispatcher.admin(correlation, connection.peer, json);
     }
 
@@ -646,6 +659,7 @@ public final class ConductorAgent implements Agent {
 
     private void remove(final RegisteredClient client, final int reason) {
         client.removing = true;
+        client.reason = reason;
         dispatcher.removeClient(client.client.clientId(), reason);
     }
 
@@ -664,6 +678,19 @@ public final class ConductorAgent implements Agent {
         if (!listening) {
             epoll.add(listener.fd(), Epoll.IN, TOKEN_LISTENER);
             listening = true;
+        }
+    }
+
+    /** What it writes is not cut off; what it computes may be. */
+    private void stopAdmission() {
+        admissionThread.shutdown();
+        try {
+            if (!admissionThread.awaitTermination(STOP_LIMIT_NS, TimeUnit.NANOSECONDS)) {
+                admissionThread.shutdownNow();
+            }
+        } catch (final InterruptedException e) {
+            admissionThread.shutdownNow();
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -688,9 +715,11 @@ public final class ConductorAgent implements Agent {
             if (status == 0) {
                 increment(ConductorCounter.TASKS_OPENED);
                 owner.namesByTask.put(taskId, request.name());
+                tellAdmission(() -> admission.opened(request.request(), taskId));
                 taskReply(request.connection(), request.type(), request.seq(), 0, taskId, slot, text);
             } else {
                 owner.names.remove(request.name());
+                tellAdmission(() -> admission.closed(owner.client.clientId(), request.name()));
                 refuseTask(request.connection(), request.type(), request.seq(), -status, text);
             }
         }
@@ -701,7 +730,9 @@ public final class ConductorAgent implements Agent {
             if (request == null) {
                 return;
             }
-            request.connection().client.names.remove(request.name());
+            final RegisteredClient owner = request.connection().client;
+            owner.names.remove(request.name());
+            tellAdmission(() -> admission.closed(owner.client.clientId(), request.name()));
             increment(ConductorCounter.TASKS_CLOSED);
             taskReply(request.connection(), request.type(), request.seq(), status, request.taskId(), 0, text);
         }
@@ -725,6 +756,7 @@ public final class ConductorAgent implements Agent {
                 return;
             }
             close(client.connection);
+            tellAdmission(() -> admission.clientGone(clientId, client.reason));
             closeAll(client.process); // leaves the epoll set with its last descriptor
             housekeeping.retire(client.client, failure -> proxy.execute(() -> {
                 if (failure != null) {
@@ -778,7 +810,7 @@ public final class ConductorAgent implements Agent {
         for (final Connection connection : List.copyOf(connections.values())) {
             close(connection);
         }
-        admissionThread.shutdownNow();
+        stopAdmission();
         RuntimeDirectory.deleteTree(config.directory().socket());
         epoll.close();
     }

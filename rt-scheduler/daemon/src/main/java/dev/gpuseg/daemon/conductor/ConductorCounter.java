@@ -10,6 +10,7 @@ public enum ConductorCounter {
     CLIENTS_REFUSED("registrations refused: quota, name, version or space"),
     TASKS_OPENED("tasks opened"),
     TASKS_REFUSED("tasks refused: invalid, quota or admission"),
+    TASKS_NOT_ADMITTED("tasks refused by admission"),
     TASKS_CLOSED("tasks closed by their client"),
     PROTOCOL_ERRORS("malformed packets, each ending its connection"),
     ADMIN_REQUESTS("administrators' commands"),

@@ -2,5 +2,5 @@
 package dev.gpuseg.daemon.conductor;
 
 /** A request that waits for the admission test or for the dispatcher. */
-record PendingRequest(Connection connection, int type, int seq, String name, int taskId) {
+record PendingRequest(Connection connection, int type, int seq, String name, int taskId, TaskOpen request) {
 }

@@ -17,6 +17,8 @@ final class RegisteredClient {
     /** Names of open tasks and of those being opened. */
     final Set<String> names = new HashSet<>();
     boolean removing;
+    /** Why it is being removed: one of {@link Removal}. */
+    int reason;
 
     RegisteredClient(final Client client, final PidFd process, final Connection connection) {
         this.client = client;

@@ -220,6 +220,15 @@ public final class RuntimeDirectory {
     }
 
     /**
+     * The admitted tasks, for a daemon that starts again.
+     *
+     * @return absolute path
+     */
+    public Path admitted() {
+        return root.resolve("admitted.json");
+    }
+
+    /**
      * The directory of all clients' directories.
      *
      * @return absolute path

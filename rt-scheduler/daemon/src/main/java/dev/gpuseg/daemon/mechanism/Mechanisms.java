@@ -33,10 +33,12 @@ public final class Mechanisms {
      * @param name       observe, gate, sim, nvidia or tegra
      * @param gpu        index of the GPU, from 0
      * @param simControl control socket of the virtual GPU
+     * @param protection processes that are never touched
      * @return one instance, for one GPU
      * @throws MechanismException if it cannot be used here, with the reason and the next lower level
      */
-    public static Mechanism named(final String name, final int gpu, final Path simControl) {
+    public static Mechanism named(final String name, final int gpu, final Path simControl,
+        final Protection protection) {
         switch (name) {
             case "observe":
                 return new ObserveMechanism();
@@ -50,7 +52,7 @@ public final class Mechanisms {
                     throw new MechanismException("mechanism \"nvidia\": " + nvidia.text()
                         + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
                 }
-                return new NvidiaMechanism(gpu);
+                return new NvidiaMechanism(gpu, protection);
             case "tegra":
                 final TegraSurvey.Finding tegra = TegraSurvey.verdict();
                 if (!tegra.good()) {

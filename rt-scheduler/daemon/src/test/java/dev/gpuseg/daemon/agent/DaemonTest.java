@@ -94,7 +94,7 @@ class DaemonTest {
     void shouldBeatItsHeartAtLeastEvery20MsAlsoWhenItSleeps() throws InterruptedException {
         final DaemonConfig defaults = config("fp", "gate");
         final DaemonConfig sleepy = new DaemonConfig(defaults.directory(), defaults.policy(), "gate", 1, IdleMode.SLEEP,
-            true, defaults.journal(), defaults.journalBytes(), 0, -1, 0, defaults.queueBytes(), 0);
+            true, defaults.journal(), defaults.journalBytes(), 0, -1, 0, defaults.queueBytes(), 0, defaults.site());
         try (Daemon daemon = Daemon.start(sleepy); StatusPage status = StatusPage.open(sleepy.directory().status())) {
             int beats = 0;
             long last = status.heartbeatNs();

@@ -34,6 +34,7 @@ final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final List<Child> children = new ArrayList<>();
+    private final List<Child> daemons = new ArrayList<>();
     private Path root;
 
     @Override
@@ -104,11 +105,26 @@ final class SystemRig implements BeforeEachCallback, AfterEachCallback {
 
     Child daemon(final String... options) throws InterruptedException {
         final List<String> arguments = new ArrayList<>(List.of("run", "--dir", root.toString(), "--mechanism", "sim",
-            "--policy", "fp", "--no-warm-up"));
+            "--no-warm-up"));
+        if (!Arrays.asList(options).contains("--policy")) {
+            arguments.addAll(List.of("--policy", "fp"));
+        }
         arguments.addAll(Arrays.asList(options));
         final Child daemon = start("daemon", Child.java(arguments));
+        daemons.add(daemon);
         daemon.await("ready", START_LIMIT_S);
         return daemon;
+    }
+
+    /** The next daemon in the same directory: stops the running ones cleanly first. */
+    Child nextDaemon(final String... options) throws InterruptedException, TimeoutException {
+        for (final Child child : children) {
+            if (daemons.contains(child) && child.isAlive()) {
+                child.terminate();
+                child.awaitExit(START_LIMIT_S);
+            }
+        }
+        return daemon(options);
     }
 
     /** A task; its CPU parts only sleep. */

@@ -150,7 +150,7 @@ class ConductorAgentTest {
 
     @Test
     void shouldAskAdmissionControlAndServeOthersMeanwhile() throws Exception {
-        final AdmissionControl slow = request -> {
+        final AdmissionControl slow = (request, client) -> {
             try {
                 Thread.sleep(300);
             } catch (final InterruptedException e) {

@@ -7,6 +7,7 @@ import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import dev.gpuseg.daemon.mechanism.ProcessListener;
+import dev.gpuseg.daemon.mechanism.Protection;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -26,11 +27,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <p>Source: public driver headers 580.x. Tested: H200, 580.159.04, 2026-11.
  */
 public final class NvidiaMechanism implements Mechanism {
-    /** Property: {@code compute} (default) or {@code all}. */
-    public static final String SCOPE_PROPERTY = "gpuseg.nvidia.scope";
-    /** Property: more protected processes, names separated by commas. */
-    public static final String PROTECT_PROPERTY = "gpuseg.nvidia.protect";
-
     // H200, 580.159.04: one busy context of 8 channels 650 us, three in one call 790; enable 360 and 430
     private static final long DISABLE_NS = 580_000;
     private static final long DISABLE_PER_CONTEXT_NS = 70_000;
@@ -53,14 +49,14 @@ public final class NvidiaMechanism implements Mechanism {
     private String lastError = "";
 
     /**
-     * Opens the mechanism for one GPU, with the settings of the properties.
+     * Opens the mechanism for one GPU.
      *
-     * @param gpu index, in the order of the PCI bus
+     * @param gpu        index, in the order of the PCI bus
+     * @param protection processes that are never touched
      * @throws MechanismException if this machine has no NVIDIA driver that can be used, with the reason
      */
-    public NvidiaMechanism(final int gpu) {
-        this(gpu, Scope.valueOf(System.getProperty(SCOPE_PROPERTY, "compute").toUpperCase(java.util.Locale.ROOT)),
-            protectedNames());
+    public NvidiaMechanism(final int gpu, final Protection protection) {
+        this(gpu, protection.allEngines() ? Scope.ALL : Scope.COMPUTE, names(protection));
     }
 
     NvidiaMechanism(final int gpu, final Scope scope, final Set<String> protectedNames) {
@@ -81,13 +77,9 @@ public final class NvidiaMechanism implements Mechanism {
         watch.start();
     }
 
-    private static Set<String> protectedNames() {
+    private static Set<String> names(final Protection protection) {
         final Set<String> names = new java.util.HashSet<>(ProtectedProcesses.DEFAULTS);
-        for (final String name : System.getProperty(PROTECT_PROPERTY, "").split(",")) {
-            if (!name.isBlank()) {
-                names.add(name.strip());
-            }
-        }
+        names.addAll(protection.names());
         return names;
     }
 

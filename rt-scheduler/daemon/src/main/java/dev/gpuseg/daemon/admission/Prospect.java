@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.admission;
+
+import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.TaskResult;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What the analysis says of a set of tasks, some of which have no core of their own in it: for these every placement is
+ * analysed, and the worst counts.
+ *
+ * @param set     the set that {@code result} is about (with several placements, the one that fails, else any); null if
+ *                there is nothing to analyse
+ * @param result  bounds, the largest over all placements if all pass; null if there is nothing to analyse
+ * @param problem one line: why there is no proof although no bound fails; empty if there is none
+ */
+record Prospect(TaskSet set, AnalysisResult result, String problem) {
+    /** Most placements that are analysed. */
+    static final int PLACEMENTS_MAX = 1024;
+
+    private static final Prospect NOTHING = new Prospect(null, null, "");
+
+    boolean proven() {
+        return problem.isEmpty() && (result == null || result.schedulable());
+    }
+
+    /**
+     * Analyses.
+     *
+     * @param analysis  the sound analysis
+     * @param id        of the set
+     * @param platform  its constants
+     * @param mode      what threads do while the GPU works
+     * @param placed    tasks with a core
+     * @param floating  tasks without
+     * @param fixedPriority whether the GPU goes by priority: then the order on a core and on the GPU must agree
+     * @return what it says
+     */
+    static Prospect of(final Analysis analysis, final String id, final Platform platform, final WaitMode mode,
+        final List<Task> placed, final List<Task> floating, final boolean fixedPriority) {
+        if (placed.isEmpty() && floating.isEmpty()) {
+            return NOTHING;
+        }
+        long placements = 1;
+        for (int i = 0; i < floating.size() && placements <= PLACEMENTS_MAX; i++) {
+            placements *= platform.cpus();
+        }
+        if (placements > PLACEMENTS_MAX) {
+            return new Prospect(null, null, floating.size() + " tasks have no declared core and could be on any of "
+                + platform.cpus() + ", too many cases to analyse; declare them in the task-set file");
+        }
+        try {
+            return ofPlacements(analysis, new TaskSet(id, platform, mode, join(placed, floating, 0, 1)), placed,
+                floating, (int) placements, fixedPriority);
+        } catch (final InvalidModelException e) {
+            return new Prospect(null, null, e.getMessage());
+        }
+    }
+
+    private static Prospect ofPlacements(final Analysis analysis, final TaskSet shape, final List<Task> placed,
+        final List<Task> floating, final int placements, final boolean fixedPriority) {
+        TaskSet set = shape;
+        AnalysisResult worst = null;
+        for (int p = 0; p < placements; p++) {
+            set = shape.withTasks(join(placed, floating, p, shape.platform().cpus()));
+            final String disorder = fixedPriority ? disorder(set) : "";
+            if (!disorder.isEmpty()) {
+                return new Prospect(null, null, disorder);
+            }
+            final AnalysisResult result = analysis.analyse(set);
+            if (!result.schedulable()) {
+                return new Prospect(set, result, "");
+            }
+            worst = worst == null ? result : larger(worst, result);
+        }
+        return new Prospect(set, worst, "");
+    }
+
+    /** The tasks with the floating ones on the cores of placement p, a number in base {@code cpus}. */
+    private static List<Task> join(final List<Task> placed, final List<Task> floating, final int p, final int cpus) {
+        final List<Task> tasks = new ArrayList<>(placed);
+        int rest = p;
+        for (final Task task : floating) {
+            tasks.add(task.withPlacement(1 + rest % cpus, task.gpu()));
+            rest /= cpus;
+        }
+        return tasks;
+    }
+
+    /** Hypothesis M6 of the window analyses. */
+    private static String disorder(final TaskSet set) {
+        for (final Task a : set.tasks()) {
+            for (final Task b : set.tasks()) {
+                if (a.cpu() == b.cpu() && a.gpuSegmentCount() > 0 && b.gpuSegmentCount() > 0 && a.gpu() == b.gpu()
+                    && !a.bestEffort() && !b.bestEffort() && a.priority() > b.priority()
+                    && a.gpuPriority() < b.gpuPriority()) {
+                    return "tasks \"" + a.name() + "\" and \"" + b.name() + "\" share core " + a.cpu()
+                        + " with opposite orders on core and GPU, for which nothing is proven; give the one with the "
+                        + "higher priority the higher gpu_priority too";
+                }
+            }
+        }
+        return "";
+    }
+
+    private static AnalysisResult larger(final AnalysisResult a, final AnalysisResult b) {
+        final List<TaskResult> tasks = new ArrayList<>();
+        for (int i = 0; i < a.tasks().size(); i++) {
+            final TaskResult x = a.tasks().get(i);
+            final TaskResult y = b.tasks().get(i);
+            tasks.add(x.wcrtNs() == null || y.wcrtNs() != null && y.wcrtNs() > x.wcrtNs() ? y : x);
+        }
+        return new AnalysisResult(a.analysis(), a.taskSetId(), a.schedulable() && b.schedulable(), tasks);
+    }
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.admission;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.ResultWriter;
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.daemon.conductor.AdmissionControl;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.Removal;
+import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.mechanism.Capabilities;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.function.LongSupplier;
+
+/**
+ * Admits a task if the sound analysis of the running policy proves every deadline of what is admitted together with it.
+ * Tasks of the file that use the CPU only never register: they are always part of the set.
+ *
+ * <p>After a restart the places of the tasks that were admitted before are kept for a while, so that a newcomer cannot
+ * take them: for a task of the same name and user. Places that nobody has claimed by then are given up.
+ *
+ * <p>Thread-safe; a call may take as long as an analysis. Never called on the dispatcher's thread.
+ */
+public final class ProvenAdmission implements AdmissionControl {
+    private static final int REMEMBERED = 16;
+    private static final long SAY_EVERY_NS = 1_000_000_000L;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** What was refused, or admitted without proof. */
+    private record Incident(long timeNs, int uid, String name, String text, Prospect prospect) {
+    }
+
+    private final AdmissionSettings settings;
+    private final int level;
+    private final AdmittedFile file;
+    private final LongSupplier clockNs;
+    private final TaskModels models;
+    private final List<Admitted> tasks = new ArrayList<>();
+    private final Deque<Incident> incidents = new ArrayDeque<>();
+    private String policy;
+    private SoundAnalysis sound;
+    private Prospect current;
+    private long refused;
+    private long warned;
+    private long dropped;
+    private long saidNs = Long.MIN_VALUE / 2;
+    private String fileFailure = "";
+
+    /**
+     * Starts with the places of the tasks that an earlier daemon had admitted.
+     *
+     * @param settings     mode other than off
+     * @param policy       name of the policy
+     * @param capabilities of the mechanism
+     * @param gpus         number of GPUs that the daemon drives
+     * @param state        file of the admitted tasks
+     * @param clockNs      CLOCK_MONOTONIC, ns
+     * @throws IllegalArgumentException if admission is to be enforced and cannot be, with one line of why
+     */
+    public ProvenAdmission(final AdmissionSettings settings, final String policy, final Capabilities capabilities,
+        final int gpus, final Path state, final LongSupplier clockNs) {
+        this.settings = settings;
+        this.policy = policy;
+        this.clockNs = clockNs;
+        level = capabilities.level();
+        file = new AdmittedFile(state);
+        models = new TaskModels(settings);
+        sound = SoundAnalysis.of(policy, level, settings.waitMode(), settings.cores());
+        final String impossible = impossible(capabilities, gpus);
+        if (impossible != null && settings.mode() == AdmissionMode.ENFORCE) {
+            throw new IllegalArgumentException("--admission enforce: " + impossible);
+        } else if (impossible != null) {
+            say(impossible);
+        }
+        load();
+        current = judge(sound, tasks);
+    }
+
+    private String impossible(final Capabilities capabilities, final int gpus) {
+        if (!sound.exists()) {
+            return sound.reason();
+        }
+        if (settings.platform().gpus().size() < gpus) {
+            return "the platform describes " + settings.platform().gpus().size() + " GPUs, the daemon drives " + gpus
+                + "; add the others under gpus";
+        }
+        for (final var gpu : settings.platform().gpus()) {
+            if (level >= Capabilities.DEACTIVATE && gpu.epsilonNs() < capabilities.disableNs()) {
+                return "epsilon is " + Durations.format(gpu.epsilonNs()) + ", less than the "
+                    + Durations.format(capabilities.disableNs()) + " that one disable of this mechanism takes; measure "
+                    + "epsilon on this machine";
+            }
+        }
+        if (settings.declared() != null) {
+            try {
+                sound.analysis().analyse(settings.declared());
+            } catch (final InvalidModelException e) {
+                return "task-set file: " + e.getMessage();
+            }
+        }
+        final Prospect cpuOnly = judge(sound, List.of());
+        return cpuOnly.proven() ? null : "the CPU-only tasks of the task-set file alone: "
+            + Refusal.text(sound.analysis(), cpuOnly, null);
+    }
+
+    private void load() {
+        if (settings.graceNs() == 0) {
+            return;
+        }
+        final List<Admitted> places = new ArrayList<>();
+        try {
+            for (final Admitted place : file.read(clockNs.getAsLong() + settings.graceNs())) {
+                final Admitted.Source source = models.source(place.request(), level == Capabilities.GATE);
+                if (source == Admitted.Source.UNKNOWN || source == Admitted.Source.DECLARED
+                    && models.mismatch(place.request(), byPriority(), byDeadline()) != null) {
+                    dropped++;
+                } else {
+                    places.add(place.withSource(source));
+                }
+            }
+        } catch (final IOException e) {
+            fileFailure = e.getMessage();
+            say(e.getMessage());
+            return;
+        }
+        if (sound.exists() && judge(sound, places).proven()) {
+            tasks.addAll(places);
+        } else if (!places.isEmpty()) {
+            dropped += places.size();
+            say("the " + places.size() + " tasks that were admitted before are not schedulable with the present "
+                + "settings; no place is kept for them");
+        }
+    }
+
+    // ---- what the conductor asks ----------------------------------------------------------------------------------
+
+    @Override
+    public synchronized String refuse(final TaskOpen request, final Client client) {
+        expire();
+        final Admitted newcomer = new Admitted(request, client.uid(), client.clientId(), client.pid(), 0,
+            request.priority(), request.gpuPriority(), models.source(request, level == Capabilities.GATE), 0);
+        final Admitted place = placeOf(newcomer);
+        final List<Admitted> others = new ArrayList<>(tasks);
+        others.remove(place);
+        final List<Admitted> all = new ArrayList<>(others);
+        all.add(newcomer);
+        Prospect prospect = null;
+        String why = conflict(newcomer, others);
+        if (why == null) {
+            prospect = judge(sound, all);
+            why = prospect.proven() ? null
+                : Refusal.text(sound.analysis(), prospect, nameInSet(newcomer, all));
+        }
+        if (why != null) {
+            incident(newcomer, why, prospect);
+            if (settings.mode() == AdmissionMode.ENFORCE) {
+                refused++;
+                return why;
+            }
+            warned++;
+            say("not proven: " + why);
+        }
+        tasks.clear();
+        tasks.addAll(others);
+        tasks.add(prospect == null ? newcomer.withSource(Admitted.Source.UNKNOWN) : newcomer);
+        current = prospect == null ? judge(sound, tasks) : prospect;
+        save();
+        return null;
+    }
+
+    /** What speaks against a newcomer before any analysis; null if nothing does. */
+    private String conflict(final Admitted newcomer, final List<Admitted> others) {
+        final TaskOpen request = newcomer.request();
+        final String who = "task \"" + request.name() + "\": ";
+        if (!sound.exists()) {
+            return who + sound.reason();
+        }
+        if (newcomer.source() == Admitted.Source.UNKNOWN) {
+            return TaskModels.unknown(request, settings.declared() != null);
+        }
+        if (newcomer.source() != Admitted.Source.DECLARED) {
+            return null;
+        }
+        for (final Admitted other : others) {
+            if (other.request().name().equals(request.name())) {
+                return who + (other.isKept() ? "its place is kept for user " + Integer.toUnsignedLong(other.uid())
+                    + " after a restart" : "it is open in process " + other.pid())
+                    + "; a declared task is opened once";
+            }
+        }
+        return models.mismatch(request, byPriority(), byDeadline());
+    }
+
+    private Admitted placeOf(final Admitted newcomer) {
+        for (final Admitted task : tasks) {
+            if (task.isKept() && task.uid() == newcomer.uid()
+                && task.request().name().equals(newcomer.request().name())) {
+                return task;
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public synchronized void opened(final TaskOpen request, final int taskId) {
+        tasks.replaceAll(task -> isOf(task, request.clientId(), request.name()) ? task.withTaskId(taskId) : task);
+    }
+
+    @Override
+    public synchronized void closed(final int clientId, final String name) {
+        if (tasks.removeIf(task -> isOf(task, clientId, name))) {
+            current = judge(sound, tasks);
+            save();
+        }
+    }
+
+    @Override
+    public synchronized void clientGone(final int clientId, final int reason) {
+        if (reason == Removal.STOPPING) {
+            return;   // what it had is kept for the next daemon
+        }
+        if (tasks.removeIf(task -> !task.isKept() && task.clientId() == clientId)) {
+            current = judge(sound, tasks);
+            save();
+        }
+    }
+
+    private static boolean isOf(final Admitted task, final int clientId, final String name) {
+        return !task.isKept() && task.clientId() == clientId && task.request().name().equals(name);
+    }
+
+    // ---- what administrators ask ----------------------------------------------------------------------------------
+
+    /**
+     * Whether the policy may change; if so, admission goes by the new one from now on. Any thread but the dispatcher's.
+     *
+     * @param name of the policy
+     * @return null if it may, else one line why not
+     */
+    public synchronized String refusePolicy(final String name) {
+        expire();
+        final SoundAnalysis next = SoundAnalysis.of(name, level, settings.waitMode(), settings.cores());
+        final String before = policy;
+        policy = name;
+        String why = next.exists() ? null : next.reason();
+        Prospect prospect = null;
+        if (why == null) {
+            for (final Admitted task : tasks) {
+                why = why == null && task.source() == Admitted.Source.DECLARED
+                    ? models.mismatch(task.request(), false, byDeadline()) : why;
+            }
+        }
+        if (why == null) {
+            prospect = judge(next, tasks);
+            why = prospect.proven() ? null : Refusal.text(next.analysis(), prospect, null);
+        }
+        if (why != null && settings.mode() == AdmissionMode.ENFORCE) {
+            policy = before;
+            refused++;
+            return "policy " + name + ": " + why;
+        }
+        if (why != null) {
+            warned++;
+            say("not proven: policy " + name + ": " + why);
+        }
+        sound = next;
+        current = prospect == null ? judge(sound, tasks) : prospect;
+        return null;
+    }
+
+    /**
+     * Whether priorities of open tasks may change; if so, they count from now on. Any thread but the dispatcher's.
+     *
+     * @param taskId      id of the task, 0 = all of that name
+     * @param name        of the tasks
+     * @param priority    0..99
+     * @param gpuPriority 0..99
+     * @return null if they may, else one line why not
+     */
+    public synchronized String refusePriority(final int taskId, final String name, final int priority,
+        final int gpuPriority) {
+        expire();
+        final List<Admitted> changed = new ArrayList<>();
+        for (final Admitted task : tasks) {
+            final boolean meant = taskId > 0 ? task.taskId() == taskId
+                : !task.isKept() && task.request().name().equals(name);
+            changed.add(meant ? reclassified(task.withPriorities(priority, gpuPriority)) : task);
+        }
+        if (changed.equals(tasks)) {
+            return null;
+        }
+        final Prospect prospect = judge(sound, changed);
+        String why = prospect.proven() ? null : Refusal.text(sound.analysis(), prospect, null);
+        for (int i = 0; i < changed.size(); i++) {
+            if (changed.get(i).source() == Admitted.Source.UNKNOWN
+                && tasks.get(i).source() != Admitted.Source.UNKNOWN) {
+                why = TaskModels.unknown(changed.get(i).request(), settings.declared() != null);
+            }
+        }
+        if (why != null && settings.mode() == AdmissionMode.ENFORCE) {
+            refused++;
+            return "priority " + priority + ": " + why;
+        }
+        if (why != null) {
+            warned++;
+            say("not proven: priority " + priority + ": " + why);
+        }
+        tasks.clear();
+        tasks.addAll(changed);
+        current = prospect;
+        return null;
+    }
+
+    /** A best-effort task that becomes a real-time one needs a model. */
+    private Admitted reclassified(final Admitted task) {
+        if (task.source() == Admitted.Source.DECLARED || task.source() == Admitted.Source.UNKNOWN) {
+            return task;
+        }
+        final TaskOpen r = task.request();
+        return task.withSource(models.source(new TaskOpen(0, 0, r.name(), task.priority(), task.gpuPriority(), r.gpu(),
+            r.optimistic(), r.periodNs(), r.deadlineNs(), r.budgetNs()), level == Capabilities.GATE));
+    }
+
+    /** Gives up the places whose time is over. Any thread but the dispatcher's. */
+    public synchronized void expire() {
+        final long nowNs = clockNs.getAsLong();
+        final int before = tasks.size();
+        if (tasks.removeIf(task -> task.isKept() && nowNs - task.keptUntilNs() >= 0)) {
+            dropped += before - tasks.size();
+            current = judge(sound, tasks);
+            save();
+        }
+    }
+
+    // ---- the set --------------------------------------------------------------------------------------------------
+
+    private boolean byDeadline() {
+        return EarliestDeadlineFirst.INSTANCE.name().equals(policy);
+    }
+
+    private boolean byPriority() {
+        return !sound.exists() || sound.analysis().needsPriorities();
+    }
+
+    /** Declared tasks in the order of the file, then the others in the order of their admission. */
+    private Prospect judge(final SoundAnalysis by, final List<Admitted> admitted) {
+        if (!by.exists()) {
+            return new Prospect(null, null, by.reason());
+        }
+        final List<Task> placed = new ArrayList<>();
+        if (settings.declared() != null) {
+            for (final Task task : settings.declared().tasks()) {
+                if (task.gpuSegmentCount() == 0) {
+                    placed.add(task);
+                }
+                for (final Admitted open : admitted) {
+                    if (open.source() == Admitted.Source.DECLARED && open.request().name().equals(task.name())) {
+                        placed.add(asOpened(task, open));
+                    }
+                }
+            }
+        }
+        final List<Task> floating = new ArrayList<>();
+        for (final Admitted open : admitted) {
+            if (open.source() == Admitted.Source.BUDGET) {
+                floating.add(TaskModels.ofBudget(open, nameInSet(open, admitted)));
+            }
+        }
+        final String id = settings.declared() == null ? "admitted" : settings.declared().id();
+        return Prospect.of(by.analysis(), id, settings.platform(), settings.waitMode(), placed, floating,
+            !byDeadline());
+    }
+
+    /** A hint may have changed the priorities since. */
+    private static Task asOpened(final Task task, final Admitted open) {
+        if (open.priority() == open.request().priority() && open.gpuPriority() == open.request().gpuPriority()) {
+            return task;
+        }
+        return new Task(task.name(), task.cpu(), task.gpu(), task.periodNs(), task.deadlineNs(), task.jitterNs(),
+            task.blockingNs(), open.priority(), open.gpuPriority(), !open.isRealTime(), task.segments());
+    }
+
+    /** Names are unique within a process only. */
+    private String nameInSet(final Admitted task, final List<Admitted> all) {
+        final Set<String> taken = new HashSet<>();
+        for (final Admitted other : all) {
+            String name = other.request().name();
+            for (int n = 2; !taken.add(name); n++) {
+                name = other.request().name() + " (" + n + ")";
+            }
+            if (other == task) {
+                return name;
+            }
+        }
+        throw new IllegalArgumentException("task \"" + task.request().name() + "\" is not in the list");
+    }
+
+    private void save() {
+        try {
+            file.write(tasks);
+            fileFailure = "";
+        } catch (final IOException | RuntimeException e) {
+            fileFailure = file.path() + " cannot be written: " + e.getMessage()
+                + "; after a restart no place is kept for what was admitted since";
+            say(fileFailure);
+        }
+    }
+
+    private void incident(final Admitted task, final String text, final Prospect prospect) {
+        if (incidents.size() == REMEMBERED) {
+            incidents.removeFirst();
+        }
+        incidents.addLast(new Incident(clockNs.getAsLong(), task.uid(), task.request().name(), text, prospect));
+    }
+
+    /** To the daemon's log, not more often than once a second: clients can make it happen. */
+    private void say(final String text) {
+        final long nowNs = clockNs.getAsLong();
+        if (nowNs - saidNs >= SAY_EVERY_NS) {
+            saidNs = nowNs;
+            System.err.println("gpuseg: admission: " + text);
+        }
+    }
+
+    // ---- status ---------------------------------------------------------------------------------------------------
+
+    /**
+     * What is admitted and what was not. Any thread but the dispatcher's.
+     *
+     * @param all whether tasks of every user are shown
+     * @param uid else those of this user alone, without the bounds of others
+     * @return a new node
+     */
+    public synchronized ObjectNode status(final boolean all, final int uid) {
+        expire();
+        final ObjectNode node = JsonNodeFactory.instance.objectNode();
+        node.put("mode", settings.mode().word());
+        node.put("policy", policy);
+        node.put("analysis", sound.exists() ? sound.analysis().name() : "");
+        node.put("problem", sound.exists() ? current.problem() : sound.reason());
+        node.put("proven", current.proven()
+            && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN));
+        node.put("refused", refused);
+        node.put("warned", warned);
+        node.put("dropped", dropped);
+        node.put("grace_ns", settings.graceNs());
+        node.put("file_failure", fileFailure);
+        final ArrayNode list = node.putArray("tasks");
+        for (final Admitted task : tasks) {
+            if (all || task.uid() == uid) {
+                list.addObject().put("name", task.request().name()).put("uid", Integer.toUnsignedLong(task.uid()))
+                    .put("pid", task.pid()).put("task", task.taskId()).put("kept", task.isKept())
+                    .put("model", task.source().name().toLowerCase(Locale.ROOT));
+            }
+        }
+        if (all) {
+            node.set("result", json(current));
+        }
+        final ArrayNode past = node.putArray("incidents");
+        for (final Incident incident : incidents) {
+            if (all || incident.uid() == uid) {
+                final ObjectNode entry = past.addObject().put("time_ns", incident.timeNs())
+                    .put("name", incident.name()).put("text", incident.text());
+                if (all) {
+                    entry.set("result", json(incident.prospect()));
+                }
+            }
+        }
+        return node;
+    }
+
+    /** As {@code analyze --format json} has it; null if there is none. */
+    private static JsonNode json(final Prospect prospect) {
+        if (prospect == null || prospect.result() == null) {
+            return JsonNodeFactory.instance.nullNode();
+        }
+        try {
+            return JSON.readTree(ResultWriter.json(prospect.set().id(), List.of(prospect.result())));
+        } catch (final JsonProcessingException e) {
+            throw new IllegalStateException("a result is not JSON: " + e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism;
+
+import java.util.Set;
+
+/**
+ * What a mechanism that finds processes by itself leaves alone.
+ *
+ * @param names      names of processes (as in /proc/PID/comm, at most 15 bytes) besides display servers and the
+ *                   driver's own services, which always are protected
+ * @param allEngines whether copies are switched too, not only compute and graphics
+ */
+public record Protection(Set<String> names, boolean allEngines) {
+    /** The built-in names alone, compute and graphics. */
+    public static final Protection DEFAULTS = new Protection(Set.of(), false);
+
+    /** Copies the names. */
+    public Protection {
+        names = Set.copyOf(names);
+    }
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client as an application has it, driven from the command line:
+ *
+ *   task_client DIR ACTION...
+ *     open:NAME:PRIORITY:GPU_PRIORITY:PERIOD_NS:DEADLINE_NS:BUDGET_NS   -> "open NAME RC TEXT"
+ *     close:NAME                                                        -> "close NAME RC"
+ *     segments:NAME:COUNT:WINDOW_US                                     -> "segments NAME RC"
+ *     admin:JSON                                                        -> "admin STATUS TEXT" (first packet)
+ *     read:PATH                                                         -> "read ERRNO", 0 if it can be opened
+ *     write:PATH                                                        -> the same for writing
+ *     pause                                                             -> "pause", then waits to be killed
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "gpuseg.h"
+#include "gpuseg_abi.h"
+
+static gpuseg_client *client;
+static struct {
+	char name[64];
+	gpuseg_task *task;
+} tasks[64];
+
+static gpuseg_task **slot(const char *name)
+{
+	for (int i = 0; i < 64; i++) {
+		if (tasks[i].name[0] == '\0' || strcmp(tasks[i].name, name) == 0) {
+			snprintf(tasks[i].name, sizeof(tasks[i].name), "%s", name);
+			return &tasks[i].task;
+		}
+	}
+	exit(2);
+}
+
+static int connected(const char *dir)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+
+	attr.dir = dir;
+	attr.name = "task_client";
+	return client != NULL ? 0 : gpuseg_connect(&attr, &client);
+}
+
+static void open_task(const char *dir, char *words)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	int rc = connected(dir);
+
+	attr.name = strsep(&words, ":");
+	attr.priority = (uint32_t)atoi(strsep(&words, ":"));
+	attr.gpu_priority = (uint32_t)atoi(strsep(&words, ":"));
+	attr.period_ns = atoll(strsep(&words, ":"));
+	attr.deadline_ns = atoll(strsep(&words, ":"));
+	attr.budget_ns = atoll(strsep(&words, ":"));
+	if (rc >= 0)
+		rc = gpuseg_task_open(client, &attr, slot(attr.name));
+	printf("open %s %d %s\n", attr.name, rc, rc < 0 ? gpuseg_last_message(client) : "");
+}
+
+static int run_segments(char *words)
+{
+	gpuseg_task *task = *slot(strsep(&words, ":"));
+	const int count = atoi(strsep(&words, ":"));
+	const int window_us = atoi(words);
+
+	for (int i = 0; i < count; i++) {
+		int rc = gpuseg_begin(task);
+
+		if (rc < 0)
+			return rc;
+		usleep((useconds_t)window_us);
+		rc = gpuseg_end(task);
+		if (rc < 0)
+			return rc;
+		usleep(200);
+	}
+	return 0;
+}
+
+static void admin(const char *dir, const char *json)
+{
+	static char packet[65536];
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct gpuseg_msg_admin ask = {.msg = {.magic = GPUSEG_MSG_MAGIC,
+					       .version = GPUSEG_ABI_VERSION,
+					       .type = GPUSEG_MSG_ADMIN,
+					       .size = (uint32_t)(sizeof(ask) + strlen(json)),
+					       .seq = 1},
+				       .text_size = (uint32_t)strlen(json)};
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	ssize_t n;
+
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/gpuseg.sock", dir);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+		printf("admin %d cannot connect\n", -errno);
+		close(fd);
+		return;
+	}
+	memcpy(packet, &ask, sizeof(ask));
+	memcpy(packet + sizeof(ask), json, strlen(json));
+	n = send(fd, packet, sizeof(ask) + strlen(json), 0);
+	if (n > 0)
+		n = recv(fd, packet, sizeof(packet) - 1, 0);
+	if (n < (ssize_t)sizeof(struct gpuseg_msg_admin_reply)) {
+		printf("admin -1000 hung up\n");
+	} else {
+		struct gpuseg_msg_admin_reply reply;
+
+		memcpy(&reply, packet, sizeof(reply));
+		packet[n] = '\0';
+		printf("admin %d %s\n", reply.msg.status, packet + sizeof(reply));
+	}
+	close(fd);
+}
+
+static int can_open(const char *path, int flags)
+{
+	const int fd = open(path, flags);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = 2; i < argc; i++) {
+		char *words = argv[i];
+		const char *action = strsep(&words, ":");
+
+		if (strcmp(action, "open") == 0) {
+			open_task(argv[1], words);
+		} else if (strcmp(action, "close") == 0) {
+			printf("close %s %d\n", words, gpuseg_task_close(*slot(words)));
+			*slot(words) = NULL;
+		} else if (strcmp(action, "segments") == 0) {
+			printf("segments %d\n", run_segments(words));
+		} else if (strcmp(action, "admin") == 0) {
+			admin(argv[1], words);
+		} else if (strcmp(action, "read") == 0) {
+			printf("read %d\n", can_open(words, O_RDONLY));
+		} else if (strcmp(action, "write") == 0) {
+			printf("write %d\n", can_open(words, O_WRONLY));
+		} else {
+			printf("pause\n");
+			pause();
+		}
+	}
+	gpuseg_disconnect(client);
+	return 0;
+}
