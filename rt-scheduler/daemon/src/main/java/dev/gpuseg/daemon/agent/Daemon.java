@@ -11,6 +11,9 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
+import dev.gpuseg.daemon.cgroup.CgroupTree;
+import dev.gpuseg.daemon.cgroup.Cgroups;
+import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.ConductorAgent;
 import dev.gpuseg.daemon.conductor.ConductorConfig;
@@ -37,8 +40,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -98,6 +103,10 @@ public final class Daemon implements AutoCloseable {
     private PrometheusExporter exporter;
     /** Null while admission is off. */
     private ProvenAdmission admission;
+    private Cgroups cgroups;
+    /** Of the clerk: what the dispatcher knew last. */
+    private List<ProcessView> knownProcesses = List.of();
+    private int knownVersion;
     private double warmUpBytesPerRecord = -1;
     private volatile String stopReason = "";
     private volatile long watchdogRestarts;
@@ -277,6 +286,9 @@ public final class Daemon implements AutoCloseable {
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
         commands.conductor(conductor.proxy());
+        cgroups = new Cgroups(new CgroupTree(Path.of("/proc")), config.site().groups(),
+            new GroupCommands(dispatcher));
+        journal.addTap(cgroups.tap());
         dispatcher.start(configuration().toString());
         journalRunner = new JournalRunner(journal);
         journalRunner.start();
@@ -416,8 +428,25 @@ public final class Daemon implements AutoCloseable {
         if (admission != null) {
             admission.expire();
         }
+        followCgroups();
         if (watchdog != null && !watchdog.isAlive() && stopAsked.getCount() > 0) {
             restartWatchdog();
+        }
+    }
+
+    private void followCgroups() {
+        final int version = dispatcher.processVersion();
+        if (version != knownVersion) {
+            dispatcher.submit(() -> {
+                final List<ProcessView> views = dispatcher.processViews();
+                clerk.execute(() -> {
+                    knownProcesses = views;
+                    knownVersion = version;
+                    cgroups.look(knownProcesses, System.nanoTime());
+                });
+            });
+        } else if (cgroups.isDue(System.nanoTime())) {
+            cgroups.look(knownProcesses, System.nanoTime());
         }
     }
 
@@ -534,6 +563,9 @@ public final class Daemon implements AutoCloseable {
         if (!all) {
             StatusFilter.keepOwn(root, peer.uid());
         }
+        final Set<Integer> own = new HashSet<>();
+        root.path("clients").forEach(client -> own.add(client.path("pid").asInt()));
+        root.set("cgroups", cgroups.status(System.nanoTime(), pid -> all || own.contains(pid)));
         if (admission != null) {
             root.set("admission", admission.status(all, peer.uid()));
         }

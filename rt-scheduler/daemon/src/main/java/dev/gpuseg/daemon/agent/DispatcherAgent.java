@@ -11,6 +11,7 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.core.TaskParameters;
+import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.Removal;
@@ -96,6 +97,8 @@ public final class DispatcherAgent implements Runnable {
     private volatile boolean running = true;
     private volatile boolean stopping;
     private volatile int orphanCount;
+    /** W dispatcher: another number whenever a process appears or goes. */
+    private volatile int processVersion;
     /** What commands have allocated on this thread; the rest is the hot path's. */
     private long commandBytes;
     /** W dispatcher, at each command: allocated by all else. */
@@ -770,7 +773,7 @@ public final class DispatcherAgent implements Runnable {
             process = addProcess(client.pid(), client.startTicks(), client.name(), ContextKind.MANAGED);
         } else if (process.clients == 0) {
             for (final int contextId : process.contexts) {
-                scheduler.setContextKind(contextId, ContextKind.MANAGED);
+                scheduler.setContextKind(contextId, kind(process, ContextKind.MANAGED));
             }
             settle();
         }
@@ -806,6 +809,7 @@ public final class DispatcherAgent implements Runnable {
         settle();
         final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
         processes.add(process);
+        processVersion++;
         return process;
     }
 
@@ -865,7 +869,7 @@ public final class DispatcherAgent implements Runnable {
                 removeProcess(process);
             } else {
                 for (final int contextId : process.contexts) {
-                    scheduler.setContextKind(contextId, ContextKind.UNMANAGED);
+                    scheduler.setContextKind(contextId, kind(process, ContextKind.UNMANAGED));
                 }
                 settle();
             }
@@ -878,6 +882,7 @@ public final class DispatcherAgent implements Runnable {
 
     private void removeProcess(final ProcessEntry process) {
         processes.remove(process);
+        processVersion++;
         for (int g = 0; g < gpus.length; g++) {
             final int contextId = process.contexts[g];
             scheduler.removeContext(contextId, nowNs);
@@ -898,6 +903,42 @@ public final class DispatcherAgent implements Runnable {
             }
         }
         return found;
+    }
+
+    /** Any thread: another number whenever {@link #processViews} would say something else. */
+    int processVersion() {
+        return processVersion;
+    }
+
+    /** The processes that have contexts. */
+    List<ProcessView> processViews() {
+        final List<ProcessView> views = new ArrayList<>();
+        for (final ProcessEntry process : processes) {
+            final List<Integer> contexts = new ArrayList<>();
+            for (final int contextId : process.contexts) {
+                contexts.add(contextId);
+            }
+            views.add(new ProcessView(process.pid, process.startTicks, process.name, process.clients > 0, contexts));
+        }
+        return views;
+    }
+
+    /** A rule says that a process is never to be taken off the hardware, or no longer so. */
+    void protect(final int pid, final long startTicks, final boolean isProtected) {
+        for (final ProcessEntry process : processes) {
+            if (process.pid == pid && process.startTicks == startTicks && process.isProtected != isProtected) {
+                process.isProtected = isProtected;
+                final ContextKind unruled = process.clients > 0 ? ContextKind.MANAGED : ContextKind.UNMANAGED;
+                for (final int contextId : process.contexts) {
+                    scheduler.setContextKind(contextId, kind(process, unruled));
+                }
+                settle();
+            }
+        }
+    }
+
+    private static ContextKind kind(final ProcessEntry process, final ContextKind unruled) {
+        return process.isProtected ? ContextKind.PROTECTED : unruled;
     }
 
     /** Any thread. */

@@ -13,6 +13,8 @@ final class ProcessEntry {
     final int[] contexts;
     /** Registrations that are alive. */
     int clients;
+    /** Never to be taken off the hardware, by a rule for its control group. */
+    boolean isProtected;
 
     ProcessEntry(final int pid, final long startTicks, final String name, final int[] contexts) {
         this.pid = pid;

@@ -16,6 +16,7 @@ import picocli.CommandLine.Spec;
         StatusCommand.class,
         TopCommand.class,
         LiveCommand.class,
+        CgroupsCommand.class,
         StopCommand.class,
         HintCommand.class,
         ReleaseCommand.class,

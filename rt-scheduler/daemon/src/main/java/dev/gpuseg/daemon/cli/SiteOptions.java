@@ -6,6 +6,7 @@ import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.agent.SiteRules;
+import dev.gpuseg.daemon.cgroup.GroupRules;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.mechanism.Protection;
 import java.nio.file.Path;
@@ -55,6 +56,10 @@ final class SiteOptions {
             + "${DEFAULT-VALUE})")
     private String nvidiaScope;
 
+    @Option(names = "--cgroup-rules", paramLabel = "FILE",
+        description = "weights, caps and protection of control groups by path")
+    private Path cgroupRules;
+
     @Option(names = "--clients-per-user", paramLabel = "N", defaultValue = "64",
         description = "most registered processes of one user (default: ${DEFAULT-VALUE})")
     private int clientsPerUser;
@@ -77,7 +82,7 @@ final class SiteOptions {
         }
         return new SiteRules(AdmissionSettings.read(AdmissionMode.named(admission), taskSet, platform,
             CoreOrder.named(cores), grace.toNanos()), unmanaged(), new Protection(Set.copyOf(protect), allEngines()),
-            clientsPerUser, tasksPerUser);
+            cgroupRules == null ? GroupRules.NONE : GroupRules.read(cgroupRules), clientsPerUser, tasksPerUser);
     }
 
     private static void requireIn(final String what, final int value, final int max) {

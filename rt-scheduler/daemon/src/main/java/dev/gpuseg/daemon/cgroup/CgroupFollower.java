@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cgroup;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Keeps track of which process is in which group. The kernel tells nobody when a process moves, so it looks: a move is
+ * seen at the next look, {@link #PERIOD_NS} later at most, or {@link #SLOW_PERIOD_NS} where there are more than
+ * {@link #QUICK_PROCESSES} processes. One thread.
+ */
+public final class CgroupFollower {
+    /** Between two looks: 200 ms. */
+    public static final long PERIOD_NS = 200_000_000L;
+    /** Between two looks where there are many processes: 1 s. */
+    public static final long SLOW_PERIOD_NS = 1_000_000_000L;
+    /** So many processes are looked at in every period. */
+    public static final int QUICK_PROCESSES = 64;
+
+    /** The clerk looks around every 200 ms; a little early is on time. */
+    private static final long JITTER_NS = 20_000_000L;
+
+    private final CgroupTree tree;
+    private final GroupRules rules;
+    private final GpuTimeAccount account;
+    private final GroupSink sink;
+    private final Map<String, Integer> idByPath = new HashMap<>();
+    private final Map<Integer, Place> placeByPid = new HashMap<>();
+    private volatile List<Membership> members = List.of();
+    private long lookedNs = Long.MIN_VALUE / 2;
+
+    /**
+     * Who is where.
+     *
+     * @param process the process
+     * @param path    its group
+     * @param rule    the group's rule
+     */
+    public record Membership(ProcessView process, String path, GroupRule rule) {
+    }
+
+    /** Where a process was at the last look. */
+    private record Place(ProcessView process, String path) {
+    }
+
+    /**
+     * A follower that knows nobody yet.
+     *
+     * @param tree    where processes are looked up
+     * @param rules   of the administrator
+     * @param account told whose time a context's is
+     * @param sink    told of groups and members
+     */
+    public CgroupFollower(final CgroupTree tree, final GroupRules rules, final GpuTimeAccount account,
+        final GroupSink sink) {
+        this.tree = tree;
+        this.rules = rules;
+        this.account = account;
+        this.sink = sink;
+    }
+
+    /**
+     * Whether it is time to look.
+     *
+     * @param nowNs CLOCK_MONOTONIC
+     * @return true if so
+     */
+    public boolean isDue(final long nowNs) {
+        return nowNs - lookedNs >= (members.size() > QUICK_PROCESSES ? SLOW_PERIOD_NS : PERIOD_NS - JITTER_NS);
+    }
+
+    /**
+     * Looks.
+     *
+     * @param processes all that the scheduler knows now
+     * @param nowNs     CLOCK_MONOTONIC
+     */
+    public void look(final List<ProcessView> processes, final long nowNs) {
+        lookedNs = nowNs;
+        final List<Membership> found = new ArrayList<>();
+        final Set<String> inUse = new HashSet<>();
+        final Set<Integer> alive = new HashSet<>();
+        for (final ProcessView process : processes) {
+            final String seen = tree.pathOf(process.pid());
+            final Place before = placeByPid.get(process.pid());
+            // between its end and the scheduler's notice of it a process has no group: the last one stays
+            final String path = seen.isEmpty() && before != null ? before.path() : seen;
+            final GroupRule rule = path.isEmpty() ? GroupRule.DEFAULT : rules.of(path);
+            alive.add(process.pid());
+            inUse.add(path);
+            found.add(new Membership(process, path, rule));
+            final Place now = new Place(process, path);
+            if (!now.equals(before)) {
+                placeByPid.put(process.pid(), now);
+                account.belongs(process.contexts(), path, nowNs);
+                sink.assign(process, idOf(path, rule), rule.protect());
+            }
+        }
+        placeByPid.keySet().retainAll(alive);
+        idByPath.keySet().retainAll(inUse);
+        members = List.copyOf(found);
+    }
+
+    private int idOf(final String path, final GroupRule rule) {
+        final Integer known = idByPath.get(path);
+        if (known != null) {
+            return known;
+        }
+        int id = 1;
+        while (idByPath.containsValue(id)) {
+            id++;
+        }
+        idByPath.put(path, id);
+        sink.define(id, rule);
+        return id;
+    }
+
+    /**
+     * Who was where at the last look. Any thread.
+     *
+     * @return an immutable list
+     */
+    public List<Membership> members() {
+        return members;
+    }
+}
