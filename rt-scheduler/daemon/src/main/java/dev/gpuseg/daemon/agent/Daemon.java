@@ -32,12 +32,14 @@ import dev.gpuseg.daemon.mechanism.Mechanisms;
 import dev.gpuseg.daemon.metrics.DaemonReadings;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
+import dev.gpuseg.daemon.platform.FileAccess;
 import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import dev.gpuseg.daemon.platform.SystemCallException;
 import dev.gpuseg.daemon.platform.ThreadControl;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -174,6 +176,7 @@ public final class Daemon implements AutoCloseable {
             warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords());
         }
         ring = new JournalRing(root.resolve("journal.ring"), JournalRing.DEFAULT_CAPACITY);
+        tightenJournal();
         journal = new JournalAgent(ring, config.journal(), config.journalBytes());
         journal.addTap(liveModel);
         status = StatusPage.create(config.directory().status(), incarnationNs, config.policy().name(),
@@ -182,6 +185,13 @@ public final class Daemon implements AutoCloseable {
             watchdog = WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), status::heartbeat);
         }
         startThreads(capabilities);
+    }
+
+    /** An earlier release may have left the journal in the runtime directory for everybody to read. */
+    private void tightenJournal() {
+        if (config.journal().startsWith(config.directory().root()) && Files.isDirectory(config.journal())) {
+            FileAccess.chmod(config.journal(), 0700);
+        }
     }
 
     private ProvenAdmission admission(final Capabilities capabilities) {

@@ -83,12 +83,17 @@ public final class ConductorAgent implements Agent {
     private final boolean[] clientIds = new boolean[Abi.CLIENTS_MAX + 1];
     private final AtomicLongArray counters = new AtomicLongArray(ConductorCounter.values().length);
     private final int pid = ProcessStatus.pid();
+    private final int uid = ProcessStatus.effectiveUid();
     private long nextConnectionId = 1;
     private long nextCorrelation = 1;
     private int nextClientId = 1;
     private boolean listening = true;
     private volatile String lastOffence = "";
     private boolean stopping;
+    // what an honest start of 64 programs needs fits into the burst; the rest bounds what one user can cost the others
+    private final RateLimit hellos = new RateLimit(256, 20);
+    private final RateLimit opens = new RateLimit(2048, 100);
+    private final RateLimit admins = new RateLimit(50, 20);
 
     /**
      * Listens from now on; connections are served once an agent runner calls {@link #doWork}.
@@ -341,6 +346,10 @@ public final class ConductorAgent implements Agent {
             refuseHello(connection, seq, Errno.EINVAL, "flags and reserved must be 0; this daemon knows none");
             return;
         }
+        if (asksTooOften(hellos, peer)) {
+            refuseHello(connection, seq, Errno.EAGAIN, tooOften(peer, "registers processes", hellos));
+            return;
+        }
         final String name = Messages.name(data, Abi.MsgHello.NAME_OFFSET);
         if (name == null) {
             refuseHello(connection, seq, Errno.EINVAL,
@@ -460,6 +469,11 @@ public final class ConductorAgent implements Agent {
             protocolError(connection, "TASK_OPEN before HELLO");
             return;
         }
+        if (asksTooOften(opens, connection.peer)) {
+            refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EAGAIN,
+                tooOften(connection.peer, "opens tasks", opens));
+            return;
+        }
         final UnsafeBuffer data = packet.data();
         final String name = Messages.name(data, Abi.MsgTaskOpen.NAME_OFFSET);
         final String refusal = TaskRules.refuse(data, name, owner, config, tasksOfUser(owner.client.uid()));
@@ -493,6 +507,20 @@ public final class ConductorAgent implements Agent {
                 proxy.execute(() -> increment(ConductorCounter.CLEANUP_ERRORS));
             }
         });
+    }
+
+    /** Root and the daemon's own user can stop it anyway; nobody else may keep it busy. */
+    private boolean asksTooOften(final RateLimit limit, final PeerCredentials peer) {
+        if (peer.uid() == 0 || peer.uid() == uid || limit.allows(peer.uid(), System.nanoTime())) {
+            return false;
+        }
+        increment(ConductorCounter.RATE_LIMITED);
+        return true;
+    }
+
+    private static String tooOften(final PeerCredentials peer, final String does, final RateLimit limit) {
+        return "user " + Integer.toUnsignedString(peer.uid()) + " " + does + " more often than " + limit.perSecond()
+            + " times a second; wait";
     }
 
     private int tasksOfUser(final int uid) {
@@ -558,6 +586,13 @@ public final class ConductorAgent implements Agent {
             return;
         }
         increment(ConductorCounter.ADMIN_REQUESTS);
+        if (asksTooOften(admins, connection.peer)) {
+            connection.pending++;
+            requests.put(nextCorrelation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
+            new Answers().onAdminReply(nextCorrelation++, -Errno.EAGAIN,
+                "{\"error\":\"" + tooOften(connection.peer, "asks", admins) + "\"}");
+            return;
+        }
         final long correlation = nextCorrelation++;
         connection.pending++;
         requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));

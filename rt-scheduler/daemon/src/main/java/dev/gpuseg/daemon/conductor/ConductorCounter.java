@@ -14,6 +14,7 @@ public enum ConductorCounter {
     TASKS_CLOSED("tasks closed by their client"),
     PROTOCOL_ERRORS("malformed packets, each ending its connection"),
     ADMIN_REQUESTS("administrators' commands"),
+    RATE_LIMITED("requests refused because their user asks too often"),
     ACCEPT_ERRORS("connections that could not be accepted for lack of descriptors or memory"),
     CLEANUP_ERRORS("files or descriptors of a gone client that could not be removed");
 

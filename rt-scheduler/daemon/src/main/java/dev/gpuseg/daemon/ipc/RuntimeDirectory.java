@@ -86,7 +86,7 @@ public final class RuntimeDirectory {
             }
             FileAccess.chmod(root, 0755);
             Files.createDirectories(clients());
-            FileAccess.chmod(clients(), 0755);
+            FileAccess.chmod(clients(), 0711);   // everybody finds his own, nobody lists them
         } catch (final IOException e) {
             throw new UncheckedIOException("runtime directory " + root + " cannot be created: " + e.getMessage()
                 + "; choose another GPUSEG_DIR", e);

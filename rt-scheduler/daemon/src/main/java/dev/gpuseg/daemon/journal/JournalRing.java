@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.journal;
 
 import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.platform.FileAccess;
 import java.io.IOException;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
@@ -48,6 +49,7 @@ public final class JournalRing implements AutoCloseable {
         final long length = (long) capacity + RingBufferDescriptor.TRAILER_LENGTH;
         try (FileChannel channel = FileChannel.open(file,
             StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            FileAccess.chmod(file, 0600);   // it says what every user's tasks do
             if (channel.size() != length) {
                 channel.truncate(0);
             }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.journal;
 
+import dev.gpuseg.daemon.platform.FileAccess;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -43,7 +44,10 @@ final class JournalWriter implements AutoCloseable {
         this.directory = directory;
         bytesPerFile = maxBytes / FILES;
         try {
-            Files.createDirectories(directory);
+            if (!Files.exists(directory)) {
+                Files.createDirectories(directory);
+                FileAccess.chmod(directory, 0700);   // it says what every user's tasks do
+            }
             final List<Path> existing = cycleFiles();
             files = existing.isEmpty() ? 0 : ordinal(existing.get(existing.size() - 1));
         } catch (final IOException e) {

@@ -6,7 +6,8 @@ import java.util.Set;
 /**
  * What a mechanism that finds processes by itself leaves alone.
  *
- * @param names      names of processes (as in /proc/PID/comm, at most 15 bytes) besides display servers and the
+ * @param names      file names of programs (the first 15 bytes count) that belong to root or to the daemon's user,
+ *                   besides display servers and the
  *                   driver's own services, which always are protected
  * @param allEngines whether copies are switched too, not only compute and graphics
  */

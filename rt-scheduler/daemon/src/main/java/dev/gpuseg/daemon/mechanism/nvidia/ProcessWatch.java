@@ -374,7 +374,7 @@ final class ProcessWatch implements Runnable {
     }
 
     private void meet(final int pid, final long nowNs) {
-        if (spared.contains(ProtectedProcesses.nameOf(pid))) {
+        if (spared.isProtected(pid)) {
             strangers.put(pid, nowNs + STRANGER_NS);   // never touched; asked again in case the pid is reused
             return;
         }
