@@ -85,8 +85,7 @@ public final class RuntimeDirectory {
                     + ", not to uid " + ProcessStatus.effectiveUid() + "; remove it or choose another GPUSEG_DIR");
             }
             FileAccess.chmod(root, 0755);
-            Files.createDirectories(clients());
-            FileAccess.chmod(clients(), 0711);   // everybody finds his own, nobody lists them
+            createClients();
         } catch (final IOException e) {
             throw new UncheckedIOException("runtime directory " + root + " cannot be created: " + e.getMessage()
                 + "; choose another GPUSEG_DIR", e);
@@ -122,6 +121,16 @@ public final class RuntimeDirectory {
         deleteTree(clients());
         deleteTree(template());
         deleteTree(socket());
+        try {
+            createClients();
+        } catch (final IOException e) {
+            throw new UncheckedIOException(clients() + " cannot be created: " + e.getMessage(), e);
+        }
+    }
+
+    private void createClients() throws IOException {
+        Files.createDirectories(clients());
+        FileAccess.chmod(clients(), 0711);   // everybody finds his own, nobody lists them
     }
 
     /**
