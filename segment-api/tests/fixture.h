@@ -95,6 +95,8 @@ struct fake_daemon {
 	int refuse_type;	/* enum gpuseg_msg_type */
 	uint32_t wrong_version; /* answer with this layout version */
 	bool mute;		/* answer nothing */
+	uint32_t fuzz;		/* not 0: state of the generator that garbles answers of fuzz_type */
+	int fuzz_type;		/* enum gpuseg_msg_type; after a garbled answer the connection ends */
 	char open_name[GPUSEG_NAME_BYTES];
 	struct gpuseg_msg_task_open last_open;
 	unsigned int opens, closes;

@@ -68,8 +68,36 @@ static void make_status(struct fake_daemon *d)
 	__atomic_store_n(&d->status->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
 }
 
-static void send_with_descriptors(int fd, const void *packet, size_t size, int a, int b)
+static uint32_t next_random(struct fake_daemon *d)
 {
+	d->fuzz ^= d->fuzz << 13;
+	d->fuzz ^= d->fuzz >> 17;
+	d->fuzz ^= d->fuzz << 5;
+	return d->fuzz;
+}
+
+/* Flip some bits, or cut or lengthen the packet, or leave out its descriptors. The last answer of the connection. */
+static size_t garble(struct fake_daemon *d, uint8_t *packet, size_t size, size_t room, int descriptors[2])
+{
+	const uint32_t how = next_random(d);
+
+	for (uint32_t n = how % 7; n > 0; n--)
+		packet[next_random(d) % size] ^= (uint8_t)(1u << (next_random(d) % 8));
+	if ((how >> 8) % 8 == 0)
+		size = next_random(d) % size;
+	else if ((how >> 8) % 8 == 1)
+		size += next_random(d) % (room - size);
+	if ((how >> 16) % 8 == 0)
+		descriptors[0] = -1;
+	else if ((how >> 16) % 8 == 1)
+		descriptors[0] = descriptors[1];
+	return size;
+}
+
+static void send_with_descriptors(struct fake_daemon *d, const void *packet, size_t size, int a, int b)
+{
+	uint8_t garbled[2048] = {0};
+	const bool garbling = d->fuzz != 0 && d->fuzz_type == (int)((const struct gpuseg_msg *)packet)->type;
 	union {
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
 		struct cmsghdr align;
@@ -78,8 +106,13 @@ static void send_with_descriptors(int fd, const void *packet, size_t size, int a
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	int descriptors[2] = {a, b};
 
+	if (garbling) {
+		memcpy(garbled, packet, size);
+		iov.iov_base = garbled;
+		iov.iov_len = garble(d, garbled, size, sizeof(garbled), descriptors);
+	}
 	memset(&control, 0, sizeof(control));
-	if (a >= 0) {
+	if (descriptors[0] >= 0) {
 		struct cmsghdr *c;
 
 		msg.msg_control = &control;
@@ -90,7 +123,9 @@ static void send_with_descriptors(int fd, const void *packet, size_t size, int a
 		c->cmsg_len = CMSG_LEN(sizeof(descriptors));
 		memcpy(CMSG_DATA(c), descriptors, sizeof(descriptors));
 	}
-	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL);
+	(void)!sendmsg(d->connection, &msg, MSG_NOSIGNAL);
+	if (garbling)
+		shutdown(d->connection, SHUT_RDWR);
 }
 
 static struct gpuseg_msg reply_to(const struct fake_daemon *d, const struct gpuseg_msg *request, size_t size)
@@ -111,12 +146,12 @@ static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 	reply.msg = reply_to(d, request, sizeof(reply));
 	if (reply.msg.status < 0) {
 		snprintf(reply.text, sizeof(reply.text), "refused by the test");
-		send_with_descriptors(d->connection, &reply, sizeof(reply), -1, -1);
+		send_with_descriptors(d, &reply, sizeof(reply), -1, -1);
 		return;
 	}
 	snprintf(reply.queue_dir, sizeof(reply.queue_dir), "%s", d->queue);
 	snprintf(reply.status_path, sizeof(reply.status_path), "%s/%s", d->dir, GPUSEG_STATUS_NAME);
-	send_with_descriptors(d->connection, &reply, sizeof(reply), d->session_fd, d->doorbell);
+	send_with_descriptors(d, &reply, sizeof(reply), d->session_fd, d->doorbell);
 }
 
 static void serve_open(struct fake_daemon *d, const struct gpuseg_msg_task_open *request)
@@ -133,7 +168,7 @@ static void serve_open(struct fake_daemon *d, const struct gpuseg_msg_task_open 
 		__atomic_store_n(&d->slots[reply.slot].grant, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&d->slots[reply.slot].task_id, reply.task_id, __ATOMIC_RELEASE);
 	}
-	send_with_descriptors(d->connection, &reply, sizeof(reply), -1, -1);
+	send_with_descriptors(d, &reply, sizeof(reply), -1, -1);
 }
 
 static void serve_close(struct fake_daemon *d, const struct gpuseg_msg_task_close *request)
@@ -142,7 +177,7 @@ static void serve_close(struct fake_daemon *d, const struct gpuseg_msg_task_clos
 
 	reply.msg = reply_to(d, &request->msg, sizeof(reply));
 	d->closes++;
-	send_with_descriptors(d->connection, &reply, sizeof(reply), -1, -1);
+	send_with_descriptors(d, &reply, sizeof(reply), -1, -1);
 }
 
 static void serve_packet(struct fake_daemon *d)

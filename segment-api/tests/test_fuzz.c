@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library against a daemon that answers nonsense: every call comes back with a result that the header knows, at
+ * once, and nothing leaks. The seed is fixed; GPUSEG_FUZZ_ROUNDS=100000 GPUSEG_FUZZ_SEED=7 is a long run of another.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "fixture.h"
+#include "gpuseg.h"
+
+#define ROUNDS 600
+
+static uint32_t number(const char *variable, uint32_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text != NULL && atoi(text) > 0 ? (uint32_t)atoi(text) : otherwise;
+}
+
+static int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	CHECK(dir != NULL);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void check_result(int rc, const gpuseg_client *client)
+{
+	CHECK(rc <= 0 && rc > -4096);
+	CHECK(strlen(gpuseg_last_message(client)) < 1024);
+	CHECK(rc == 0 || strlen(gpuseg_strerror(rc)) > 0);
+	CHECK(rc != -ETIMEDOUT); /* the connection had ended: that is no reason to wait */
+}
+
+TEST(should_survive_garbled_answers)
+{
+	struct fake_daemon d;
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	struct gpuseg_task_attr task_attr = GPUSEG_TASK_ATTR_INIT;
+	const uint32_t rounds = number("GPUSEG_FUZZ_ROUNDS", ROUNDS);
+	uint32_t accepted = 0, refused = 0;
+	int descriptors = 0;
+
+	if (rounds > ROUNDS)
+		alarm(0);
+	fake_daemon_start(&d);
+	attr.dir = d.dir;
+	attr.name = "fuzz";
+	task_attr.name = "task";
+	task_attr.priority = 7;
+	pthread_mutex_lock(&d.mutex);
+	d.fuzz = number("GPUSEG_FUZZ_SEED", 20261121);
+	pthread_mutex_unlock(&d.mutex);
+	for (uint32_t i = 0; i < rounds; i++) {
+		gpuseg_client *client = NULL;
+		gpuseg_task *task = NULL;
+		int rc;
+
+		pthread_mutex_lock(&d.mutex);
+		d.fuzz_type = i % 2 == 0 ? GPUSEG_MSG_HELLO : GPUSEG_MSG_TASK_OPEN;
+		pthread_mutex_unlock(&d.mutex);
+		rc = gpuseg_connect(&attr, &client);
+		check_result(rc, NULL);
+		CHECK((rc == 0) == (client != NULL));
+		if (rc == 0) {
+			rc = gpuseg_task_open(client, &task_attr, &task);
+			check_result(rc, client);
+			CHECK((rc == 0) == (task != NULL));
+		}
+		accepted += rc == 0;
+		refused += rc != 0;
+		CHECK_EQ(gpuseg_disconnect(client), 0);
+		if (i == 50)
+			descriptors = open_descriptors();
+	}
+	/* one that the daemon has not noticed to be closed may be left */
+	CHECK(rounds <= 50 || open_descriptors() <= descriptors + 1);
+	printf("    %u rounds, %u answers accepted, %u refused\n", rounds, accepted, refused);
+	CHECK(refused > rounds / 4);
+	fake_daemon_stop(&d);
+}
+
+static const struct check_case cases[] = {CASE(should_survive_garbled_answers)};
+CHECK_MAIN(cases)
