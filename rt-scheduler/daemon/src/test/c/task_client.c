@@ -9,6 +9,8 @@
  *     admin:JSON                                                        -> "admin STATUS TEXT" (first packet)
  *     read:PATH                                                         -> "read ERRNO", 0 if it can be opened
  *     write:PATH                                                        -> the same for writing
+ *     fuzz:SEED:ROUNDS   one open task; scribbles over the session and the queue's files between segments
+ *                                                                       -> "fuzz done", if it gets so far
  *     pause                                                             -> "pause", then waits to be killed
  */
 #include <errno.h>
@@ -121,6 +123,58 @@ static void admin(const char *dir, const char *json)
 	close(fd);
 }
 
+/* Maps every file that this process shares with the daemon: the session (a memfd) and the queue. */
+static int shared_memory(unsigned char *bases[8], size_t sizes[8])
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	while (maps != NULL && n < 8 && fgets(line, sizeof(line), maps) != NULL) {
+		unsigned long from, to;
+		char mode[5];
+
+		if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 && mode[1] == 'w' && mode[3] == 's' &&
+		    (strstr(line, "memfd:") != NULL || strstr(line, ".cq4") != NULL)) {
+			bases[n] = (unsigned char *)from;
+			sizes[n++] = to - from;
+		}
+	}
+	if (maps != NULL)
+		fclose(maps);
+	return n;
+}
+
+static void fuzz(const char *dir, char *words)
+{
+	char open[] = "fuzz:10:0:0:0:0";
+	unsigned char *bases[8];
+	size_t sizes[8];
+	gpuseg_task *task;
+	int n;
+
+	srand48(atol(strsep(&words, ":")));
+	open_task(dir, open);
+	task = *slot("fuzz");
+	n = shared_memory(bases, sizes);
+	printf("fuzz %d mappings\n", n);
+	for (long i = atol(words); task != NULL && i > 0; i--) {
+		const int m = n > 0 ? (int)(lrand48() % n) : 0;
+		/* mostly where it matters: the first pages, and where records are */
+		const size_t reach = lrand48() % 2 == 0 ? 4096 : lrand48() % 2 == 0 ? 131072 : sizes[m];
+
+		for (long k = 1 + lrand48() % 16; n > 0 && k > 0 && lrand48() % 4 == 0; k--)
+			bases[m][(size_t)lrand48() % (reach < sizes[m] ? reach : sizes[m])] = (unsigned char)lrand48();
+		if (gpuseg_begin_try(task) >= 0)
+			gpuseg_end(task);
+		if (lrand48() % 8 == 0)
+			gpuseg_hint(task, gpuseg_now_ns() + lrand48() % 1000000);
+		if (lrand48() % 64 == 0)
+			usleep(500);
+	}
+	printf("fuzz done\n");
+}
+
 static int can_open(const char *path, int flags)
 {
 	const int fd = open(path, flags);
@@ -147,6 +201,8 @@ int main(int argc, char **argv)
 			printf("segments %d\n", run_segments(words));
 		} else if (strcmp(action, "admin") == 0) {
 			admin(argv[1], words);
+		} else if (strcmp(action, "fuzz") == 0) {
+			fuzz(argv[1], words);
 		} else if (strcmp(action, "read") == 0) {
 			printf("read %d\n", can_open(words, O_RDONLY));
 		} else if (strcmp(action, "write") == 0) {

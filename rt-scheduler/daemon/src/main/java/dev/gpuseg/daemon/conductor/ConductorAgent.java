@@ -600,8 +600,8 @@ public final class ConductorAgent implements Agent {
     }
 
     private void send(final Connection connection) {
-        if (!connection.open) {
-            return;
+        if (!connection.open || connection.hungUpUntilNs != 0) {
+            return;   // nobody reads it
         }
         if (connection.unsent.isEmpty()) {
             final int n = connection.socket.send(reply);
@@ -654,6 +654,9 @@ public final class ConductorAgent implements Agent {
     }
 
     private void hangUp(final Connection connection) {
+        if (connection.hungUpUntilNs != 0) {
+            return;
+        }
         if (connection.client == null || connection.client.removing) {
             close(connection);
             return;

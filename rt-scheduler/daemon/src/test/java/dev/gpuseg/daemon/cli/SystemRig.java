@@ -173,6 +173,13 @@ final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         return JSON.readTree(task.lastLine());
     }
 
+    /** Waits for the end of a process that may also go on. */
+    static void awaitEnd(final Child child, final int limitMs) throws InterruptedException {
+        for (int waitedMs = 0; child.isAlive() && waitedMs < limitMs; waitedMs += 10) {
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
+    }
+
     static void await(final String what, final int limitMs, final BooleanSupplier condition)
         throws InterruptedException {
         final long limitNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
