@@ -15,7 +15,7 @@ final class GroupCommands implements GroupSink {
 
     @Override
     public void define(final int groupId, final GroupRule rule) {
-        // weights and caps are shown by the status; the scheduler has no policy yet that goes by them
+        // the scheduler of this release has no shares; the daemon says so at start
     }
 
     @Override

@@ -156,11 +156,11 @@ public final class GroupRules {
     }
 
     /**
-     * Whether there are any.
+     * Whether some rule divides GPU time: a weight other than the default, or a cap.
      *
-     * @return true if not
+     * @return true if so
      */
-    public boolean isEmpty() {
-        return rules.isEmpty();
+    public boolean divideTime() {
+        return rules.stream().anyMatch(rule -> rule.weight() != GroupRule.DEFAULT_WEIGHT || rule.quotaNs() > 0);
     }
 }
