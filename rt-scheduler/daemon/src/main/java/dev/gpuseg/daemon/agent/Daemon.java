@@ -300,8 +300,8 @@ public final class Daemon implements AutoCloseable {
             new GroupCommands(dispatcher));
         journal.addTap(cgroups.tap());
         if (config.site().groups().divideTime()) {
-            System.err.println("gpuseg: --cgroup-rules: weights and caps are shown by `gpuseg cgroups` and count in its "
-                + "fairness figures; this release does not enforce them (protection is enforced)");
+            System.err.println("gpuseg: --cgroup-rules: weights and caps are shown by `gpuseg cgroups` and count in "
+                + "its fairness figures; this release does not enforce them (protection is enforced)");
         }
         dispatcher.start(configuration().toString());
         journalRunner = new JournalRunner(journal);
