@@ -115,9 +115,10 @@ class SecuritySystemTest {
             "admin:{\"command\":\"hint\",\"task\":\"1\",\"priority\":0}",
             "admin:{\"command\":\"policy\",\"policy\":\"rr\"}",
             "admin:{\"command\":\"stop\"}",
+            "admin:{\"command\":\"live\",\"since\":-2}",
             "admin:{\"command\":\"status\"}", "pause");
         assertEquals("open mine 0", bob.await("open mine", 10).strip());
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 5; i++) {
             assertTrue(bob.await("admin", 10).startsWith("admin -" + EPERM + " "), bob.said());
         }
         final String status = bob.await("admin", 10);
