@@ -409,7 +409,22 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_POLICY = 22,   /* (+text) policy or parameter change */
 	GPUSEG_EVENT_STALL = 23,    /* duty cycle longer than the threshold; arg0 = ns */
 	GPUSEG_EVENT_WATCHDOG = 24, /* the watchdog had released contexts; arg0 = its count */
-	GPUSEG_EVENT_MECHANISM_ERROR = 25 /* (+text) */
+	GPUSEG_EVENT_MECHANISM_ERROR = 25, /* (+text) */
+	GPUSEG_EVENT_GC = 26,		/* the daemon's JVM paused; arg0 = when it began, arg1 = duration ns (1 ms steps) */
+	GPUSEG_EVENT_LOST = 27,		/* the ring was full; arg0 = events lost, arg1 = first sequence number lost */
+	GPUSEG_EVENT_CLOCK = 28,	/* (+text) offsets as JSON; arg0 = CLOCK_MONOTONIC ns, arg1 = CLOCK_REALTIME ns */
+	GPUSEG_EVENT_CONTEXT_OPEN = 29, /* (+text) process name; arg0 = pid, arg1 = enum gpuseg_context_kind */
+	GPUSEG_EVENT_CONTEXT_KIND = 30, /* arg1 = enum gpuseg_context_kind from now on */
+	GPUSEG_EVENT_CONTEXT_CLOSE = 31,
+	GPUSEG_EVENT_DECIDED = 32,    /* chosen to run; its GRANT follows when the others are off */
+	GPUSEG_EVENT_PRIORITY = 33,   /* arg0, arg1 = priority, gpu_priority that count from now on */
+	GPUSEG_EVENT_FORCED_END = 34 /* ended by the daemon; the client's END may follow */
+};
+
+enum gpuseg_context_kind {
+	GPUSEG_CONTEXT_MANAGED = 0,
+	GPUSEG_CONTEXT_UNMANAGED = 1,
+	GPUSEG_CONTEXT_PROTECTED = 2
 };
 
 struct gpuseg_event {

@@ -65,6 +65,10 @@ public enum Counter {
     MAX_CYCLE_NS("max_cycle_ns", "Longest duty cycle of the dispatcher, ns"),
     /** Sleeps. */
     SLEEPS("sleeps", "Times the dispatcher went to sleep"),
+    /** Pauses of the JVM. */
+    GC_PAUSES("gc_pauses", "Garbage collections that stopped the daemon's JVM"),
+    /** Their time. */
+    GC_PAUSE_NS("gc_pause_ns", "Time that they took, ns (each in steps of 1 ms)"),
     /** Lost journal events. */
     JOURNAL_DROPS("journal_drops", "Events not journaled because the ring was full");
 

@@ -32,6 +32,7 @@ import dev.gpuseg.daemon.mechanism.Mechanisms;
 import dev.gpuseg.daemon.metrics.DaemonReadings;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
+import dev.gpuseg.daemon.platform.ClockReading;
 import dev.gpuseg.daemon.platform.FileAccess;
 import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
@@ -73,6 +74,7 @@ public final class Daemon implements AutoCloseable {
     private static final long HOUSEKEEPING_MS = 200;
     private static final long POLL_MS = 1;
     private static final String VERSION = "0.1.0";
+    private static final long CLOCKS_S = 10;
 
     private final DaemonConfig config;
     private final long incarnationNs = System.nanoTime();
@@ -109,6 +111,7 @@ public final class Daemon implements AutoCloseable {
     /** Of the clerk: what the dispatcher knew last. */
     private List<ProcessView> knownProcesses = List.of();
     private int knownVersion;
+    private PauseWatch pauseWatch;
     private double warmUpBytesPerRecord = -1;
     private volatile String stopReason = "";
     private volatile long watchdogRestarts;
@@ -319,6 +322,9 @@ public final class Daemon implements AutoCloseable {
         }
         housekeepingRunner = runner(housekeeping);
         conductorRunner = runner(conductor);
+        pauseWatch = new PauseWatch((beganNs, durationNs) ->
+            dispatcher.submit(() -> dispatcher.journalCollection(beganNs, durationNs)));
+        clerk.scheduleWithFixedDelay(this::readClocks, 0, CLOCKS_S, TimeUnit.SECONDS);
         clerk.scheduleWithFixedDelay(this::lookAround, HOUSEKEEPING_MS, HOUSEKEEPING_MS, TimeUnit.MILLISECONDS);
     }
 
@@ -464,6 +470,14 @@ public final class Daemon implements AutoCloseable {
         }
     }
 
+    /** On the clerk's thread: what carries the journal's times to wall time and to other tracers' clocks. */
+    private void readClocks() {
+        final ClockReading clocks = ClockReading.now();
+        final String others = JsonNodeFactory.instance.objectNode().put("boottime_ns", clocks.boottimeNs())
+            .put("uncertainty_ns", clocks.uncertaintyNs()).toString();
+        dispatcher.submit(() -> dispatcher.journalClocks(clocks.monotonicNs(), clocks.realtimeNs(), others));
+    }
+
     private void forgetDead(final List<ProcessEntry> orphans) {
         for (final ProcessEntry orphan : orphans) {
             if (!ProcessStatus.isAlive(orphan.pid, orphan.startTicks)) {
@@ -542,6 +556,12 @@ public final class Daemon implements AutoCloseable {
         node.put("level_name", mechanisms.get(0).capabilities().levelName());
         node.put("simulated", "sim".equals(mechanisms.get(0).name()));
         node.put("gpus", config.gpus());
+        node.put("preemptive", mechanisms.get(0).capabilities().preemptive());
+        node.put("tasks_max", TASKS_MAX);
+        node.put("contexts_max", CONTEXTS_MAX);
+        node.put("unmanaged", Unmanaged.BEST_EFFORT.name());
+        node.put("disable_ns", mechanisms.get(0).capabilities().disableNs());
+        node.put("enable_ns", mechanisms.get(0).capabilities().enableNs());
         node.put("idle", config.idle().name().toLowerCase(java.util.Locale.ROOT));
         node.put("optimistic", config.optimistic());
         node.put("journal", config.journal().toString());
@@ -620,6 +640,9 @@ public final class Daemon implements AutoCloseable {
         }
         closed = true;
         stopAsked.countDown();
+        if (pauseWatch != null) {
+            pauseWatch.close();
+        }
         clerk.shutdownNow();
         if (exporter != null) {
             exporter.close();   // before the files that it reads

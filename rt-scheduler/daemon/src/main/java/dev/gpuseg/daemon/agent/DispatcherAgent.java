@@ -525,7 +525,9 @@ public final class DispatcherAgent implements Runnable {
         if (task.demoted) {
             task.demoted = false;
             scheduler.setPriority(task.id, task.priority, task.gpuPriority, nowNs);
-            settle();
+            answer();
+            journalPriority(task, task.priority, task.gpuPriority);
+            recordDecisions();
         }
     }
 
@@ -608,7 +610,9 @@ public final class DispatcherAgent implements Runnable {
             final long ticket = decisions.ticket(i);
             switch (decisions.kind(i)) {
                 case DecisionLog.GRANT:
-                    if (!task.grantPending) {
+                    if (task.grantPending) {
+                        journal(EventKind.DECIDED, g, 0, task.id, ticket, task.contextId, clientId(task), 0, 0, 0);
+                    } else {
                         journalGrant(task, ticket);
                     }
                     enforcementOf(task, g, ticket);
@@ -702,10 +706,13 @@ public final class DispatcherAgent implements Runnable {
             final TaskEntry task = tasks[overran[i]];
             if (preemptive) {
                 task.demoted = true;
+                journalPriority(task, 0, 0);
                 scheduler.setPriority(task.id, 0, 0, nowNs);
             } else {
                 // a gate cannot take the GPU away: let the next one in
                 task.forcedTicket = scheduler.ticket(task.id);
+                journal(EventKind.FORCED_END, task.request.gpu(), 0, task.id, task.forcedTicket, task.contextId,
+                    clientId(task), 0, 0, 0);
                 scheduler.end(task.id, task.forcedTicket, nowNs);
             }
         }
@@ -772,10 +779,7 @@ public final class DispatcherAgent implements Runnable {
         if (process == null) {
             process = addProcess(client.pid(), client.startTicks(), client.name(), ContextKind.MANAGED);
         } else if (process.clients == 0) {
-            for (final int contextId : process.contexts) {
-                scheduler.setContextKind(contextId, kind(process, ContextKind.MANAGED));
-            }
-            settle();
+            changeKind(process, kind(process, ContextKind.MANAGED));
         }
         process.clients++;
         countOrphans();
@@ -805,12 +809,21 @@ public final class DispatcherAgent implements Runnable {
             contextInUse[contexts[g]] = true;
             gpus[g].enforcer.attach(new ContextRef(contexts[g], g, pid, startTicks, name));
             scheduler.addContext(contexts[g], g, kind);
+            journalText(EventKind.CONTEXT_OPEN, g, 0, contexts[g], 0, pid, kind.ordinal(), name);
         }
         settle();
         final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
         processes.add(process);
         processVersion++;
         return process;
+    }
+
+    private void changeKind(final ProcessEntry process, final ContextKind kind) {
+        for (int g = 0; g < gpus.length; g++) {
+            scheduler.setContextKind(process.contexts[g], kind);
+            journal(EventKind.CONTEXT_KIND, g, 0, 0, 0, process.contexts[g], 0, process.pid, kind.ordinal(), 0);
+        }
+        settle();
     }
 
     private int freeContext() {
@@ -868,10 +881,7 @@ public final class DispatcherAgent implements Runnable {
             if (reason == Removal.DIED) {
                 removeProcess(process);
             } else {
-                for (final int contextId : process.contexts) {
-                    scheduler.setContextKind(contextId, kind(process, ContextKind.UNMANAGED));
-                }
-                settle();
+                changeKind(process, kind(process, ContextKind.UNMANAGED));
             }
         }
         countOrphans();
@@ -886,6 +896,7 @@ public final class DispatcherAgent implements Runnable {
         for (int g = 0; g < gpus.length; g++) {
             final int contextId = process.contexts[g];
             scheduler.removeContext(contextId, nowNs);
+            journal(EventKind.CONTEXT_CLOSE, g, 0, 0, 0, contextId, 0, process.pid, 0, 0);
             gpus[g].enforcer.desired().set(contextId, true);   // the id may be used again
             gpus[g].enforcer.desired().commit();
             gpus[g].enforcer.detach(contextId);
@@ -984,10 +995,11 @@ public final class DispatcherAgent implements Runnable {
         tasks[task.id] = null;
         task.client.tasks.remove(task);
         scheduler.removeTask(task.id, nowNs);
-        settle();
+        answer();
+        journal(EventKind.TASK_CLOSE, g, 0, task.id, 0, task.contextId, clientId(task), 0, 0, 0);
+        recordDecisions();
         task.client.client.queue().closeTask(task.id);
         task.client.client.session().releaseSlot(task.slot);
-        journal(EventKind.TASK_CLOSE, g, 0, task.id, 0, task.contextId, clientId(task), 0, 0, 0);
     }
 
     void openTask(final TaskOpen request) {
@@ -1090,6 +1102,7 @@ public final class DispatcherAgent implements Runnable {
     void beginStop() {
         status.stopping();
         scheduler.setPolicy(RoundRobin.INSTANCE, nowNs);
+        journalText(EventKind.POLICY, 0, 0, 0, 0, 0, 0, "policy " + RoundRobin.INSTANCE.name());
         settle();
         stopping = true;   // after the desired state is published
     }
@@ -1118,7 +1131,9 @@ public final class DispatcherAgent implements Runnable {
             task.gpuPriority = gpuPriority;
             if (!task.demoted) {
                 scheduler.setPriority(task.id, priority, gpuPriority, nowNs);
-                settle();
+                answer();
+                journalPriority(task, priority, gpuPriority);
+                recordDecisions();
             }
             changed++;
             final String text = "task " + task.id + " \"" + task.request.name() + "\" priority " + priority
@@ -1206,6 +1221,23 @@ public final class DispatcherAgent implements Runnable {
         if (!journal.write(kind, nowNs, gpu, flags, taskId, ticket, contextId, clientId, arg0, arg1, arg2)) {
             counters.increment(Counter.JOURNAL_DROPS);
         }
+    }
+
+    private void journalPriority(final TaskEntry task, final int priority, final int gpuPriority) {
+        journal(EventKind.PRIORITY, task.request.gpu(), 0, task.id, task.ticket, task.contextId, clientId(task),
+            priority, gpuPriority, 0);
+    }
+
+    /** A garbage collection stopped the JVM; both in ns of CLOCK_MONOTONIC. */
+    void journalCollection(final long beganNs, final long durationNs) {
+        counters.increment(Counter.GC_PAUSES);
+        counters.add(Counter.GC_PAUSE_NS, durationNs);
+        journal(EventKind.GC, 0, 0, 0, 0, 0, 0, beganNs, durationNs, 0);
+    }
+
+    /** Clocks that were read together. */
+    void journalClocks(final long monotonicNs, final long realtimeNs, final String others) {
+        journalText(EventKind.CLOCK, 0, 0, 0, 0, monotonicNs, realtimeNs, others);
     }
 
     private void journalText(final EventKind kind, final int gpu, final int taskId, final int contextId,

@@ -123,6 +123,20 @@ public final class Abi {
     public static final int EVENT_STALL = 23;
     public static final int EVENT_WATCHDOG = 24;
     public static final int EVENT_MECHANISM_ERROR = 25;
+    public static final int EVENT_GC = 26;
+    public static final int EVENT_LOST = 27;
+    public static final int EVENT_CLOCK = 28;
+    public static final int EVENT_CONTEXT_OPEN = 29;
+    public static final int EVENT_CONTEXT_KIND = 30;
+    public static final int EVENT_CONTEXT_CLOSE = 31;
+    public static final int EVENT_DECIDED = 32;
+    public static final int EVENT_PRIORITY = 33;
+    public static final int EVENT_FORCED_END = 34;
+
+    // enum gpuseg_context_kind
+    public static final int CONTEXT_MANAGED = 0;
+    public static final int CONTEXT_UNMANAGED = 1;
+    public static final int CONTEXT_PROTECTED = 2;
 
     // enum gpuseg_sim_op
     public static final int SIM_OPEN = 1;

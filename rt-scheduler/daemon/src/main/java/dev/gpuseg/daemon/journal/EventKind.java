@@ -54,11 +54,34 @@ public enum EventKind {
     /** The watchdog had released contexts; arg0 = its count. */
     WATCHDOG(Abi.EVENT_WATCHDOG),
     /** The mechanism failed; text: how. */
-    MECHANISM_ERROR(Abi.EVENT_MECHANISM_ERROR);
+    MECHANISM_ERROR(Abi.EVENT_MECHANISM_ERROR),
+    /** The daemon's JVM paused; arg0 = when it began, arg1 = ns (in steps of 1 ms). */
+    GC(Abi.EVENT_GC),
+    /** The ring was full; arg0 = events lost, arg1 = sequence number of the first. */
+    LOST(Abi.EVENT_LOST),
+    /** Clocks read together; arg0 = CLOCK_MONOTONIC, arg1 = CLOCK_REALTIME; text: CLOCK_BOOTTIME, all ns, as JSON. */
+    CLOCK(Abi.EVENT_CLOCK),
+    /** A context is known; arg0 = pid, arg1 = {@code enum gpuseg_context_kind}; text: name of the process. */
+    CONTEXT_OPEN(Abi.EVENT_CONTEXT_OPEN),
+    /** A context became managed or unmanaged; arg1 = {@code enum gpuseg_context_kind}. */
+    CONTEXT_KIND(Abi.EVENT_CONTEXT_KIND),
+    /** A process is gone. */
+    CONTEXT_CLOSE(Abi.EVENT_CONTEXT_CLOSE),
+    /** Chosen to run; the GRANT follows when the others are off. */
+    DECIDED(Abi.EVENT_DECIDED),
+    /** The priority that counts: demoted, restored or set; arg0 = priority, arg1 = GPU priority. */
+    PRIORITY(Abi.EVENT_PRIORITY),
+    /** Ended by the daemon. */
+    FORCED_END(Abi.EVENT_FORCED_END);
 
-    private static final EventKind[] BY_CODE = new EventKind[26];
+    private static final EventKind[] BY_CODE;
 
     static {
+        int last = 0;
+        for (final EventKind kind : values()) {
+            last = Math.max(last, kind.code);
+        }
+        BY_CODE = new EventKind[last + 1];
         for (final EventKind kind : values()) {
             BY_CODE[kind.code] = kind;
         }
@@ -73,7 +96,7 @@ public enum EventKind {
     /**
      * The number in the file.
      *
-     * @return 1..25
+     * @return 1 or more
      */
     public short code() {
         return code;

@@ -2,9 +2,11 @@
 package dev.gpuseg.daemon.journal;
 
 import dev.gpuseg.daemon.ipc.Abi;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
 
 /**
  * One journal event, read. The same object is handed out for every event: copy what must stay ({@link #copy}).
@@ -184,8 +186,45 @@ public final class JournalEvent {
         return c;
     }
 
-    /** Reads a {@code struct gpuseg_event} with the text that follows it. */
-    void decode(final DirectBuffer in, final int at, final int length) {
+    /**
+     * Writes it as {@code struct gpuseg_event} with the text that follows it.
+     *
+     * @param out where to, with {@link #length()} bytes of room
+     * @param at  first byte
+     */
+    public void encode(final MutableDirectBuffer out, final int at) {
+        out.putLong(at + Abi.Event.SEQ_OFFSET, seq, ByteOrder.LITTLE_ENDIAN);
+        out.putLong(at + Abi.Event.TIME_NS_OFFSET, timeNs, ByteOrder.LITTLE_ENDIAN);
+        out.putShort(at + Abi.Event.KIND_OFFSET, (short) kindCode, ByteOrder.LITTLE_ENDIAN);
+        out.putByte(at + Abi.Event.GPU_OFFSET, (byte) gpu);
+        out.putByte(at + Abi.Event.FLAGS_OFFSET, (byte) flags);
+        out.putInt(at + Abi.Event.TASK_ID_OFFSET, taskId, ByteOrder.LITTLE_ENDIAN);
+        out.putLong(at + Abi.Event.TICKET_OFFSET, ticket, ByteOrder.LITTLE_ENDIAN);
+        out.putInt(at + Abi.Event.CONTEXT_ID_OFFSET, contextId, ByteOrder.LITTLE_ENDIAN);
+        out.putInt(at + Abi.Event.CLIENT_ID_OFFSET, clientId, ByteOrder.LITTLE_ENDIAN);
+        out.putLong(at + Abi.Event.ARG0_OFFSET, arg0, ByteOrder.LITTLE_ENDIAN);
+        out.putLong(at + Abi.Event.ARG1_OFFSET, arg1, ByteOrder.LITTLE_ENDIAN);
+        out.putLong(at + Abi.Event.ARG2_OFFSET, arg2, ByteOrder.LITTLE_ENDIAN);
+        out.putBytes(at + BYTES, text, 0, textLength);
+    }
+
+    /**
+     * What {@link #encode} writes.
+     *
+     * @return bytes
+     */
+    public int length() {
+        return BYTES + textLength;
+    }
+
+    /**
+     * Reads a {@code struct gpuseg_event} with the text that follows it.
+     *
+     * @param in     where from
+     * @param at     first byte
+     * @param length of both, at least {@link #BYTES}
+     */
+    public void decode(final DirectBuffer in, final int at, final int length) {
         seq = in.getLong(at + Abi.Event.SEQ_OFFSET);
         timeNs = in.getLong(at + Abi.Event.TIME_NS_OFFSET);
         kindCode = in.getShort(at + Abi.Event.KIND_OFFSET) & 0xffff;

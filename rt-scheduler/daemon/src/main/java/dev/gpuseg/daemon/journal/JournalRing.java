@@ -24,7 +24,7 @@ import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
  * one-to-one ring). It lies in a mapped file of the runtime directory, so the events that a killed daemon left here are
  * still readable by the next one ({@link JournalAgent} appends them first). Writing never blocks and never allocates:
  * if the ring is full the event is counted in {@link #dropped()} and its sequence number is skipped, which a reader
- * sees as a gap.
+ * sees as a gap; as soon as there is room again, a LOST event says how many were lost and from when on.
  */
 public final class JournalRing implements AutoCloseable {
     /** Default capacity: about 11,000 events, far more than a roll of the journal file needs. */
@@ -38,6 +38,10 @@ public final class JournalRing implements AutoCloseable {
     private final OneToOneRingBuffer ring;
     private long seq;
     private volatile long dropped;
+    /** Of the gap that no LOST event has told yet. */
+    private long lostCount;
+    private long lostFrom;
+    private long lostSinceNs;
 
     /**
      * Maps the ring, creating the file if it is missing or has another size.
@@ -88,10 +92,13 @@ public final class JournalRing implements AutoCloseable {
      */
     public boolean write(final EventKind kind, final long timeNs, final int gpu, final int flags, final int taskId,
         final long ticket, final int contextId, final int clientId, final long arg0, final long arg1, final long arg2) {
+        if (lostCount > 0) {
+            tellLoss();
+        }
         final long sequence = ++seq;
         final int index = ring.tryClaim(MESSAGE, JournalEvent.BYTES);
         if (index < 0) {
-            dropped = dropped + 1;   // single writer
+            lose(sequence, timeNs);
             return false;
         }
         final AtomicBuffer b = ring.buffer();
@@ -118,10 +125,13 @@ public final class JournalRing implements AutoCloseable {
         final int contextId, final int clientId, final long arg0, final long arg1, final String text) {
         final byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
         final int length = Math.min(utf8.length, TEXT_MAX);
+        if (lostCount > 0) {
+            tellLoss();
+        }
         final long sequence = ++seq;
         final int index = ring.tryClaim(MESSAGE, JournalEvent.BYTES + length);
         if (index < 0) {
-            dropped = dropped + 1;
+            lose(sequence, timeNs);
             return false;
         }
         final AtomicBuffer b = ring.buffer();
@@ -129,6 +139,24 @@ public final class JournalRing implements AutoCloseable {
         b.putBytes(index + JournalEvent.BYTES, utf8, 0, length);
         ring.commit(index);
         return true;
+    }
+
+    private void lose(final long sequence, final long timeNs) {
+        if (lostCount == 0) {
+            lostFrom = sequence;
+            lostSinceNs = timeNs;
+        }
+        lostCount++;
+        dropped = dropped + 1;   // single writer
+    }
+
+    private void tellLoss() {
+        final int index = ring.tryClaim(MESSAGE, JournalEvent.BYTES);
+        if (index >= 0) {
+            put(ring.buffer(), index, ++seq, EventKind.LOST, lostSinceNs, 0, 0, 0, 0, 0, 0, lostCount, lostFrom, 0);
+            ring.commit(index);
+            lostCount = 0;
+        }
     }
 
     private static void put(final AtomicBuffer b, final int at, final long seq, final EventKind kind,

@@ -101,5 +101,7 @@ final class LibC {
 
     static native int statfs(String path, long buffer);
 
+    static native int clockGettime(int clock, long address);
+
     static native int prctl(int option, long a, long b, long c, long d);
 }

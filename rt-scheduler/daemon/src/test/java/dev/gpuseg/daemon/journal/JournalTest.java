@@ -111,8 +111,13 @@ class JournalTest {
             }
             final List<JournalEvent> events = read(directory.resolve("journal"));
             final JournalEvent last = events.get(events.size() - 1);
-            assertEquals(accepted + 2, last.seq(), "the lost event leaves a gap");
-            assertEquals(accepted + 1, events.size());
+            final JournalEvent lost = events.get(events.size() - 2);
+            assertEquals(accepted + 2, events.size());
+            assertEquals(accepted + 3, last.seq(), "the lost event leaves a gap");
+            assertEquals(EventKind.LOST, lost.kind());
+            assertEquals(1, lost.arg0(), "one event");
+            assertEquals(accepted + 1, lost.arg1(), "this one");
+            assertEquals(accepted, lost.timeNs(), "lost at its time");
         }
     }
 
