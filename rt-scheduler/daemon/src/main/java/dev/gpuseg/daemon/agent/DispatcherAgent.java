@@ -1095,6 +1095,7 @@ public final class DispatcherAgent implements Runnable {
     // ---- administration: rare, may allocate -----------------------------------------------------------------------
 
     void start(final String configuration) {
+        nowNs = System.nanoTime();   // no cycle has been yet
         journalText(EventKind.START, 0, 0, 0, 0, 0, 0, configuration);
     }
 

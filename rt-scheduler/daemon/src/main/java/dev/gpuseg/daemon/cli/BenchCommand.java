@@ -8,7 +8,7 @@ import picocli.CommandLine.Spec;
 
 /** Measurements on this machine. */
 @Command(name = "bench", mixinStandardHelpOptions = true, description = "Measure this machine.",
-    subcommands = {BenchIpcCommand.class, BenchGpuCommand.class})
+    subcommands = {BenchIpcCommand.class, BenchGpuCommand.class, BenchTraceCommand.class})
 final class BenchCommand implements Runnable {
     @Spec
     private CommandSpec spec;

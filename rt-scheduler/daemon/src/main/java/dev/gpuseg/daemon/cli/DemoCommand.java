@@ -5,6 +5,9 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.trace.Export;
+import dev.gpuseg.daemon.trace.Recorder;
+import dev.gpuseg.daemon.trace.Source;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -27,6 +30,9 @@ import picocli.CommandLine.Spec;
 final class DemoCommand implements Callable<Integer> {
     private static final Duration SHORTEST = Duration.ofMillis(500);
     private static final Duration LONGEST = Duration.ofHours(1);
+    private static final String RECORDING = "demo.gpuseg";
+    private static final String TIMELINE = "demo.html";
+    private static final String PERFETTO = "demo.pftrace";
 
     @Spec
     private CommandSpec spec;
@@ -53,6 +59,10 @@ final class DemoCommand implements Callable<Integer> {
         description = "where journal, execution log and jobs are kept (default: a new directory in the temporary one)")
     private Path out;
 
+    @Option(names = "--trace", paramLabel = "DIR",
+        description = "also write the recording, a timeline that opens in a browser, and a Perfetto trace there")
+    private Path trace;
+
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         if (duration.compareTo(SHORTEST) < 0 || duration.compareTo(LONGEST) > 0) {
@@ -71,6 +81,10 @@ final class DemoCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(),
                 "--out " + kept + " holds the journal of another run; name a new directory");
         }
+        if (trace != null && Files.exists(trace.resolve(RECORDING))) {
+            throw new CommandLine.ParameterException(spec.commandLine(),
+                "--trace " + trace + " holds the recording of another run; name a new directory");
+        }
         final Workload workload = workload();
         final boolean spin = Runtime.getRuntime().availableProcessors() >= workload.cpus();
         final PrintWriter terminal = spec.commandLine().getOut();
@@ -80,6 +94,11 @@ final class DemoCommand implements Callable<Integer> {
             final DemoRun.Result result = run.run();
             if (live) {
                 terminal.print("\r\033[K");
+            }
+            if (trace != null) {
+                progress(terminal, live, "writing the trace");
+                writeTrace(run.journal());
+                progress(terminal, live, "");
             }
             if (json) {
                 terminal.println(asJson(result));
@@ -101,6 +120,14 @@ final class DemoCommand implements Callable<Integer> {
         } catch (final IllegalArgumentException | IOException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--workload: " + e.getMessage(), e);
         }
+    }
+
+    private void writeTrace(final Path journal) throws IOException {
+        Files.createDirectories(trace);
+        Recorder.copy(journal, trace.resolve(RECORDING));
+        final Source source = Source.open(trace.resolve(RECORDING));
+        Export.HTML.write(source, trace.resolve(TIMELINE));
+        Export.PERFETTO.write(source, trace.resolve(PERFETTO));
     }
 
     private static Path privateDirectory() throws IOException {
@@ -125,6 +152,11 @@ final class DemoCommand implements Callable<Integer> {
         list(root.putArray("baseline"), result.baseline());
         root.putObject("invariants").put("overlaps", result.finding().overlaps())
             .put("lost_records", result.lostRecords()).put("held_after_stop", result.heldAfter());
+        if (trace != null) {
+            root.putObject("trace").put("recording", trace.resolve(RECORDING).toString())
+                .put("timeline", trace.resolve(TIMELINE).toString())
+                .put("perfetto", trace.resolve(PERFETTO).toString());
+        }
         return root;
     }
 
@@ -160,6 +192,10 @@ final class DemoCommand implements Callable<Integer> {
             + " executions: " + result.finding().overlaps() + " overlaps, " + result.lostRecords()
             + " lost records, " + result.heldAfter() + " contexts held after the stop");
         to.println("journal: " + run.journal() + "   execution log: " + run.spanLog());
+        if (trace != null) {
+            to.println("timeline: " + trace.resolve(TIMELINE) + "   (open it in a browser)");
+            to.println("perfetto: " + trace.resolve(PERFETTO) + "   recording: " + trace.resolve(RECORDING));
+        }
     }
 
     private static String misses(final TaskFigures f) {

@@ -28,6 +28,8 @@ import picocli.CommandLine.Spec;
         SimulateCommand.class,
         GenerateCommand.class,
         SweepCommand.class,
+        TraceCommand.class,
+        ReplayCommand.class,
     })
 final class GpusegCommand implements Runnable {
     @Spec
