@@ -114,7 +114,7 @@ final class ReplayCommand implements Callable<Integer> {
         final Child gpu = start("gpuseg-vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
             directory.root().toString(), "--timeslice", DemoRun.TIMESLICE, "--switch-cost", DemoRun.SWITCH_COST,
             "--disable-cost", DemoRun.DISABLE_COST, "--enable-cost", DemoRun.ENABLE_COST, "--parent",
-            Long.toString(ProcessHandle.current().pid())), errors);
+            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"), errors);
         gpu.await("ready", START_LIMIT_S);
         final List<String> run = new ArrayList<>(List.of("run", "--dir", directory.root().toString(), "--policy",
             policy, "--mechanism", "sim", "--journal", kept.resolve("journal").toString()));
@@ -126,12 +126,16 @@ final class ReplayCommand implements Callable<Integer> {
         final long startNs = System.nanoTime() + LEAD_NS;
         final List<Child> players = new ArrayList<>();
         for (final Workload task : tasks) {
-            players.add(start(task.name(), List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
                 directory.root().toString(), "--name", task.name(), "--priority", Integer.toString(task.priority()),
                 "--gpu-priority", Integer.toString(task.gpuPriority()), "--period", task.periodNs() + "ns",
                 "--deadline", task.deadlineNs() + "ns", "--offset", task.offsetNs() + "ns", "--segments",
                 task.segments(), "--start-at", Long.toString(startNs), "--duration", duration.toMillis() + "ms",
-                "--cpu-mode", "sleep"), errors));
+                "--cpu-mode", "sleep"));
+            if (task.priority() > 0) {
+                command.addAll(List.of("--scheduling", "fifo:" + task.priority()));
+            }
+            players.add(start(task.name(), command, errors));
         }
         for (final Child player : players) {
             if (player.awaitExit(END_LIMIT_S + 2 * (int) duration.toSeconds()) != 0) {
