@@ -12,7 +12,7 @@ import dev.gpuseg.daemon.trace.Source;
 import dev.gpuseg.daemon.trace.Trace;
 import dev.gpuseg.daemon.trace.TraceBuilder;
 import dev.gpuseg.daemon.trace.TraceStats;
-import dev.gpuseg.daemon.trace.Workload;
+import dev.gpuseg.daemon.trace.RecordedTask;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -82,7 +82,7 @@ final class ReplayCommand implements Callable<Integer> {
             throw usage(e.getMessage());
         }
         final Trace recorded = TraceBuilder.read(Source.open(file));
-        final List<Workload> tasks = Workload.of(recorded, "median".equals(parts));
+        final List<RecordedTask> tasks = RecordedTask.of(recorded, "median".equals(parts));
         final Path kept = out == null ? Files.createTempDirectory("gpuseg-replay-") : Files.createDirectories(out);
         if (Files.exists(kept.resolve("journal"))) {
             throw usage("--out " + kept + " holds the journal of another run; name a new directory");
@@ -107,7 +107,7 @@ final class ReplayCommand implements Callable<Integer> {
         return new CommandLine.ParameterException(spec.commandLine(), message);
     }
 
-    private void play(final RuntimeDirectory directory, final Path kept, final List<Workload> tasks)
+    private void play(final RuntimeDirectory directory, final Path kept, final List<RecordedTask> tasks)
         throws InterruptedException, TimeoutException {
         directory.create();
         final Path errors = kept.resolve("errors");
@@ -125,7 +125,7 @@ final class ReplayCommand implements Callable<Integer> {
         daemon.await("ready", START_LIMIT_S);
         final long startNs = System.nanoTime() + LEAD_NS;
         final List<Child> players = new ArrayList<>();
-        for (final Workload task : tasks) {
+        for (final RecordedTask task : tasks) {
             final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
                 directory.root().toString(), "--name", task.name(), "--priority", Integer.toString(task.priority()),
                 "--gpu-priority", Integer.toString(task.gpuPriority()), "--period", task.periodNs() + "ns",

@@ -15,7 +15,7 @@ import java.util.List;
  * @param offsetNs    of its first release after the earliest of all tasks
  * @param segments    as gpuseg-demo-task takes them
  */
-public record Workload(String name, int priority, int gpuPriority, long periodNs, long deadlineNs, long offsetNs,
+public record RecordedTask(String name, int priority, int gpuPriority, long periodNs, long deadlineNs, long offsetNs,
     String segments) {
     private static final int SEGMENTS_MAX = 64;
 
@@ -27,8 +27,8 @@ public record Workload(String name, int priority, int gpuPriority, long periodNs
      * @return in the order of the trace
      * @throws IllegalArgumentException if there is none, or one has too many segments for a demo task
      */
-    public static List<Workload> of(final Trace trace, final boolean median) {
-        final List<Workload> all = new ArrayList<>();
+    public static List<RecordedTask> of(final Trace trace, final boolean median) {
+        final List<RecordedTask> all = new ArrayList<>();
         long earliestNs = Long.MAX_VALUE;
         final List<TaskSetDrawing.Measured> measured = TaskSetDrawing.measure(trace, median);
         for (final TaskSetDrawing.Measured m : measured) {
@@ -36,7 +36,7 @@ public record Workload(String name, int priority, int gpuPriority, long periodNs
         }
         for (final TaskSetDrawing.Measured m : measured) {
             if (m.periodNs() > 0) {
-                all.add(new Workload(m.task().name.replaceAll("[^A-Za-z0-9._-]", "_"), m.task().priority,
+                all.add(new RecordedTask(m.task().name.replaceAll("[^A-Za-z0-9._-]", "_"), m.task().priority,
                     m.task().isRealTime() ? m.task().gpuPriority : 0, m.periodNs(),
                     m.task().deadlineNs > 0 ? m.task().deadlineNs : m.periodNs(), firstNs(m.task()) - earliestNs,
                     segments(m)));
