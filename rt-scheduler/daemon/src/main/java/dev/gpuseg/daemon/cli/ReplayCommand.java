@@ -40,6 +40,11 @@ final class ReplayCommand implements Callable<Integer> {
     private static final int END_LIMIT_S = 15;
     private static final long LEAD_NS = 600_000_000L;
     private static final double NS_PER_MS = 1e6;
+    /** The virtual GPU's settings: those of the GCAPS paper, as in the demo. */
+    private static final String TIMESLICE = "1024us";
+    private static final String SWITCH_COST = "200us";
+    private static final String DISABLE_COST = "600us";
+    private static final String ENABLE_COST = "200us";
 
     @Spec
     private CommandSpec spec;
@@ -112,8 +117,8 @@ final class ReplayCommand implements Callable<Integer> {
         directory.create();
         final Path errors = kept.resolve("errors");
         final Child gpu = start("gpuseg-vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
-            directory.root().toString(), "--timeslice", DemoRun.TIMESLICE, "--switch-cost", DemoRun.SWITCH_COST,
-            "--disable-cost", DemoRun.DISABLE_COST, "--enable-cost", DemoRun.ENABLE_COST, "--parent",
+            directory.root().toString(), "--timeslice", TIMESLICE, "--switch-cost", SWITCH_COST, "--disable-cost",
+            DISABLE_COST, "--enable-cost", ENABLE_COST, "--parent",
             Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"), errors);
         gpu.await("ready", START_LIMIT_S);
         final List<String> run = new ArrayList<>(List.of("run", "--dir", directory.root().toString(), "--policy",
@@ -126,8 +131,9 @@ final class ReplayCommand implements Callable<Integer> {
         final long startNs = System.nanoTime() + LEAD_NS;
         final List<Child> players = new ArrayList<>();
         for (final RecordedTask task : tasks) {
-            final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
-                directory.root().toString(), "--name", task.name(), "--priority", Integer.toString(task.priority()),
+            final List<String> command = new ArrayList<>(List.of(
+                NativePrograms.named("gpuseg-demo-task").toString(), "--dir", directory.root().toString(), "--name",
+                task.name(), "--priority", Integer.toString(task.priority()),
                 "--gpu-priority", Integer.toString(task.gpuPriority()), "--period", task.periodNs() + "ns",
                 "--deadline", task.deadlineNs() + "ns", "--offset", task.offsetNs() + "ns", "--segments",
                 task.segments(), "--start-at", Long.toString(startNs), "--duration", duration.toMillis() + "ms",

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.google.protobuf.CodedInputStream;
+import com.google.protobuf.UnknownFieldSet;
+import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.daemon.journal.JournalAgent;
+import dev.gpuseg.daemon.journal.JournalEvent;
+import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.daemon.trace.DecisionReplay;
+import dev.gpuseg.daemon.trace.Recorder;
+import dev.gpuseg.daemon.trace.Recordings;
+import dev.gpuseg.daemon.trace.Source;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Every trace command, on one recording of a real daemon on the virtual GPU, and on copies with planted faults. */
+@Timeout(180)
+class TraceCommandTest {
+    private static final Path CHROMIUM = Path.of("/usr/bin/chromium");
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    @TempDir
+    private static Path shared;
+    private static Path recording;
+    private static Path set;
+
+    @TempDir
+    private Path directory;
+
+    @BeforeAll
+    static void record() throws IOException {
+        final StringOutput demo = StringOutput.of("demo", "--duration", "2s", "--json", "--out",
+            shared.resolve("out").toString(), "--trace", shared.resolve("trace").toString());
+        assertEquals(ExitCode.OK, demo.status(), demo.text());
+        final JsonNode files = JSON.readTree(demo.out()).path("trace");
+        recording = Path.of(files.path("recording").asText());
+        assertTrue(Files.size(Path.of(files.path("timeline").asText())) > 10_000);
+        assertTrue(Files.size(Path.of(files.path("perfetto").asText())) > 10_000);
+        set = shared.resolve("set.yaml");
+        final StringOutput drawn = StringOutput.of("trace", "taskset", recording.toString(), "--out", set.toString());
+        assertEquals(ExitCode.OK, drawn.status(), drawn.text());
+    }
+
+    private static StringOutput check(final Path file, final String... more) {
+        final List<String> arguments = new ArrayList<>(List.of("trace", "check", file.toString(), "--taskset",
+            set.toString(), "--json"));
+        arguments.addAll(List.of(more));
+        return StringOutput.of(arguments.toArray(new String[0]));
+    }
+
+    private static JsonNode broken(final Path file, final String kind, final String... more) throws IOException {
+        final StringOutput checked = check(file, more);
+        assertEquals(ExitCode.NO, checked.status(), checked.text());
+        for (final JsonNode finding : JSON.readTree(checked.out()).path("findings")) {
+            if (kind.equals(finding.path("kind").asText())) {
+                return finding;
+            }
+        }
+        throw new AssertionError("no finding of kind " + kind + ": " + checked.out());
+    }
+
+    // ---- the recording ---------------------------------------------------------------------------------------------
+
+    @Test
+    void shouldWriteARecordingThatIsImmutableAndTellsItsOrigin() throws IOException {
+        final JsonNode manifest = Source.open(recording).manifest();
+        assertEquals(1, manifest.path("version").asInt());
+        assertTrue(manifest.path("simulated").asBoolean());
+        assertEquals(0, manifest.path("lost_events").asLong());
+        assertEquals(1, manifest.path("incarnations").asInt());
+        assertTrue(manifest.path("clocks").path("snapshots").size() >= 2, manifest::toString);
+        assertTrue(manifest.path("config").path("mechanism").asText().equals("sim"), manifest::toString);
+        assertFalse(Files.getPosixFilePermissions(recording).toString().contains("WRITE"));
+        final StringOutput again = StringOutput.of("trace", "record", "--journal",
+            shared.resolve("out/journal").toString(), "--out", recording.toString());
+        assertEquals(ExitCode.USAGE, again.status());
+        assertTrue(again.err().contains("never changed"), again::err);
+    }
+
+    @Test
+    void shouldRefuseADamagedRecording() throws IOException {
+        final byte[] bytes = Files.readAllBytes(recording);
+        bytes[bytes.length / 3] ^= 0x55;
+        final Path damaged = Files.write(directory.resolve("damaged.gpuseg"), bytes);
+        assertEquals(ExitCode.FAILURE, StringOutput.of("trace", "stats", damaged.toString()).status());
+        final Path other = Files.writeString(directory.resolve("other.gpuseg"), "not a recording");
+        final StringOutput refused = StringOutput.of("trace", "stats", other.toString());
+        assertEquals(ExitCode.USAGE, refused.status());
+        assertTrue(refused.err().contains("not a recording"), refused::err);
+    }
+
+    @Test
+    void shouldCountJobsAsTheTasksThemselvesDid() throws IOException {
+        final StringOutput stats = StringOutput.of("trace", "stats", recording.toString(), "--json");
+        assertEquals(ExitCode.OK, stats.status(), stats.text());
+        int rows = 0;
+        for (final JsonNode row : JSON.readTree(stats.out()).path("tasks")) {
+            final List<String> jobs = Files.readAllLines(shared.resolve("out/" + row.path("policy").asText() + "-"
+                + row.path("name").asText() + ".csv"));
+            assertEquals(jobs.size() - 1, row.path("jobs").asInt(), row::toString);
+            final long max = jobs.stream().skip(1).mapToLong(l -> Long.parseLong(l.split(",")[1])).max().orElseThrow();
+            assertEquals(max, row.path("response_ns").path("max").asLong(), 10e6, row::toString);
+            rows++;
+        }
+        assertEquals(14, rows, "seven tasks under two policies");
+        final String text = StringOutput.of("trace", "stats", recording.toString()).out();
+        assertTrue(text.contains("SIMULATED GPU") && text.contains("policy fp") && text.contains("histogram"), text);
+    }
+
+    @Test
+    void shouldFollowOnlyForAsLongAsToldAndKeepWhatIsOpen() throws Exception {
+        final Path out = directory.resolve("followed.gpuseg");
+        final StringOutput followed = StringOutput.of("trace", "record", "--journal",
+            shared.resolve("out/journal").toString(), "--out", out.toString(), "--duration", "50ms");
+        assertEquals(ExitCode.OK, followed.status(), followed.text());
+        final JsonNode manifest = Source.open(out).manifest();
+        assertTrue(manifest.path("preface_events").asInt() >= 2, manifest::toString);
+        assertEquals(0, manifest.path("lost_events").asLong());
+        final StringOutput stats = StringOutput.of("trace", "stats", out.toString(), "--json");
+        assertEquals(0, JSON.readTree(stats.out()).path("lost_events").asLong(), stats.text());
+    }
+
+    // ---- record, task set, analyse, check --------------------------------------------------------------------------
+
+    @Test
+    void shouldCloseTheLoopWithoutEditing() throws IOException {
+        final StringOutput analyzed = StringOutput.of("analyze", set.toString(), "--format", "json");
+        assertTrue(analyzed.status() == ExitCode.OK || analyzed.status() == ExitCode.NO, analyzed.text());
+        final JsonNode tasks = JSON.readTree(analyzed.out()).path("results").path("gcaps-window-suspend").path("tasks");
+        assertEquals(7, tasks.size(), analyzed.text());
+        final StringOutput checked = check(recording, "--bounds", "--decisions");
+        assertEquals(ExitCode.OK, checked.status(), checked.text());
+        final JsonNode result = JSON.readTree(checked.out());
+        assertTrue(result.path("jobs_judged").asInt() > 50, checked.text());
+        assertTrue(result.path("decisions_compared").asInt() > 100, checked.text());
+        assertTrue(result.path("simulated").asBoolean());
+        assertEquals(0, result.path("findings").size());
+    }
+
+    @Test
+    void shouldDrawWhatTheTasksWereToldToDo() throws IOException {
+        final String yaml = Files.readString(set);
+        assertTrue(yaml.contains("SIMULATED GPU") && yaml.contains("plus 20 %"), yaml);
+        assertTrue(yaml.contains("name: histogram") && yaml.contains("period: 100ms"), yaml);
+        assertTrue(yaml.contains("device: 10.8ms"), "9 ms and the margin: " + yaml);
+        assertTrue(yaml.contains("name: mmul_gpu_2") && yaml.contains("best_effort: true"), yaml);
+    }
+
+    // ---- planted faults --------------------------------------------------------------------------------------------
+
+    /** Events of the fp phase of one kind and task. */
+    private static List<Integer> find(final List<JournalEvent> events, final EventKind kind, final String task) {
+        final Map<Integer, String> names = new HashMap<>();
+        final List<Integer> found = new ArrayList<>();
+        boolean enforced = false;
+        for (int i = 0; i < events.size(); i++) {
+            final JournalEvent e = events.get(i);
+            enforced |= e.kind() == EventKind.POLICY && e.text().equals("policy fp");
+            if (e.kind() == EventKind.TASK_OPEN) {
+                names.put(e.taskId(), e.text().replaceAll(".*\"name\":\"([^\"]*)\".*", "$1"));
+            }
+            if (enforced && e.kind() == kind && task.equals(names.get(e.taskId()))) {
+                found.add(i);
+            }
+        }
+        return found;
+    }
+
+    @Test
+    void shouldFindAPlantedOverrunOfTheExecutionTime() throws IOException {
+        final List<JournalEvent> events = Recordings.events(recording);
+        final int third = find(events, EventKind.END, "projection").get(2);
+        events.set(third, Recordings.with(events.get(third), Abi.Event.ARG1_OFFSET, 40_000_000L));
+        final JsonNode finding = broken(Recordings.write(events, directory.resolve("planted")), "wcet");
+        assertEquals("projection", finding.path("task").asText());
+        assertEquals(3, finding.path("job").asInt() - firstEnforcedJob("projection") + 1, finding::toString);
+        assertEquals(40_000_000L, finding.path("measured").asLong());
+    }
+
+    private static int firstEnforcedJob(final String task) throws IOException {
+        return Files.readAllLines(shared.resolve("out/rr-" + task + ".csv")).size();
+    }
+
+    @Test
+    void shouldFindAPlantedLostRecord() throws IOException {
+        final List<JournalEvent> events = Recordings.events(recording);
+        events.remove(find(events, EventKind.HINT, "none").isEmpty() ? events.size() / 2 : 0);
+        final JsonNode finding = broken(Recordings.write(events, directory.resolve("planted")), "lost");
+        assertEquals(1, finding.path("measured").asInt());
+    }
+
+    @Test
+    void shouldFindALossThatTheRingSuffered() throws IOException {
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 12);
+            JournalAgent agent = new JournalAgent(ring, directory.resolve("journal"), 1 << 20)) {
+            ring.writeText(EventKind.START, 1, 0, 0, 0, 0, 0, 0, "{\"policy\":\"fp\",\"mechanism\":\"sim\"}");
+            for (int i = 0; i < 100; i++) {
+                ring.write(EventKind.STALL, 2 + i, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            }
+            agent.drain();
+            ring.write(EventKind.STALL, 200, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            agent.drain();
+        }
+        final Path out = directory.resolve("lossy.gpuseg");
+        Recorder.copy(directory.resolve("journal"), out);
+        assertTrue(Source.open(out).manifest().path("lost_events").asLong() > 10);
+        assertTrue(broken(out, "lost").path("measured").asInt() > 10);
+    }
+
+    @Test
+    void shouldFindAPlantedPriorityInversion() throws IOException {
+        // a begin that displaced best-effort work: let it wait for what it displaced
+        final List<JournalEvent> events = Recordings.events(recording);
+        final Set<Integer> removed = new HashSet<>();
+        int at = -1;
+        for (final int begin : find(events, EventKind.BEGIN, "histogram")) {
+            if (events.get(begin + 1).kind() == EventKind.PREEMPT) {
+                at = begin;
+                break;
+            }
+        }
+        assumeTrue(at >= 0, "in this run no histogram segment displaced another");
+        final JournalEvent begin = events.get(at);
+        events.set(at, Recordings.withoutFlags(begin));
+        boolean ended = false;
+        for (int i = at + 1; i < events.size() && !ended; i++) {
+            final JournalEvent e = events.get(i);
+            final boolean ours = e.taskId() == begin.taskId() && e.ticket() == begin.ticket();
+            ended = ours && e.kind() == EventKind.END;
+            if (ours && !ended || e.kind() == EventKind.PREEMPT) {
+                removed.add(i);
+            }
+        }
+        final List<JournalEvent> kept = new ArrayList<>();
+        for (int i = 0; i < events.size(); i++) {
+            if (!removed.contains(i)) {
+                kept.add(events.get(i));
+            }
+        }
+        final Path planted = Recordings.writeNumbered(kept, directory.resolve("planted"));
+        final JsonNode finding = broken(planted, "inversion");
+        assertEquals("histogram", finding.path("task").asText(), finding::toString);
+        assertTrue(finding.path("measured").asLong() > 5_000_000, finding::toString);
+        assertTrue(broken(planted, "decision", "--decisions").path("text").asText().contains("scheduler"));
+    }
+
+    @Test
+    void shouldFindAPlantedChangeOfADecision() throws IOException {
+        final List<JournalEvent> events = Recordings.events(recording);
+        final List<Integer> preemptions = find(events, EventKind.PREEMPT, "simpleTexture3D");
+        preemptions.addAll(find(events, EventKind.PREEMPT, "mmul_gpu_2"));
+        final int first = preemptions.get(0);
+        events.set(first, Recordings.with(events.get(first), Abi.Event.ARG0_OFFSET, 4095));
+        final DecisionReplay.Result result =
+            DecisionReplay.of(Source.open(Recordings.write(events, directory.resolve("planted"))));
+        assertEquals(1, result.differences().size(), result::toString);
+        assertTrue(result.differences().get(0).contains("argument=4095"), result::toString);
+    }
+
+    @Test
+    void shouldSayThatTheRestCannotBeReplayedAfterALoss() throws IOException {
+        final List<JournalEvent> events = Recordings.events(recording);
+        events.remove(events.size() / 2);
+        final DecisionReplay.Result result =
+            DecisionReplay.of(Source.open(Recordings.write(events, directory.resolve("planted"))));
+        assertTrue(result.incomplete().contains("missing"), result::toString);
+        assertFalse(result.agrees());
+    }
+
+    // ---- exports ---------------------------------------------------------------------------------------------------
+
+    private Path export(final String format) {
+        final Path out = directory.resolve("export." + format);
+        final StringOutput done = StringOutput.of("trace", "export", recording.toString(), "--format", format, "--out",
+            out.toString());
+        assertEquals(ExitCode.OK, done.status(), done.text());
+        return out;
+    }
+
+    /** Reads without our descriptors, by the field numbers of Perfetto's definitions alone. */
+    @Test
+    void shouldWritePerfettoTracesThatNestAndWhoseArrowsMeet() throws IOException {
+        final Map<Long, Deque<Long>> open = new HashMap<>();
+        final Map<Long, Integer> touches = new HashMap<>();
+        final Map<Long, String> tracks = new HashMap<>();
+        final Set<Long> counters = new HashSet<>();
+        int slices = 0;
+        int counts = 0;
+        int clocks = 0;
+        long lastNs = 0;
+        try (InputStream in = Files.newInputStream(export("perfetto"))) {
+            final CodedInputStream coded = CodedInputStream.newInstance(in);
+            while (!coded.isAtEnd()) {
+                assertEquals(1 << 3 | 2, coded.readTag(), "Trace.packet");
+                final UnknownFieldSet packet = UnknownFieldSet.parseFrom(coded.readBytes());
+                if (packet.hasField(60)) {   // track_descriptor
+                    final UnknownFieldSet track = message(packet, 60);
+                    tracks.put(number(track, 1), text(track, 2));
+                    if (track.hasField(8)) {
+                        counters.add(number(track, 1));
+                    }
+                    continue;
+                }
+                assertEquals(3, number(packet, 58), "CLOCK_MONOTONIC");
+                if (packet.hasField(6)) {   // clock_snapshot
+                    assertTrue(message(packet, 6).getField(1).getLengthDelimitedList().size() >= 2);
+                    clocks++;
+                    continue;
+                }
+                final UnknownFieldSet event = message(packet, 11);
+                final long track = number(event, 11);
+                final long timeNs = number(packet, 8);
+                assertTrue(timeNs >= lastNs, "in order of time");
+                lastNs = timeNs;
+                assertTrue(tracks.containsKey(track), "track " + track);
+                for (final int field : new int[] {47, 48}) {
+                    event.getField(field).getFixed64List().forEach(id -> touches.merge(id, 1, Integer::sum));
+                }
+                switch ((int) number(event, 9)) {
+                    case 1 -> {
+                        open.computeIfAbsent(track, t -> new ArrayDeque<>()).push(timeNs);
+                        slices++;
+                    }
+                    case 2 -> assertTrue(open.get(track).pop() <= timeNs);
+                    case 4 -> {
+                        assertTrue(counters.contains(track) && number(event, 30) >= 0, "counter");
+                        counts++;
+                    }
+                    default -> assertTrue(event.hasField(23), "an instant has a name");
+                }
+            }
+        }
+        open.values().forEach(left -> assertTrue(left.isEmpty(), "every slice ends"));
+        assertTrue(slices > 500 && counts > 500 && clocks >= 1, slices + " " + counts + " " + clocks);
+        assertTrue(tracks.containsValue("GPU 0 (simulated)") && tracks.containsValue("histogram (priority 70)"),
+            tracks::toString);
+        final long arrows = touches.values().stream().filter(n -> n >= 3).count();
+        assertTrue(arrows > 100, arrows + " arrows from begin over grant to end");
+    }
+
+    private static UnknownFieldSet message(final UnknownFieldSet in, final int field) throws IOException {
+        return UnknownFieldSet.parseFrom(in.getField(field).getLengthDelimitedList().get(0));
+    }
+
+    private static long number(final UnknownFieldSet in, final int field) {
+        return in.getField(field).getVarintList().get(0);
+    }
+
+    private static String text(final UnknownFieldSet in, final int field) {
+        return in.getField(field).getLengthDelimitedList().get(0).toString(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void shouldWriteChromeTracesCsvAndCtfText() throws IOException {
+        final JsonNode chrome = JSON.readTree(export("chrome").toFile());
+        final Map<String, Integer> phases = new HashMap<>();
+        chrome.path("traceEvents").forEach(e -> phases.merge(e.path("ph").asText(), 1, Integer::sum));
+        assertTrue(phases.keySet().containsAll(Set.of("X", "M", "i", "C", "s", "t", "f")), phases::toString);
+        assertEquals(phases.get("s"), phases.get("f"), "every arrow has an end");
+        final List<String> csv = Files.readAllLines(export("csv"));
+        final long begins = Recordings.events(recording).stream().filter(e -> e.kind() == EventKind.BEGIN).count();
+        assertEquals(begins + 1, csv.size());
+        csv.forEach(line -> assertEquals(24, line.split(",", -1).length, line));
+        final List<String> ctf = Files.readAllLines(export("ctf-text"));
+        assertEquals(Recordings.events(recording).size(), ctf.size());
+        ctf.forEach(line -> assertTrue(line.matches("\\[\\d{4}-\\d\\d-\\d\\d [0-9:.]+] \\(\\+[0-9.?]+\\) "
+            + "gpuseg:[a-z_]+: \\{ seq = .*"), line));
+    }
+
+    @Test
+    void shouldShowTheTimelineInABrowserWithoutAnyNetwork() throws Exception {
+        assumeTrue(Files.isExecutable(CHROMIUM), "no browser: " + CHROMIUM + " missing");
+        final List<JournalEvent> events = Recordings.events(recording);
+        final int late = find(events, EventKind.JOB_END, "dxtc").get(1);
+        events.set(late, Recordings.with(events.get(late), Abi.Event.ARG1_OFFSET, 450_000_000L));
+        final Path planted = Recordings.write(events, directory.resolve("late <&.gpuseg"));
+        final Path page = directory.resolve("timeline.html");
+        assertEquals(ExitCode.OK, StringOutput.of("trace", "export", planted.toString(), "--out", page.toString())
+            .status());
+        final String html = Files.readString(page);
+        assertFalse(html.matches("(?s).*(src|href)=\"(?!data:).*"), "nothing is loaded");
+        final Path dom = directory.resolve("dom.html");
+        final Process browser = new ProcessBuilder(CHROMIUM.toString(), "--headless", "--no-sandbox", "--disable-gpu",
+            "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+            "--disable-sync", "--user-data-dir=" + directory.resolve("profile"), "--virtual-time-budget=5000",
+            "--dump-dom", page.toUri().toString()).redirectOutput(dom.toFile())
+            .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        assertTrue(browser.waitFor(60, TimeUnit.SECONDS), "the browser does not end");
+        final String shown = Files.readString(dom).replaceAll("(?s)<script.*?</script>", "");
+        assertTrue(shown.contains("data-ready=\"1\""), "the script ran to its end");
+        assertTrue(shown.contains("SIMULATED GPU"), "label");
+        assertTrue(shown.contains("1 deadline miss<"), "the planted miss");
+        assertTrue(shown.matches("(?s).*<div class=\"tab on\" id=\"tab-misses\">.*dxtc.*50.000 ms.*"), "its row");
+        assertTrue(shown.contains("late &lt;&amp;"), "names are escaped");
+        for (final String task : List.of("histogram", "mmul_cpu", "simpleTexture3D")) {
+            assertTrue(shown.contains(task), task);
+        }
+    }
+
+    // ---- a task that misbehaves for real ---------------------------------------------------------------------------
+
+    @Test
+    void shouldReplayTheWorkloadAsLoad() throws IOException {
+        final StringOutput replayed = StringOutput.of("replay", recording.toString(), "--duration", "1s", "--out",
+            directory.resolve("replay").toString(), "--json");
+        assertEquals(ExitCode.OK, replayed.status(), replayed.text());
+        final JsonNode result = JSON.readTree(replayed.out());
+        assertTrue(result.path("simulated").asBoolean());
+        assertEquals(7, result.path("tasks").size(), replayed.text());
+        for (final JsonNode task : result.path("tasks")) {
+            assertTrue(task.path("replayed").path("jobs").asInt() >= 2, task::toString);
+        }
+        // the same set, half as long: now the real tasks overrun what was assumed of them
+        final String halved = Files.readString(set).replace("device: 10.8ms", "device: 4ms");
+        final Path wrong = Files.writeString(directory.resolve("wrong.yaml"), halved);
+        final StringOutput checked = StringOutput.of("trace", "check", directory.resolve("replay").toString(),
+            "--taskset", wrong.toString(), "--json");
+        assertEquals(ExitCode.NO, checked.status(), checked.text());
+        assertTrue(checked.out().contains("device part of segment 1 took 9ms, the set says 4ms"), checked.text());
+        assertTrue(DecisionReplay.of(Source.open(directory.resolve("replay"))).agrees());
+    }
+}
