@@ -24,11 +24,11 @@ import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
  * one-to-one ring). It lies in a mapped file of the runtime directory, so the events that a killed daemon left here are
  * still readable by the next one ({@link JournalAgent} appends them first). Writing never blocks and never allocates:
  * if the ring is full the event is counted in {@link #dropped()} and its sequence number is skipped, which a reader
- * sees as a gap; as soon as there is room again, a LOST event says how many were lost and from when on.
+ * sees as a gap; when half of it is free again, a LOST event says how many were lost and from when on.
  */
 public final class JournalRing implements AutoCloseable {
-    /** Default capacity: about 11,000 events, far more than a roll of the journal file needs. */
-    public static final int DEFAULT_CAPACITY = 1 << 20;
+    /** Default capacity: about 93,000 events, most of a second at 100,000 events/s: so long the disk may take. */
+    public static final int DEFAULT_CAPACITY = 1 << 23;
     /** Longest text of one event, bytes of UTF-8; longer ones are cut. */
     public static final int TEXT_MAX = 4096;
 
@@ -151,6 +151,9 @@ public final class JournalRing implements AutoCloseable {
     }
 
     private void tellLoss() {
+        if (ring.size() > ring.capacity() / 2) {
+            return;   // it would take the room of the next event, which would be lost in its place
+        }
         final int index = ring.tryClaim(MESSAGE, JournalEvent.BYTES);
         if (index >= 0) {
             put(ring.buffer(), index, ++seq, EventKind.LOST, lostSinceNs, 0, 0, 0, 0, 0, 0, lostCount, lostFrom, 0);
