@@ -35,7 +35,7 @@ struct options {
 	const char *name;
 	const char *out;
 	int priority, gpu_priority;
-	int64_t period_ns, deadline_ns, offset_ns, start_ns, duration_ns, begin_timeout_ns;
+	int64_t period_ns, deadline_ns, offset_ns, start_ns, duration_ns, begin_timeout_ns, budget_ns;
 	enum gpuseg_sim_wait_mode wait;
 	bool spin;
 	bool unmanaged;
@@ -281,6 +281,7 @@ static int connect_all(void)
 	attr.gpu_priority = (uint32_t)o->gpu_priority;
 	attr.period_ns = o->period_ns;
 	attr.deadline_ns = o->deadline_ns;
+	attr.budget_ns = o->budget_ns;
 	attr.timeout_ns = o->begin_timeout_ns;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
 	rc = gpuseg_task_open(demo.client, &attr, &demo.task);
@@ -305,6 +306,7 @@ static const char help[] =
 	"  --wait block|busy          what the thread does while the GPU works (default block)\n"
 	"  --cpu-mode spin|sleep      compute, or only sleep, CPU and host parts (default spin)\n"
 	"  --begin-timeout DURATION   longest wait at begin, then go on unprotected (default: none)\n"
+	"  --budget DURATION          GPU time after which a segment is best effort until its end (default: none)\n"
 	"  --out FILE                 one line per job: release_ns,response_ns,miss\n"
 	"  --scheduling fifo:P|other  of the task's thread, where permitted (default other)\n"
 	"  --cpu N                    pin the task's thread\n"
@@ -328,6 +330,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		WAIT,
 		CPU_MODE,
 		TIMEOUT,
+		BUDGET,
 		OUT,
 		SCHEDULING,
 		CPU,
@@ -348,6 +351,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"wait", required_argument, NULL, WAIT},
 		{"cpu-mode", required_argument, NULL, CPU_MODE},
 		{"begin-timeout", required_argument, NULL, TIMEOUT},
+		{"budget", required_argument, NULL, BUDGET},
 		{"out", required_argument, NULL, OUT},
 		{"scheduling", required_argument, NULL, SCHEDULING},
 		{"cpu", required_argument, NULL, CPU},
@@ -405,6 +409,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 			break;
 		case TIMEOUT:
 			o->begin_timeout_ns = option_duration("--begin-timeout", optarg, 1, DURATION_MAX_NS);
+			break;
+		case BUDGET:
+			o->budget_ns = option_duration("--budget", optarg, 1, DURATION_MAX_NS);
 			break;
 		case OUT:
 			o->out = optarg;

@@ -10,7 +10,8 @@ import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
 import net.openhft.chronicle.wire.DocumentContext;
 
 /**
- * Reads a journal, also while the daemon writes it. Never changes it. One thread.
+ * Reads a journal, also while the daemon writes it. Never changes it. An event that lies there twice, as a killed
+ * daemon can leave it, is handed over once. One thread.
  */
 public final class JournalReader implements AutoCloseable {
     /** Receives events in journal order. */
@@ -27,6 +28,8 @@ public final class JournalReader implements AutoCloseable {
     private final SingleChronicleQueue queue;
     private final ExcerptTailer tailer;
     private final JournalEvent event = new JournalEvent();
+    private long lastSeq = Long.MIN_VALUE;
+    private long lastStartNs = Long.MIN_VALUE;
 
     /**
      * Opens a journal at its first event.
@@ -81,10 +84,30 @@ public final class JournalReader implements AutoCloseable {
                 }
                 decode(in);
             }
+            if (isRepeated()) {
+                continue;
+            }
             handler.onEvent(event);
             read++;
         }
         return read;
+    }
+
+    /**
+     * A daemon killed between an append and the note that it was made leaves the event in the ring, and its successor
+     * appends it again.
+     */
+    private boolean isRepeated() {
+        if (event.kindCode == Abi.EVENT_START) {
+            if (event.timeNs == lastStartNs) {
+                return true;
+            }
+            lastStartNs = event.timeNs;
+        } else if (event.seq <= lastSeq) {
+            return true;
+        }
+        lastSeq = event.seq;
+        return false;
     }
 
     private void decode(final Bytes<?> in) {

@@ -348,9 +348,8 @@ public final class TraceBuilder {
         if (segment == null) {
             return;
         }
-        // the decision stands until the daemon knows; the application was done earlier
-        closeHold(segment, event.timeNs());
         segment.endNs = event.arg0() > 0 ? event.arg0() : event.timeNs();
+        closeHold(segment, Math.min(event.timeNs(), segment.endNs));   // the daemon learns of it later
         segment.deviceNs = cancelled ? 0 : event.arg1();
         segment.cancelled = cancelled;
         task.begun = null;

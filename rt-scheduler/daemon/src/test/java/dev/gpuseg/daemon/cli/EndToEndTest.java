@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.trace.DecisionReplay;
+import dev.gpuseg.daemon.trace.Source;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalReader;
 import java.nio.ByteBuffer;
@@ -16,6 +18,7 @@ import java.nio.file.Files;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -25,6 +28,29 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class EndToEndTest {
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
+
+    @AfterEach
+    void shouldDecideTheSameAgainWhenItsJournalIsReplayed() throws Exception {
+        final DecisionReplay.Result replay = DecisionReplay.of(Source.open(rig.directory().journal()));
+        assertTrue(replay.agrees(), replay::toString);
+    }
+
+    @Test
+    void shouldDemoteASegmentThatUsesUpItsBudgetUntilItsEnd() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child greedy = rig.start("greedy", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            rig.directory().root().toString(), "--name", "greedy", "--priority", "90", "--period", "100ms",
+            "--segments", "gpu:0ms+40ms", "--budget", "5ms", "--duration", "1s", "--cpu-mode", "sleep"));
+        final Child modest = rig.task("modest", 10, "50ms", "gpu:0ms+5ms", "1s");
+        assertEquals(10, SystemRig.summary(greedy, 20).path("jobs").asInt());
+        assertEquals(20, SystemRig.summary(modest, 20).path("jobs").asInt());
+        assertEquals(10, rig.counter("overruns"));
+        final Map<EventKind, Integer> count = new EnumMap<>(EventKind.class);
+        JournalReader.forEach(rig.directory().journal(), event -> count.merge(event.kind(), 1, Integer::sum));
+        assertEquals(10, count.get(EventKind.OVERRUN));
+        assertEquals(20, count.get(EventKind.PRIORITY), "demoted and restored, each time");
+    }
 
     @Test
     void shouldKeepLowerTasksOffTheGpuWhileAHigherWindowIsOpen() throws Exception {
