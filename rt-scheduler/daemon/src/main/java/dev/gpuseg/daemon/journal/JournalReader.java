@@ -29,7 +29,7 @@ public final class JournalReader implements AutoCloseable {
     private final ExcerptTailer tailer;
     private final JournalEvent event = new JournalEvent();
     private long lastSeq = Long.MIN_VALUE;
-    private long lastStartNs = Long.MIN_VALUE;
+    private String lastStart = "";
 
     /**
      * Opens a journal at its first event.
@@ -99,10 +99,11 @@ public final class JournalReader implements AutoCloseable {
      */
     private boolean isRepeated() {
         if (event.kindCode == Abi.EVENT_START) {
-            if (event.timeNs == lastStartNs) {
+            final String start = event.timeNs + event.text();   // the text holds the incarnation
+            if (start.equals(lastStart)) {
                 return true;
             }
-            lastStartNs = event.timeNs;
+            lastStart = start;
         } else if (event.seq <= lastSeq) {
             return true;
         }
