@@ -940,10 +940,7 @@ public final class DispatcherAgent implements Runnable {
             if (process.pid == pid && process.startTicks == startTicks && process.isProtected != isProtected) {
                 process.isProtected = isProtected;
                 final ContextKind unruled = process.clients > 0 ? ContextKind.MANAGED : ContextKind.UNMANAGED;
-                for (final int contextId : process.contexts) {
-                    scheduler.setContextKind(contextId, kind(process, unruled));
-                }
-                settle();
+                changeKind(process, kind(process, unruled));
             }
         }
     }
