@@ -11,11 +11,21 @@ final class ContextTable {
     /** What the sink was last told; a new context is on. */
     final boolean[] desired;
     final int[] taskCount;
+    /** Time partition of its tasks; 0 = none. */
+    final int[] partition;
+    /** Whose weight and cap hold for it. */
+    final int[] group;
+    /** Begun segments of it that overran and are suspended. */
+    final int[] suspended;
 
     // Scratch of one decision; valid where seen[c] is the number of that decision.
     final long[] seen;
     final boolean[] admitted;
     final int[] firstGranted;
+    /** The decision that last found a begun segment in this context. */
+    final long[] begunIn;
+    /** Held back whatever the policy's order says; false for all contexts of a GPU on which nobody is. */
+    final boolean[] blocked;
     /** The decision that last made this context an exception to its GPU's background. */
     final long[] exception;
 
@@ -34,6 +44,11 @@ final class ContextTable {
         gpu = new int[rows];
         desired = new boolean[rows];
         taskCount = new int[rows];
+        partition = new int[rows];
+        group = new int[rows];
+        suspended = new int[rows];
+        blocked = new boolean[rows];
+        begunIn = new long[rows];
         seen = new long[rows];
         admitted = new boolean[rows];
         firstGranted = new int[rows];
@@ -56,6 +71,10 @@ final class ContextTable {
         firstTask[c] = NONE;
         exception[c] = 0;
         seen[c] = 0;
+        partition[c] = 0;
+        suspended[c] = 0;
+        blocked[c] = false;
+        begunIn[c] = 0;
     }
 
     void remove(final int c) {

@@ -20,12 +20,13 @@ public interface DecisionSink {
     void onContextDesired(int gpu, int contextId, boolean enabled);
 
     /**
-     * A begun segment was taken off the GPU by a better one (also: an optimistic begin that found a better one).
+     * A begun segment was taken off the GPU by a better one (also: an optimistic begin that found a better one), or
+     * because its partition is closed, it is another's turn, its cap is used up or it was suspended.
      *
      * @param gpu      index of the GPU
      * @param taskId   the preempted task
      * @param ticket   its ticket
-     * @param byTaskId the task that runs instead
+     * @param byTaskId the task that runs instead, {@link SegmentScheduler#NONE} if none does
      */
     void onPreempt(int gpu, int taskId, long ticket, int byTaskId);
 
@@ -67,11 +68,24 @@ public interface DecisionSink {
     void onDeadlineMiss(int taskId, long ticket, long deadlineNs);
 
     /**
-     * A segment used up its budget (wall time while running, preempted time excluded).
+     * A segment used up its budget (wall time while running, preempted time excluded) or its window (from grant to
+     * end). What follows from the task's {@link OverrunAction} is reported next, as a decision of its own.
      *
      * @param taskId   the task
      * @param ticket   its ticket
-     * @param budgetNs the budget
+     * @param budgetNs the one that was used up
      */
     void onOverrun(int taskId, long ticket, long budgetNs);
+
+    /**
+     * A context is to have another timeslice, so that the device's own round robin gives it its share
+     * ({@link Sharing#TIMESLICES}).
+     *
+     * @param gpu         index of the GPU
+     * @param contextId   the context
+     * @param timesliceNs ns, 0 = the device's default
+     */
+    default void onTimeslice(final int gpu, final int contextId, final long timesliceNs) {
+        // who does not set timeslices need not know
+    }
 }

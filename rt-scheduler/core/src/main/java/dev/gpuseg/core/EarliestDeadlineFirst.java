@@ -6,6 +6,14 @@ package dev.gpuseg.core;
  * after all that have one. Best-effort segments share the GPU when there is no real-time one. Stateless and
  * thread-safe.
  *
+ * <p>Ties: of two equal deadlines the earlier begin goes first, then the lower task id, as under every policy. A
+ * segment that runs is therefore never displaced by one of the same deadline that began later.
+ *
+ * <p>Overload: a deadline that has passed stays the segment's deadline. A late segment thus comes before all that are
+ * in time and is finished first; the miss is reported when it happens. Under a lasting overload that makes one late
+ * segment after the other (the domino effect); a budget with an action ({@link OverrunAction}) bounds what a late
+ * segment can take from the others.
+ *
  * <p>Pre-grants: the deadline of a segment that has not begun is not known, and grows while it does not begin; so no
  * task is certain to come before a begun real-time segment, and all are pre-granted only while there is none.
  */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
-/** What became of an event given to the {@link SegmentScheduler}. A refused event changes nothing. */
+/**
+ * What became of an event given to the {@link SegmentScheduler}. A refused event changes nothing
+ * (but see {@link #SKIPPED}).
+ */
 public final class Outcome {
     /** The event was taken. */
     public static final int ACCEPTED = 0;
@@ -13,8 +16,11 @@ public final class Outcome {
     public static final int ALREADY_BEGUN = 3;
     /** End or cancel: the task never began a segment of that ticket. */
     public static final int NOT_BEGUN = 4;
+    /** Begin: refused, because the segment before it overran and its task skips the next one. The ticket is used up. */
+    public static final int SKIPPED = 5;
 
-    private static final String[] NAMES = {"accepted", "unknown-task", "old-ticket", "already-begun", "not-begun"};
+    private static final String[] NAMES =
+        {"accepted", "unknown-task", "old-ticket", "already-begun", "not-begun", "skipped"};
 
     private Outcome() {
     }

@@ -4,10 +4,11 @@ package dev.gpuseg.core;
 /**
  * Decides among begun segments of one GPU. A policy answers questions about segments that it is shown; it keeps no
  * reference to them, reads no clock, logs nothing and changes nothing, so that the same class runs live, in the
- * simulator and in tests. Answers must be functions of the views alone: they are asked anew at every event.
+ * simulator and in tests. Answers must be functions of the arguments alone: they are asked anew at every event.
  *
- * <p>Partitions of time, weighted shares and classes of segments that may run together fit behind these questions; the
- * scheduler has no case for any policy.
+ * <p>Partitions of time and classes of segments that may run together fit behind these questions; the scheduler has no
+ * case for any policy. Weighted shares and caps of best-effort work hold under every policy that enforces and are no
+ * policy's business.
  */
 public interface Policy {
     /**
@@ -57,9 +58,59 @@ public interface Policy {
     int pregrantCeiling(SegmentView begun);
 
     /**
-     * The policy of a name.
+     * Whether anything is ever taken off the hardware or held back. If not, turns, caps and suspensions do not apply
+     * either.
      *
-     * @param name {@code fp}, {@code edf} or {@code rr}
+     * @return false for a policy that only observes
+     */
+    default boolean enforces() {
+        return true;
+    }
+
+    /**
+     * Whether the answers of {@link #isOpen} depend on time.
+     *
+     * @return true if the scheduler has to ask {@link #isOpen}, {@link #lendsIdle} and {@link #nextChangeNs}
+     */
+    default boolean isTimed() {
+        return false;
+    }
+
+    /**
+     * Whether a partition may use the GPU now.
+     *
+     * @param partition 0 = tasks and processes that have none
+     * @param nowNs     now
+     * @return true if its segments and contexts take part
+     */
+    default boolean isOpen(final int partition, final long nowNs) {
+        return true;
+    }
+
+    /**
+     * Whether all partitions may use the GPU now if no segment of an open one is begun.
+     *
+     * @param nowNs now
+     * @return true if idle windows are lent
+     */
+    default boolean lendsIdle(final long nowNs) {
+        return false;
+    }
+
+    /**
+     * When {@link #isOpen} or {@link #lendsIdle} will next give another answer.
+     *
+     * @param nowNs now
+     * @return ns, later than now; {@link Long#MAX_VALUE} if never
+     */
+    default long nextChangeNs(final long nowNs) {
+        return Time.NEVER;
+    }
+
+    /**
+     * The policy of a name; those with parameters ({@link TimePartitions}) are built, not named.
+     *
+     * @param name {@code fp}, {@code edf}, {@code classes} (of width 1) or {@code rr}
      * @return the policy
      * @throws IllegalArgumentException if there is no such policy
      */
@@ -68,7 +119,9 @@ public interface Policy {
             case FixedPriority.NAME -> FixedPriority.INSTANCE;
             case EarliestDeadlineFirst.NAME -> EarliestDeadlineFirst.INSTANCE;
             case RoundRobin.NAME -> RoundRobin.INSTANCE;
-            default -> throw new IllegalArgumentException("policy \"" + name + "\" is unknown; use fp, edf or rr");
+            case HighestClassFirst.NAME -> new HighestClassFirst(1);
+            default -> throw new IllegalArgumentException("policy \"" + name
+                + "\" is unknown; use fp, edf, classes or rr");
         };
     }
 }

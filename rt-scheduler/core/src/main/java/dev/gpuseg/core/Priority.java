@@ -45,6 +45,17 @@ public final class Priority {
     }
 
     /**
+     * The higher one of two priorities.
+     *
+     * @param a a priority, or {@link #BELOW_ALL}
+     * @param b a priority, or {@link #BELOW_ALL}
+     * @return a or b
+     */
+    public static int higher(final int a, final int b) {
+        return isHigherThan(b, a) ? b : a;
+    }
+
+    /**
      * Whether a priority is a real-time one.
      *
      * @param priority a priority, 0..99

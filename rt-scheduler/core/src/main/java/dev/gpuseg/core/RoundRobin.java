@@ -22,6 +22,11 @@ public final class RoundRobin implements Policy {
     }
 
     @Override
+    public boolean enforces() {
+        return false;
+    }
+
+    @Override
     public int compare(final SegmentView a, final SegmentView b) {
         return 0;
     }

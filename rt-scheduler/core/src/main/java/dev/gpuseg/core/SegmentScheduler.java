@@ -25,18 +25,40 @@ import java.util.Objects;
  * displaced, a real-time segment waits until every granted segment of its GPU has ended, no best-effort segment is
  * granted while a real-time one is begun, contexts are always desired on and there are no pre-grants.
  *
+ * <h2>Overruns</h2>
+ * A segment that uses up its budget or its window is reported, and then what its task's {@link OverrunAction} says
+ * happens within the same event (see {@code rt-scheduler/docs/adr/0020-overruns.md}).
+ *
+ * <h2>Who takes part</h2>
+ * Some segments and contexts are held back whatever the policy's order is: those whose time partition is closed, those
+ * of a suspended context, and, while no real-time segment leads, best-effort groups that do not have the turn or have
+ * used up their cap (see {@code rt-scheduler/docs/adr/0021-shares-and-partitions.md}). All else is decided among the
+ * others. A segment that is held back waits, or is preempted if it was granted.
+ *
  * <h2>Times</h2>
  * All in ns of CLOCK_MONOTONIC, never negative. {@code nowNs} should not decrease from call to call; one that lies
  * before an earlier one counts as that earlier one. Every event first reports what is due by then, as {@link
  * #onTimer} does.
  *
  * <p>Not thread-safe: one thread drives it, and the sink must not call back. No event allocates. The cost of an event
- * is linear in the number of begun segments of the GPU and of changed contexts and pre-grants; it does not depend on
- * the number of open tasks.
+ * is linear in the number of begun segments of the GPU and of changed contexts and pre-grants (of known contexts, while
+ * partitions, weights, caps or suspensions are in use); it does not depend on the number of open tasks.
  */
 public final class SegmentScheduler {
     /** No such task or time. */
     public static final int NONE = -1;
+    /** Weight of a group that was given none. */
+    public static final int WEIGHT_DEFAULT = FairShares.WEIGHT_DEFAULT;
+    /** The highest weight. */
+    public static final int WEIGHT_MAX = FairShares.WEIGHT_MAX;
+    /** The shortest period of a cap, ns. */
+    public static final long PERIOD_MIN_NS = FairShares.PERIOD_MIN_NS;
+    /** The longest period of a cap, and the longest quantum, ns. */
+    public static final long PERIOD_MAX_NS = FairShares.PERIOD_MAX_NS;
+    /** The shortest quantum, ns. */
+    public static final long QUANTUM_MIN_NS = 100_000;
+
+    private static final long TIMESLICE_MIN_NS = 10_000;
 
     private final SchedulerConfig config;
     private final DecisionSink sink;
@@ -60,9 +82,18 @@ public final class SegmentScheduler {
     /** For each task, whether the decision being made lets it run. */
     private final boolean[] chosen;
 
+    private final FairShares shares;
+    private final long[] timesliceNs;
+    /** Suspended segments of each GPU. */
+    private final int[] suspendedCount;
+    /** Whether the last decision of a GPU held somebody back for reasons that are not the policy's order. */
+    private final boolean[] gated;
+
     private Policy policy;
     private long decision;
     private long clockNs;
+    private long baseTimesliceNs;
+    private boolean hasTimeslices;
 
     /**
      * Reserves all memory that it will ever use.
@@ -79,7 +110,11 @@ public final class SegmentScheduler {
         segments = new SegmentTable(config.maxTasks());
         contexts = new ContextTable(config.maxContexts(), config.maxTasks(), gpus);
         pregrants = new PregrantTable(segments, sink, config.maxTasks(), gpus);
-        timers = new TimerHeap(config.maxTasks());
+        timers = new TimerHeap(config.maxTasks() + gpus);
+        shares = new FairShares(2 * (config.maxContexts() + 1), gpus);
+        timesliceNs = new long[config.maxContexts() + 1];
+        suspendedCount = new int[gpus];
+        gated = new boolean[gpus];
         one = new SegmentView(segments);
         other = new SegmentView(segments);
         begun = new int[gpus][config.maxTasks() + 1];
@@ -117,7 +152,15 @@ public final class SegmentScheduler {
         }
         contexts.add(contextId, gpu, kind);
         contexts.setSteerable(contextId, maySteer(kind));
-        setDesired(contextId, background[gpu]);
+        contexts.group[contextId] = ownGroup(contextId);
+        shares.reset(ownGroup(contextId));
+        timesliceNs[contextId] = 0;
+        if (isGated(gpu)) {
+            decide(gpu);
+        } else {
+            setDesired(contextId, background[gpu]);
+        }
+        refreshTimeslices();
     }
 
     /**
@@ -136,7 +179,12 @@ public final class SegmentScheduler {
         }
         contexts.kind[contextId] = kind;
         contexts.setSteerable(contextId, maySteer(kind));
-        setDesired(contextId, wants(contextId));
+        if (isGated(contexts.gpu[contextId])) {
+            setDesired(contextId, contexts.desired[contextId]);   // at least what a protected one must have
+            decide(contexts.gpu[contextId]);
+        } else {
+            setDesired(contextId, wants(contextId));
+        }
         qualifyOnlyTask(contextId);
     }
 
@@ -160,8 +208,11 @@ public final class SegmentScheduler {
             close(t, gpu);
             t = next;
         }
+        shares.left(contexts.group[contextId] == ownGroup(contextId));
+        shares.reset(ownGroup(contextId));
         contexts.remove(contextId);
         decide(gpu);
+        refreshTimeslices();
         return true;
     }
 
@@ -169,7 +220,8 @@ public final class SegmentScheduler {
      * Opens a task.
      *
      * @param p its parameters
-     * @throws IllegalArgumentException if the id is out of range or in use, or the context is unknown or unmanaged
+     * @throws IllegalArgumentException if the id is out of range or in use, the context is unknown or unmanaged, or its
+     *     open tasks have another partition
      */
     public void addTask(final TaskParameters p) {
         final int t = p.taskId();
@@ -185,11 +237,20 @@ public final class SegmentScheduler {
             throw new IllegalArgumentException("task " + t + ": context " + c
                 + " is unmanaged and can have no tasks; make it managed first");
         }
+        if (contexts.taskCount[c] > 0 && contexts.partition[c] != p.partition()) {
+            throw new IllegalArgumentException("task " + t + ": partition is " + p.partition() + ", but context " + c
+                + " has tasks of partition " + contexts.partition[c]
+                + "; give all tasks of a process the same, or use another process");
+        }
+        contexts.partition[c] = p.partition();
         segments.openTask(p);
         final int sibling = contexts.firstTask(c);
         contexts.linkTask(c, t);
         if (sibling != ContextTable.NONE) {
             qualify(sibling);
+        }
+        if (isGated(contexts.gpu[c])) {
+            decide(contexts.gpu[c]);   // its partition may have become another
         }
         qualify(t);
     }
@@ -211,7 +272,7 @@ public final class SegmentScheduler {
         final int gpu = contexts.gpu[c];
         final boolean wasBegun = segments.state[taskId] != SegmentState.IDLE;
         close(taskId, gpu);
-        if (wasBegun) {
+        if (wasBegun || isGated(gpu)) {
             decide(gpu);
         }
         qualifyOnlyTask(c);
@@ -219,7 +280,7 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Changes the priorities of a task; a begun segment is ranked anew at once.
+     * Changes the priorities of a task; a begun segment is ranked anew at once, unless it was demoted.
      *
      * @param taskId      a task
      * @param priority    0 best effort, 1..99 real time
@@ -236,6 +297,9 @@ public final class SegmentScheduler {
         }
         if (segments.gpuPriority[taskId] != resolved) {
             segments.gpuPriority[taskId] = resolved;
+            if (!segments.demoted[taskId]) {
+                segments.rank[taskId] = resolved;
+            }
             pregrants.relist(taskId);
             if (segments.state[taskId] != SegmentState.IDLE) {
                 decide(contexts.gpu[segments.contextId[taskId]]);
@@ -261,6 +325,238 @@ public final class SegmentScheduler {
         }
     }
 
+    /**
+     * Changes what follows when a task overruns. A segment that has overrun already, and is still begun, is treated as
+     * the new action says from now on; {@link OverrunAction#NOTIFY} gives it back its rank and its context.
+     *
+     * @param taskId a task
+     * @param action from now on
+     * @param nowNs  now
+     * @return false if the task is not open
+     */
+    public boolean setOverrunAction(final int taskId, final OverrunAction action, final long nowNs) {
+        Objects.requireNonNull(action, "action");
+        advance(nowNs);
+        if (!isOpen(taskId)) {
+            return false;
+        }
+        segments.overrun[taskId] = action;
+        if (segments.state[taskId] != SegmentState.IDLE && segments.overrunReported[taskId]) {
+            unsuspend(taskId);
+            segments.promote(taskId);
+            segments.skipNext[taskId] = false;
+            act(taskId);
+            qualify(taskId);
+            decide(contexts.gpu[segments.contextId[taskId]]);
+        } else if (action != OverrunAction.SKIP_NEXT && segments.skipNext[taskId]) {
+            segments.skipNext[taskId] = false;
+            qualify(taskId);
+        }
+        return true;
+    }
+
+    // ---- shares of best-effort work --------------------------------------------------------------------------------
+
+    /**
+     * The group that a context belongs to unless {@link #setGroup} puts it into another.
+     *
+     * @param contextId 0..{@link SchedulerConfig#maxContexts()}
+     * @return a group of its own, to be used with {@link #setWeight} and {@link #setCap}
+     */
+    public int ownGroup(final int contextId) {
+        return config.maxContexts() + 1 + contextId;
+    }
+
+    /**
+     * Puts a context into a group. Weight and cap of the group hold for all its contexts together, on each GPU by
+     * itself.
+     *
+     * @param contextId a known context
+     * @param groupId   0..{@link SchedulerConfig#maxContexts()}: shared groups, whose numbers the caller chooses;
+     *                  or {@link #NONE}: the context's own group again
+     * @param nowNs     now
+     * @return false if the context is not known
+     * @throws IllegalArgumentException if the group is out of range
+     */
+    public boolean setGroup(final int contextId, final int groupId, final long nowNs) {
+        if (groupId < NONE || groupId > config.maxContexts()) {
+            throw new IllegalArgumentException("group " + groupId + ": the id must be 0.." + config.maxContexts()
+                + ", or -1 for a group of its own");
+        }
+        advance(nowNs);
+        if (contextId < 0 || contextId > config.maxContexts() || !contexts.open[contextId]) {
+            return false;
+        }
+        final int own = ownGroup(contextId);
+        shares.left(contexts.group[contextId] == own);
+        contexts.group[contextId] = groupId == NONE ? own : groupId;
+        shares.joined(contexts.group[contextId] == own);
+        decideAll();
+        return true;
+    }
+
+    /**
+     * The group of a context.
+     *
+     * @param contextId a context
+     * @return its group, {@link #NONE} if it is not known
+     */
+    public int group(final int contextId) {
+        return contextId < 0 || contextId > config.maxContexts() || !contexts.open[contextId] ? NONE
+            : contexts.group[contextId];
+    }
+
+    /**
+     * Sets the weight of a group: the share of the time in which best-effort work has the GPU that it gets, in
+     * proportion to the weights of the groups that compete with it. It stays until changed, contexts or not (that of a
+     * context's own group until the context is removed).
+     *
+     * @param groupId a group, see {@link #setGroup} and {@link #ownGroup}
+     * @param weight  1..{@value #WEIGHT_MAX}; the default is {@value #WEIGHT_DEFAULT}
+     * @param nowNs   now
+     * @throws IllegalArgumentException if one is out of range
+     */
+    public void setWeight(final int groupId, final int weight, final long nowNs) {
+        requireGroup(groupId);
+        if (weight < 1 || weight > WEIGHT_MAX) {
+            throw new IllegalArgumentException("weight is " + weight + "; it must be 1.." + WEIGHT_MAX
+                + " (the default is " + WEIGHT_DEFAULT + ")");
+        }
+        advance(nowNs);
+        chargeAll();
+        shares.setWeight(groupId, weight);
+        decideAll();
+    }
+
+    /**
+     * Limits a group: in each period its best-effort work has a GPU no longer than the quota (each GPU by itself). Time
+     * that real-time segments use does not count. Unused quota is not carried over. It stays as a weight does.
+     *
+     * @param groupId  a group, see {@link #setGroup} and {@link #ownGroup}
+     * @param quotaNs  ns of each period, 1..periodNs; 0 = no limit
+     * @param periodNs {@value #PERIOD_MIN_NS}..{@value #PERIOD_MAX_NS} ns; not looked at without a limit
+     * @param nowNs    now; the first period begins here
+     * @throws IllegalArgumentException if one is out of range
+     */
+    public void setCap(final int groupId, final long quotaNs, final long periodNs, final long nowNs) {
+        requireGroup(groupId);
+        if (quotaNs != 0 && (periodNs < PERIOD_MIN_NS || periodNs > PERIOD_MAX_NS)) {
+            throw new IllegalArgumentException("cap: the period is " + periodNs + " ns; it must be " + PERIOD_MIN_NS
+                + ".." + PERIOD_MAX_NS);
+        }
+        if (quotaNs < 0 || quotaNs != 0 && quotaNs > periodNs) {
+            throw new IllegalArgumentException("cap: the quota is " + quotaNs
+                + " ns; it must be positive and no longer than the period, or 0 for no limit");
+        }
+        advance(nowNs);
+        chargeAll();
+        shares.setCap(groupId, quotaNs, quotaNs == 0 ? 0 : periodNs, clockNs);
+        decideAll();
+    }
+
+    /**
+     * How unequal weights become unequal shares. Caps are always kept by turns.
+     *
+     * @param how       turns or timeslices
+     * @param quantumNs turns: the longest turn while others wait, {@value #QUANTUM_MIN_NS}..{@value #PERIOD_MAX_NS};
+     *                  timeslices: the slice of a context of weight {@value #WEIGHT_DEFAULT} that is alone in its group
+     * @param nowNs     now
+     * @throws IllegalArgumentException if the quantum is out of range
+     */
+    public void setSharing(final Sharing how, final long quantumNs, final long nowNs) {
+        Objects.requireNonNull(how, "how");
+        if (quantumNs < QUANTUM_MIN_NS || quantumNs > PERIOD_MAX_NS) {
+            throw new IllegalArgumentException("quantum is " + quantumNs + " ns; it must be " + QUANTUM_MIN_NS + ".."
+                + PERIOD_MAX_NS);
+        }
+        advance(nowNs);
+        chargeAll();
+        shares.sharing(how);
+        shares.quantumNs(how == Sharing.TURNS ? quantumNs : FairShares.QUANTUM_DEFAULT_NS);
+        baseTimesliceNs = how == Sharing.TIMESLICES ? quantumNs : 0;
+        decideAll();
+    }
+
+    /**
+     * The weight of a group.
+     *
+     * @param groupId a group
+     * @return 1..{@value #WEIGHT_MAX}
+     */
+    public int weight(final int groupId) {
+        requireGroup(groupId);
+        return shares.weight(groupId);
+    }
+
+    /**
+     * The cap of a group: what it may use of each period.
+     *
+     * @param groupId a group
+     * @return ns, 0 = no limit
+     */
+    public long quotaNs(final int groupId) {
+        requireGroup(groupId);
+        return shares.quotaNs(groupId);
+    }
+
+    /**
+     * The period of a group's cap.
+     *
+     * @param groupId a group
+     * @return ns, 0 = no limit
+     */
+    public long periodNs(final int groupId) {
+        requireGroup(groupId);
+        return shares.periodNs(groupId);
+    }
+
+    private void requireGroup(final int g) {
+        if (g < 0 || g > ownGroup(config.maxContexts())) {
+            throw new IllegalArgumentException("group " + g + ": the id must be 0.." + config.maxContexts()
+                + ", or that of a context's own group");
+        }
+    }
+
+    private void chargeAll() {
+        for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
+            if (gated[gpu]) {
+                shares.charge(gpu, clockNs);
+            }
+        }
+    }
+
+    private void decideAll() {
+        for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
+            decide(gpu);
+        }
+        refreshTimeslices();
+    }
+
+    /** Rare: when weights, groups or contexts change. */
+    private void refreshTimeslices() {
+        if (!config.preemptive() || baseTimesliceNs == 0 && shares.sharing() == Sharing.TURNS && !hasTimeslices) {
+            return;
+        }
+        hasTimeslices = false;
+        for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
+            for (int i = 0; i < contexts.steerableCount(gpu); i++) {
+                final int c = contexts.steerable(gpu, i);
+                int members = 0;
+                for (int j = 0; j < contexts.steerableCount(gpu); j++) {
+                    members += contexts.group[contexts.steerable(gpu, j)] == contexts.group[c] ? 1 : 0;
+                }
+                final int weight = shares.weight(contexts.group[c]);
+                final long wanted = !shares.isInUse() || shares.sharing() == Sharing.TURNS ? 0
+                    : Math.max(TIMESLICE_MIN_NS, baseTimesliceNs * weight / WEIGHT_DEFAULT / members);
+                hasTimeslices |= wanted != 0;
+                if (timesliceNs[c] != wanted) {
+                    timesliceNs[c] = wanted;
+                    sink.onTimeslice(gpu, c, wanted);
+                }
+            }
+        }
+    }
+
     // ---- segments --------------------------------------------------------------------------------------------------
 
     /**
@@ -274,8 +570,8 @@ public final class SegmentScheduler {
      *                   preempted right after if something better is there
      * @param beginNs    when the caller began; the tie-break among equals
      * @param nowNs      now
-     * @return {@link Outcome#ACCEPTED}, {@link Outcome#UNKNOWN_TASK}, {@link Outcome#OLD_TICKET} or
-     *     {@link Outcome#ALREADY_BEGUN}
+     * @return {@link Outcome#ACCEPTED}, {@link Outcome#UNKNOWN_TASK}, {@link Outcome#OLD_TICKET},
+     *     {@link Outcome#ALREADY_BEGUN}, or {@link Outcome#SKIPPED}: the ticket is used up, nothing is begun
      */
     public int begin(final int taskId, final long ticket, final long releaseNs, final long deadlineNs,
         final boolean optimistic, final long beginNs, final long nowNs) {
@@ -291,7 +587,19 @@ public final class SegmentScheduler {
         if (isBegun) {
             return Outcome.ALREADY_BEGUN;
         }
+        final boolean skip = segments.skipNext[taskId];
+        if (skip) {
+            segments.skipNext[taskId] = false;
+            qualify(taskId);
+        }
+        if (skip && !optimistic) {
+            segments.ticket[taskId] = ticket;
+            return Outcome.SKIPPED;
+        }
         segments.beginSegment(taskId, ticket, releaseNs, deadlineNs, beginNs, optimistic);
+        if (skip) {
+            segments.demote(taskId);   // its caller has gone on
+        }
         final int gpu = contexts.gpu[segments.contextId[taskId]];
         begun[gpu][begunCount[gpu]++] = taskId;
         setTimer(taskId);
@@ -342,8 +650,8 @@ public final class SegmentScheduler {
     // ---- timers ----------------------------------------------------------------------------------------------------
 
     /**
-     * When {@link #onTimer} has something to report. A deadline or a budget is reported from 1 ns after it on: a
-     * segment that ends exactly at its deadline, or uses exactly its budget, keeps it.
+     * When {@link #onTimer} has something to report or to decide. A deadline or a budget is reported from 1 ns after it
+     * on: a segment that ends exactly at its deadline, or uses exactly its budget, keeps it.
      *
      * @return ns, {@link Long#MAX_VALUE} if nothing is due at any time
      */
@@ -352,8 +660,8 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Reports missed deadlines and overrun budgets, each once per segment, in order of time, then of task id. It
-     * changes no decision: what is to follow is the caller's choice (end the segment, change its priority).
+     * Reports missed deadlines and overrun budgets, each once per segment, in order of time, then of task id, does what
+     * a task's {@link OverrunAction} says, opens and closes windows of partitions and hands over turns.
      *
      * @param nowNs now
      */
@@ -417,6 +725,46 @@ public final class SegmentScheduler {
     }
 
     /**
+     * Whether a task's begun segment counts as a real-time one: its task is, and it was not demoted.
+     *
+     * @param taskId a task
+     * @return false if no segment is begun
+     */
+    public boolean isRealTime(final int taskId) {
+        return state(taskId) != SegmentState.IDLE && Priority.isRealTime(segments.rank[taskId]);
+    }
+
+    /**
+     * Whether a task's begun segment was demoted to best effort after an overrun.
+     *
+     * @param taskId a task
+     * @return false if no segment is begun
+     */
+    public boolean isDemoted(final int taskId) {
+        return state(taskId) != SegmentState.IDLE && segments.demoted[taskId];
+    }
+
+    /**
+     * Whether a task's begun segment has its context taken off the hardware after an overrun.
+     *
+     * @param taskId a task
+     * @return false if no segment is begun
+     */
+    public boolean isSuspended(final int taskId) {
+        return state(taskId) != SegmentState.IDLE && segments.suspended[taskId];
+    }
+
+    /**
+     * What follows when a task overruns.
+     *
+     * @param taskId an open task
+     * @return its action, null if the task is not open
+     */
+    public OverrunAction overrunAction(final int taskId) {
+        return isOpen(taskId) ? segments.overrun[taskId] : null;
+    }
+
+    /**
      * Whether the next begin of a task need not wait.
      *
      * @param taskId a task
@@ -468,26 +816,161 @@ public final class SegmentScheduler {
         final boolean wasBackground = background[gpu];
         final int wasExceptions = exceptionCount[gpu];
         exceptionCount[gpu] = 0;
+        if (isGated(gpu)) {
+            decideGated(gpu, order, count);
+            return;
+        }
+        final boolean wasGated = gated[gpu];
+        if (wasGated) {
+            gated[gpu] = false;
+            shares.leaveOff(gpu);
+            timers.set(gpuTimer(gpu), Time.NEVER);
+            for (int i = 0; i < count; i++) {
+                contexts.blocked[segments.contextId[order[i]]] = false;
+            }
+            for (int i = 0; i < contexts.steerableCount(gpu); i++) {
+                contexts.blocked[contexts.steerable(gpu, i)] = false;
+            }
+        }
         if (count == 0) {
             running[gpu] = NONE;
             background[gpu] = true;
         } else if (config.preemptive()) {
-            markContexts(order, count);
-            running[gpu] = chooseByContext(order, count);
+            markContexts(order, count, order[0]);
+            running[gpu] = chooseByContext(order, count, order[0]);
             background[gpu] = policy.admitsBackground(one.at(order[0]));
             collectExceptions(gpu, order, count);
         } else {
-            running[gpu] = chooseByGate(order, count);
+            running[gpu] = chooseByGate(order, count, order[0]);
         }
-        applyContexts(gpu, wasBackground, wasExceptions, false);
+        final boolean all = wasGated || wasBackground != background[gpu];
+        applyContexts(gpu, all, wasExceptions, false);
         leave(gpu, order, count);
-        applyContexts(gpu, wasBackground, wasExceptions, true);
+        applyContexts(gpu, all, wasExceptions, true);
         enter(gpu, order, count);
         final int[] spare = exceptionsBefore[gpu];
         exceptionsBefore[gpu] = exceptions[gpu];
         exceptions[gpu] = spare;
         if (config.preemptive() && config.optimistic()) {
             boundPregrants(gpu, order, count);
+        }
+    }
+
+    private boolean isGated(final int gpu) {
+        return policy.enforces() && (policy.isTimed() || shares.isInUse() || suspendedCount[gpu] > 0);
+    }
+
+    private int gpuTimer(final int gpu) {
+        return config.maxTasks() + 1 + gpu;
+    }
+
+    /** As {@link #decide}, among those who are not held back; looks at every context of the GPU. */
+    private void decideGated(final int gpu, final int[] order, final int count) {
+        gated[gpu] = true;
+        shares.charge(gpu, clockNs);
+        markBegun(order, count);
+        blockByTime(gpu, order, count);
+        int leader = firstFree(order, count);
+        final boolean shared = leader == NONE || policy.admitsBackground(one.at(leader));
+        if (shared) {
+            takeTurns(gpu);
+            leader = firstFree(order, count);
+        } else {
+            shares.pause(gpu);
+        }
+        if (leader == NONE && config.preemptive()) {
+            running[gpu] = NONE;
+            for (int i = 0; i < count; i++) {
+                chosen[order[i]] = false;
+            }
+        } else if (config.preemptive()) {
+            markContexts(order, count, leader);
+            running[gpu] = chooseByContext(order, count, leader);
+        } else {
+            running[gpu] = chooseByGate(order, count, leader);
+        }
+        applyGated(gpu, shared, false);
+        leave(gpu, order, count);
+        applyGated(gpu, shared, true);
+        enter(gpu, order, count);
+        if (config.preemptive() && config.optimistic()) {
+            boundPregrants(gpu, order, count);
+        }
+        final boolean idle = count == 0 && contexts.steerableCount(gpu) == 0;
+        timers.set(gpuTimer(gpu), idle ? Time.NEVER
+            : Math.min(policy.nextChangeNs(clockNs), shares.nextNs(gpu)));
+    }
+    private void markBegun(final int[] order, final int count) {
+        for (int i = 0; i < count; i++) {
+            contexts.begunIn[segments.contextId[order[i]]] = decision;
+        }
+    }
+
+    /** Holds back whose partition is closed or whose context is suspended, and lets all others go. */
+    private void blockByTime(final int gpu, final int[] order, final int count) {
+        boolean lent = policy.isTimed() && policy.lendsIdle(clockNs);
+        for (int i = 0; i < count && lent; i++) {
+            final int c = segments.contextId[order[i]];
+            lent = contexts.suspended[c] > 0 || !policy.isOpen(contexts.partition[c], clockNs);
+        }
+        for (int i = 0; i < count; i++) {
+            blockByTime(segments.contextId[order[i]], lent);
+        }
+        for (int i = 0; i < contexts.steerableCount(gpu); i++) {
+            blockByTime(contexts.steerable(gpu, i), lent);
+        }
+    }
+
+    private void blockByTime(final int c, final boolean lent) {
+        contexts.blocked[c] = contexts.suspended[c] > 0
+            || policy.isTimed() && !lent && !policy.isOpen(contexts.partition[c], clockNs);
+    }
+
+    private boolean isBlocked(final int t) {
+        return contexts.blocked[segments.contextId[t]];
+    }
+
+    private int firstFree(final int[] order, final int count) {
+        for (int i = 0; i < count; i++) {
+            if (!isBlocked(order[i])) {
+                return order[i];
+            }
+        }
+        return NONE;
+    }
+
+    /** Best effort has the GPU: holds back the groups whose turn it is not. */
+    private void takeTurns(final int gpu) {
+        if (!shares.isInUse()) {
+            shares.leaveOff(gpu);
+            return;
+        }
+        final int n = contexts.steerableCount(gpu);
+        shares.startRound(gpu);
+        for (int i = 0; i < n; i++) {
+            final int c = contexts.steerable(gpu, i);
+            if (!contexts.blocked[c] && (contexts.begunIn[c] == decision
+                || contexts.kind[c] == ContextKind.UNMANAGED)) {
+                shares.compete(gpu, contexts.group[c]);
+            }
+        }
+        shares.endRound(gpu, clockNs);
+        for (int i = 0; i < n; i++) {
+            final int c = contexts.steerable(gpu, i);
+            if (!contexts.blocked[c]) {
+                contexts.blocked[c] = !shares.isOn(gpu, contexts.group[c], clockNs);
+            }
+        }
+    }
+
+    private void applyGated(final int gpu, final boolean shared, final boolean enable) {
+        for (int i = 0; config.preemptive() && i < contexts.steerableCount(gpu); i++) {
+            final int c = contexts.steerable(gpu, i);
+            final boolean wanted = !contexts.blocked[c]
+                && (shared || contexts.begunIn[c] == decision && contexts.admitted[c]);
+            if (wanted == enable) {
+                setDesired(c, wanted);
+            }
         }
     }
 
@@ -519,8 +1002,7 @@ public final class SegmentScheduler {
     }
 
     /** A context is admitted by its best segment; what then runs in it is the first of its granted ones, if any. */
-    private void markContexts(final int[] order, final int count) {
-        final int leader = order[0];
+    private void markContexts(final int[] order, final int count, final int leader) {
         for (int i = 0; i < count; i++) {
             final int t = order[i];
             final int c = segments.contextId[t];
@@ -532,14 +1014,13 @@ public final class SegmentScheduler {
             if (segments.granted[t] && contexts.firstGranted[c] == NONE) {
                 contexts.firstGranted[c] = t;
             }
-            if (!contexts.admitted[c] && mayRunBeside(leader, t)) {
+            if (!contexts.admitted[c] && !contexts.blocked[c] && mayRunBeside(leader, t)) {
                 contexts.admitted[c] = true;
             }
         }
     }
 
-    private int chooseByContext(final int[] order, final int count) {
-        final int leader = order[0];
+    private int chooseByContext(final int[] order, final int count, final int leader) {
         int first = NONE;
         for (int i = 0; i < count; i++) {
             final int t = order[i];
@@ -564,8 +1045,7 @@ public final class SegmentScheduler {
         return first;
     }
 
-    private int chooseByGate(final int[] order, final int count) {
-        final int leader = order[0];
+    private int chooseByGate(final int[] order, final int count, final int leader) {
         int holder = NONE;
         int granted = NONE;
         for (int i = count - 1; i >= 0; i--) {
@@ -573,7 +1053,7 @@ public final class SegmentScheduler {
             if (segments.state[t] == SegmentState.RUNNING) {
                 holder = t;
             }
-            if (segments.granted[t]) {
+            if (segments.granted[t] && !isBlocked(t)) {
                 granted = t;
             }
         }
@@ -584,7 +1064,7 @@ public final class SegmentScheduler {
         for (int i = 0; i < count; i++) {
             final int t = order[i];
             chosen[t] = segments.state[t] == SegmentState.RUNNING
-                || mayRunBeside(holder, t) && (segments.granted[t] || mayRunBeside(leader, t));
+                || !isBlocked(t) && mayRunBeside(holder, t) && (segments.granted[t] || mayRunBeside(leader, t));
             if (chosen[t] && first == NONE) {
                 first = t;
             }
@@ -604,6 +1084,8 @@ public final class SegmentScheduler {
                 sink.onPreempt(gpu, t, segments.ticket[t], running[gpu]);
             } else if (segments.state[t] == SegmentState.WAITING && segments.granted[t]) {
                 segments.state[t] = SegmentState.PREEMPTED;
+                segments.grantedNs[t] = clockNs;
+                setTimer(t);
                 sink.onGrant(gpu, t, segments.ticket[t]);
                 sink.onPreempt(gpu, t, segments.ticket[t], running[gpu]);
             }
@@ -641,9 +1123,8 @@ public final class SegmentScheduler {
         exceptionCount[gpu] = n;
     }
 
-    private void applyContexts(final int gpu, final boolean wasBackground, final int wasExceptions,
-        final boolean enable) {
-        if (wasBackground != background[gpu]) {
+    private void applyContexts(final int gpu, final boolean all, final int wasExceptions, final boolean enable) {
+        if (all) {
             for (int i = 0; i < contexts.steerableCount(gpu); i++) {
                 applyContext(contexts.steerable(gpu, i), enable);
             }
@@ -684,7 +1165,13 @@ public final class SegmentScheduler {
         final int leader = count == 0 ? NONE : order[0];
         final int ceiling = count == 0 ? Priority.BELOW_ALL : policy.pregrantCeiling(one.at(leader));
         final int leaderCeiling = count < 2 ? Priority.BELOW_ALL : policy.pregrantCeiling(one.at(order[1]));
-        pregrants.bound(gpu, ceiling, leader, leaderCeiling);
+        if (gated[gpu]) {
+            // A window may close, and a best-effort group may not have the turn, when the next begin comes.
+            final int least = policy.isTimed() ? Priority.MAX : Priority.BEST_EFFORT;
+            pregrants.bound(gpu, Priority.higher(ceiling, least), leader, Priority.higher(leaderCeiling, least));
+        } else {
+            pregrants.bound(gpu, ceiling, leader, leaderCeiling);
+        }
     }
 
     // ---- small steps -----------------------------------------------------------------------------------------------
@@ -695,19 +1182,60 @@ public final class SegmentScheduler {
         }
         while (timers.nextNs() <= clockNs && timers.nextNs() != Time.NEVER) {
             final int t = timers.next();
+            if (t > config.maxTasks()) {
+                timers.set(t, Time.NEVER);
+                decide(t - config.maxTasks() - 1);
+                continue;
+            }
             if (segments.missDueNs(t) <= timers.nextNs()) {
                 segments.missReported[t] = true;
                 sink.onDeadlineMiss(t, segments.ticket[t], segments.deadlineNs[t]);
             } else {
+                final long budgetNs = segments.dueBudgetNs(t);
                 segments.overrunReported[t] = true;
-                sink.onOverrun(t, segments.ticket[t], segments.budgetNs[t]);
+                sink.onOverrun(t, segments.ticket[t], budgetNs);
+                act(t);
             }
             setTimer(t);
         }
     }
 
+    /** What follows an overrun that was just reported. */
+    private void act(final int t) {
+        final OverrunAction action = segments.overrun[t];
+        if (action == OverrunAction.NOTIFY || !policy.enforces()) {
+            return;
+        }
+        final int c = segments.contextId[t];
+        final int gpu = contexts.gpu[c];
+        if (action == OverrunAction.SKIP_NEXT) {
+            segments.skipNext[t] = true;
+            qualify(t);
+        }
+        if (!config.preemptive()) {
+            drop(t, gpu);   // a gate cannot take the GPU away: let the next one in
+        } else if (action == OverrunAction.SUSPEND) {
+            segments.suspended[t] = true;
+            contexts.suspended[c]++;
+            suspendedCount[gpu]++;
+        } else {
+            segments.demote(t);
+        }
+        decide(gpu);
+    }
+
+    private void unsuspend(final int t) {
+        if (segments.suspended[t]) {
+            final int c = segments.contextId[t];
+            segments.suspended[t] = false;
+            contexts.suspended[c]--;
+            suspendedCount[contexts.gpu[c]]--;
+        }
+    }
+
     private void setTimer(final int t) {
-        timers.set(t, Math.min(segments.missDueNs(t), segments.overrunDueNs(t)));
+        timers.set(t, segments.state[t] == SegmentState.IDLE ? Time.NEVER
+            : Math.min(segments.missDueNs(t), segments.overrunDueNs(t)));
     }
 
     private void drop(final int t, final int gpu) {
@@ -718,6 +1246,7 @@ public final class SegmentScheduler {
         }
         begunCount[gpu]--;
         System.arraycopy(list, at + 1, list, at, begunCount[gpu] - at);
+        unsuspend(t);
         segments.endSegment(t);
         timers.set(t, Time.NEVER);
     }
@@ -726,7 +1255,11 @@ public final class SegmentScheduler {
         if (segments.state[t] != SegmentState.IDLE) {
             drop(t, gpu);
         }
-        contexts.unlinkTask(segments.contextId[t], t);
+        final int c = segments.contextId[t];
+        contexts.unlinkTask(c, t);
+        if (contexts.taskCount[c] == 0) {
+            contexts.partition[c] = 0;
+        }
         pregrants.forget(t);
         segments.open[t] = false;
     }
@@ -741,7 +1274,7 @@ public final class SegmentScheduler {
     private void qualify(final int t) {
         final int c = segments.contextId[t];
         final boolean qualifies = config.optimistic() && config.preemptive() && segments.optimistic[t]
-            && contexts.taskCount[c] == 1 && contexts.isSteerable(c);
+            && contexts.taskCount[c] == 1 && contexts.isSteerable(c) && !segments.skipNext[t];
         pregrants.qualify(t, contexts.gpu[c], qualifies);
     }
 

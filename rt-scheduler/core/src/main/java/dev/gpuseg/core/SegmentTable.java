@@ -6,8 +6,14 @@ final class SegmentTable {
     final boolean[] open;
     final int[] contextId;
     final int[] gpuPriority;
+    /** What the begun segment is compared by: the task's GPU priority, or 0 if it was demoted. */
+    final int[] rank;
     final long[] relativeDeadlineNs;
     final long[] budgetNs;
+    /** Longest time from grant to end; 0 = unlimited. */
+    final long[] windowNs;
+    final OverrunAction[] overrun;
+    final int[] partition;
     final boolean[] optimistic;
     /** The highest ticket begun so far; while a segment is begun, its ticket. */
     final long[] ticket;
@@ -24,12 +30,23 @@ final class SegmentTable {
     final long[] runningSinceNs;
     final boolean[] missReported;
     final boolean[] overrunReported;
+    /** When the begun segment was granted; of no meaning before. */
+    final long[] grantedNs;
+    /** Its context is off until it ends. */
+    final boolean[] suspended;
+    final boolean[] demoted;
+    /** The next begin is refused. */
+    final boolean[] skipNext;
 
     SegmentTable(final int maxTasks) {
         final int rows = maxTasks + 1;
         open = new boolean[rows];
         contextId = new int[rows];
         gpuPriority = new int[rows];
+        rank = new int[rows];
+        windowNs = new long[rows];
+        overrun = new OverrunAction[rows];
+        partition = new int[rows];
         relativeDeadlineNs = new long[rows];
         budgetNs = new long[rows];
         optimistic = new boolean[rows];
@@ -43,6 +60,10 @@ final class SegmentTable {
         runningSinceNs = new long[rows];
         missReported = new boolean[rows];
         overrunReported = new boolean[rows];
+        grantedNs = new long[rows];
+        suspended = new boolean[rows];
+        demoted = new boolean[rows];
+        skipNext = new boolean[rows];
     }
 
     void openTask(final TaskParameters p) {
@@ -50,6 +71,13 @@ final class SegmentTable {
         open[t] = true;
         contextId[t] = p.contextId();
         gpuPriority[t] = p.gpuPriority();
+        rank[t] = p.gpuPriority();
+        windowNs[t] = p.windowNs();
+        overrun[t] = p.overrun();
+        partition[t] = p.partition();
+        suspended[t] = false;
+        demoted[t] = false;
+        skipNext[t] = false;
         relativeDeadlineNs[t] = p.relativeDeadlineNs();
         budgetNs[t] = p.budgetNs();
         optimistic[t] = p.optimistic();
@@ -67,12 +95,17 @@ final class SegmentTable {
         releaseNs[t] = release > 0 ? release : begin;
         deadlineNs[t] = deadline > 0 ? deadline
             : relativeDeadlineNs[t] > 0 ? Time.addSaturating(releaseNs[t], relativeDeadlineNs[t]) : Time.NEVER;
+        rank[t] = gpuPriority[t];
+        demoted[t] = false;
         remainingNs[t] = budgetNs[t];
         missReported[t] = false;
         overrunReported[t] = false;
     }
 
     void enterRunning(final int t, final long nowNs) {
+        if (state[t] == SegmentState.WAITING) {
+            grantedNs[t] = nowNs;
+        }
         state[t] = SegmentState.RUNNING;
         granted[t] = true;
         runningSinceNs[t] = nowNs;
@@ -83,9 +116,20 @@ final class SegmentTable {
         state[t] = SegmentState.PREEMPTED;
     }
 
+    void demote(final int t) {
+        demoted[t] = true;
+        rank[t] = Priority.BEST_EFFORT;
+    }
+
+    void promote(final int t) {
+        demoted[t] = false;
+        rank[t] = gpuPriority[t];
+    }
+
     void endSegment(final int t) {
         state[t] = SegmentState.IDLE;
         granted[t] = false;
+        promote(t);
     }
 
     /** First instant at which the deadline has passed and nobody was told; an end at the deadline itself is in time. */
@@ -93,11 +137,27 @@ final class SegmentTable {
         return missReported[t] ? Time.NEVER : Time.addSaturating(deadlineNs[t], 1);
     }
 
-    /** First instant at which the running segment has used more than its budget, if that was not told yet. */
+    /** First instant at which the segment has used more than one of its budgets, if that was not told yet. */
     long overrunDueNs(final int t) {
-        if (overrunReported[t] || budgetNs[t] == 0 || state[t] != SegmentState.RUNNING) {
+        return overrunReported[t] ? Time.NEVER : Math.min(heldDueNs(t), windowDueNs(t));
+    }
+
+    private long heldDueNs(final int t) {
+        if (budgetNs[t] == 0 || state[t] != SegmentState.RUNNING) {
             return Time.NEVER;
         }
         return Time.addSaturating(Time.addSaturating(runningSinceNs[t], remainingNs[t]), 1);
+    }
+
+    private long windowDueNs(final int t) {
+        if (windowNs[t] == 0 || state[t] != SegmentState.RUNNING && state[t] != SegmentState.PREEMPTED) {
+            return Time.NEVER;
+        }
+        return Time.addSaturating(Time.addSaturating(grantedNs[t], windowNs[t]), 1);
+    }
+
+    /** The budget that is used up first, or was. */
+    long dueBudgetNs(final int t) {
+        return windowDueNs(t) < heldDueNs(t) ? windowNs[t] : budgetNs[t];
     }
 }

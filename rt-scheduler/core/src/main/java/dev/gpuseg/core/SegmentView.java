@@ -37,21 +37,30 @@ public final class SegmentView {
     }
 
     /**
-     * The GPU priority of the task.
+     * The GPU priority of the segment: that of its task, or 0 if it was demoted.
      *
      * @return 0 best effort, 1..99, 99 highest; compare with {@link Priority} only
      */
     public int gpuPriority() {
-        return table.gpuPriority[taskId];
+        return table.rank[taskId];
     }
 
     /**
-     * Whether the task is a real-time one.
+     * Whether the segment is a real-time one.
      *
      * @return false for best effort
      */
     public boolean isRealTime() {
-        return Priority.isRealTime(table.gpuPriority[taskId]);
+        return Priority.isRealTime(table.rank[taskId]);
+    }
+
+    /**
+     * The time partition of the task.
+     *
+     * @return 0 = none
+     */
+    public int partition() {
+        return table.partition[taskId];
     }
 
     /**

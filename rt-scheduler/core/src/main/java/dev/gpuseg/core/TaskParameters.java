@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.Objects;
+
 /**
  * What the scheduler must know of a task.
  *
@@ -10,21 +12,82 @@ package dev.gpuseg.core;
  * @param gpuPriority        what fixed priority compares, 1..99; 0 = same as {@code priority}. Replaced by the
  *                           resolved value
  * @param relativeDeadlineNs ns from release to deadline; 0 = none
- * @param budgetNs           longest time in ns that a segment may run, preempted time excluded; 0 = unlimited
+ * @param budgetNs           longest time in ns that a segment may hold the GPU, preempted time excluded; 0 = unlimited
  * @param optimistic         whether begins of this task may be pre-granted
+ * @param overrun            what follows when a budget is used up
+ * @param windowNs           longest time in ns from grant to end, preempted time included; 0 = unlimited
+ * @param partition          time partition, 0..{@link TimePartitions#PARTITIONS_MAX}; 0 = none. All tasks of a context
+ *                           have the same; of no meaning to policies without partitions
  */
 public record TaskParameters(int taskId, int contextId, int priority, int gpuPriority, long relativeDeadlineNs,
-    long budgetNs, boolean optimistic) {
+    long budgetNs, boolean optimistic, OverrunAction overrun, long windowNs, int partition) {
 
     /**
      * Checks the values.
      *
      * @throws IllegalArgumentException if one is out of its range, or a best-effort task has a GPU priority
+     * @throws NullPointerException     if the overrun action is null
      */
     public TaskParameters {
         gpuPriority = resolveGpuPriority(taskId, priority, gpuPriority);
         requireNotNegative(taskId, "relativeDeadlineNs", relativeDeadlineNs);
         requireNotNegative(taskId, "budgetNs", budgetNs);
+        requireNotNegative(taskId, "windowNs", windowNs);
+        Objects.requireNonNull(overrun, "overrun");
+        if (partition < 0 || partition > TimePartitions.PARTITIONS_MAX) {
+            throw new IllegalArgumentException("task " + taskId + ": partition is " + partition + "; it must be 0 "
+                + "(none) .. " + TimePartitions.PARTITIONS_MAX);
+        }
+    }
+
+    /**
+     * A task without a partition and without a limit of its window, whose overruns are reported and no more.
+     *
+     * @param taskId             as above
+     * @param contextId          as above
+     * @param priority           as above
+     * @param gpuPriority        as above
+     * @param relativeDeadlineNs as above
+     * @param budgetNs           as above
+     * @param optimistic         as above
+     */
+    public TaskParameters(final int taskId, final int contextId, final int priority, final int gpuPriority,
+        final long relativeDeadlineNs, final long budgetNs, final boolean optimistic) {
+        this(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic, OverrunAction.NOTIFY,
+            0, 0);
+    }
+
+    /**
+     * The same task with another action on overrun.
+     *
+     * @param action what follows when a budget is used up
+     * @return a copy
+     */
+    public TaskParameters onOverrun(final OverrunAction action) {
+        return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
+            action, windowNs, partition);
+    }
+
+    /**
+     * The same task with another limit of its window.
+     *
+     * @param ns longest time from grant to end, 0 = unlimited
+     * @return a copy
+     */
+    public TaskParameters withWindow(final long ns) {
+        return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
+            overrun, ns, partition);
+    }
+
+    /**
+     * The same task in another partition.
+     *
+     * @param id 0 = none
+     * @return a copy
+     */
+    public TaskParameters inPartition(final int id) {
+        return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
+            overrun, windowNs, id);
     }
 
     /**

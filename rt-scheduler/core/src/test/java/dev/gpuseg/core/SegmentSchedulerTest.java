@@ -45,8 +45,8 @@ class SegmentSchedulerTest {
     void shouldRefuseUnknownPolicyNamesAndNameTheKnownOnes() {
         final IllegalArgumentException e =
             assertThrows(IllegalArgumentException.class, () -> Policy.named("lottery"));
-        assertEquals("policy \"lottery\" is unknown; use fp, edf or rr", e.getMessage());
-        for (final String name : List.of("fp", "edf", "rr")) {
+        assertEquals("policy \"lottery\" is unknown; use fp, edf, classes or rr", e.getMessage());
+        for (final String name : List.of("fp", "edf", "classes", "rr")) {
             assertEquals(name, Policy.named(name).name());
         }
     }
