@@ -32,7 +32,9 @@ public enum Counter {
     /** Jobs completed late. */
     JOB_MISSES("job_misses", "Jobs completed after their deadline"),
     /** Budget overruns. */
-    OVERRUNS("overruns", "Segments that used up their budget and were demoted to best effort until their end"),
+    OVERRUNS("overruns", "Segments that used up their budget; what followed is their task's overrun action"),
+    /** Begins refused after an overrun. */
+    SKIPPED("skipped", "Begins refused because the segment before overran and its task skips the next"),
     /** Context disables. */
     DISABLES("disables", "Contexts taken off the hardware"),
     /** Context enables. */

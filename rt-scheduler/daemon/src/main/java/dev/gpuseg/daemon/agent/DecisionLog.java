@@ -72,6 +72,11 @@ final class DecisionLog implements DecisionSink {
         add(OVERRUN, 0, taskId, ofTicket, budgetNs);
     }
 
+    @Override
+    public void onTimeslice(final int onGpu, final int contextId, final long timesliceNs) {
+        enforcers[onGpu].timeslice(contextId, timesliceNs);
+    }
+
     private void add(final int what, final int onGpu, final int taskId, final long ofTicket, final long arg) {
         if (count == kind.length) {
             final int size = 2 * count;

@@ -83,8 +83,6 @@ public final class DispatcherAgent implements Runnable {
     private final Epoll epoll = new Epoll(EPOLL_EVENTS);
     private final RecordHandler recordHandler = this::onRecord;
     private final MessageHandler resultHandler = this::onResult;
-    private final int[] overran;
-    private int overranCount;
 
     private ConductorProxy conductor;
     private ClientEntry current;
@@ -126,7 +124,6 @@ public final class DispatcherAgent implements Runnable {
         }
         tasks = new TaskEntry[config.maxTasks() + 1];
         contextInUse = new boolean[config.maxContexts() + 1];
-        overran = new int[config.maxTasks() + 1];
         this.journal = journal;
         this.status = status;
         this.counters = counters;
@@ -414,6 +411,10 @@ public final class DispatcherAgent implements Runnable {
         endHint(task);
         final int outcome = scheduler.begin(task.id, ticket, record.releaseNs(), record.argNs(), task.optimistic,
             record.timeNs(), nowNs);
+        if (outcome == Outcome.SKIPPED) {
+            onSkipped(task, record);
+            return;
+        }
         if (outcome != Outcome.ACCEPTED) {
             settle();
             poison(task.client, Abi.POISON_TICKET, "begin of task " + task.id + ", ticket " + ticket + ": "
@@ -431,6 +432,20 @@ public final class DispatcherAgent implements Runnable {
         journal(EventKind.BEGIN, task.request.gpu(), record.flags(), task.id, ticket, task.contextId,
             task.client.client.clientId(), record.timeNs(), record.releaseNs(), scheduler.deadlineNs(task.id));
         recordDecisions();
+    }
+
+    /** In the journal: a begin that was cancelled at once. */
+    private void onSkipped(final TaskEntry task, final RecordView record) {
+        final long ticket = record.ticket();
+        task.client.client.session().grant(task.slot, ticket, Abi.VERDICT_REFUSED);
+        task.forcedTicket = ticket;   // its client may have given up waiting at this moment
+        counters.increment(Counter.BEGINS);
+        counters.increment(Counter.SKIPPED);
+        final int client = clientId(task);
+        journal(EventKind.BEGIN, task.request.gpu(), record.flags(), task.id, ticket, task.contextId, client,
+            record.timeNs(), record.releaseNs(), 0);
+        journal(EventKind.CANCEL, task.request.gpu(), 0, task.id, ticket, task.contextId, client, nowNs, 0, 0);
+        settle();
     }
 
     // ---- hints ----------------------------------------------------------------------------------------------------
@@ -466,7 +481,7 @@ public final class DispatcherAgent implements Runnable {
         if (task == null || gpu.hintActive) {
             counters.increment(Counter.HINTS_WASTED);
             clearHint(gpu);
-        } else if (scheduler.runningTask(g) != SegmentScheduler.NONE && tasks[scheduler.runningTask(g)].isRealTime()) {
+        } else if (scheduler.isRealTime(scheduler.runningTask(g))) {
             clearHint(gpu);   // the GPU has been taken; ranks decide at the begin
         } else {
             counters.increment(Counter.HINTS_ACTED);
@@ -522,13 +537,6 @@ public final class DispatcherAgent implements Runnable {
         journal(cancelled ? EventKind.CANCEL : EventKind.END, task.request.gpu(), record.flags(), task.id, ticket,
             task.contextId, task.client.client.clientId(), record.timeNs(), cancelled ? 0 : record.argNs(), 0);
         recordDecisions();
-        if (task.demoted) {
-            task.demoted = false;
-            scheduler.setPriority(task.id, task.priority, task.gpuPriority, nowNs);
-            answer();
-            journalPriority(task, task.priority, task.gpuPriority);
-            recordDecisions();
-        }
     }
 
     private void onJobEnd(final TaskEntry task, final RecordView record) {
@@ -585,7 +593,7 @@ public final class DispatcherAgent implements Runnable {
         if (task.optimistic) {
             return;   // it did not wait, and its slot's line is best left in its cache
         }
-        if (task.isRealTime() && !gpus[g].isSettled()) {
+        if (scheduler.isRealTime(task.id) && !gpus[g].isSettled()) {
             task.grantPending = true;
         } else {
             grant(task, ticket);
@@ -630,7 +638,7 @@ public final class DispatcherAgent implements Runnable {
                     task.client.client.session().countPreemption(task.slot);
                     task.client.client.session().state(task.slot, Abi.SEGMENT_PREEMPTED);
                     journal(EventKind.PREEMPT, g, 0, task.id, ticket, task.contextId, clientId(task),
-                        decisions.argument(i), 0, 0);
+                        Math.max(0, decisions.argument(i)), 0, 0);
                     break;
                 case DecisionLog.MISS:
                     counters.increment(Counter.DEADLINE_MISSES);
@@ -644,15 +652,22 @@ public final class DispatcherAgent implements Runnable {
                     task.client.client.session().countOverrun(task.slot);
                     journal(EventKind.OVERRUN, task.request.gpu(), 0, task.id, ticket, task.contextId,
                         clientId(task), decisions.argument(i), 0, 0);
-                    overran[overranCount++] = task.id;
+                    onOverrun(task, ticket);
                     break;
                 default:
                     break;
             }
         }
         decisions.clear();
-        if (overranCount > 0) {
-            demoteOverran();
+    }
+
+    private void onOverrun(final TaskEntry task, final long ticket) {
+        if (scheduler.ticket(task.id) != ticket) {
+            task.forcedTicket = ticket;   // a gate cannot take the GPU away: the scheduler ended it
+            task.grantPending = false;
+        } else if (task.grantPending && !scheduler.isRealTime(task.id)
+            && scheduler.state(task.id) == SegmentState.RUNNING) {
+            finishGrant(task, ticket);   // demoted before it was enforced
         }
     }
 
@@ -661,7 +676,7 @@ public final class DispatcherAgent implements Runnable {
         if (scheduler.state(task.id) != SegmentState.RUNNING) {
             return;
         }
-        if (!task.isRealTime()) {
+        if (!scheduler.isRealTime(task.id)) {
             if (task.grantPending) {   // demoted before it was enforced
                 finishGrant(task, ticket);
             }
@@ -697,26 +712,6 @@ public final class DispatcherAgent implements Runnable {
             journal.write(EventKind.ENFORCED, Math.max(nowNs, gpu.enforcer.enforcedNs()), g, 0, task.id, ticket,
                 task.contextId, clientId(task), 0, 0, 0);
         }
-    }
-
-    private void demoteOverran() {
-        final int n = overranCount;
-        overranCount = 0;
-        for (int i = 0; i < n; i++) {
-            final TaskEntry task = tasks[overran[i]];
-            if (preemptive) {
-                task.demoted = true;
-                journalPriority(task, 0, 0);
-                scheduler.setPriority(task.id, 0, 0, nowNs);
-            } else {
-                // a gate cannot take the GPU away: let the next one in
-                task.forcedTicket = scheduler.ticket(task.id);
-                journal(EventKind.FORCED_END, task.request.gpu(), 0, task.id, task.forcedTicket, task.contextId,
-                    clientId(task), 0, 0, 0);
-                scheduler.end(task.id, task.forcedTicket, nowNs);
-            }
-        }
-        settle();
     }
 
     private static int clientId(final TaskEntry task) {
@@ -1018,6 +1013,14 @@ public final class DispatcherAgent implements Runnable {
             return;
         }
         final int contextId = entry.process.contexts[request.gpu()];
+        final TaskEntry sibling = siblingOf(contextId);
+        if (sibling != null && sibling.request.partition() != request.partition()) {
+            entry.client.session().releaseSlot(slot);
+            refuse(request, EINVAL, "task \"" + request.name() + "\": partition is " + request.partition()
+                + ", but task \"" + sibling.request.name() + "\" of this process is in partition "
+                + sibling.request.partition() + "; use one partition per process");
+            return;
+        }
         final TaskEntry task = new TaskEntry(id, entry, slot, contextId, request);
         final Session session = entry.client.session();
         tasks[id] = task;
@@ -1025,13 +1028,26 @@ public final class DispatcherAgent implements Runnable {
         entry.client.queue().openTask(id);
         session.gpu(slot, request.gpu());
         scheduler.addTask(new TaskParameters(id, contextId, request.priority(), request.gpuPriority(),
-            request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed));
+            request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed, request.overrun(),
+            request.windowNs(), request.partition()));
+        if (request.weight() > 0) {
+            setProcessWeight(entry.process, request.weight());
+        }
         settle();
         session.taskId(slot, id);
         counters.increment(Counter.TASKS_OPENED);
         journalText(EventKind.TASK_OPEN, request.gpu(), id, contextId, request.clientId(), request.priority(),
             request.deadlineNs(), describe(task).toString());
         conductor.taskOpened(request.correlation(), 0, id, slot, "");
+    }
+
+    private TaskEntry siblingOf(final int contextId) {
+        for (final TaskEntry task : tasks) {
+            if (task != null && task.contextId == contextId) {
+                return task;
+            }
+        }
+        return null;
     }
 
     private void refuse(final TaskOpen request, final int errno, final String text) {
@@ -1117,6 +1133,75 @@ public final class DispatcherAgent implements Runnable {
         settle();
     }
 
+    /**
+     * Puts a context into a group for weights and caps. On the dispatcher thread: {@link #submit}.
+     *
+     * @param contextId as in CLIENT_OPEN events and {@code status}
+     * @param groupId   1..{@code maxContexts}, chosen by the caller; {@link SegmentScheduler#NONE} = its own
+     * @return false if there is no such context
+     */
+    boolean setGroup(final int contextId, final int groupId) {
+        final boolean known = scheduler.setGroup(contextId, groupId, nowNs);
+        if (known) {
+            journalText(EventKind.POLICY, 0, 0, contextId, 0, groupId, 0, "context " + contextId + " group " + groupId);
+        }
+        settle();
+        return known;
+    }
+
+    /**
+     * As {@link #setGroup}, for a process's contexts on all GPUs.
+     *
+     * @param pid        a process that is registered or was found
+     * @param startTicks tells a reused pid; 0 = not looked at
+     * @param groupId    as {@link #setGroup}
+     * @return false if there is no such process
+     */
+    boolean setProcessGroup(final int pid, final long startTicks, final int groupId) {
+        boolean known = false;
+        for (final ProcessEntry process : processes) {
+            if (process.pid == pid && (startTicks == 0 || process.startTicks == startTicks)) {
+                known = true;
+                for (final int contextId : process.contexts) {
+                    setGroup(contextId, groupId);
+                }
+            }
+        }
+        return known;
+    }
+
+    /**
+     * Sets the weight of a group. On the dispatcher thread: {@link #submit}.
+     *
+     * @param groupId as {@link #setGroup}; need not have members
+     * @param weight  1..10000
+     */
+    void setWeight(final int groupId, final int weight) {
+        scheduler.setWeight(groupId, weight, nowNs);
+        journalText(EventKind.POLICY, 0, 0, 0, 0, groupId, weight, "group " + groupId + " weight " + weight);
+        settle();
+    }
+
+    /**
+     * Caps a group. On the dispatcher thread: {@link #submit}.
+     *
+     * @param groupId  as {@link #setGroup}; need not have members
+     * @param quotaNs  GPU time of each period, 0 = no cap
+     * @param periodNs 1 ms..10 s
+     */
+    void setCap(final int groupId, final long quotaNs, final long periodNs) {
+        scheduler.setCap(groupId, quotaNs, periodNs, nowNs);
+        journalText(EventKind.POLICY, 0, 0, 0, 0, groupId, quotaNs, quotaNs == 0 ? "group " + groupId + " no cap"
+            : "group " + groupId + " cap " + quotaNs + " ns of " + periodNs + " ns");
+        settle();
+    }
+
+    private void setProcessWeight(final ProcessEntry process, final int weight) {
+        for (final int contextId : process.contexts) {
+            scheduler.setWeight(scheduler.ownGroup(contextId), weight, nowNs);
+        }
+    }
+
     /** Returns 0 or a negative errno. */
     int hint(final int taskId, final String name, final int priority, final int gpuPriority,
         final Consumer<String> told) {
@@ -1127,12 +1212,10 @@ public final class DispatcherAgent implements Runnable {
             }
             task.priority = priority;
             task.gpuPriority = gpuPriority;
-            if (!task.demoted) {
-                scheduler.setPriority(task.id, priority, gpuPriority, nowNs);
-                answer();
-                journalPriority(task, priority, gpuPriority);
-                recordDecisions();
-            }
+            scheduler.setPriority(task.id, priority, gpuPriority, nowNs);
+            answer();
+            journalPriority(task, priority, gpuPriority);
+            recordDecisions();
             changed++;
             final String text = "task " + task.id + " \"" + task.request.name() + "\" priority " + priority
                 + " gpu_priority " + gpuPriority;
@@ -1194,7 +1277,9 @@ public final class DispatcherAgent implements Runnable {
             }
             final ObjectNode node = describe(task);
             node.put("state", SegmentState.name(scheduler.state(task.id)));
-            node.put("demoted", task.demoted);
+            node.put("demoted", scheduler.isDemoted(task.id));
+            node.put("suspended", scheduler.isSuspended(task.id));
+            node.put("overrun", scheduler.overrunAction(task.id).label());
             node.put("pregranted", scheduler.isPregranted(task.id));
             node.put("segments", task.segments);
             node.put("preemptions", task.preemptions);

@@ -131,6 +131,12 @@ final class Enforcer implements Runnable {
         kick();
     }
 
+    /** The device's own round robin is to give a context this much at a time. Rare: weights or groups changed. */
+    void timeslice(final int contextId, final long timesliceNs) {
+        lifecycle.add(() -> onTimeslice(contextId, timesliceNs));
+        kick();
+    }
+
     /** A watchdog was started anew. */
     void watchdog(final WatchdogPage page) {
         lifecycle.add(() -> {
@@ -372,6 +378,14 @@ final class Enforcer implements Runnable {
             off[context.contextId()] = false;
         } catch (final MechanismException e) {
             error(e.getMessage());
+        }
+    }
+
+    private void onTimeslice(final int contextId, final long timesliceNs) {
+        final ContextRef context = contexts[contextId];
+        if (context != null && mechanism.capabilities().timeslice()
+            && !mechanism.setTimeslice(context, timesliceNs)) {
+            error("timeslice of " + timesliceNs + " ns: " + mechanism.lastError());
         }
     }
 

@@ -14,17 +14,15 @@ final class TaskEntry {
     final int slot;
     final int contextId;
     final TaskOpen request;
-    /** What the task was opened with or an administrator set; a demotion does not change it. */
+    /** What the task was opened with or an administrator set; a demotion by the scheduler changes neither. */
     int priority;
     int gpuPriority;
-    /** Overran its budget: best effort until the segment ends. */
-    boolean demoted;
     /** Its begin waits for a grant that is decided but not enforced yet. */
     boolean grantPending;
     /** The begun segment did not wait. */
     boolean optimistic;
     long ticket;
-    /** A segment that was ended without its client: its END is no offence. */
+    /** A segment that was ended, or refused, without its client: its END is no offence. */
     long forcedTicket;
     long jobReleaseNs;
     long jobs;
@@ -46,7 +44,7 @@ final class TaskEntry {
     }
 
     boolean isRealTime() {
-        return priority > 0 && !demoted;
+        return priority > 0;
     }
 
     void jobEnded(final long responseNs) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.core.OverrunAction;
+
 /**
  * A request to open a task: validated, admitted, durations already defaulted ({@code gpuPriority}, {@code deadlineNs}).
  *
@@ -13,8 +15,34 @@ package dev.gpuseg.daemon.conductor;
  * @param optimistic  whether begin may return before enforcement
  * @param periodNs    0 = not periodic
  * @param deadlineNs  relative, 0 = none
- * @param budgetNs    longest window per segment, 0 = none
+ * @param budgetNs    longest time that a segment may hold the GPU, preempted time excluded, 0 = none
+ * @param overrun     what follows when a budget is used up
+ * @param windowNs    longest time from grant to end, preempted time included, 0 = none
+ * @param partition   time partition, 0 = none
+ * @param weight      share of its process in best-effort time, 1..10000; 0 = leave it as it is
  */
 public record TaskOpen(long correlation, int clientId, String name, int priority, int gpuPriority, int gpu,
-    boolean optimistic, long periodNs, long deadlineNs, long budgetNs) {
+    boolean optimistic, long periodNs, long deadlineNs, long budgetNs, OverrunAction overrun, long windowNs,
+    int partition, int weight) {
+
+    /**
+     * A task that is demoted on overrun and says nothing about windows, partitions and weights.
+     *
+     * @param correlation as above
+     * @param clientId    as above
+     * @param name        as above
+     * @param priority    as above
+     * @param gpuPriority as above
+     * @param gpu         as above
+     * @param optimistic  as above
+     * @param periodNs    as above
+     * @param deadlineNs  as above
+     * @param budgetNs    as above
+     */
+    public TaskOpen(final long correlation, final int clientId, final String name, final int priority,
+        final int gpuPriority, final int gpu, final boolean optimistic, final long periodNs, final long deadlineNs,
+        final long budgetNs) {
+        this(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs, budgetNs,
+            OverrunAction.DEMOTE, 0, 0, 0);
+    }
 }
