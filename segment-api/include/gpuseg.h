@@ -87,6 +87,14 @@ enum gpuseg_on_timeout {
 	GPUSEG_ON_TIMEOUT_PROCEED = 1 /* gpuseg_begin() returns GPUSEG_PROCEEDED, the segment runs without its grant */
 };
 
+enum gpuseg_on_overrun {
+	GPUSEG_ON_OVERRUN_DEFAULT = 0,	/* the daemon's choice: demote */
+	GPUSEG_ON_OVERRUN_NOTIFY = 1,	/* counted, nothing else */
+	GPUSEG_ON_OVERRUN_DEMOTE = 2,	/* best effort until the segment ends */
+	GPUSEG_ON_OVERRUN_SUSPEND = 3,	/* this process is off the GPU until the segment ends; others go on */
+	GPUSEG_ON_OVERRUN_SKIP_NEXT = 4 /* demote, and the next gpuseg_begin() fails with -ECANCELED: skip that job */
+};
+
 enum gpuseg_task_attr_flag {
 	GPUSEG_TASK_ALWAYS_WAIT = 1 << 0 /* no optimistic begin: wait until all other work is off the hardware */
 };
@@ -103,14 +111,19 @@ struct gpuseg_task_attr {
 	uint32_t flags;	       /* enum gpuseg_task_attr_flag */
 	int64_t period_ns;     /* 0 = not periodic */
 	int64_t deadline_ns;   /* relative to the release; 0 = period */
-	int64_t budget_ns;     /* longest window of one segment; 0 = none */
+	int64_t budget_ns;     /* longest time one segment may hold the GPU, preempted time excluded; 0 = none */
 	int64_t timeout_ns;    /* longest wait of gpuseg_begin(); 0 = no limit */
 	uint32_t on_timeout;   /* enum gpuseg_on_timeout */
 	uint32_t spin_count;   /* polls of the grant before sleeping, GPUSEG_SPIN_DEFAULT, GPUSEG_SPIN_NONE */
+	int64_t window_ns;     /* longest time from grant to end, preempted time included, up to 1 h; 0 = none */
+	uint32_t on_overrun;   /* enum gpuseg_on_overrun: what follows when budget or window is used up */
+	uint32_t partition;    /* time partition, 1..255; 0 = none; the same for all tasks of a process */
+	uint32_t weight;       /* share of this process in best-effort time, 1..10000; 0 = as it is (100 at first) */
+	uint32_t reserved;     /* 0 */
 };
 #define GPUSEG_TASK_ATTR_INIT                                                                                          \
 	{                                                                                                              \
-		sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                    \
+		sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                     \
 	}
 
 /*
@@ -178,7 +191,7 @@ GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
  *   0                 granted: use the GPU, then call gpuseg_end()
  *   GPUSEG_PROCEEDED  not granted in timeout_ns, on_timeout is PROCEED: use the GPU unprotected, then call gpuseg_end()
  *   -ETIMEDOUT        not granted in timeout_ns, on_timeout is FAIL: the segment is withdrawn
- *   -ECANCELED        the daemon refused this segment
+ *   -ECANCELED        the daemon refused this segment: the one before overran, and the task skips the next
  *   -EALREADY         a segment of this task is begun: call gpuseg_end() first
  *   -ENOTCONN         the daemon is gone (noticed within 50 ms): connect again
  *   -EPROTO           the daemon dropped this client as faulty; gpuseg_last_message() gives the reason

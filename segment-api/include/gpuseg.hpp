@@ -115,6 +115,10 @@ struct TaskOptions {
 	Nanoseconds timeout{0};
 	gpuseg_on_timeout on_timeout = GPUSEG_ON_TIMEOUT_FAIL;
 	std::uint32_t spin_count = GPUSEG_SPIN_DEFAULT;
+	Nanoseconds window{0};
+	gpuseg_on_overrun on_overrun = GPUSEG_ON_OVERRUN_DEFAULT;
+	std::uint32_t partition = 0;
+	std::uint32_t weight = 0;
 };
 
 class Task
@@ -135,6 +139,10 @@ class Task
 		attr.timeout_ns = options.timeout.count();
 		attr.on_timeout = options.on_timeout;
 		attr.spin_count = options.spin_count;
+		attr.window_ns = options.window.count();
+		attr.on_overrun = options.on_overrun;
+		attr.partition = options.partition;
+		attr.weight = options.weight;
 		if (int result = gpuseg_task_open(client_, &attr, &task_); result < 0)
 			throw Error(result, client_);
 	}

@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 0
+#define GPUSEG_ABI_MINOR 1
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -335,6 +335,17 @@ enum gpuseg_task_flag {
 	GPUSEG_TASK_NO_OPTIMISTIC = 1 << 0 /* this task always waits for the enforced grant */
 };
 
+enum gpuseg_overrun {
+	GPUSEG_OVERRUN_DEFAULT = 0,  /* the daemon's choice: demote */
+	GPUSEG_OVERRUN_NOTIFY = 1,   /* counted and journaled, nothing else */
+	GPUSEG_OVERRUN_DEMOTE = 2,   /* best effort until the segment ends */
+	GPUSEG_OVERRUN_SUSPEND = 3,  /* the process is off the GPU until the segment ends */
+	GPUSEG_OVERRUN_SKIP_NEXT = 4 /* demote, and the next begin is refused (-ECANCELED) */
+};
+#define GPUSEG_WEIGHT_DEFAULT 100
+#define GPUSEG_WEIGHT_MAX 10000
+#define GPUSEG_PARTITION_MAX 255
+
 struct gpuseg_msg_task_open {
 	struct gpuseg_msg msg;
 	uint32_t priority;     /* 0 best effort, 1..99 */
@@ -343,8 +354,11 @@ struct gpuseg_msg_task_open {
 	uint32_t flags;	       /* enum gpuseg_task_flag */
 	int64_t period_ns;     /* 0 = not periodic */
 	int64_t deadline_ns;   /* relative; 0 = period */
-	int64_t budget_ns;     /* longest window per segment; 0 = none */
-	int64_t reserved;
+	int64_t budget_ns;     /* longest time that a segment may hold the GPU, preempted time excluded; 0 = none */
+	uint8_t overrun;       /* enum gpuseg_overrun */
+	uint8_t partition;     /* time partition; 0 = none */
+	uint16_t weight;       /* of this process in best-effort time, 1..10000; 0 = leave it as it is */
+	uint32_t window_us;    /* longest time from grant to end, preempted time included, us; 0 = none */
 	char name[GPUSEG_NAME_BYTES];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_task_open) == 136, "task open");

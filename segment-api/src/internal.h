@@ -15,7 +15,8 @@
 #define LIVENESS_SLICE_NS                                                                                              \
 	(20 * NS_PER_MS) /* longest sleep before a look whether the daemon lives; the promise is 50 ms */
 #define HEARTBEAT_STALE_NS (50 * NS_PER_MS)
-#define FUTURE_MAX_NS (10 * NS_PER_S) /* the daemon poisons a client that names a later time */
+#define FUTURE_MAX_NS (10 * NS_PER_S)	/* the daemon poisons a client that names a later time */
+#define WINDOW_MAX_NS (3600 * NS_PER_S) /* longest window of a segment */
 #define SPIN_DEFAULT 200
 #define SPIN_TRY 200
 

@@ -357,6 +357,20 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 	if (a->flags & ~(uint32_t)GPUSEG_TASK_ALWAYS_WAIT)
 		return fail_with(client, -EINVAL, "task \"%s\": flags are %#x; known is %#x", a->name, a->flags,
 				 GPUSEG_TASK_ALWAYS_WAIT);
+	if (a->on_overrun > GPUSEG_ON_OVERRUN_SKIP_NEXT)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": on_overrun is %u; give one of GPUSEG_ON_OVERRUN_DEFAULT to _SKIP_NEXT",
+				 a->name, a->on_overrun);
+	if (a->partition > GPUSEG_PARTITION_MAX || a->weight > GPUSEG_WEIGHT_MAX)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": partition is %u, weight %u; give a partition of 0 to %d and a weight of "
+				 "1 to %d, or 0 for as it is",
+				 a->name, a->partition, a->weight, GPUSEG_PARTITION_MAX, GPUSEG_WEIGHT_MAX);
+	if (a->window_ns < 0 || a->window_ns > WINDOW_MAX_NS)
+		return fail_with(client, -EINVAL, "task \"%s\": window is %lld ns; give 0 (none) to %lld (one hour)",
+				 a->name, (long long)a->window_ns, (long long)WINDOW_MAX_NS);
+	if (a->reserved != 0)
+		return fail_with(client, -EINVAL, "task \"%s\": reserved is %u; it must be 0", a->name, a->reserved);
 	if (a->period_ns < 0 || a->deadline_ns < 0 || a->budget_ns < 0 || a->timeout_ns < 0)
 		return fail_with(
 			client, -EINVAL,
@@ -380,7 +394,11 @@ static int register_task(struct gpuseg_client *client, const struct gpuseg_task_
 					       .flags = task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0,
 					       .period_ns = attr->period_ns,
 					       .deadline_ns = attr->deadline_ns,
-					       .budget_ns = attr->budget_ns};
+					       .budget_ns = attr->budget_ns,
+					       .overrun = (uint8_t)attr->on_overrun,
+					       .partition = (uint8_t)attr->partition,
+					       .weight = (uint16_t)attr->weight,
+					       .window_us = (uint32_t)((attr->window_ns + 999) / 1000)};
 	struct gpuseg_msg_task_reply reply = {0};
 	struct gpuseg_slot *slots = (struct gpuseg_slot *)(client->session + 1);
 	int ret;

@@ -179,6 +179,11 @@ TEST(should_refuse_bad_task_attributes_by_name_and_value)
 	REFUSED(budget_ns, INT64_MIN, "negative");
 	REFUSED(timeout_ns, -5, "timeout -5");
 	REFUSED(on_timeout, 2, "on_timeout is 2");
+	REFUSED(on_overrun, 5, "on_overrun is 5");
+	REFUSED(partition, 256, "partition is 256");
+	REFUSED(weight, 10001, "weight 10001");
+	REFUSED(window_ns, -1, "window is -1");
+	REFUSED(reserved, 1, "reserved is 1");
 	REFUSED(size, 8, "size 8");
 #undef REFUSED
 	CHECK_EQ(gpuseg_task_open(client, NULL, &task), -EINVAL);
@@ -222,6 +227,10 @@ static void describe(struct gpuseg_task_attr *attr)
 	attr->period_ns = 80000000;
 	attr->deadline_ns = 60000000;
 	attr->budget_ns = 5000000;
+	attr->window_ns = 9000001;
+	attr->on_overrun = GPUSEG_ON_OVERRUN_SUSPEND;
+	attr->partition = 7;
+	attr->weight = 300;
 }
 
 TEST(should_send_every_task_attribute)
@@ -241,6 +250,10 @@ TEST(should_send_every_task_attribute)
 	CHECK_EQ(d.last_open.period_ns, 80000000);
 	CHECK_EQ(d.last_open.deadline_ns, 60000000);
 	CHECK_EQ(d.last_open.budget_ns, 5000000);
+	CHECK_EQ(d.last_open.window_us, 9001);
+	CHECK_EQ(d.last_open.overrun, GPUSEG_OVERRUN_SUSPEND);
+	CHECK_EQ(d.last_open.partition, 7);
+	CHECK_EQ(d.last_open.weight, 300);
 	CHECK_EQ(gpuseg_task_close(task), 0);
 	CHECK_EQ(d.closes, 1);
 	CHECK_EQ(gpuseg_task_close(NULL), 0);

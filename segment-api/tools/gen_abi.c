@@ -86,7 +86,8 @@ static const struct member msg_hello_reply_members[] = {
 static const struct member msg_task_open_members[] = {
 	M(gpuseg_msg_task_open, msg),	      M(gpuseg_msg_task_open, priority),  M(gpuseg_msg_task_open, gpu_priority),
 	M(gpuseg_msg_task_open, gpu),	      M(gpuseg_msg_task_open, flags),	  M(gpuseg_msg_task_open, period_ns),
-	M(gpuseg_msg_task_open, deadline_ns), M(gpuseg_msg_task_open, budget_ns), M(gpuseg_msg_task_open, reserved),
+	M(gpuseg_msg_task_open, deadline_ns), M(gpuseg_msg_task_open, budget_ns), M(gpuseg_msg_task_open, overrun),
+	M(gpuseg_msg_task_open, partition),   M(gpuseg_msg_task_open, weight),	  M(gpuseg_msg_task_open, window_us),
 	M(gpuseg_msg_task_open, name)};
 
 static const struct member msg_task_close_members[] = {M(gpuseg_msg_task_close, msg), M(gpuseg_msg_task_close, task_id),
@@ -281,6 +282,16 @@ static const struct constant constants[] = {
 	I(GPUSEG_MSG_ADMIN),
 	GROUP("enum gpuseg_task_flag"),
 	I(GPUSEG_TASK_NO_OPTIMISTIC),
+	GROUP("enum gpuseg_overrun"),
+	I(GPUSEG_OVERRUN_DEFAULT),
+	I(GPUSEG_OVERRUN_NOTIFY),
+	I(GPUSEG_OVERRUN_DEMOTE),
+	I(GPUSEG_OVERRUN_SUSPEND),
+	I(GPUSEG_OVERRUN_SKIP_NEXT),
+	GROUP("Limits of weights and partitions"),
+	I(GPUSEG_WEIGHT_DEFAULT),
+	I(GPUSEG_WEIGHT_MAX),
+	I(GPUSEG_PARTITION_MAX),
 	GROUP("enum gpuseg_event_kind"),
 	I(GPUSEG_EVENT_START),
 	I(GPUSEG_EVENT_STOP),

@@ -35,7 +35,10 @@ struct options {
 	const char *name;
 	const char *out;
 	int priority, gpu_priority;
-	int64_t period_ns, deadline_ns, offset_ns, start_ns, duration_ns, begin_timeout_ns, budget_ns;
+	int64_t period_ns, deadline_ns, offset_ns, start_ns, duration_ns, begin_timeout_ns;
+	int64_t budget_ns, window_ns;
+	enum gpuseg_on_overrun on_overrun;
+	int weight, partition;
 	enum gpuseg_sim_wait_mode wait;
 	bool spin;
 	bool unmanaged;
@@ -105,7 +108,10 @@ static int run_gpu_segment(const struct segment *segment)
 	const bool begun = demo.task != NULL;
 
 	if (begun) {
-		rc = managed_result("begin", gpuseg_begin(demo.task));
+		rc = gpuseg_begin(demo.task);
+		if (rc == -ECANCELED) /* the segment before overran, and this one is to be skipped */
+			return 0;
+		rc = managed_result("begin", rc);
 		if (rc != 0)
 			return rc;
 		demo.begins++;
@@ -248,7 +254,8 @@ static int report(void)
 	print_ms("p50_ms", demo.jobs, count, nearest_rank(count, 50));
 	print_ms("p99_ms", demo.jobs, count, nearest_rank(count, 99));
 	print_ms("max_ms", demo.jobs, count, count - 1);
-	printf("\"begins\":%" PRIu64 ",\"timeouts\":%" PRIu64 "}\n", demo.begins, counters.timeouts);
+	printf("\"begins\":%" PRIu64 ",\"timeouts\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", demo.begins,
+	       counters.timeouts, counters.refused);
 	if (fflush(stdout) != 0) {
 		message("stdout: %s", strerror(errno));
 		rc = -errno;
@@ -281,9 +288,13 @@ static int connect_all(void)
 	attr.gpu_priority = (uint32_t)o->gpu_priority;
 	attr.period_ns = o->period_ns;
 	attr.deadline_ns = o->deadline_ns;
-	attr.budget_ns = o->budget_ns;
 	attr.timeout_ns = o->begin_timeout_ns;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
+	attr.budget_ns = o->budget_ns;
+	attr.window_ns = o->window_ns;
+	attr.on_overrun = o->on_overrun;
+	attr.weight = (uint32_t)o->weight;
+	attr.partition = (uint32_t)o->partition;
 	rc = gpuseg_task_open(demo.client, &attr, &demo.task);
 	if (rc < 0)
 		message("%s: task: %s %s", o->name, gpuseg_strerror(rc), gpuseg_last_message(demo.client));
@@ -306,13 +317,27 @@ static const char help[] =
 	"  --wait block|busy          what the thread does while the GPU works (default block)\n"
 	"  --cpu-mode spin|sleep      compute, or only sleep, CPU and host parts (default spin)\n"
 	"  --begin-timeout DURATION   longest wait at begin, then go on unprotected (default: none)\n"
-	"  --budget DURATION          GPU time after which a segment is best effort until its end (default: none)\n"
+	"  --budget DURATION          longest time that a segment may hold the GPU (default: none)\n"
+	"  --window DURATION          longest time from grant to end (default: none)\n"
+	"  --overrun ACTION           notify, demote (default), suspend or skip-next\n"
+	"  --weight N                 share of best-effort time, 1..10000 (default 100)\n"
+	"  --partition N              time partition, 1..255 (default: none)\n"
 	"  --out FILE                 one line per job: release_ns,response_ns,miss\n"
 	"  --scheduling fifo:P|other  of the task's thread, where permitted (default other)\n"
 	"  --cpu N                    pin the task's thread\n"
 	"  --unmanaged                never connect to the daemon, never mark a segment\n"
 	"  --help                     this text\n"
 	"The last line of stdout is a JSON summary. Durations carry a unit: 250us, 1.5ms, 2s.\n";
+
+static enum gpuseg_on_overrun option_overrun(const char *text)
+{
+	static const char *const names[] = {"notify", "demote", "suspend", "skip-next"};
+
+	for (int i = 0; i < 4; i++)
+		if (strcmp(text, names[i]) == 0)
+			return (enum gpuseg_on_overrun)(GPUSEG_ON_OVERRUN_NOTIFY + i);
+	usage_error("--overrun: \"%s\" is unknown; use notify, demote, suspend or skip-next", text);
+}
 
 static void parse_options(int argc, char **argv, struct options *o)
 {
@@ -331,6 +356,10 @@ static void parse_options(int argc, char **argv, struct options *o)
 		CPU_MODE,
 		TIMEOUT,
 		BUDGET,
+		WINDOW,
+		OVERRUN,
+		WEIGHT,
+		PARTITION,
 		OUT,
 		SCHEDULING,
 		CPU,
@@ -352,6 +381,10 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"cpu-mode", required_argument, NULL, CPU_MODE},
 		{"begin-timeout", required_argument, NULL, TIMEOUT},
 		{"budget", required_argument, NULL, BUDGET},
+		{"window", required_argument, NULL, WINDOW},
+		{"overrun", required_argument, NULL, OVERRUN},
+		{"weight", required_argument, NULL, WEIGHT},
+		{"partition", required_argument, NULL, PARTITION},
 		{"out", required_argument, NULL, OUT},
 		{"scheduling", required_argument, NULL, SCHEDULING},
 		{"cpu", required_argument, NULL, CPU},
@@ -411,7 +444,19 @@ static void parse_options(int argc, char **argv, struct options *o)
 			o->begin_timeout_ns = option_duration("--begin-timeout", optarg, 1, DURATION_MAX_NS);
 			break;
 		case BUDGET:
-			o->budget_ns = option_duration("--budget", optarg, 1, DURATION_MAX_NS);
+			o->budget_ns = option_duration("--budget", optarg, 1, 3600 * NS_PER_S);
+			break;
+		case WINDOW:
+			o->window_ns = option_duration("--window", optarg, 1, 3600 * NS_PER_S);
+			break;
+		case OVERRUN:
+			o->on_overrun = option_overrun(optarg);
+			break;
+		case WEIGHT:
+			o->weight = (int)option_integer("--weight", optarg, 1, 10000);
+			break;
+		case PARTITION:
+			o->partition = (int)option_integer("--partition", optarg, 1, 255);
 			break;
 		case OUT:
 			o->out = optarg;

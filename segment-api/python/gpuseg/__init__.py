@@ -18,9 +18,11 @@ import errno
 import os
 
 __all__ = ["Client", "Task", "Error", "Timeout", "Refused", "segment", "now_ns", "runtime_dir", "version",
-           "FAIL", "PROCEED", "SPIN_NONE"]
+           "FAIL", "PROCEED", "SPIN_NONE", "OVERRUN_DEFAULT", "OVERRUN_NOTIFY", "OVERRUN_DEMOTE", "OVERRUN_SUSPEND",
+           "OVERRUN_SKIP_NEXT"]
 
 FAIL, PROCEED = 0, 1
+OVERRUN_DEFAULT, OVERRUN_NOTIFY, OVERRUN_DEMOTE, OVERRUN_SUSPEND, OVERRUN_SKIP_NEXT = range(5)
 SPIN_NONE = 0xFFFFFFFF
 
 _UNMANAGED_OK = 1
@@ -48,7 +50,9 @@ class _TaskAttr(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("priority", ctypes.c_uint32),
                 ("gpu_priority", ctypes.c_uint32), ("gpu", ctypes.c_uint32), ("flags", ctypes.c_uint32),
                 ("period_ns", ctypes.c_int64), ("deadline_ns", ctypes.c_int64), ("budget_ns", ctypes.c_int64),
-                ("timeout_ns", ctypes.c_int64), ("on_timeout", ctypes.c_uint32), ("spin_count", ctypes.c_uint32)]
+                ("timeout_ns", ctypes.c_int64), ("on_timeout", ctypes.c_uint32), ("spin_count", ctypes.c_uint32),
+                ("window_ns", ctypes.c_int64), ("on_overrun", ctypes.c_uint32), ("partition", ctypes.c_uint32),
+                ("weight", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
 
 
 class _Counters(ctypes.Structure):
@@ -168,11 +172,12 @@ class Task:
     """A task of a client: the parameters are those of struct gpuseg_task_attr. One thread at a time."""
 
     def __init__(self, client, name, priority=0, gpu_priority=0, gpu=0, always_wait=False, period_ns=0, deadline_ns=0,
-                 budget_ns=0, timeout_ns=0, on_timeout=FAIL, spin_count=0):
+                 budget_ns=0, timeout_ns=0, on_timeout=FAIL, spin_count=0, window_ns=0, on_overrun=OVERRUN_DEFAULT,
+                 partition=0, weight=0):
         handle = ctypes.c_void_p()
         attr = _TaskAttr(ctypes.sizeof(_TaskAttr), _encode(name), priority, gpu_priority, gpu,
                          _ALWAYS_WAIT if always_wait else 0, period_ns, deadline_ns, budget_ns, timeout_ns, on_timeout,
-                         spin_count)
+                         spin_count, window_ns, on_overrun, partition, weight, 0)
         self._handle = None
         self._client = client
         _check(_lib.gpuseg_task_open(client.handle, ctypes.byref(attr), ctypes.byref(handle)), client.handle)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.daemon.ipc.Abi;
 
 import org.agrona.concurrent.UnsafeBuffer;
@@ -8,6 +9,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 /** What a request to open a task must satisfy before anybody else looks at it. */
 final class TaskRules {
     private static final long DURATION_MAX_NS = 3_600_000_000_000L;
+    private static final long NS_PER_US = 1_000;
 
     private TaskRules() {
     }
@@ -32,9 +34,17 @@ final class TaskRules {
         final long priority = data.getInt(Abi.MsgTaskOpen.PRIORITY_OFFSET) & 0xffffffffL;
         final long gpuPriority = data.getInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET) & 0xffffffffL;
         final long gpu = data.getInt(Abi.MsgTaskOpen.GPU_OFFSET) & 0xffffffffL;
-        if ((flags & ~Abi.TASK_NO_OPTIMISTIC) != 0 || data.getLong(Abi.MsgTaskOpen.RESERVED_OFFSET) != 0) {
-            return task + "flags are 0x" + Integer.toHexString(flags)
-                + "; this daemon knows only 0x1 and reserved = 0";
+        if ((flags & ~Abi.TASK_NO_OPTIMISTIC) != 0) {
+            return task + "flags are 0x" + Integer.toHexString(flags) + "; this daemon knows only 0x1";
+        }
+        final int overrun = data.getByte(Abi.MsgTaskOpen.OVERRUN_OFFSET) & 0xff;
+        if (overrun > Abi.OVERRUN_SKIP_NEXT) {
+            return task + "overrun is " + overrun + "; use 1 (notify), 2 (demote), 3 (suspend), 4 (skip-next), or 0 "
+                + "for the default";
+        }
+        final int weight = weight(data);
+        if (weight > Abi.WEIGHT_MAX) {
+            return task + "weight is " + weight + "; use 1.." + Abi.WEIGHT_MAX + ", or 0 to leave it as it is";
         }
         if (priority > Abi.PRIORITY_MAX) {
             return task + "priority is " + priority + "; use 1..99, 99 highest, or 0 for best effort";
@@ -55,6 +65,7 @@ final class TaskRules {
         refusal = refusal != null ? refusal : duration(task, "deadline", deadlineNs);
         refusal = refusal != null ? refusal
             : duration(task, "budget", data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET));
+        refusal = refusal != null ? refusal : duration(task, "window", windowNs(data));
         if (refusal != null) {
             return refusal;
         }
@@ -88,6 +99,25 @@ final class TaskRules {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority == 0 ? priority : gpuPriority,
             data.getInt(Abi.MsgTaskOpen.GPU_OFFSET),
             (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_NO_OPTIMISTIC) == 0, periodNs,
-            deadlineNs == 0 ? periodNs : deadlineNs, data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET));
+            deadlineNs == 0 ? periodNs : deadlineNs, data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET),
+            overrun(data.getByte(Abi.MsgTaskOpen.OVERRUN_OFFSET)), windowNs(data),
+            data.getByte(Abi.MsgTaskOpen.PARTITION_OFFSET) & 0xff, weight(data));
+    }
+
+    private static OverrunAction overrun(final int value) {
+        return switch (value) {
+            case Abi.OVERRUN_NOTIFY -> OverrunAction.NOTIFY;
+            case Abi.OVERRUN_SUSPEND -> OverrunAction.SUSPEND;
+            case Abi.OVERRUN_SKIP_NEXT -> OverrunAction.SKIP_NEXT;
+            default -> OverrunAction.DEMOTE;
+        };
+    }
+
+    private static long windowNs(final UnsafeBuffer data) {
+        return (data.getInt(Abi.MsgTaskOpen.WINDOW_US_OFFSET) & 0xffffffffL) * NS_PER_US;
+    }
+
+    private static int weight(final UnsafeBuffer data) {
+        return data.getShort(Abi.MsgTaskOpen.WEIGHT_OFFSET) & 0xffff;
     }
 }

@@ -8,8 +8,8 @@ package dev.gpuseg.daemon.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 0;
-    public static final int ABI_VERSION = 65536;
+    public static final int ABI_MINOR = 1;
+    public static final int ABI_VERSION = 65537;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -96,6 +96,18 @@ public final class Abi {
 
     // enum gpuseg_task_flag
     public static final int TASK_NO_OPTIMISTIC = 1;
+
+    // enum gpuseg_overrun
+    public static final int OVERRUN_DEFAULT = 0;
+    public static final int OVERRUN_NOTIFY = 1;
+    public static final int OVERRUN_DEMOTE = 2;
+    public static final int OVERRUN_SUSPEND = 3;
+    public static final int OVERRUN_SKIP_NEXT = 4;
+
+    // Limits of weights and partitions
+    public static final int WEIGHT_DEFAULT = 100;
+    public static final int WEIGHT_MAX = 10000;
+    public static final int PARTITION_MAX = 255;
 
     // enum gpuseg_event_kind
     public static final int EVENT_START = 1;
@@ -439,8 +451,14 @@ public final class Abi {
         public static final int DEADLINE_NS_BYTES = 8;
         public static final int BUDGET_NS_OFFSET = 56;
         public static final int BUDGET_NS_BYTES = 8;
-        public static final int RESERVED_OFFSET = 64;
-        public static final int RESERVED_BYTES = 8;
+        public static final int OVERRUN_OFFSET = 64;
+        public static final int OVERRUN_BYTES = 1;
+        public static final int PARTITION_OFFSET = 65;
+        public static final int PARTITION_BYTES = 1;
+        public static final int WEIGHT_OFFSET = 66;
+        public static final int WEIGHT_BYTES = 2;
+        public static final int WINDOW_US_OFFSET = 68;
+        public static final int WINDOW_US_BYTES = 4;
         public static final int NAME_OFFSET = 72;
         public static final int NAME_BYTES = 64;
 

@@ -125,7 +125,9 @@ class ConductorAgentTest {
             refused(socket, 0, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET, 3), "best effort");
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_OFFSET, 2), "gpu is 2; use 0..1");
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.FLAGS_OFFSET, 2), "flags are 0x2");
-            refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.RESERVED_OFFSET, 2), "reserved");
+            refused(socket, 5, p -> p.data().putByte(Abi.MsgTaskOpen.OVERRUN_OFFSET, (byte) 5), "overrun is 5");
+            refused(socket, 5, p -> p.data().putShort(Abi.MsgTaskOpen.WEIGHT_OFFSET, (short) -1), "weight is 65535");
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.WINDOW_US_OFFSET, -1), "window is 4294967295000");
             refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, -1), "period is -1 ns");
             refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET, Long.MAX_VALUE), "budget is");
             refused(socket, 5, p -> { }, "EDF is active", "deadline");
@@ -134,7 +136,7 @@ class ConductorAgentTest {
                 assertNull(open(socket, ConductorRig.taskOpen("t" + i, 0)));
             }
             refused(socket, 0, p -> { }, "user " + ProcessStatus.effectiveUid() + " has 3 tasks");
-            assertEquals(12, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
+            assertEquals(14, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
         }
     }
 
