@@ -105,6 +105,12 @@ final class ContextTable {
         }
     }
 
+    void unblockAll(final int onGpu) {
+        for (int c = 0; c < blocked.length; c++) {
+            blocked[c] = blocked[c] && gpu[c] != onGpu;
+        }
+    }
+
     int steerableCount(final int onGpu) {
         return steerableCount[onGpu];
     }

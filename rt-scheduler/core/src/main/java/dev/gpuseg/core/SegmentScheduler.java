@@ -346,8 +346,8 @@ public final class SegmentScheduler {
             segments.promote(taskId);
             segments.skipNext[taskId] = false;
             act(taskId);
-            qualify(taskId);
             decide(contexts.gpu[segments.contextId[taskId]]);
+            qualify(taskId);
         } else if (action != OverrunAction.SKIP_NEXT && segments.skipNext[taskId]) {
             segments.skipNext[taskId] = false;
             qualify(taskId);
@@ -825,12 +825,7 @@ public final class SegmentScheduler {
             gated[gpu] = false;
             shares.leaveOff(gpu);
             timers.set(gpuTimer(gpu), Time.NEVER);
-            for (int i = 0; i < count; i++) {
-                contexts.blocked[segments.contextId[order[i]]] = false;
-            }
-            for (int i = 0; i < contexts.steerableCount(gpu); i++) {
-                contexts.blocked[contexts.steerable(gpu, i)] = false;
-            }
+            contexts.unblockAll(gpu);
         }
         if (count == 0) {
             running[gpu] = NONE;
@@ -1210,7 +1205,6 @@ public final class SegmentScheduler {
         final int gpu = contexts.gpu[c];
         if (action == OverrunAction.SKIP_NEXT) {
             segments.skipNext[t] = true;
-            qualify(t);
         }
         if (!config.preemptive()) {
             drop(t, gpu);   // a gate cannot take the GPU away: let the next one in
@@ -1222,6 +1216,7 @@ public final class SegmentScheduler {
             segments.demote(t);
         }
         decide(gpu);
+        qualify(t);
     }
 
     private void unsuspend(final int t) {

@@ -12,9 +12,13 @@ import net.jqwik.api.domains.DomainContextBase;
 public final class Histories extends DomainContextBase {
     private static final int LENGTH = 90;
 
-    /** Over all policies, modes and events. */
+    /** Over the plain policies, all modes and events. */
     @Provide
     public Arbitrary<History> histories() {
+        return of(Arbitraries.frequency(Tuple.of(4, "fp"), Tuple.of(4, "edf"), Tuple.of(1, "rr")), false);
+    }
+
+    static Arbitrary<History> of(final Arbitrary<String> policies, final boolean wide) {
         final Arbitrary<Action> action = Combinators.combine(
             Arbitraries.frequency(
                 Tuple.of(36, Action.Op.BEGIN), Tuple.of(16, Action.Op.END), Tuple.of(4, Action.Op.CANCEL),
@@ -30,11 +34,12 @@ public final class Histories extends DomainContextBase {
             Arbitraries.integers().between(0, 12).withoutEdgeCases()
         ).as(Action::new);
         return Combinators.combine(
-            Arbitraries.frequency(Tuple.of(4, "fp"), Tuple.of(4, "edf"), Tuple.of(1, "rr")),
+            policies,
             Arbitraries.frequency(Tuple.of(3, true), Tuple.of(2, false)),
             Arbitraries.frequency(Tuple.of(3, true), Tuple.of(1, false)),
             Arbitraries.of(Unmanaged.class),
             action.list().ofSize(LENGTH)
-        ).as(History::new);
+        ).as((policy, preemptive, optimistic, unmanaged, actions) ->
+            new History(policy, preemptive, optimistic, unmanaged, actions, wide));
     }
 }

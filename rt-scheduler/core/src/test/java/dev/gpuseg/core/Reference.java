@@ -24,7 +24,8 @@ final class Reference {
     }
 
     /** An open task. */
-    record Task(int contextId, int priority, long relativeNs, long budgetNs, boolean optimistic) {
+    record Task(int contextId, int priority, long relativeNs, long budgetNs, boolean optimistic,
+        OverrunAction overrun, long windowNs, int partition) {
     }
 
     /** A begun segment. */
@@ -38,6 +39,9 @@ final class Reference {
         String state = "waiting";
         boolean missTold;
         boolean overrunTold;
+        long grantedNs;
+        boolean demoted;
+        boolean suspended;
 
         Segment(final int task, final long ticket, final long beginNs, final long deadlineNs) {
             this.task = task;
@@ -66,6 +70,8 @@ final class Reference {
     final List<Segment> begun = new ArrayList<>();
     final Set<Integer> off = new TreeSet<>();
     final Set<Integer> pregranted = new TreeSet<>();
+    final Set<Integer> skipNext = new TreeSet<>();
+    private final Map<Integer, Long> boundaryNs = new TreeMap<>();
 
     /** What the sink should hear of the last event: phases in order; "sorted" ones in any order within. */
     final List<List<Call>> phases = new ArrayList<>();
@@ -88,7 +94,63 @@ final class Reference {
     }
 
     int priorityOf(final Segment s) {
-        return tasks.get(s.task).priority();
+        return s.demoted ? 0 : tasks.get(s.task).priority();
+    }
+
+    boolean partitioned() {
+        return policy.startsWith("partitions");
+    }
+
+    /** Whose time it is; -1 if the owner changes within the guard. */
+    int ownerAt(final long ns) {
+        final int owner = tenth(ns);
+        for (long d = 1; d <= History.GUARD_NS; d++) {
+            if (tenth(ns + d) != owner) {
+                return -1;
+            }
+        }
+        return owner;
+    }
+
+    private static int tenth(final long ns) {
+        return History.OWNERS[(int) (Math.floorMod(ns - History.PHASE_NS, History.FRAME_NS) / 10)];
+    }
+
+    int partitionOf(final int contextId) {
+        return tasks.values().stream().filter(t -> t.contextId() == contextId).mapToInt(Task::partition).findAny()
+            .orElse(0);
+    }
+
+    private boolean suspended(final int contextId) {
+        return begun.stream().anyMatch(s -> s.suspended && contextOf(s) == contextId);
+    }
+
+    /** Held back, whatever the order says. */
+    boolean blocked(final int contextId) {
+        if (policy.equals("rr")) {
+            return false;
+        }
+        if (suspended(contextId)) {
+            return true;
+        }
+        if (!partitioned()) {
+            return false;
+        }
+        final int owner = ownerAt(nowNs);
+        final int gpu = contexts.get(contextId).gpu();
+        final boolean ownerIsIdle = begun.stream().noneMatch(s -> gpuOf(s.task) == gpu && !suspended(contextOf(s))
+            && partitionOf(contextOf(s)) == owner);
+        final boolean lent = policy.equals("partitions-edf") && owner >= 0 && ownerIsIdle;
+        return !lent && partitionOf(contextId) != owner;
+    }
+
+    /** Ranked, without those held back. */
+    List<Segment> free(final int gpu) {
+        return ranked(gpu).stream().filter(s -> !blocked(contextOf(s))).collect(Collectors.toList());
+    }
+
+    List<Segment> freeRealTime(final int gpu) {
+        return free(gpu).stream().filter(this::realTime).collect(Collectors.toList());
     }
 
     boolean realTime(final Segment s) {
@@ -104,8 +166,9 @@ final class Reference {
         final Comparator<Segment> ties = Comparator.comparingLong((Segment s) -> s.beginNs)
             .thenComparingInt(s -> s.task);
         final Comparator<Segment> order = switch (policy) {
-            case "fp" -> Comparator.comparingInt((Segment s) -> -priorityOf(s)).thenComparing(ties);
-            case "edf" -> Comparator.comparing((Segment s) -> !realTime(s))
+            case "fp", "classes", "partitions-fp" -> Comparator.comparingInt((Segment s) -> -priorityOf(s))
+                .thenComparing(ties);
+            case "edf", "partitions-edf" -> Comparator.comparing((Segment s) -> !realTime(s))
                 .thenComparingLong(s -> realTime(s) ? s.deadlineNs : 0).thenComparing(ties);
             default -> ties;
         };
@@ -117,7 +180,7 @@ final class Reference {
     }
 
     boolean exclusive(final int gpu) {
-        return !policy.equals("rr") && !realTimeRanked(gpu).isEmpty();
+        return !policy.equals("rr") && !freeRealTime(gpu).isEmpty();
     }
 
     boolean steerable(final int contextId) {
@@ -127,12 +190,15 @@ final class Reference {
 
     /** Who should run, by the words of the design. */
     List<Segment> shouldRun(final int gpu) {
-        final List<Segment> all = ranked(gpu);
         if (policy.equals("rr")) {
-            return all;
+            return ranked(gpu);
         }
-        final List<Segment> rt = realTimeRanked(gpu);
-        return preemptive ? shouldRunPreemptive(all, rt) : shouldRunGate(all, rt);
+        final List<Segment> all = free(gpu);
+        final List<Segment> rt = freeRealTime(gpu);
+        if (policy.equals("classes")) {
+            return preemptive ? shouldRunClass(all) : shouldRunClassGate(gpu, all);
+        }
+        return preemptive ? shouldRunPreemptive(all, rt) : shouldRunGate(gpu, all, rt);
     }
 
     private List<Segment> shouldRunPreemptive(final List<Segment> all, final List<Segment> rt) {
@@ -147,8 +213,36 @@ final class Reference {
         return oneRealTimeOrAll(holders);
     }
 
-    private List<Segment> shouldRunGate(final List<Segment> all, final List<Segment> rt) {
-        final List<Segment> held = all.stream().filter(s -> s.state.equals("running")).toList();
+    /** Each context by itself: what was granted goes on, and else the best class enters. */
+    private List<Segment> shouldRunClass(final List<Segment> all) {
+        final List<Segment> run = new ArrayList<>();
+        final int best = all.isEmpty() ? 0 : priorityOf(all.get(0));
+        for (final Segment s : all) {
+            final List<Segment> mates = all.stream().filter(o -> contextOf(o) == contextOf(s)).toList();
+            final int inherited = mates.stream().filter(o -> o.granted).mapToInt(this::priorityOf).findFirst()
+                .orElse(best);
+            final boolean admitted = mates.stream().anyMatch(o -> priorityOf(o) == best);
+            if (admitted && priorityOf(s) == inherited && (s.granted || priorityOf(s) == best)) {
+                run.add(s);
+            }
+        }
+        return run;
+    }
+
+    private List<Segment> shouldRunClassGate(final int gpu, final List<Segment> all) {
+        final List<Segment> held = ranked(gpu).stream().filter(s -> s.state.equals("running")).toList();
+        if (all.isEmpty()) {
+            return held;
+        }
+        final int best = priorityOf(all.get(0));
+        final int level = Stream.concat(held.stream(), all.stream().filter(s -> s.granted)).map(this::priorityOf)
+            .findFirst().orElse(best);
+        return ranked(gpu).stream().filter(s -> held.contains(s)
+            || all.contains(s) && priorityOf(s) == level && (s.granted || level == best)).toList();
+    }
+
+    private List<Segment> shouldRunGate(final int gpu, final List<Segment> all, final List<Segment> rt) {
+        final List<Segment> held = ranked(gpu).stream().filter(s -> s.state.equals("running")).toList();
         final List<Segment> base;
         if (!held.isEmpty()) {
             base = held;
@@ -161,7 +255,8 @@ final class Reference {
             return base;
         }
         // Best effort has the GPU: what was granted may go on beside it, what waits only if no real-time segment does.
-        return all.stream().filter(s -> base.contains(s) || !realTime(s) && (s.granted || rt.isEmpty())).toList();
+        return ranked(gpu).stream().filter(s -> base.contains(s)
+            || all.contains(s) && !realTime(s) && (s.granted || rt.isEmpty())).toList();
     }
 
     private List<Segment> oneRealTimeOrAll(final List<Segment> ranked) {
@@ -170,24 +265,35 @@ final class Reference {
     }
 
     Set<Integer> shouldBeOff(final int gpu) {
-        if (!preemptive || !exclusive(gpu)) {
+        if (!preemptive) {
             return Set.of();
         }
-        final int winner = contextOf(realTimeRanked(gpu).get(0));
+        final List<Segment> rt = exclusive(gpu) ? freeRealTime(gpu) : List.of();
+        final Set<Integer> winners = new HashSet<>();
+        rt.stream().filter(s -> s == rt.get(0) || policy.equals("classes") && priorityOf(s) == priorityOf(rt.get(0)))
+            .forEach(s -> winners.add(contextOf(s)));
         return contexts.entrySet().stream()
-            .filter(e -> e.getValue().gpu() == gpu && e.getKey() != winner && steerable(e.getKey()))
+            .filter(e -> e.getValue().gpu() == gpu && steerable(e.getKey())
+                && (blocked(e.getKey()) || !rt.isEmpty() && !winners.contains(e.getKey())))
             .map(Map.Entry::getKey).collect(Collectors.toCollection(TreeSet::new));
     }
 
     boolean shouldBePregranted(final int task) {
         final Task t = tasks.get(task);
         final long inContext = tasks.values().stream().filter(o -> o.contextId() == t.contextId()).count();
-        if (!optimistic || !preemptive || !t.optimistic() || inContext != 1 || !steerable(t.contextId())) {
+        if (!optimistic || !preemptive || !t.optimistic() || inContext != 1 || !steerable(t.contextId())
+            || skipNext.contains(task) || partitioned()) {
+            return false;
+        }
+        final int gpu = gpuOf(task);
+        if (t.priority() == 0 && !policy.equals("rr")
+            && begun.stream().anyMatch(s -> s.suspended && gpuOf(s.task) == gpu)) {
             return false;
         }
         final List<Segment> others = realTimeRanked(gpuOf(task)).stream().filter(s -> s.task != task).toList();
         return switch (policy) {
             case "fp" -> others.stream().allMatch(s -> priorityOf(s) < t.priority());
+            case "classes" -> others.stream().allMatch(s -> priorityOf(s) <= t.priority());
             case "edf" -> others.isEmpty();
             default -> true;
         };
@@ -198,22 +304,78 @@ final class Reference {
     void time(final long ns) {
         phases.clear();
         nowNs = Math.max(nowNs, ns);
+        while (true) {
+            final Due due = dues().min(Comparator.comparingLong(Due::atNs).thenComparingInt(Due::task)
+                .thenComparing(d -> d.call() == null ? Call.Kind.PREGRANT : d.call().kind())).orElse(null);
+            if (due == null || due.atNs() > nowNs) {
+                return;
+            }
+            if (due.call() != null) {
+                phases.add(List.of(due.call()));
+            }
+            due.told().run();
+        }
+    }
+
+    /** All that time brings: misses, overruns with what follows, windows that open and close. */
+    private Stream<Due> dues() {
         final List<Due> due = new ArrayList<>();
         for (final Segment s : begun) {
-            if (!s.missTold && s.deadlineNs != Long.MAX_VALUE && nowNs > s.deadlineNs) {
+            if (!s.missTold && s.deadlineNs != Long.MAX_VALUE) {
                 due.add(new Due(s.deadlineNs + 1, s.task,
                     new Call(Call.Kind.MISS, -1, s.task, s.ticket, s.deadlineNs), () -> s.missTold = true));
             }
-            final long overrunAt = overrunAtNs(s);
-            if (overrunAt <= nowNs) {
-                due.add(new Due(overrunAt, s.task,
-                    new Call(Call.Kind.OVERRUN, -1, s.task, s.ticket, tasks.get(s.task).budgetNs()),
-                    () -> s.overrunTold = true));
+            final long heldAt = overrunAtNs(s);
+            final long windowAt = windowAtNs(s);
+            if (Math.min(heldAt, windowAt) != Long.MAX_VALUE) {
+                final Task t = tasks.get(s.task);
+                due.add(new Due(Math.min(heldAt, windowAt), s.task, new Call(Call.Kind.OVERRUN, -1, s.task, s.ticket,
+                    windowAt < heldAt ? t.windowNs() : t.budgetNs()), () -> {
+                        s.overrunTold = true;
+                        act(s);
+                    }));
             }
         }
-        due.sort(Comparator.comparingLong(Due::atNs).thenComparingInt(Due::task).thenComparing(d -> d.call().kind()));
-        due.forEach(d -> d.told().run());
-        due.forEach(d -> phases.add(List.of(d.call())));
+        boundaryNs.forEach((gpu, atNs) -> due.add(new Due(atNs, 1000 + gpu, null, () -> settle(gpu))));
+        return due.stream();
+    }
+
+    private void act(final Segment s) {
+        final OverrunAction action = tasks.get(s.task).overrun();
+        if (action == OverrunAction.NOTIFY || policy.equals("rr")) {
+            return;
+        }
+        final int gpu = gpuOf(s.task);
+        if (action == OverrunAction.SKIP_NEXT) {
+            skipNext.add(s.task);
+        }
+        if (!preemptive) {
+            begun.remove(s);
+        } else if (action == OverrunAction.SUSPEND) {
+            s.suspended = true;
+        } else {
+            s.demoted = true;
+        }
+        settle(gpu);
+    }
+
+    void setOverrunAction(final int task, final OverrunAction action) {
+        final Task t = tasks.get(task);
+        if (t == null) {
+            return;
+        }
+        tasks.put(task, new Task(t.contextId(), t.priority(), t.relativeNs(), t.budgetNs(), t.optimistic(), action,
+            t.windowNs(), t.partition()));
+        final Segment s = segmentOf(task);
+        if (s != null && s.overrunTold) {
+            s.suspended = false;
+            s.demoted = false;
+            skipNext.remove(task);
+            act(s);
+        } else if (action != OverrunAction.SKIP_NEXT) {
+            skipNext.remove(task);
+        }
+        settle(gpuOf(task));
     }
 
     private long overrunAtNs(final Segment s) {
@@ -226,10 +388,13 @@ final class Reference {
         return now[0] + budget - before + 1;
     }
 
+    private long windowAtNs(final Segment s) {
+        final long window = tasks.get(s.task).windowNs();
+        return window == 0 || s.overrunTold || s.state.equals("waiting") ? Long.MAX_VALUE : s.grantedNs + window + 1;
+    }
+
     long nextTimerNs() {
-        return begun.stream().flatMap(s -> Stream.of(overrunAtNs(s),
-            s.missTold || s.deadlineNs == Long.MAX_VALUE ? Long.MAX_VALUE : s.deadlineNs + 1))
-            .min(Long::compare).orElse(Long.MAX_VALUE);
+        return dues().mapToLong(Due::atNs).min().orElse(Long.MAX_VALUE);
     }
 
     int begin(final int task, final long ticket, final long deadlineNs, final boolean didNotWait, final long beginNs) {
@@ -243,10 +408,19 @@ final class Reference {
         if (ticket <= lastTicket.getOrDefault(task, 0L)) {
             return Outcome.OLD_TICKET;
         }
+        final boolean skip = skipNext.remove(task);
+        if (skip) {
+            tellPregrants(gpuOf(task));
+        }
+        if (skip && !didNotWait) {
+            lastTicket.put(task, ticket);
+            return Outcome.SKIPPED;
+        }
         final long relative = tasks.get(task).relativeNs();
         final long deadline = deadlineNs > 0 ? deadlineNs : relative > 0 ? beginNs + relative : Long.MAX_VALUE;
         final Segment s = new Segment(task, ticket, beginNs, deadline);
         s.granted = didNotWait;
+        s.demoted = skip;
         begun.add(s);
         lastTicket.put(task, ticket);
         settle(gpuOf(task));
@@ -297,7 +471,7 @@ final class Reference {
 
     void addTask(final TaskParameters p) {
         tasks.put(p.taskId(), new Task(p.contextId(), p.gpuPriority(), p.relativeDeadlineNs(), p.budgetNs(),
-            p.optimistic()));
+            p.optimistic(), p.overrun(), p.windowNs(), p.partition()));
         settle(gpuOf(p.taskId()));
     }
 
@@ -314,7 +488,8 @@ final class Reference {
     void setPriority(final int task, final int priority) {
         final Task t = tasks.get(task);
         if (t != null) {
-            tasks.put(task, new Task(t.contextId(), priority, t.relativeNs(), t.budgetNs(), t.optimistic()));
+            tasks.put(task, new Task(t.contextId(), priority, t.relativeNs(), t.budgetNs(), t.optimistic(),
+                t.overrun(), t.windowNs(), t.partition()));
             settle(gpuOf(task));
         }
     }
@@ -330,6 +505,7 @@ final class Reference {
         tasks.remove(task);
         lastTicket.remove(task);
         pregranted.remove(task);
+        skipNext.remove(task);
     }
 
     /** Compares what is with what should be, and writes down the difference. */
@@ -363,6 +539,7 @@ final class Reference {
                 phases.add(List.of(preempt));
             } else if (s.granted && s.state.equals("waiting")) {
                 s.state = "preempted";
+                s.grantedNs = nowNs;
                 phases.add(List.of(new Call(Call.Kind.GRANT, gpu, s.task, s.ticket, 0)));
                 phases.add(List.of(preempt));
             }
@@ -373,10 +550,25 @@ final class Reference {
                 final Call.Kind kind = s.state.equals("waiting") ? Call.Kind.GRANT : Call.Kind.RESUME;
                 phases.add(List.of(new Call(kind, gpu, s.task, s.ticket, 0)));
                 s.granted = true;
+                s.grantedNs = s.state.equals("waiting") ? nowNs : s.grantedNs;
                 s.state = "running";
                 s.ran.add(new long[] {nowNs, -1});
             }
         }
+        final boolean idle = ranked.isEmpty() && contexts.entrySet().stream()
+            .noneMatch(e -> e.getValue().gpu() == gpu && steerable(e.getKey()));
+        boundaryNs.remove(gpu);
+        if (partitioned() && !idle) {
+            long at = nowNs + 1;
+            while (ownerAt(at) == ownerAt(nowNs)) {
+                at++;
+            }
+            boundaryNs.put(gpu, at);
+        }
+        tellPregrants(gpu);
+    }
+
+    private void tellPregrants(final int gpu) {
         final List<Call> pregrants = new ArrayList<>();
         for (final int task : tasks.keySet()) {
             final boolean wanted = shouldBePregranted(task);

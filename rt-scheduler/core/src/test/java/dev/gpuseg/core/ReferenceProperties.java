@@ -35,6 +35,12 @@ class ReferenceProperties {
         }
     }
 
+    @Property(tries = 4000)
+    @Domain(WideHistories.class)
+    void shouldDecideAsTheReferenceDoesWithPartitionsClassesAndOverruns(@ForAll final History h) {
+        shouldDecideAsTheReferenceDoes(h);
+    }
+
     // Without this, a change of the generator could quietly make the property vacuous.
     @Example
     void shouldMeetEverySituationOften() {

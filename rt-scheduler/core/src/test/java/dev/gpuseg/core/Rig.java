@@ -22,6 +22,7 @@ final class Rig {
 
     private final List<Call> log = new ArrayList<>();
     private final boolean honest;
+    private final boolean wide;
 
     Rig(final History h) {
         this(h, false);
@@ -34,6 +35,7 @@ final class Rig {
      */
     Rig(final History h, final boolean honest) {
         this.honest = honest;
+        wide = h.wide();
         scheduler = new SegmentScheduler(h.config(), recorder);
         reference = new Reference(h);
         addContext(0, 0, ContextKind.MANAGED);
@@ -42,8 +44,9 @@ final class Rig {
         addContext(3, 1, ContextKind.MANAGED);
         addTask(new TaskParameters(0, 0, 10, 0, 90, 25, true));
         addTask(new TaskParameters(1, 0, 30, 0, 0, 0, true));
-        addTask(new TaskParameters(2, 1, 20, 0, 60, 0, true));
-        addTask(new TaskParameters(3, 3, 20, 0, 60, 10, true));
+        addTask(new TaskParameters(2, 1, 20, 0, 60, 0, true).inPartition(wide ? 1 : 0));
+        addTask(new TaskParameters(3, 3, 20, 0, 60, 10, true).onOverrun(
+            wide ? OverrunAction.SKIP_NEXT : OverrunAction.NOTIFY));
         recorder.take();
     }
 
@@ -88,17 +91,26 @@ final class Rig {
             case SET_KIND -> setKind(a);
             case SET_PRIORITY -> {
                 final int t = a.pick() % (History.TASKS + 1);
+                if (wide && a.spice() % 3 == 0) {
+                    final OverrunAction action = OverrunAction.values()[a.length() % 4];
+                    reference.time(now);
+                    reranked = true;
+                    reference.setOverrunAction(t, action);
+                    scheduler.setOverrunAction(t, action, now);
+                    break;
+                }
                 reference.time(now);
                 reranked = true;
                 reference.setPriority(t, a.priority());
                 scheduler.setPriority(t, a.priority(), 0, now);
             }
             case SET_POLICY -> {
-                final String name = List.of("fp", "edf", "rr").get(a.spice() % 3);
+                final List<String> names = wide ? History.WIDE_POLICIES : History.NARROW_POLICIES;
+                final String name = names.get(a.spice() % names.size());
                 reference.time(now);
                 reranked = true;
                 reference.setPolicy(name);
-                scheduler.setPolicy(Policy.named(name), now);
+                scheduler.setPolicy(History.policyNamed(name), now);
             }
             default -> throw new AssertionError(a.op());
         }
@@ -142,8 +154,10 @@ final class Rig {
         }
         // Two hosts get most of the tasks, so that contexts with several tasks meet each other.
         final int host = hosts.get(a.spice() % (a.length() % 4 == 1 ? hosts.size() : Math.min(2, hosts.size())));
-        addTask(new TaskParameters(t, host, a.priority(), 0,
-            a.length() % 4 == 0 ? 0 : a.length(), a.length() % 3 == 0 ? 0 : a.length() % 30 + 1, a.spice() % 6 != 0));
+        final TaskParameters plain = new TaskParameters(t, host, a.priority(), 0,
+            a.length() % 4 == 0 ? 0 : a.length(), a.length() % 3 == 0 ? 0 : a.length() % 30 + 1, a.spice() % 6 != 0);
+        addTask(wide ? plain.onOverrun(OverrunAction.values()[a.spice() % 4])
+            .withWindow(a.spice() % 3 == 0 ? a.length() % 50 + 1 : 0).inPartition(host % 3) : plain);
     }
 
     private void setKind(final Action a) {
