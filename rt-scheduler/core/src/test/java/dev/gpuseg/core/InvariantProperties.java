@@ -288,7 +288,7 @@ class InvariantProperties {
     // What makes pre-grants sound: who may begin without waiting would not have waited.
     @Property(tries = TRIES)
     void shouldNeverPreemptAPregrantedBeginAtOnce(@ForAll final History any) {
-        final History h = new History(any.policy(), true, true, any.unmanaged(), any.actions());
+        final History h = new History(any.policy(), true, true, any.unmanaged(), any.actions(), any.wide());
         final Rig rig = new Rig(h, true);
         for (final Action a : h.actions()) {
             rig.apply(a);
