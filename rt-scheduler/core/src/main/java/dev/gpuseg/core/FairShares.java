@@ -53,6 +53,12 @@ final class FairShares {
     private final long[] turnLeftNs;
     private final long[] chargedNs;
     private final boolean[] counting;
+    /** The group that has the turn is meant to be on, since then; whoever had it before, off since then. */
+    private final boolean[] started;
+    private final long[] startedNs;
+    private final boolean[] awaitsOn;
+    private final int[] outgoing;
+    private final long[] stoppedNs;
     private final long[] nextNs;
 
     FairShares(final int groups, final int gpus) {
@@ -77,6 +83,12 @@ final class FairShares {
         turnLeftNs = new long[gpus];
         chargedNs = new long[gpus];
         counting = new boolean[gpus];
+        started = new boolean[gpus];
+        startedNs = new long[gpus];
+        awaitsOn = new boolean[gpus];
+        outgoing = new int[gpus];
+        Arrays.fill(outgoing, NOBODY);
+        stoppedNs = new long[gpus];
         nextNs = new long[gpus];
         Arrays.fill(nextNs, Time.NEVER);
     }
@@ -158,11 +170,7 @@ final class FairShares {
         if (counting[gpu] && turn[gpu] >= 0) {
             final int g = turn[gpu];
             final long ranNs = nowNs - chargedNs[gpu];
-            virtual[gpu * rows + g] += scaled(g, ranNs);
-            turnLeftNs[gpu] -= ranNs;
-            if (quotaNs[g] > 0) {
-                usedNs[gpu * rows + g] += ranNs;
-            }
+            count(gpu, g, ranNs);
         }
         chargedNs[gpu] = nowNs;
         counting[gpu] = false;
@@ -173,14 +181,62 @@ final class FairShares {
     }
 
     /** Best effort does not have the GPU: the turn stands still. */
-    void pause(final int gpu) {
+    void pause(final int gpu, final long nowNs) {
         nextNs[gpu] = Time.NEVER;
+        stop(gpu, turn[gpu], nowNs);
+    }
+
+    private void stop(final int gpu, final int g, final long nowNs) {
+        if (started[gpu] && g >= 0) {
+            outgoing[gpu] = g;
+            stoppedNs[gpu] = nowNs;
+        }
+        started[gpu] = false;
+        awaitsOn[gpu] = false;
+    }
+
+    private void start(final int gpu, final int before, final long nowNs) {
+        if (started[gpu] && before == turn[gpu]) {
+            return;
+        }
+        stop(gpu, before, nowNs);
+        started[gpu] = true;
+        startedNs[gpu] = nowNs;
+        awaitsOn[gpu] = turn[gpu] >= 0 && before != ALL;
+    }
+
+    /**
+     * A context of the group came on or went off the hardware: the time between decision and effect is counted for
+     * whoever had it. Returns whether that changed what is due.
+     */
+    boolean applied(final int gpu, final int g, final boolean on, final long atNs) {
+        if (on && awaitsOn[gpu] && g == turn[gpu]) {
+            awaitsOn[gpu] = false;
+            count(gpu, g, Math.min(0, startedNs[gpu] - atNs));
+            return true;
+        }
+        if (!on && g == outgoing[gpu]) {
+            outgoing[gpu] = NOBODY;
+            count(gpu, g, Math.max(0, atNs - stoppedNs[gpu]));
+        }
+        return false;
+    }
+
+    private void count(final int gpu, final int g, final long ranNs) {
+        virtual[gpu * rows + g] += scaled(g, ranNs);
+        turnLeftNs[gpu] -= g == turn[gpu] ? ranNs : 0;
+        if (quotaNs[g] > 0) {
+            usedNs[gpu * rows + g] = Math.max(0, usedNs[gpu * rows + g] + ranNs);
+        }
     }
 
     /** Shares are not in use any more: everybody has the turn, and nothing is remembered. */
     void leaveOff(final int gpu) {
         turn[gpu] = ALL;
         counting[gpu] = false;
+        started[gpu] = false;
+        awaitsOn[gpu] = false;
+        outgoing[gpu] = NOBODY;
         nextNs[gpu] = Time.NEVER;
         for (int i = 0; i < count[gpu]; i++) {
             final int at = gpu * rows + competing[gpu][i];
@@ -227,11 +283,12 @@ final class FairShares {
         }
         counting[gpu] = true;
         nextNs[gpu] = Time.NEVER;
+        final int now = turn[gpu];
         if (!takesTurns(gpu)) {
             turn[gpu] = ALL;
+            start(gpu, now, nowNs);
             return;
         }
-        final int now = turn[gpu];
         final boolean keeps = now >= 0 && competedIn[first + now] == round[gpu] && !isThrottled(gpu, now, nowNs)
             && turnLeftNs[gpu] > 0;
         final int best = least(gpu, nowNs);
@@ -239,6 +296,7 @@ final class FairShares {
             turn[gpu] = best;
             turnLeftNs[gpu] = quantumNs;
         }
+        start(gpu, now, nowNs);
         nextNs[gpu] = whenToLook(gpu, nowNs);
     }
 

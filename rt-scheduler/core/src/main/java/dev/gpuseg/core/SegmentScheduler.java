@@ -478,6 +478,26 @@ public final class SegmentScheduler {
     }
 
     /**
+     * Says when a decision about a context took effect, so that turns and caps count the time on the hardware and not
+     * the time of the operations. Who does not call it has his operations counted for the group that comes.
+     *
+     * @param contextId the context that was switched
+     * @param on        whether it came on or went off
+     * @param atNs      when
+     * @param nowNs     now
+     */
+    public void onApplied(final int contextId, final boolean on, final long atNs, final long nowNs) {
+        advance(nowNs);
+        if (contextId < 0 || contextId > config.maxContexts() || !contexts.open[contextId] || !shares.isInUse()) {
+            return;
+        }
+        final int gpu = contexts.gpu[contextId];
+        if (gated[gpu] && shares.applied(gpu, contexts.group[contextId], on, atNs)) {
+            decide(gpu);
+        }
+    }
+
+    /**
      * The weight of a group.
      *
      * @param groupId a group
@@ -871,7 +891,7 @@ public final class SegmentScheduler {
             takeTurns(gpu);
             leader = firstFree(order, count);
         } else {
-            shares.pause(gpu);
+            shares.pause(gpu, clockNs);
         }
         if (leader == NONE && config.preemptive()) {
             running[gpu] = NONE;

@@ -200,6 +200,38 @@ class FairSharesTest {
     }
 
     @Test
+    void shouldCountTimeOnTheHardwareWhenOperationsTakeLong() {
+        for (int c = 1; c <= 3; c++) {
+            context(c);
+            weigh(c, 100 << (c - 1));
+            begin(c);
+        }
+        final long[] onNs = new long[4];
+        final boolean[] hardware = {true, true, true, true};
+        final boolean[] wanted = {true, true, true, true};
+        final long[] dueNs = new long[4];
+        for (int i = 0; i < 70_000; i++) {   // 7 s in steps of 0.1 ms; off takes 1 ms, on another 1.5 ms
+            nowNs += MS / 10;
+            for (int c = 1; c <= 3; c++) {
+                onNs[c] += hardware[c] ? MS / 10 : 0;
+                if (wanted[c] != sink.on[c]) {
+                    wanted[c] = sink.on[c];
+                    dueNs[c] = nowNs + (wanted[c] ? 25 * MS / 10 : MS);
+                }
+                if (hardware[c] != wanted[c] && nowNs >= dueNs[c]) {
+                    hardware[c] = wanted[c];
+                    s.onApplied(c, wanted[c], nowNs, nowNs);
+                }
+            }
+            s.onTimer(nowNs);
+        }
+        final double sum = onNs[1] + onNs[2] + onNs[3];
+        for (int c = 1; c <= 3; c++) {
+            assertEquals(1, onNs[c] / sum * 7 / (1 << c - 1), 0.02, "context " + c);
+        }
+    }
+
+    @Test
     void shouldNotSaveUpTimeByStayingAway() {
         context(1);
         context(2);

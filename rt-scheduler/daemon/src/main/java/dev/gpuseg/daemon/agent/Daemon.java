@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SchedulerConfig;
+import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
@@ -38,6 +39,7 @@ import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import dev.gpuseg.daemon.platform.SystemCallException;
 import dev.gpuseg.daemon.platform.ThreadControl;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -287,12 +289,14 @@ public final class Daemon implements AutoCloseable {
                 CONTEXTS_MAX, config.priority(), this::wakeDispatcher);
         }
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
+        requireUsable(config.settings());
         final DispatcherCommands commands =
             new DispatcherCommands(dispatcher, clerk, this::completeStatus, this::requestStop);
         commands.liveView(this::liveView);
         commands.admission(admission);
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
-        final boolean deadlinesRequired = config.policy() == EarliestDeadlineFirst.INSTANCE;
+        final boolean deadlinesRequired = config.policy() == EarliestDeadlineFirst.INSTANCE
+            || config.policy() instanceof TimePartitions p && p.inner() == EarliestDeadlineFirst.INSTANCE;
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
             deadlinesRequired, config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
@@ -392,6 +396,15 @@ public final class Daemon implements AutoCloseable {
         public long journalLost() {
             return journal.lost() + ring.dropped();
         }
+    }
+
+    private void requireUsable(final PolicySettings settings) {
+        try {
+            dispatcher.requireUsable(settings);
+        } catch (final IllegalArgumentException e) {
+            throw new StartUpException(e.getMessage(), e);
+        }
+        dispatcher.submit(() -> dispatcher.applySettings(settings));
     }
 
     private static AgentRunner runner(final org.agrona.concurrent.Agent agent) {

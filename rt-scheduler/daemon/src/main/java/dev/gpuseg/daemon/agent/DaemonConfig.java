@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.agent;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.ipc.ClientQueue;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.nio.file.Path;
 
 /**
@@ -23,10 +24,11 @@ import java.nio.file.Path;
  * @param queueBytes       size of one cycle of a client's queue, a power of two, 256 KiB..256 MiB
  * @param warmUpRecords    synthetic records before clients are accepted, 0 = none
  * @param site             what the administrator decides about users: admission, protection, quotas
+ * @param settings         shares, caps and rules for tasks, beside the policy
  */
 public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mechanism, int gpus, IdleMode idle,
     boolean optimistic, Path journal, long journalBytes, int watchdogPeriodMs, int cpu, int priority,
-    int queueBytes, int warmUpRecords, SiteRules site) {
+    int queueBytes, int warmUpRecords, SiteRules site, PolicySettings settings) {
 
     /** Usual cap of the journal: 256 MiB, about 4 million events. */
     public static final long JOURNAL_BYTES = 256L << 20;
@@ -34,6 +36,43 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
     public static final int WARM_UP_RECORDS = 240_000;
     /** Usual period of the watchdog, ms. */
     public static final int WATCHDOG_PERIOD_MS = 100;
+
+    /**
+     * Without shares, caps and rules for tasks.
+     *
+     * @param directory        as above
+     * @param policy           as above
+     * @param mechanism        as above
+     * @param gpus             as above
+     * @param idle             as above
+     * @param optimistic       as above
+     * @param journal          as above
+     * @param journalBytes     as above
+     * @param watchdogPeriodMs as above
+     * @param cpu              as above
+     * @param priority         as above
+     * @param queueBytes       as above
+     * @param warmUpRecords    as above
+     * @param site             as above
+     */
+    public DaemonConfig(final RuntimeDirectory directory, final Policy policy, final String mechanism, final int gpus,
+        final IdleMode idle, final boolean optimistic, final Path journal, final long journalBytes,
+        final int watchdogPeriodMs, final int cpu, final int priority, final int queueBytes, final int warmUpRecords,
+        final SiteRules site) {
+        this(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes, watchdogPeriodMs, cpu,
+            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE);
+    }
+
+    /**
+     * The same with shares, caps and rules for tasks.
+     *
+     * @param newSettings what a policy file said
+     * @return a copy
+     */
+    public DaemonConfig withSettings(final PolicySettings newSettings) {
+        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings);
+    }
 
     /**
      * The usual settings.
@@ -57,7 +96,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withoutWarmUp() {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, 0, site);
+            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings);
     }
 
     /**
@@ -68,6 +107,6 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSite(final SiteRules other) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings);
     }
 }

@@ -10,8 +10,10 @@ import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
+import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.daemon.cgroup.ProcessView;
+import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.Removal;
@@ -28,8 +30,14 @@ import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.platform.Epoll;
 import dev.gpuseg.daemon.platform.EventFd;
 import dev.gpuseg.daemon.platform.ThreadControl;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
@@ -84,6 +92,13 @@ public final class DispatcherAgent implements Runnable {
     private final RecordHandler recordHandler = this::onRecord;
     private final MessageHandler resultHandler = this::onResult;
 
+    private final boolean observes;
+    /** What policy files and commands said about tasks, by name; for those that open later. */
+    private final Map<String, PolicySettings.TaskRule> taskRules = new HashMap<>();
+    private final Set<Integer> groupsNamed = new TreeSet<>();
+    private Sharing sharing = Sharing.TURNS;
+    private long quantumNs = PolicySettings.QUANTUM_NS;
+
     private ConductorProxy conductor;
     private ClientEntry current;
     private int currentGpu;
@@ -118,6 +133,8 @@ public final class DispatcherAgent implements Runnable {
         scheduler = new SegmentScheduler(config, decisions);
         preemptive = config.preemptive();
         optimisticAllowed = config.optimistic();
+        observes = enforcers.length > 0
+            && enforcers[0].mechanism().capabilities().level() == Capabilities.OBSERVE;
         gpus = new GpuState[enforcers.length];
         for (int i = 0; i < gpus.length; i++) {
             gpus[i] = new GpuState(enforcers[i]);
@@ -749,6 +766,8 @@ public final class DispatcherAgent implements Runnable {
                 counters.increment(off ? Counter.DISABLES : Counter.ENABLES);
                 journal.write(off ? EventKind.DISABLE : EventKind.ENABLE, Math.max(nowNs, doneNs), currentGpu, 0, 0, 0,
                     buffer.getInt(offset), 0, beganNs, doneNs - beganNs, 0);
+                scheduler.onApplied(buffer.getInt(offset), !off, doneNs, nowNs);
+                settle();
                 break;
             case Enforcer.RELEASED:
                 counters.increment(Counter.WATCHDOG_RELEASES);
@@ -1035,6 +1054,11 @@ public final class DispatcherAgent implements Runnable {
         }
         settle();
         session.taskId(slot, id);
+        final PolicySettings.TaskRule rule = taskRules.get(request.name());
+        if (rule != null) {
+            apply(task, rule);
+            settle();
+        }
         counters.increment(Counter.TASKS_OPENED);
         journalText(EventKind.TASK_OPEN, request.gpu(), id, contextId, request.clientId(), request.priority(),
             request.deadlineNs(), describe(task).toString());
@@ -1124,6 +1148,117 @@ public final class DispatcherAgent implements Runnable {
     void journalStop() {
         pollEnforcers();
         journal(EventKind.STOP, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+
+    /**
+     * Refuses what this daemon's mechanism cannot do. Any thread.
+     *
+     * @throws IllegalArgumentException with the reason
+     */
+    void requireUsable(final PolicySettings settings) {
+        if (observes && settings.policy() != null && settings.policy().enforces()) {
+            throw new IllegalArgumentException("policy " + settings.policy().name() + ": this daemon's mechanism only "
+                + "observes; restart it with --mechanism gate or better");
+        }
+        if (settings.sharing() == Sharing.TIMESLICES) {
+            for (final GpuState gpu : gpus) {
+                if (!gpu.enforcer.mechanism().capabilities().timeslice()) {
+                    throw new IllegalArgumentException("sharing is timeslices; mechanism "
+                        + gpu.enforcer.mechanism().name() + " cannot set them, use turns");
+                }
+            }
+        }
+    }
+
+    /** Makes all changes of a policy file or command. */
+    void applySettings(final PolicySettings settings) {
+        if (stopping) {
+            return;   // everybody has been let go
+        }
+        if (settings.policy() != null) {
+            scheduler.setPolicy(settings.policy(), nowNs);
+            status.policy(settings.policy().name());
+        }
+        if (settings.sharing() != null) {
+            final long usualNs = settings.sharing() == Sharing.TURNS ? PolicySettings.QUANTUM_NS
+                : PolicySettings.TIMESLICE_NS;
+            sharing = settings.sharing();
+            quantumNs = settings.quantumNs() == 0 ? usualNs : settings.quantumNs();
+            scheduler.setSharing(sharing, quantumNs, nowNs);
+        }
+        for (final PolicySettings.GroupRule rule : settings.groupRules()) {
+            apply(rule.group(), rule.share());
+            groupsNamed.add(rule.group());
+        }
+        for (final PolicySettings.TaskRule rule : settings.taskRules()) {
+            taskRules.merge(rule.task(), rule, DispatcherAgent::merged);
+            for (final TaskEntry task : tasks) {
+                if (task != null && task.request.name().equals(rule.task())) {
+                    apply(task, rule);
+                }
+            }
+        }
+        if (!settings.text().isEmpty()) {
+            journalText(EventKind.POLICY, 0, 0, 0, 0, 0, 0, "settings " + settings.text());
+        }
+        settle();
+    }
+
+    /** What a later rule does not say, an earlier one of the same task still does. */
+    private static PolicySettings.TaskRule merged(final PolicySettings.TaskRule before,
+        final PolicySettings.TaskRule now) {
+        final PolicySettings.Share share = now.share();
+        final boolean cap = share.hasCap();
+        return new PolicySettings.TaskRule(now.task(),
+            new PolicySettings.Share(share.weight() == 0 ? before.share().weight() : share.weight(),
+                cap ? share.quotaNs() : before.share().quotaNs(), cap ? share.periodNs() : before.share().periodNs()),
+            now.overrun() == null ? before.overrun() : now.overrun(), now.partition(), now.budgetNs());
+    }
+
+    private void apply(final TaskEntry task, final PolicySettings.TaskRule rule) {
+        if (rule.overrun() != null) {
+            scheduler.setOverrunAction(task.id, rule.overrun(), nowNs);
+        }
+        for (final int contextId : task.client.process.contexts) {
+            apply(scheduler.ownGroup(contextId), rule.share());
+        }
+    }
+
+    private void apply(final int group, final PolicySettings.Share share) {
+        if (share.weight() > 0) {
+            scheduler.setWeight(group, share.weight(), nowNs);
+        }
+        if (share.hasCap()) {
+            scheduler.setCap(group, share.quotaNs(), share.periodNs(), nowNs);
+        }
+    }
+
+    /** The policy and its parameters, for a human; one line each. */
+    void describePolicy(final Consumer<String> told) {
+        final Policy policy = scheduler.policy();
+        told.accept("policy " + policy.name() + (policy instanceof TimePartitions p ? " (frame " + p.frameNs()
+            + " ns, inside " + p.inner().name() + ")" : ""));
+        told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + quantumNs + " ns");
+        for (final int group : groupsNamed) {
+            told.accept("group " + group + share(group));
+        }
+        for (final ProcessEntry process : processes) {
+            final int group = scheduler.group(process.contexts[0]);
+            told.accept("process " + process.pid + " \"" + process.name + "\""
+                + (group == scheduler.ownGroup(process.contexts[0]) ? "" : " in group " + group) + share(group));
+        }
+        for (final TaskEntry task : tasks) {
+            if (task != null) {
+                told.accept("task " + task.id + " \"" + task.request.name() + "\" overrun "
+                    + scheduler.overrunAction(task.id).label() + ", partition " + task.request.partition());
+            }
+        }
+    }
+
+    private String share(final int group) {
+        final long quota = scheduler.quotaNs(group);
+        return " weight " + scheduler.weight(group)
+            + (quota == 0 ? "" : ", cap " + quota + " ns of " + scheduler.periodNs(group) + " ns");
     }
 
     void setPolicy(final Policy policy) {
@@ -1240,6 +1375,8 @@ public final class DispatcherAgent implements Runnable {
         node.put("period_ns", request.periodNs());
         node.put("deadline_ns", request.deadlineNs());
         node.put("budget_ns", request.budgetNs());
+        node.put("window_ns", request.windowNs());
+        node.put("partition", request.partition());
         node.put("optimistic", request.optimistic());
         return node;
     }

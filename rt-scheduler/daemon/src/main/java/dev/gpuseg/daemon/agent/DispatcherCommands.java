@@ -13,6 +13,7 @@ import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.util.concurrent.Executor;
@@ -177,6 +178,10 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     private void policy(final long correlation, final JsonNode request) {
+        if (!request.has("policy")) {
+            settings(correlation, request.path("settings"));
+            return;
+        }
         final Policy policy;
         try {
             policy = Policy.named(request.path("policy").asText(""));
@@ -188,6 +193,23 @@ final class DispatcherCommands implements DispatcherProxy {
             dispatcher.setPolicy(policy);
             reply(correlation, JsonNodeFactory.instance.objectNode().put("policy", policy.name()));
         }));
+    }
+
+    private void settings(final long correlation, final JsonNode given) {
+        final PolicySettings settings;
+        try {
+            settings = given.isMissingNode() ? PolicySettings.NONE : PolicySettings.parse(given, "policy");
+            dispatcher.requireUsable(settings);
+        } catch (final IllegalArgumentException e) {
+            refuse(correlation, EINVAL, e.getMessage());
+            return;
+        }
+        dispatcher.submit(() -> {
+            dispatcher.applySettings(settings);
+            final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+            dispatcher.describePolicy(answer.putArray("lines")::add);
+            reply(correlation, answer);
+        });
     }
 
     private void hint(final long correlation, final JsonNode request) {

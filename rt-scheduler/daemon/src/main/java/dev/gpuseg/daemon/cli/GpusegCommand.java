@@ -19,6 +19,7 @@ import picocli.CommandLine.Spec;
         CgroupsCommand.class,
         StopCommand.class,
         HintCommand.class,
+        PolicyCommand.class,
         ReleaseCommand.class,
         DoctorCommand.class,
         DemoCommand.class,

@@ -9,6 +9,7 @@ import dev.gpuseg.daemon.agent.StartUpException;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.ipc.ClientQueue;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,10 +31,14 @@ final class RunCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--policy", paramLabel = "rr|fp|edf",
-        description = "who comes first: rr observes only, fp fixed priority, edf earliest deadline first "
-            + "(default: fp, with --mechanism observe rr)")
+    @Option(names = "--policy", paramLabel = "rr|fp|edf|classes",
+        description = "who comes first: rr observes only, fp fixed priority, edf earliest deadline first, classes "
+            + "fixed priority where equals run together (default: fp, with --mechanism observe rr)")
     private String policy;
+
+    @Option(names = "--policy-file", paramLabel = "FILE",
+        description = "policy with its parameters (partitions, weights, caps, overrun actions); see `gpuseg policy`")
+    private Path policyFile;
 
     @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
         description = "how it is enforced: observe (level 0), gate (1), sim (3, the virtual GPU of the runtime "
@@ -143,6 +148,10 @@ final class RunCommand implements Callable<Integer> {
 
     private DaemonConfig config() {
         final RuntimeDirectory where = directory.resolve();
+        final PolicySettings settings = policyFile == null ? PolicySettings.NONE : PolicySettings.read(policyFile);
+        if (policy != null && settings.policy() != null) {
+            throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
+        }
         final String policyName = policy != null ? policy : "observe".equals(mechanism) ? "rr" : "fp";
         if (gpus < 1 || gpus > 16) {
             throw usage("--gpus is " + gpus + "; use 1..16");
@@ -163,10 +172,11 @@ final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, Policy.named(policyName), mechanism, gpus, IdleMode.named(idle), optimistic,
+            return new DaemonConfig(where, settings.policy() != null ? settings.policy() : Policy.named(policyName),
+                mechanism, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules());
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(settings);
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }

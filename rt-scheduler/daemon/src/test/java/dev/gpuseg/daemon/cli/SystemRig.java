@@ -106,7 +106,7 @@ final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     Child daemon(final String... options) throws InterruptedException {
         final List<String> arguments = new ArrayList<>(List.of("run", "--dir", root.toString(), "--mechanism", "sim",
             "--no-warm-up"));
-        if (!Arrays.asList(options).contains("--policy")) {
+        if (!Arrays.asList(options).contains("--policy") && !Arrays.asList(options).contains("--policy-file")) {
             arguments.addAll(List.of("--policy", "fp"));
         }
         arguments.addAll(Arrays.asList(options));

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.agent.NativePrograms;
+import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.daemon.journal.JournalReader;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** Policies and their parameters on the virtual GPU, with real processes and a real daemon. */
+@Timeout(120)
+class PolicySystemTest {
+    private static final long MS = 1_000_000;
+    /** Wide: the machine that tests may be busy. {@code gpuseg bench fair} measures in earnest. */
+    private static final double TOLERANCE = 0.2;
+    private static final double CAP_TOLERANCE = 0.05;
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    /** A task of one endless segment. */
+    private Child endless(final String name, final int priority, final String... more) {
+        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(),
+            "--dir", rig.directory().root().toString(), "--name", name, "--priority", Integer.toString(priority),
+            "--period", "60s", "--segments", "gpu:0ms+60s", "--duration", "60s", "--cpu-mode", "sleep"));
+        command.addAll(List.of(more));
+        return rig.start(name, command);
+    }
+
+    private void awaitBegun(final String... tasks) throws InterruptedException {
+        for (final String task : tasks) {
+            SystemRig.await(task + " has begun", 10_000, () -> List.of("running", "preempted").contains(
+                rig.state(task)));
+        }
+    }
+
+    private double[] sharesOf(final long overNs, final Child... tasks) throws Exception {
+        final long fromNs = System.nanoTime();
+        Thread.sleep(overNs / MS);
+        final long toNs = System.nanoTime();
+        Thread.sleep(300);   // the slice in progress is logged when it ends
+        final double[] shares = new double[tasks.length];
+        for (int i = 0; i < tasks.length; i++) {
+            shares[i] = GpuShare.of(rig.file("spans"), tasks[i].pid(), fromNs, toNs);
+        }
+        return shares;
+    }
+
+    @Test
+    void shouldShareByWeightInTurns() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child one = endless("one", 0, "--weight", "100");
+        final Child two = endless("two", 0, "--weight", "200");
+        final Child four = endless("four", 0, "--weight", "400");
+        awaitBegun("one", "two", "four");
+        Thread.sleep(300);
+        assertShares(sharesOf(2_800 * MS, one, two, four), TOLERANCE);
+    }
+
+    @Test
+    void shouldShareByWeightInTimeslices() throws Exception {
+        rig.gpu();
+        Files.writeString(rig.file("policy.yaml"), "version: 1\nsharing: timeslices\nquantum: 1ms\n");
+        rig.daemon("--policy-file", rig.file("policy.yaml").toString());
+        final Child one = endless("one", 0, "--weight", "100");
+        final Child two = endless("two", 0, "--weight", "200");
+        final Child four = endless("four", 0, "--weight", "400");
+        awaitBegun("one", "two", "four");
+        Thread.sleep(300);
+        assertShares(sharesOf(2_000 * MS, one, two, four), TOLERANCE);
+        assertEquals(0, rig.counter("preemptions"), "nobody is taken off");
+    }
+
+    private static void assertShares(final double[] shares, final double tolerance) {
+        final double sum = shares[0] + shares[1] + shares[2];
+        final String text = String.format(Locale.ROOT, "%.4f %.4f %.4f of %.4f", shares[0] / sum, shares[1] / sum,
+            shares[2] / sum, sum);
+        assertTrue(sum > 0.5, text);
+        for (int i = 0; i < 3; i++) {
+            assertEquals(1, shares[i] / sum * 7 / (1 << i), tolerance, text);
+        }
+    }
+
+    @Test
+    void shouldCapAProcessAndLetTheOthersHaveTheRest() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child capped = endless("capped", 0);
+        final String dir = rig.directory().root().toString();
+        awaitBegun("capped");
+        final StringOutput set = StringOutput.of("policy", "--dir", dir, "--task", "capped", "--cap", "25ms/100ms");
+        assertEquals(ExitCode.OK, set.status(), set.text());
+        assertTrue(set.text().contains("cap 25000000 ns of 100000000 ns"), set.text());
+        assertEquals(0.25, sharesOf(2_000 * MS, capped)[0], CAP_TOLERANCE);
+        final Child free = endless("free", 0);
+        awaitBegun("free");
+        final double[] shares = sharesOf(2_000 * MS, capped, free);
+        assertEquals(0.25, shares[0], CAP_TOLERANCE, "capped beside another");
+        assertTrue(shares[1] > 0.5, "the other has the rest: " + shares[1]);
+    }
+
+    @Test
+    void shouldSuspendAnEndlessRealTimeKernelUntilSomebodyLiftsIt() throws Exception {
+        final Child high = lowRunsBesideAnEndlessKernel("suspend");
+        final double share = sharesOf(300 * MS, high)[0];
+        assertEquals(0, share, 0.001, "a suspended process is off the GPU though nobody else wants it");
+        assertEquals("preempted", rig.state("high"));
+        final StringOutput lifted = StringOutput.of("policy", "--dir", rig.directory().root().toString(), "--task",
+            "high", "--overrun", "demote");
+        assertEquals(ExitCode.OK, lifted.status(), lifted.text());
+        assertEquals("running", rig.state("high"), "it comes back when an administrator says so");
+    }
+
+    @Test
+    void shouldDemoteAnEndlessRealTimeKernel() throws Exception {
+        lowRunsBesideAnEndlessKernel("demote");
+        assertEquals("running", rig.state("high"), "it goes on as best effort");
+    }
+
+    @Test
+    void shouldDemoteAnEndlessRealTimeKernelThatSkipsTheNext() throws Exception {
+        lowRunsBesideAnEndlessKernel("skip-next");
+        assertEquals("running", rig.state("high"), "it goes on as best effort");
+    }
+
+    /** A budget of 20 ms is all that an endless kernel of the highest priority takes from a lower task. */
+    private Child lowRunsBesideAnEndlessKernel(final String action) throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child high = endless("high", 90, "--budget", "20ms", "--overrun", action);
+        awaitBegun("high");
+        final Child low = rig.task("low", 10, "50ms", "gpu:0ms+5ms", "1s");
+        final JsonNode figures = SystemRig.summary(low, 20);
+        assertEquals(20, figures.path("jobs").asInt());
+        assertTrue(figures.path("p50_ms").asDouble() < 25, figures.toString());
+        assertEquals(1, rig.counter("overruns"));
+        return high;
+    }
+
+    @Test
+    void shouldRefuseTheBeginAfterAnOverrun() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child task = rig.start("skipper", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            rig.directory().root().toString(), "--name", "skipper", "--priority", "50", "--period", "50ms",
+            "--segments", "gpu:0ms+20ms", "--duration", "1s", "--budget", "10ms", "--overrun", "skip-next",
+            "--cpu-mode", "sleep"));
+        final JsonNode figures = SystemRig.summary(task, 20);
+        assertEquals(20, figures.path("jobs").asInt());
+        final int skipped = figures.path("skipped").asInt();   // one in two, if not delayed
+        assertTrue(skipped >= 6 && skipped <= 10, figures.toString());
+        assertEquals(skipped, rig.counter("skipped"));
+        assertTrue(rig.counter("overruns") >= skipped);
+        assertEquals(0, rig.counter("poisoned"));
+    }
+
+    @Test
+    void shouldKeepPartitionsApart() throws Exception {
+        final Child gpu = rig.gpu();
+        Files.writeString(rig.file("policy.yaml"), """
+            version: 1
+            policy: partitions
+            frame: 60ms
+            guard: 3ms
+            windows:
+              - {partition: 1, offset: 0ms, length: 20ms}
+              - {partition: 2, offset: 20ms, length: 30ms}
+            """);
+        rig.daemon("--policy-file", rig.file("policy.yaml").toString());
+        final Child first = endless("first", 50, "--partition", "1");
+        final Child second = endless("second", 90, "--partition", "2");
+        final Child neither = endless("neither", 99);
+        SystemRig.await("all have begun", 10_000, () -> rig.counter("grants") + rig.counter("optimistic_begins") >= 3);
+        Thread.sleep(300);
+        final long fromNs = System.nanoTime();
+        Thread.sleep(1_500);
+        final long toNs = System.nanoTime();
+        Thread.sleep(200);
+        final long frameNs = 60 * MS;
+        assertEquals(0, GpuShare.outside(rig.file("spans"), first.pid(), fromNs, toNs, frameNs, 0, 20 * MS));
+        assertEquals(0, GpuShare.outside(rig.file("spans"), second.pid(), fromNs, toNs, frameNs, 20 * MS, 50 * MS));
+        assertEquals(0, GpuShare.outside(rig.file("spans"), neither.pid(), fromNs, toNs, frameNs, 50 * MS, 60 * MS));
+        assertTrue(GpuShare.of(rig.file("spans"), first.pid(), fromNs, toNs) > 0.15);
+        assertTrue(GpuShare.of(rig.file("spans"), second.pid(), fromNs, toNs) > 0.3);
+        assertTrue(gpu.isAlive());
+    }
+
+    @Test
+    void shouldChangeAndShowThePolicyOfTheRunningDaemon() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final String dir = rig.directory().root().toString();
+        final StringOutput shown = StringOutput.of("policy", "--dir", dir);
+        assertEquals(ExitCode.OK, shown.status(), shown.text());
+        assertTrue(shown.text().startsWith("policy fp"), shown.text());
+        assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--set", "edf").status());
+        assertEquals("edf", rig.status().path("policy").asText());
+        final StringOutput late =
+            StringOutput.of("policy", "--dir", dir, "--task", "later", "--overrun", "notify", "--weight", "300");
+        assertEquals(ExitCode.OK, late.status(), late.text());
+        endless("later", 0);
+        awaitBegun("later");
+        final String text = StringOutput.of("policy", "--dir", dir).text();
+        assertTrue(text.contains("weight 300") && text.contains("overrun notify"), text);
+        final StringOutput bad = StringOutput.of("policy", "--dir", dir, "--task", "later", "--cap", "200ms/100ms");
+        assertEquals(ExitCode.USAGE, bad.status());
+        assertTrue(bad.text().contains("tasks[0].cap is \"200ms/100ms\""), bad.text());
+        Files.writeString(rig.file("bad.yaml"), "policy: partitions\nframe: 100\n");
+        final StringOutput file = StringOutput.of("policy", "--dir", dir, rig.file("bad.yaml").toString());
+        assertEquals(ExitCode.USAGE, file.status());
+        assertTrue(file.text().contains("bad.yaml: windows is missing"), file.text());
+        final int[] changes = new int[1];
+        SystemRig.await("journaled", 5_000, () -> {
+            changes[0] = 0;
+            JournalReader.forEach(rig.directory().journal(), event ->
+                changes[0] += event.kind() == EventKind.POLICY ? 1 : 0);
+            return changes[0] >= 2;
+        });
+    }
+}
