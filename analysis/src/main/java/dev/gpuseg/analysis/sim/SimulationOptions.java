@@ -37,12 +37,17 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         /** Fixed priorities at begin only: a granted segment is never displaced. */
         GATE,
         /** Earliest deadline first at begin only. */
-        GATE_EDF;
+        GATE_EDF,
+        /** Fixed priorities; segments of equal priority run together. */
+        CLASSES,
+        /** Time partitions; {@link Simulator#setPolicy} says which. */
+        PARTITIONS;
 
         /**
          * The word of the command line.
          *
-         * @return {@code fp}, {@code edf}, {@code rr}, {@code gate} or {@code gate-edf}
+         * @return {@code fp}, {@code edf}, {@code rr}, {@code gate}, {@code gate-edf}, {@code classes} or
+         *     {@code partitions}
          */
         public String word() {
             return SimulationOptions.word(this);

@@ -12,11 +12,14 @@ import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.Outcome;
+import dev.gpuseg.core.HighestClassFirst;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.TaskParameters;
+import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.core.Unmanaged;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -77,6 +80,13 @@ public final class Simulator implements DecisionSink {
     private long[] firstArrivalNs;
     private SimulationOptions options;
     private SegmentScheduler scheduler;
+    private Policy chosenPolicy;
+    private final int[] partition;
+    private final int[] weight;
+    private final long[] budgetNs;
+    private final long[] quotaNs;
+    private final long[] capPeriodNs;
+    private final OverrunAction[] overrun;
     private TraceSink trace;
     private SplittableRandom random;
     private boolean enforced;
@@ -176,6 +186,13 @@ public final class Simulator implements DecisionSink {
         periodNs = new long[n];
         deadlineNs = new long[n];
         jitterNs = new long[n];
+        partition = new int[n];
+        weight = new int[n];
+        budgetNs = new long[n];
+        quotaNs = new long[n];
+        capPeriodNs = new long[n];
+        overrun = new OverrunAction[n];
+        Arrays.fill(overrun, OverrunAction.DEMOTE);
         segmentStart = new int[n + 1];
         int segments = 0;
         for (int i = 0; i < n; i++) {
@@ -290,6 +307,36 @@ public final class Simulator implements DecisionSink {
     }
 
     /**
+     * Names the policy of the schedulers that need parameters, for the following runs.
+     *
+     * @param policy {@link TimePartitions} or {@link HighestClassFirst}; null = the usual one
+     */
+    public void setPolicy(final Policy policy) {
+        chosenPolicy = policy;
+    }
+
+    /**
+     * Gives a task what a policy file can say of it, for the following runs.
+     *
+     * @param task      index in file order
+     * @param inside    time partition, 0 = none
+     * @param budget    longest time that a segment may hold the GPU, ns; 0 = none
+     * @param action    what follows when it is used up
+     * @param ofWeight  share of best-effort time, 1..10000; 0 = the usual one
+     * @param quota     cap of best-effort time in each period, ns; 0 = none
+     * @param capPeriod its period, ns
+     */
+    public void setAttributes(final int task, final int inside, final long budget, final OverrunAction action,
+        final int ofWeight, final long quota, final long capPeriod) {
+        partition[task] = inside;
+        budgetNs[task] = budget;
+        overrun[task] = action;
+        weight[task] = ofWeight;
+        quotaNs[task] = quota;
+        capPeriodNs[task] = capPeriod;
+    }
+
+    /**
      * Fixes the first arrivals of the following runs, whatever their options say.
      *
      * @param atNs first arrival of each task, in the order of the set, 0 or more; null = as the options say
@@ -376,7 +423,9 @@ public final class Simulator implements DecisionSink {
         while (live) {
             final long timer = scheduler.nextTimerNs();
             final long next = Math.min(queue.firstNs(), timer);
-            if (next == EventQueue.NEVER) {
+            if (queue.firstNs() == EventQueue.NEVER && isAtRest()) {
+                live = false;   // windows of partitions open and close for ever
+            } else if (next == EventQueue.NEVER) {
                 requireRest();
                 live = false;
             } else if (next > limitNs) {
@@ -387,6 +436,7 @@ public final class Simulator implements DecisionSink {
                 if (timer <= next) {
                     scheduler.onTimer(next);
                     afterDecision();
+                    settle();
                 }
                 while (queue.firstNs() == next && queue.first() < taskSource) {
                     onEvent(queue.poll());
@@ -403,6 +453,15 @@ public final class Simulator implements DecisionSink {
             }
         }
         finish();
+    }
+
+    private boolean isAtRest() {
+        for (int i = 0; i < taskCount; i++) {
+            if (phase[i] != IDLE) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Without a further event every job must be done; otherwise somebody waits for a grant that never comes. */
@@ -460,13 +519,23 @@ public final class Simulator implements DecisionSink {
             case FP, GATE -> FixedPriority.INSTANCE;
             case EDF, GATE_EDF -> EarliestDeadlineFirst.INSTANCE;
             case RR -> RoundRobin.INSTANCE;
+            case CLASSES -> chosenPolicy instanceof HighestClassFirst ? chosenPolicy : new HighestClassFirst(1);
+            case PARTITIONS -> {
+                if (!(chosenPolicy instanceof TimePartitions)) {
+                    throw new IllegalArgumentException("scheduler partitions: no frame is given; name a policy file "
+                        + "with policy: partitions");
+                }
+                yield chosenPolicy;
+            }
         };
-        enforced = what.scheduler() == SimulationOptions.Scheduler.FP
-            || what.scheduler() == SimulationOptions.Scheduler.EDF;
+        enforced = switch (what.scheduler()) {
+            case FP, EDF, CLASSES, PARTITIONS -> true;
+            default -> false;
+        };
         scheduler = new SegmentScheduler(new SchedulerConfig(policy, gpuCount, taskCount, taskCount, enforced,
             what.optimistic(), Unmanaged.BEST_EFFORT), this);
         final boolean byPriority = what.cpuPolicy() == SimulationOptions.CpuPolicy.FP
-            || policy == FixedPriority.INSTANCE;
+            || policy == FixedPriority.INSTANCE || policy instanceof HighestClassFirst;
         for (int i = 0; i < taskCount; i++) {
             if (byPriority && realTime[i] && priority[i] == 0) {
                 throw new InvalidModelException("task \"" + set.tasks().get(i).name()
@@ -476,7 +545,14 @@ public final class Simulator implements DecisionSink {
                 // one process, hence one context, per task; under EDF any real-time priority will do
                 scheduler.addContext(i + 1, gpuOf[i], ContextKind.MANAGED);
                 scheduler.addTask(new TaskParameters(i + 1, i + 1, realTime[i] ? Math.max(1, priority[i]) : 0,
-                    realTime[i] ? gpuPriority[i] : 0, deadlineNs[i], 0, what.optimistic()));
+                    realTime[i] ? gpuPriority[i] : 0, deadlineNs[i], budgetNs[i], what.optimistic(), overrun[i], 0,
+                    partition[i]));
+                if (weight[i] > 0) {
+                    scheduler.setWeight(scheduler.ownGroup(i + 1), weight[i], 0);
+                }
+                if (quotaNs[i] > 0) {
+                    scheduler.setCap(scheduler.ownGroup(i + 1), quotaNs[i], capPeriodNs[i], 0);
+                }
             }
             scheduleArrival(i, firstArrivalNs != null ? firstArrivalNs[i]
                 : what.offsets() == SimulationOptions.Offsets.SYNCHRONOUS ? 0 : random.nextLong(periodNs[i]));
@@ -898,7 +974,7 @@ public final class Simulator implements DecisionSink {
 
     @Override
     public void onOverrun(final int taskId, final long segmentTicket, final long budgetNs) {
-        throw new IllegalStateException("task " + taskId + " overran a budget, but budgets are off");
+        // what follows arrives as decisions of its own
     }
 
     private void afterDecision() {

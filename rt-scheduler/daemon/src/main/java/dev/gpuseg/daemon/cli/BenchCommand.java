@@ -8,7 +8,12 @@ import picocli.CommandLine.Spec;
 
 /** Measurements on this machine. */
 @Command(name = "bench", mixinStandardHelpOptions = true, description = "Measure this machine.",
-    subcommands = {BenchIpcCommand.class, BenchGpuCommand.class, BenchTraceCommand.class})
+    subcommands = {
+        BenchIpcCommand.class,
+        BenchGpuCommand.class,
+        BenchTraceCommand.class,
+        BenchFairCommand.class,
+    })
 final class BenchCommand implements Runnable {
     @Spec
     private CommandSpec spec;

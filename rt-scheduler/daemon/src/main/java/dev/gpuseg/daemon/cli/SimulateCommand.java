@@ -23,6 +23,8 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Update;
 import dev.gpuseg.analysis.sim.SimulationResult;
 import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.analysis.sim.TraceSink;
+import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -50,8 +52,14 @@ final class SimulateCommand implements Callable<Integer> {
     private Path file;
 
     @Option(names = "--scheduler", paramLabel = "NAME", defaultValue = "fp",
-        description = "who decides about the GPU: fp, edf, rr, gate, gate-edf (default: ${DEFAULT-VALUE})")
+        description = "who decides about the GPU: fp, edf, rr, gate, gate-edf, classes, partitions (these need "
+            + "--policy-file) (default: ${DEFAULT-VALUE})")
     private String scheduler;
+
+    @Option(names = "--policy-file", paramLabel = "FILE",
+        description = "frame of partitions, width of classes, and of each task partition, budget, overrun action, "
+            + "weight and cap; as `gpuseg run` takes it")
+    private Path policyFile;
 
     @Option(names = "--cpu", paramLabel = "POLICY", defaultValue = "fp",
         description = "cores: fp or edf (default: ${DEFAULT-VALUE})")
@@ -131,6 +139,9 @@ final class SimulateCommand implements Callable<Integer> {
             }
             final TaskSet set = prepare(new TaskSetReader().read(file));
             final Simulator simulator = new Simulator(set);
+            if (policyFile != null) {
+                configure(simulator, set, PolicySettings.read(policyFile));
+            }
             if (firstArrivals != null) {
                 simulator.setFirstArrivals(firstArrivals.stream().mapToLong(t -> duration("--first-arrivals",
                     t)).toArray());
@@ -144,6 +155,23 @@ final class SimulateCommand implements Callable<Integer> {
         out.print(format.equals("json") ? json(result, lines) : text(result, lines));
         out.flush();
         return result.anyRealTimeMiss() ? 3 : 0;
+    }
+
+    private static void configure(final Simulator simulator, final TaskSet set, final PolicySettings settings) {
+        simulator.setPolicy(settings.policy());
+        for (final PolicySettings.TaskRule rule : settings.taskRules()) {
+            int at = 0;
+            while (at < set.tasks().size() && !set.tasks().get(at).name().equals(rule.task())) {
+                at++;
+            }
+            if (at == set.tasks().size()) {
+                throw new IllegalArgumentException("--policy-file: task \"" + rule.task()
+                    + "\" is not in the task set; check the name");
+            }
+            simulator.setAttributes(at, Math.max(0, rule.partition()), Math.max(0, rule.budgetNs()),
+                rule.overrun() == null ? OverrunAction.DEMOTE : rule.overrun(), rule.share().weight(),
+                Math.max(0, rule.share().quotaNs()), rule.share().periodNs());
+        }
     }
 
     private TaskSet prepare(final TaskSet read) {

@@ -57,8 +57,7 @@ class PolicySystemTest {
 
     @Test
     void shouldShareByWeightInTurns() throws Exception {
-        rig.gpu();
-        rig.daemon();
+        rig.realTime();
         final Child one = endless("one", 0, "--weight", "100");
         final Child two = endless("two", 0, "--weight", "200");
         final Child four = endless("four", 0, "--weight", "400");
@@ -69,9 +68,8 @@ class PolicySystemTest {
 
     @Test
     void shouldShareByWeightInTimeslices() throws Exception {
-        rig.gpu();
         Files.writeString(rig.file("policy.yaml"), "version: 1\nsharing: timeslices\nquantum: 1ms\n");
-        rig.daemon("--policy-file", rig.file("policy.yaml").toString());
+        rig.realTime("--policy-file", rig.file("policy.yaml").toString());
         final Child one = endless("one", 0, "--weight", "100");
         final Child two = endless("two", 0, "--weight", "200");
         final Child four = endless("four", 0, "--weight", "400");
@@ -93,8 +91,7 @@ class PolicySystemTest {
 
     @Test
     void shouldCapAProcessAndLetTheOthersHaveTheRest() throws Exception {
-        rig.gpu();
-        rig.daemon();
+        rig.realTime();
         final Child capped = endless("capped", 0);
         final String dir = rig.directory().root().toString();
         awaitBegun("capped");
@@ -135,11 +132,12 @@ class PolicySystemTest {
 
     /** A budget of 20 ms is all that an endless kernel of the highest priority takes from a lower task. */
     private Child lowRunsBesideAnEndlessKernel(final String action) throws Exception {
-        rig.gpu();
-        rig.daemon();
+        rig.realTime();
         final Child high = endless("high", 90, "--budget", "20ms", "--overrun", action);
         awaitBegun("high");
-        final Child low = rig.task("low", 10, "50ms", "gpu:0ms+5ms", "1s");
+        final Child low = rig.start("low", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            rig.directory().root().toString(), "--name", "low", "--priority", "10", "--period", "50ms", "--segments",
+            "gpu:0ms+5ms", "--duration", "1s", "--cpu-mode", "sleep", "--scheduling", "fifo:80"));
         final JsonNode figures = SystemRig.summary(low, 20);
         assertEquals(20, figures.path("jobs").asInt());
         assertTrue(figures.path("p50_ms").asDouble() < 25, figures.toString());
@@ -149,12 +147,11 @@ class PolicySystemTest {
 
     @Test
     void shouldRefuseTheBeginAfterAnOverrun() throws Exception {
-        rig.gpu();
-        rig.daemon();
+        rig.realTime();
         final Child task = rig.start("skipper", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
             rig.directory().root().toString(), "--name", "skipper", "--priority", "50", "--period", "50ms",
             "--segments", "gpu:0ms+20ms", "--duration", "1s", "--budget", "10ms", "--overrun", "skip-next",
-            "--cpu-mode", "sleep"));
+            "--cpu-mode", "sleep", "--scheduling", "fifo:80"));
         final JsonNode figures = SystemRig.summary(task, 20);
         assertEquals(20, figures.path("jobs").asInt());
         final int skipped = figures.path("skipped").asInt();   // one in two, if not delayed
@@ -166,7 +163,6 @@ class PolicySystemTest {
 
     @Test
     void shouldKeepPartitionsApart() throws Exception {
-        final Child gpu = rig.gpu();
         Files.writeString(rig.file("policy.yaml"), """
             version: 1
             policy: partitions
@@ -176,7 +172,7 @@ class PolicySystemTest {
               - {partition: 1, offset: 0ms, length: 20ms}
               - {partition: 2, offset: 20ms, length: 30ms}
             """);
-        rig.daemon("--policy-file", rig.file("policy.yaml").toString());
+        rig.realTime("--policy-file", rig.file("policy.yaml").toString());
         final Child first = endless("first", 50, "--partition", "1");
         final Child second = endless("second", 90, "--partition", "2");
         final Child neither = endless("neither", 99);
@@ -192,13 +188,11 @@ class PolicySystemTest {
         assertEquals(0, GpuShare.outside(rig.file("spans"), neither.pid(), fromNs, toNs, frameNs, 50 * MS, 60 * MS));
         assertTrue(GpuShare.of(rig.file("spans"), first.pid(), fromNs, toNs) > 0.15);
         assertTrue(GpuShare.of(rig.file("spans"), second.pid(), fromNs, toNs) > 0.3);
-        assertTrue(gpu.isAlive());
     }
 
     @Test
     void shouldChangeAndShowThePolicyOfTheRunningDaemon() throws Exception {
-        rig.gpu();
-        rig.daemon();
+        rig.realTime();
         final String dir = rig.directory().root().toString();
         final StringOutput shown = StringOutput.of("policy", "--dir", dir);
         assertEquals(ExitCode.OK, shown.status(), shown.text());

@@ -103,6 +103,19 @@ final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         return gpu;
     }
 
+    /** A virtual GPU and a daemon that a busy machine does not hold up, where that is permitted. */
+    void realTime(final String... options) throws InterruptedException {
+        final Child gpu = start("vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
+            root.toString(), "--log", file("spans").toString(), "--parent",
+            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"));
+        gpu.await("ready", START_LIMIT_S);
+        final List<String> all = new ArrayList<>(List.of(options));
+        if (DemoRun.mayRunInRealTime()) {
+            all.addAll(List.of("--priority", "90"));
+        }
+        daemon(all.toArray(new String[0]));
+    }
+
     Child daemon(final String... options) throws InterruptedException {
         final List<String> arguments = new ArrayList<>(List.of("run", "--dir", root.toString(), "--mechanism", "sim",
             "--no-warm-up"));
