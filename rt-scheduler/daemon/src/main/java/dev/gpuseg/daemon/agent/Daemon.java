@@ -306,10 +306,6 @@ public final class Daemon implements AutoCloseable {
         cgroups = new Cgroups(new CgroupTree(Path.of("/proc")), config.site().groups(),
             new GroupCommands(dispatcher));
         journal.addTap(cgroups.tap());
-        if (config.site().groups().divideTime()) {
-            System.err.println("gpuseg: --cgroup-rules: weights and caps are shown by `gpuseg cgroups` and count in "
-                + "its fairness figures; this release does not enforce them (protection is enforced)");
-        }
         dispatcher.start(configuration().toString());
         journalRunner = new JournalRunner(journal);
         journalRunner.start();

@@ -1276,6 +1276,10 @@ public final class DispatcherAgent implements Runnable {
      * @return false if there is no such context
      */
     boolean setGroup(final int contextId, final int groupId) {
+        final int wanted = groupId == SegmentScheduler.NONE ? scheduler.ownGroup(contextId) : groupId;
+        if (scheduler.group(contextId) == wanted) {
+            return true;
+        }
         final boolean known = scheduler.setGroup(contextId, groupId, nowNs);
         if (known) {
             journalText(EventKind.POLICY, 0, 0, contextId, 0, groupId, 0, "context " + contextId + " group " + groupId);

@@ -57,7 +57,7 @@ final class SiteOptions {
     private String nvidiaScope;
 
     @Option(names = "--cgroup-rules", paramLabel = "FILE",
-        description = "protection, weights and caps of control groups by path (weights and caps are shown only)")
+        description = "protection, weights and caps of control groups by path")
     private Path cgroupRules;
 
     @Option(names = "--clients-per-user", paramLabel = "N", defaultValue = "64",
