@@ -1381,6 +1381,7 @@ public final class DispatcherAgent implements Runnable {
         node.put("budget_ns", request.budgetNs());
         node.put("window_ns", request.windowNs());
         node.put("partition", request.partition());
+        node.put("on_overrun", request.overrun().label());
         node.put("optimistic", request.optimistic());
         return node;
     }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
@@ -57,6 +58,8 @@ public final class DecisionReplay implements DecisionSink {
 
     private final Deque<Decision> expected = new ArrayDeque<>();
     private final Map<Integer, Long> decided = new HashMap<>();
+    private static final List<String> REPLAYED = List.of("fp", "edf", "rr");
+
     private final List<String> differences = new ArrayList<>();
     private SegmentScheduler scheduler;
     private String incomplete = "";
@@ -126,6 +129,11 @@ public final class DecisionReplay implements DecisionSink {
             incomplete = "the journal was written by an older daemon, whose START does not say enough";
             return null;
         }
+        if (!REPLAYED.contains(config.path("policy").asText())) {
+            incomplete = "policy " + config.path("policy").asText() + " cannot be replayed; "
+                + String.join(", ", REPLAYED) + " can";
+            return null;
+        }
         inputs++;
         return new SegmentScheduler(new SchedulerConfig(Policy.named(config.path("policy").asText()),
             config.path("gpus").asInt(), config.path("tasks_max").asInt(), config.path("contexts_max").asInt(),
@@ -152,7 +160,8 @@ public final class DecisionReplay implements DecisionSink {
                 final JsonNode a = json(e);
                 scheduler.addTask(new TaskParameters(e.taskId(), e.contextId(), a.path("priority").asInt(),
                     a.path("gpu_priority").asInt(), a.path("deadline_ns").asLong(), a.path("budget_ns").asLong(),
-                    a.path("optimistic").asBoolean()));
+                    a.path("optimistic").asBoolean(), OverrunAction.named(a.path("on_overrun").asText()),
+                    a.path("window_ns").asLong(), a.path("partition").asInt()));
             }
             case TASK_CLOSE -> {
                 final int before = expected.size();
@@ -166,14 +175,27 @@ public final class DecisionReplay implements DecisionSink {
             case CANCEL -> scheduler.cancel(e.taskId(), e.ticket(), e.timeNs());
             case PRIORITY -> scheduler.setPriority(e.taskId(), (int) e.arg0(), (int) e.arg1(), e.timeNs());
             case POLICY -> {
-                if (e.taskId() == 0 && e.text().startsWith("policy ")) {
-                    scheduler.setPolicy(Policy.named(e.text().substring("policy ".length())), e.timeNs());
+                if (e.taskId() == 0) {
+                    policy(e);
                 }
             }
             default -> {
                 inputs--;
                 decision(e);
             }
+        }
+    }
+
+    /** Shares, caps and partitions turn with what contexts have used, which is measured and not journaled. */
+    private void policy(final JournalEvent e) {
+        final String name = e.text().startsWith("policy ") ? e.text().substring("policy ".length()) : "";
+        if (REPLAYED.contains(name)) {
+            scheduler.setPolicy(Policy.named(name), e.timeNs());
+        } else if (e.text().startsWith("context ")) {
+            scheduler.setGroup(e.contextId(), (int) e.arg0(), e.timeNs());
+        } else {
+            incomplete = "event " + e.seq() + " changes what cannot be replayed: \"" + e.text() + "\"; decisions of "
+                + String.join(", ", REPLAYED) + " can";
         }
     }
 
