@@ -67,7 +67,8 @@ typedef struct gpuseg_task gpuseg_task;	    /* one schedulable activity that has
  */
 
 enum gpuseg_connect_flag {
-	GPUSEG_CONNECT_UNMANAGED_OK = 1 << 0 /* no daemon is no error: begin and end become no-ops */
+	GPUSEG_CONNECT_UNMANAGED_OK = 1 << 0, /* no daemon is no error: begin and end become no-ops */
+	GPUSEG_CONNECT_ONCE = 1 << 1	      /* when the daemon is gone, stay unconnected */
 };
 
 struct gpuseg_connect_attr {
@@ -137,6 +138,14 @@ GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
 /*
  * Connect to the daemon: registers this process, maps its queue and pre-faults it (up to some tens of milliseconds:
  * call it before the real-time phase), starts one thread of normal priority that follows the queue's rolls.
+ *
+ * When the daemon is gone (killed, stopped, upgraded), that thread looks for the one that follows, 20 times a second at
+ * first, once a second later, and registers the client and its tasks there: handles stay valid. Until then begin and the
+ * other marks return -ENOTCONN at once; the first call after it, with no segment begun, goes over. A segment that was
+ * begun when the daemon went ends with -ENOTCONN. A task that the new daemon refuses (admission) keeps returning
+ * -ENOTCONN; gpuseg_last_message() says so. A client that the daemon dropped as faulty (-EPROTO) does not come back by
+ * itself. With GPUSEG_CONNECT_ONCE nothing of this happens: disconnect and connect again.
+ *
  * attr may be NULL. *client is owned by the caller: gpuseg_disconnect() frees it. Each call makes a connection of its
  * own; one per process is enough. Thread-safe.
  *
@@ -154,7 +163,10 @@ GPUSEG_API GPUSEG_CHECKED int gpuseg_connect(const struct gpuseg_connect_attr *a
  */
 GPUSEG_API int gpuseg_disconnect(gpuseg_client *client);
 
-/* 1: a daemon schedules this client. 0: none did at connect, or it is gone, or this is a forked child. Thread-safe. */
+/*
+ * 1: a daemon schedules this client. 0: none did at connect, or it is gone and none has followed yet, or this is a
+ * forked child. Thread-safe.
+ */
 GPUSEG_API int gpuseg_is_managed(const gpuseg_client *client);
 
 /*
@@ -193,7 +205,7 @@ GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
  *   -ETIMEDOUT        not granted in timeout_ns, on_timeout is FAIL: the segment is withdrawn
  *   -ECANCELED        the daemon refused this segment: the one before overran, and the task skips the next
  *   -EALREADY         a segment of this task is begun: call gpuseg_end() first
- *   -ENOTCONN         the daemon is gone (noticed within 50 ms): connect again
+ *   -ENOTCONN         the daemon is gone (noticed within 50 ms): go on without it, or try later (gpuseg_connect())
  *   -EPROTO           the daemon dropped this client as faulty; gpuseg_last_message() gives the reason
  *   -EBUSY, -ENOSPC   nothing was recorded: the daemon held the queue for longer than 20 ms, or the queue's quota is
  * used up; counted in drops -EOWNERDEAD       the task belongs to the parent process
@@ -257,7 +269,7 @@ GPUSEG_API const char *gpuseg_version(void);
 /* Version of the shared memory layout, (major << 16) | minor. */
 GPUSEG_API uint32_t gpuseg_abi_version(void);
 
-/* Since connect, over all tasks of the client. Times in ns. */
+/* Since connect, over all tasks of the client and all daemons it has had. Times in ns. */
 struct gpuseg_counters {
 	size_t size;
 	uint64_t records;	   /* appended to the queue */

@@ -62,7 +62,8 @@ bool client_lost(struct gpuseg_client *client)
 {
 	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED))
 		return true;
-	if (!socket_hung_up(client->socket))
+	/* -1 or a stale number, if it was left behind since it was looked up: then a newer one is managed. */
+	if (!socket_hung_up(__atomic_load_n(&client->socket, __ATOMIC_RELAXED)))
 		return false;
 	__atomic_store_n(&client->lost, true, __ATOMIC_RELAXED);
 	return true;
@@ -85,7 +86,9 @@ int client_check(struct gpuseg_client *client, int64_t at_ns)
 	if (unlikely(__atomic_load_n(&client->lost, __ATOMIC_RELAXED)) ||
 	    (unlikely(at_ns - __atomic_load_n(&client->status->heartbeat_ns, __ATOMIC_RELAXED) > HEARTBEAT_STALE_NS) &&
 	     client_lost(client)))
-		return fail_with(client, -ENOTCONN, "daemon %d is gone; connect again", client->session->daemon_pid);
+		return fail_with(client, -ENOTCONN, "daemon %d is gone; %s", client->session->daemon_pid,
+				 client->root->dir ? "the tasks go over to the next one by themselves"
+						   : "connect again");
 	return 0;
 }
 
@@ -160,10 +163,13 @@ int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
 
 /* ---- roll thread ---- */
 
+static void follow_lost(struct gpuseg_client *client);
+
 static void *roll_main(void *arg)
 {
 	struct gpuseg_client *client = arg;
-	const uint32_t *generation = &client->session->roll_generation;
+	const uint32_t *generation = client->roll_word;
+	const bool reconnects = client->root->dir != NULL;
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(generation, __ATOMIC_ACQUIRE);
@@ -172,7 +178,13 @@ static void *roll_main(void *arg)
 			break;
 		/* On failure the appender maps by itself, which remaps_inline shows. */
 		(void)cq_service(&client->queue);
-		futex_wait(generation, seen, INT64_MAX);
+		futex_wait(generation, seen, reconnects ? now_ns() + LOST_LOOK_NS : INT64_MAX);
+		/* A client that the daemon dropped is faulty: it is not to come back by itself. */
+		if (reconnects && !__atomic_load_n(&client->session->poisoned, __ATOMIC_ACQUIRE) &&
+		    client_lost(client)) {
+			follow_lost(client);
+			break;
+		}
 	}
 	__atomic_store_n(&client->roll_exited, 1, __ATOMIC_RELEASE);
 	futex_wake_all(&client->roll_exited);
@@ -186,6 +198,7 @@ static int start_roll_thread(struct gpuseg_client *client)
 	pthread_attr_t attr;
 	int ret;
 
+	client->roll_word = &client->session->roll_generation;
 	ret = pthread_attr_init(&attr);
 	if (ret)
 		return -ret;
@@ -210,10 +223,11 @@ static void stop_roll_thread(struct gpuseg_client *client)
 	if (!client->roll_thread_runs)
 		return;
 	__atomic_store_n(&client->roll_stop, 1, __ATOMIC_RELEASE);
+	futex_wake_all(&client->roll_stop); /* it may be reconnecting */
 	/* The futex word is the daemon's, so it cannot be changed to stop a wait about to begin: wake until it is over.
 	 */
 	while (!__atomic_load_n(&client->roll_exited, __ATOMIC_ACQUIRE)) {
-		futex_wake_all(&client->session->roll_generation);
+		futex_wake_all(client->roll_word);
 		futex_wait(&client->roll_exited, 0, now_ns() + NS_PER_MS);
 	}
 	pthread_join(client->roll_thread, NULL);
@@ -462,9 +476,6 @@ static int attach(struct gpuseg_client *client, const char *name)
 	ret = cq_attach(&client->queue, reply.queue_dir, &client->session->prepared_cycle, text);
 	if (ret < 0)
 		return fail_with(NULL, ret, "%s", text);
-	ret = start_roll_thread(client);
-	if (ret < 0)
-		return fail_with(NULL, ret, "roll thread: %s", strerror(-ret));
 	client->managed = true;
 	return 0;
 }
@@ -485,10 +496,11 @@ static int init_mutexes(struct gpuseg_client *client)
 	return -ret;
 }
 
-/* Free everything that attach() made. The client itself stays. */
+/* Free everything that attach() made. Its roll thread has ended, or calls. The client itself stays. */
 static void detach(struct gpuseg_client *client)
 {
-	stop_roll_thread(client);
+	const int socket = client->socket;
+
 	if (client->queue.meta)
 		cq_detach(&client->queue);
 	if (client->session)
@@ -497,12 +509,130 @@ static void detach(struct gpuseg_client *client)
 		munmap((void *)(uintptr_t)client->status, sizeof(*client->status));
 	if (client->doorbell >= 0)
 		close(client->doorbell);
-	if (client->socket >= 0)
-		close(client->socket);
 	client->session = NULL;
 	client->status = NULL;
-	client->doorbell = client->socket = -1;
+	client->doorbell = -1;
+	if (socket >= 0) {
+		__atomic_store_n(&client->socket, -1, __ATOMIC_RELAXED); /* R: client_lost() of any thread */
+		close(socket);
+	}
 	client->managed = false;
+}
+
+/* root NULL: the new one is the root. NULL: out of memory, or no such mutex here; the message says which. */
+static struct gpuseg_client *create(struct gpuseg_client *root, uint32_t *process)
+{
+	struct gpuseg_client *client =
+		aligned_alloc(GPUSEG_CACHE_LINE, sizeof(*client)); /* a multiple of its alignment */
+	int ret;
+
+	if (!client) {
+		fail_with(NULL, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	memset(client, 0, sizeof(*client));
+	client->own_process = process;
+	client->root = root ? root : client;
+	client->newest = client;
+	client->socket = client->doorbell = -1;
+	client->queue.dir_fd = -1;
+	ret = init_mutexes(client);
+	if (ret < 0) {
+		free(client);
+		fail_with(NULL, ret, "priority-inheritance mutex: %s", strerror(-ret));
+		return NULL;
+	}
+	return client;
+}
+
+static void destroy(struct gpuseg_client *client)
+{
+	detach(client);
+	pthread_mutex_destroy(&client->append_mutex);
+	pthread_mutex_destroy(&client->request_mutex);
+	free(client->dir);
+	free(client);
+}
+
+/* ---- after the loss of a daemon ---- */
+
+/*
+ * Connect to the daemon that runs now and register every task there. A task that it refuses stays where it is; any
+ * other failure leaves everything as it was, to be tried again. Roll thread of the lost connection.
+ */
+static int make_successor(struct gpuseg_client *lost)
+{
+	struct gpuseg_client *root = lost->root;
+	struct gpuseg_client *next = create(root, (uint32_t *)(uintptr_t)root->own_process);
+	int ret;
+
+	if (!next)
+		return -ENOMEM;
+	ret = open_socket(next, root->dir);
+	if (ret == 0)
+		ret = attach(next, root->name);
+	if (ret < 0) {
+		destroy(next);
+		return ret;
+	}
+	pthread_mutex_lock(&root->request_mutex);
+	for (struct gpuseg_task *task = root->tasks; task && ret == 0; task = task->next) {
+		ret = task_register(next, task, &task->next_slot, &task->next_id);
+		if (ret < 0) {
+			task->next_slot = NULL;
+			if (ret != -ENOTCONN && ret != -ETIMEDOUT && ret != -EPROTO)
+				ret = 0;
+		}
+	}
+	if (ret == 0)
+		ret = start_roll_thread(
+			next); /* should it lose its daemon at once, it waits here until it is published */
+	if (ret == 0) {
+		next->former = lost;
+		__atomic_store_n(&root->newest, next, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&root->request_mutex);
+	if (ret < 0)
+		destroy(next);
+	return ret;
+}
+
+/* False: the application disconnects. */
+static bool rest(struct gpuseg_client *client, int64_t ns)
+{
+	const int64_t until_ns = now_ns() + ns;
+
+	while (!__atomic_load_n(&client->roll_stop, __ATOMIC_ACQUIRE)) {
+		if (futex_wait(&client->roll_stop, 0, until_ns) == -ETIMEDOUT)
+			return true;
+	}
+	return false;
+}
+
+/* Nobody uses the memory any more. */
+static bool left_behind(struct gpuseg_client *client)
+{
+	bool left;
+
+	pthread_mutex_lock(&client->root->request_mutex);
+	left = client->users == 0;
+	if (left)
+		detach(client);
+	pthread_mutex_unlock(&client->root->request_mutex);
+	return left;
+}
+
+static void follow_lost(struct gpuseg_client *client)
+{
+	int64_t pause_ns = RECONNECT_FIRST_NS;
+
+	while (make_successor(client) < 0) {
+		if (!rest(client, pause_ns))
+			return;
+		pause_ns = 2 * pause_ns < RECONNECT_LAST_NS ? 2 * pause_ns : RECONNECT_LAST_NS;
+	}
+	while (!left_behind(client) && rest(client, LOST_LOOK_NS))
+		;
 }
 
 static bool unmanaged_by_environment(void)
@@ -527,9 +657,9 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 		if (ret < 0)
 			return ret;
 	}
-	if (attr.flags & ~(uint32_t)GPUSEG_CONNECT_UNMANAGED_OK || attr.reserved)
+	if (attr.flags & ~(uint32_t)(GPUSEG_CONNECT_UNMANAGED_OK | GPUSEG_CONNECT_ONCE) || attr.reserved)
 		return fail_with(NULL, -EINVAL, "connect flags are %#x; known is %#x", attr.flags,
-				 GPUSEG_CONNECT_UNMANAGED_OK);
+				 GPUSEG_CONNECT_UNMANAGED_OK | GPUSEG_CONNECT_ONCE);
 	if (!attr.name)
 		attr.name = program_invocation_short_name;
 	if (!*attr.name || strlen(attr.name) >= GPUSEG_NAME_BYTES)
@@ -550,77 +680,96 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 	pthread_once(&process_once, mark_process);
 	if (!own_process)
 		return fail_with(NULL, -ENOMEM, "out of memory");
-	client = aligned_alloc(GPUSEG_CACHE_LINE, sizeof(*client)); /* a multiple of its alignment */
+	client = create(NULL, own_process);
 	if (!client)
-		return fail_with(NULL, -ENOMEM, "out of memory");
-	memset(client, 0, sizeof(*client));
-	client->own_process = own_process;
-	client->socket = client->doorbell = -1;
-	client->queue.dir_fd = -1;
-	ret = init_mutexes(client);
-	if (ret < 0) {
-		free(client);
-		return fail_with(NULL, ret, "priority-inheritance mutex: %s", strerror(-ret));
-	}
+		return -ENOMEM;
+	strcpy(client->name, attr.name);
 	ret = open_socket(client, dir);
-	if (ret == 0)
+	if (ret == 0) {
 		ret = attach(client, attr.name);
-	else if (ret == -ENOTCONN && ((attr.flags & GPUSEG_CONNECT_UNMANAGED_OK) || unmanaged_by_environment()))
+		if (ret == 0 && !(attr.flags & GPUSEG_CONNECT_ONCE)) {
+			client->dir = strdup(dir);
+			ret = client->dir ? 0 : fail_with(NULL, -ENOMEM, "out of memory");
+		}
+		if (ret == 0) {
+			ret = start_roll_thread(client);
+			if (ret < 0)
+				fail_with(NULL, ret, "roll thread: %s", strerror(-ret));
+		}
+	} else if (ret == -ENOTCONN && ((attr.flags & GPUSEG_CONNECT_UNMANAGED_OK) || unmanaged_by_environment())) {
 		ret = 0;
+	}
 	if (ret < 0) {
-		detach(client);
-		pthread_mutex_destroy(&client->append_mutex);
-		pthread_mutex_destroy(&client->request_mutex);
-		free(client);
+		destroy(client);
 		return ret;
 	}
+	client->managed_at_connect = client->managed;
 	*out = client;
 	return 0;
 }
 
-int gpuseg_disconnect(gpuseg_client *client)
+/* In a child: the mappings were not inherited, the threads do not exist, and a mutex may be in any state. */
+static void disconnect_in_child(struct gpuseg_client *root)
 {
-	if (!client)
-		return 0;
-	if (!__atomic_load_n(client->own_process, __ATOMIC_RELAXED)) {
-		/* A child: the mappings were not inherited, the thread does not exist, and a mutex may be in any state.
-		 */
+	while (root->tasks) {
+		struct gpuseg_task *task = root->tasks;
+
+		root->tasks = task->next;
+		free(task);
+	}
+	for (struct gpuseg_client *client = root->newest, *former; client; client = former) {
+		former = client->former;
 		if (client->doorbell >= 0)
 			close(client->doorbell);
 		if (client->socket >= 0)
 			close(client->socket);
 		if (client->queue.dir_fd >= 0)
 			close(client->queue.dir_fd);
-		while (client->tasks) {
-			struct gpuseg_task *task = client->tasks;
-
-			client->tasks = task->next;
-			free(task);
-		}
+		free(client->dir);
 		free(client);
+	}
+}
+
+int gpuseg_disconnect(gpuseg_client *root)
+{
+	struct gpuseg_client *newest;
+
+	if (!root)
+		return 0;
+	if (!__atomic_load_n(root->own_process, __ATOMIC_RELAXED)) {
+		disconnect_in_child(root);
 		return 0;
 	}
-	pthread_mutex_lock(&client->request_mutex);
-	while (client->tasks)
-		task_close_locked(client->tasks);
-	pthread_mutex_unlock(&client->request_mutex);
-	detach(client);
-	pthread_mutex_destroy(&client->append_mutex);
-	pthread_mutex_destroy(&client->request_mutex);
-	free(client);
+	/* First who might make another connection: the newest thread. It may make one while it is being stopped. */
+	for (newest = NULL; newest != __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);) {
+		newest = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
+		stop_roll_thread(newest);
+	}
+	pthread_mutex_lock(&root->request_mutex);
+	while (root->tasks)
+		task_close_locked(root->tasks);
+	pthread_mutex_unlock(&root->request_mutex);
+	for (struct gpuseg_client *client = newest, *former; client; client = former) {
+		former = client->former;
+		stop_roll_thread(client);
+		destroy(client);
+	}
 	return 0;
 }
 
 int gpuseg_is_managed(const gpuseg_client *client)
 {
-	return client && client->managed && __atomic_load_n(client->own_process, __ATOMIC_RELAXED) &&
-	       !client_lost((struct gpuseg_client *)(uintptr_t)client);
+	struct gpuseg_client *newest;
+
+	if (!client || !client->managed_at_connect || !__atomic_load_n(client->own_process, __ATOMIC_RELAXED))
+		return 0;
+	newest = __atomic_load_n(&client->newest, __ATOMIC_ACQUIRE);
+	return !__atomic_load_n(&newest->lost, __ATOMIC_RELAXED) && !client_lost(newest);
 }
 
 int gpuseg_get_counters(const gpuseg_client *client, struct gpuseg_counters *out)
 {
 	struct gpuseg_counters copy = {.size = 0};
-	const uint64_t *from = &client->counters.records;
 	uint64_t *to = &copy.records;
 	size_t words = (sizeof(copy) - offsetof(struct gpuseg_counters, records)) / sizeof(uint64_t);
 
@@ -628,8 +777,12 @@ int gpuseg_get_counters(const gpuseg_client *client, struct gpuseg_counters *out
 		return fail_with(client, -EINVAL, "counters.size is %zu; set it to sizeof(struct gpuseg_counters)",
 				 out ? out->size : 0);
 	copy.size = out->size;
-	for (size_t i = 0; i < words; i++)
-		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	for (const struct gpuseg_client *c = __atomic_load_n(&client->newest, __ATOMIC_ACQUIRE); c; c = c->former) {
+		const uint64_t *from = &c->counters.records;
+
+		for (size_t i = 0; i < words; i++)
+			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	}
 	memcpy(out, &copy, out->size);
 	return 0;
 }

@@ -15,13 +15,22 @@
 #define LIVENESS_SLICE_NS                                                                                              \
 	(20 * NS_PER_MS) /* longest sleep before a look whether the daemon lives; the promise is 50 ms */
 #define HEARTBEAT_STALE_NS (50 * NS_PER_MS)
-#define FUTURE_MAX_NS (10 * NS_PER_S)	/* the daemon poisons a client that names a later time */
+#define FUTURE_MAX_NS (10 * NS_PER_S)	    /* the daemon poisons a client that names a later time */
 #define WINDOW_MAX_NS (3600 * NS_PER_S) /* longest window of a segment */
+#define LOST_LOOK_NS (100 * NS_PER_MS)	    /* how often the roll thread looks whether the daemon is gone */
+#define RECONNECT_FIRST_NS (50 * NS_PER_MS) /* pause after the first attempt that failed; doubles ... */
+#define RECONNECT_LAST_NS NS_PER_S	    /* ... up to this */
 #define SPIN_DEFAULT 200
 #define SPIN_TRY 200
 
 enum segment { SEGMENT_NONE = 0, SEGMENT_BEGUN, SEGMENT_PROCEEDED };
 
+/*
+ * A connection to one daemon. The application holds the first one (`root`). When its daemon is gone, its roll thread
+ * makes a hidden successor, registers every task there and publishes it as root->newest; each task goes over on its own
+ * thread, at its next call. A connection that no task uses any more gives its memory back; the structure itself stays
+ * until gpuseg_disconnect(), so that whoever still looks at it sees `lost`.
+ */
 struct gpuseg_client {
 	/* Read on every call, written at connect. */
 	const uint32_t *own_process; /* 1; 0 in a forked child */
@@ -30,7 +39,8 @@ struct gpuseg_client {
 	int socket;
 	int doorbell;
 	bool managed;
-	bool lost; /* atomic: the daemon is gone */
+	bool managed_at_connect; /* root's: not one that runs without a daemon */
+	bool lost;		 /* atomic: the daemon is gone */
 
 	/* Appender. The mutex inherits priority and is held for one append, never while user code runs. */
 	_Alignas(GPUSEG_CACHE_LINE) pthread_mutex_t append_mutex;
@@ -39,11 +49,19 @@ struct gpuseg_client {
 	struct gpuseg_counters counters; /* relaxed atomics */
 
 	/* Cold. */
-	pthread_mutex_t request_mutex; /* one request on the socket at a time; guards tasks and request_seq */
-	struct gpuseg_task *tasks;
+	struct gpuseg_client *root;    /* of this chain; itself in the one that the application holds */
+	pthread_mutex_t request_mutex; /* root's: one request at a time; guards tasks, users, newest and former */
+	struct gpuseg_task *tasks;     /* root's: all of them, whichever connection they use */
+	struct gpuseg_client *newest;  /* root's; release; pairs with the acquire in gpuseg_is_managed() */
+	struct gpuseg_client *former;  /* whom this one followed */
+	unsigned int users;	       /* tasks that use this connection */
+	char *dir;		       /* root's: where to reconnect; NULL = never */
+	char name[GPUSEG_NAME_BYTES];  /* root's */
 	uint32_t request_seq;
 	pthread_t roll_thread;
 	bool roll_thread_runs;
+	const uint32_t
+		*roll_word; /* session->roll_generation, or what was it: only its address is used after the loss */
 	uint32_t roll_stop; /* atomic */
 	uint32_t roll_exited;
 };
@@ -59,6 +77,13 @@ struct gpuseg_task {
 	uint64_t ticket; /* last one used */
 	int64_t timeout_ns;
 	int64_t release_ns; /* of the current job; 0 = not marked */
+
+	/* What it was opened with, for a daemon that follows; .name points to the member below. */
+	struct gpuseg_task_attr attr;
+	char name[GPUSEG_NAME_BYTES];
+	struct gpuseg_slot *next_slot; /* with root->newest; NULL = refused there. root->request_mutex */
+	uint32_t next_id;
+	uint64_t tickets_before; /* of connections left behind */
 
 	/* An END that could not be recorded; goes before the next record of this task. */
 	bool end_pending;
@@ -91,6 +116,10 @@ bool client_lost(struct gpuseg_client *client);
 
 /* Number and append a record, ring the doorbell if the daemon sleeps. Results of cq_append(). */
 int client_append(struct gpuseg_client *client, struct gpuseg_record *record);
+
+/* Register the task with this connection; fills *slot and *task_id. root->request_mutex held. */
+int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, struct gpuseg_slot **slot,
+		  uint32_t *task_id);
 
 /* End what is begun, tell the daemon, unlink and free. */
 int task_close_locked(struct gpuseg_task *task);

@@ -25,6 +25,42 @@ static int flush_pending(struct gpuseg_task *task)
 	return ret;
 }
 
+/* Use the connection that has followed the lost one. Never waits: false while it is being made, or if there is none. */
+static bool go_over(struct gpuseg_task *task)
+{
+	struct gpuseg_client *lost = task->client, *root = lost->root, *next;
+
+	if (__atomic_load_n(&root->newest, __ATOMIC_ACQUIRE) == lost ||
+	    pthread_mutex_trylock(&root->request_mutex) != 0)
+		return false;
+	next = root->newest;
+	if (task->next_slot) {
+		task->client = next;
+		task->slot = task->next_slot;
+		task->task_id = task->next_id;
+		task->tickets_before += task->ticket;
+		task->ticket = 0;
+		task->end_pending = false; /* of a segment that the lost daemon knew */
+		lost->users--;
+		next->users++;
+	}
+	pthread_mutex_unlock(&root->request_mutex);
+	if (task->client == lost)
+		fail_with(lost, -ENOTCONN, "task \"%s\" was refused by the daemon that followed; open it again",
+			  task->name);
+	return task->client == next;
+}
+
+/* client_check() for a call that may find a new daemon: between segments only. */
+static int task_check(struct gpuseg_task *task, int64_t at_ns)
+{
+	int ret = client_check(task->client, at_ns);
+
+	if (likely(ret != -ENOTCONN) || task->segment != SEGMENT_NONE || !go_over(task))
+		return ret;
+	return client_check(task->client, at_ns);
+}
+
 /* Append an END for `ticket`; it is kept for later if it cannot be written now. */
 static int append_end(struct gpuseg_task *task, int64_t at_ns, uint16_t flags, int64_t device_ns)
 {
@@ -187,15 +223,16 @@ static int wait_for_grant(struct gpuseg_task *task, struct patience patience, in
 
 static int begin(struct gpuseg_task *task, struct patience patience)
 {
-	struct gpuseg_client *client = task->client;
+	struct gpuseg_client *client;
 	int64_t at_ns = now_ns();
 	struct gpuseg_record r;
 	bool optimistic;
 	int ret;
 
-	ret = client_check(client, at_ns);
+	ret = task_check(task, at_ns);
 	if (unlikely(ret < 0))
 		return ret;
+	client = task->client;
 	if (unlikely(task->segment != SEGMENT_NONE))
 		return fail_with(client, -EALREADY, "segment %llu of task %u is begun; call gpuseg_end() first",
 				 (unsigned long long)task->ticket, task->task_id);
@@ -282,7 +319,7 @@ static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t 
 		int64_t at_ns)
 {
 	struct gpuseg_record r;
-	int ret = client_check(task->client, at_ns);
+	int ret = task_check(task, at_ns);
 
 	if (ret < 0 || !task->client->managed)
 		return ret;
@@ -384,9 +421,10 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 	return 0;
 }
 
-/* Ask the daemon for the task; fills task_id and slot. request_mutex held. */
-static int register_task(struct gpuseg_client *client, const struct gpuseg_task_attr *attr, struct gpuseg_task *task)
+int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, struct gpuseg_slot **slot,
+		  uint32_t *task_id)
 {
+	const struct gpuseg_task_attr *attr = &task->attr;
 	struct gpuseg_msg_task_open request = {.msg.type = GPUSEG_MSG_TASK_OPEN,
 					       .priority = attr->priority,
 					       .gpu_priority = attr->gpu_priority,
@@ -416,18 +454,19 @@ static int register_task(struct gpuseg_client *client, const struct gpuseg_task_
 	if (reply.task_id == 0 || reply.slot >= client->session->slot_count || reply.slot >= GPUSEG_SLOTS_MAX)
 		return fail_with(client, -EPROTO, "task \"%s\": the daemon gave id %u and slot %u of %u", attr->name,
 				 reply.task_id, reply.slot, client->session->slot_count);
-	task->slot = &slots[reply.slot];
-	task->task_id = reply.task_id;
+	*slot = &slots[reply.slot];
+	*task_id = reply.task_id;
 	/* acquire; pairs with the daemon's release, which publishes the slot last */
-	if (__atomic_load_n(&task->slot->task_id, __ATOMIC_ACQUIRE) != reply.task_id ||
-	    __atomic_load_n(&task->slot->grant, __ATOMIC_RELAXED) != 0)
+	if (__atomic_load_n(&(*slot)->task_id, __ATOMIC_ACQUIRE) != reply.task_id ||
+	    __atomic_load_n(&(*slot)->grant, __ATOMIC_RELAXED) != 0)
 		return fail_with(client, -EPROTO, "task \"%s\": slot %u was not prepared for task %u", attr->name,
 				 reply.slot, reply.task_id);
 	return 0;
 }
 
-int gpuseg_task_open(gpuseg_client *client, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
+int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
 {
+	struct gpuseg_client *client = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
 	struct gpuseg_task_attr attr;
 	struct gpuseg_task *task;
 	int ret;
@@ -451,7 +490,8 @@ int gpuseg_task_open(gpuseg_client *client, const struct gpuseg_task_attr *user_
 	if (!task)
 		return fail_with(client, -ENOMEM, "task \"%s\": out of memory", attr.name);
 	memset(task, 0, sizeof(*task));
-	task->client = client;
+	task->attr = attr;
+	task->attr.name = strcpy(task->name, attr.name);
 	task->always_wait = attr.flags & GPUSEG_TASK_ALWAYS_WAIT;
 	task->proceed = attr.on_timeout == GPUSEG_ON_TIMEOUT_PROCEED;
 	task->timeout_ns = attr.timeout_ns;
@@ -461,14 +501,17 @@ int gpuseg_task_open(gpuseg_client *client, const struct gpuseg_task_attr *user_
 	else if (attr.spin_count == GPUSEG_SPIN_DEFAULT)
 		task->spin_count = get_nprocs() > 1 ? SPIN_DEFAULT : 0;
 
-	pthread_mutex_lock(&client->request_mutex);
+	pthread_mutex_lock(&root->request_mutex);
+	client = root->newest; /* not replaced while we hold the mutex */
+	task->client = client;
 	if (client->managed)
-		ret = register_task(client, &attr, task);
+		ret = task_register(client, task, &task->slot, &task->task_id);
 	if (ret == 0) {
-		task->next = client->tasks;
-		client->tasks = task;
+		task->next = root->tasks;
+		root->tasks = task;
+		client->users++;
 	}
-	pthread_mutex_unlock(&client->request_mutex);
+	pthread_mutex_unlock(&root->request_mutex);
 	if (ret < 0) {
 		free(task);
 		return ret;
@@ -479,10 +522,10 @@ int gpuseg_task_open(gpuseg_client *client, const struct gpuseg_task_attr *user_
 
 int task_close_locked(struct gpuseg_task *task)
 {
-	struct gpuseg_client *client = task->client;
+	struct gpuseg_client *client = task->client, *root = client->root, *next = root->newest;
 	struct gpuseg_msg_task_close request = {.msg.type = GPUSEG_MSG_TASK_CLOSE, .task_id = task->task_id};
 	struct gpuseg_msg_task_reply reply;
-	struct gpuseg_task **link = &client->tasks;
+	struct gpuseg_task **link = &root->tasks;
 	int ret = 0;
 
 	if (client->managed) {
@@ -490,12 +533,19 @@ int task_close_locked(struct gpuseg_task *task)
 			(void)gpuseg_end(task); /* closing the task ends its segment in any case */
 		(void)flush_pending(task);
 		ret = client_check(client, now_ns());
+		if (ret == -ENOTCONN && next != client && task->next_slot) { /* it has not gone over */
+			request.task_id = task->next_id;
+			ret = client_check(next, now_ns());
+		} else {
+			next = client;
+		}
 		if (ret == 0)
-			ret = client_request(client, &request, sizeof(request), &reply, sizeof(reply));
+			ret = client_request(next, &request, sizeof(request), &reply, sizeof(reply));
 	}
 	while (*link != task)
 		link = &(*link)->next;
 	*link = task->next;
+	client->users--;
 	free(task);
 	return ret;
 }
@@ -507,7 +557,7 @@ int gpuseg_task_close(gpuseg_task *task)
 
 	if (!task)
 		return 0;
-	client = task->client;
+	client = task->client->root;
 	if (!__atomic_load_n(client->own_process, __ATOMIC_RELAXED))
 		return client_check(client, 0);
 	pthread_mutex_lock(&client->request_mutex);
@@ -518,7 +568,7 @@ int gpuseg_task_close(gpuseg_task *task)
 
 int gpuseg_get_task_status(const gpuseg_task *task, struct gpuseg_task_status *out)
 {
-	struct gpuseg_task_status copy = {.task_id = task->task_id, .tickets = task->ticket};
+	struct gpuseg_task_status copy = {.task_id = task->task_id, .tickets = task->tickets_before + task->ticket};
 	const struct gpuseg_slot *slot = task->slot;
 
 	if (!out || out->size < offsetof(struct gpuseg_task_status, tickets) || out->size > sizeof(copy))

@@ -19,7 +19,7 @@ int fail_with(const struct gpuseg_client *client, int result, const char *format
 	va_start(ap, format);
 	vsnprintf(last_message.text, sizeof(last_message.text), format, ap);
 	va_end(ap);
-	last_message.client = client;
+	last_message.client = client ? client->root : NULL; /* the one that the application knows */
 	return result;
 }
 

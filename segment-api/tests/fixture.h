@@ -117,6 +117,8 @@ void fake_daemon_start(struct fake_daemon *d);
 void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool busy_poll);
 /* End the thread, close the sockets; the client sees its daemon die. The directory stays. */
 void fake_daemon_kill(struct fake_daemon *d);
+/* After a kill: another daemon in the same directory, which knows nothing of the former. */
+void fake_daemon_follow(struct fake_daemon *d);
 /* Kill, if that was not done, and clean up. */
 void fake_daemon_stop(struct fake_daemon *d);
 /* Set options under the mutex. */

@@ -351,21 +351,12 @@ static void *serve(void *arg)
 	}
 }
 
-void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool busy_poll)
+static void serve_from_now_on(struct fake_daemon *d)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	memset(d, 0, sizeof(*d));
-	fixture_directory(d->dir);
-	snprintf(d->queue, sizeof(d->queue), "%.60s/q", d->dir);
 	CHECK_EQ(mkdir(d->queue, 0700), 0);
-	d->cycle_bytes = cycle_bytes;
-	d->busy_poll = busy_poll;
-	d->beat = true;
-	d->log = calloc(FAKE_LOG_MAX, sizeof(*d->log));
-	CHECK(d->log != NULL);
-	CHECK_EQ(pthread_mutex_init(&d->mutex, NULL), 0);
-	fixture_queue_create(d->queue, cycle_bytes);
+	fixture_queue_create(d->queue, d->cycle_bytes);
 	fixture_tail_open(&d->tail, d->queue, 0);
 	make_session(d);
 	make_status(d);
@@ -380,6 +371,44 @@ void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool bus
 	CHECK_EQ(pipe2(d->stop_pipe, O_CLOEXEC), 0);
 	CHECK_EQ(pthread_create(&d->thread, NULL, serve, d), 0);
 	d->running = true;
+}
+
+void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool busy_poll)
+{
+	memset(d, 0, sizeof(*d));
+	fixture_directory(d->dir);
+	snprintf(d->queue, sizeof(d->queue), "%.60s/q", d->dir);
+	d->cycle_bytes = cycle_bytes;
+	d->busy_poll = busy_poll;
+	d->beat = true;
+	d->log = calloc(FAKE_LOG_MAX, sizeof(*d->log));
+	CHECK(d->log != NULL);
+	CHECK_EQ(pthread_mutex_init(&d->mutex, NULL), 0);
+	serve_from_now_on(d);
+}
+
+static void forget_shared(struct fake_daemon *d)
+{
+	fixture_tail_close(&d->tail);
+	munmap(d->session, GPUSEG_SESSION_BYTES);
+	munmap(d->status, sizeof(*d->status));
+}
+
+void fake_daemon_follow(struct fake_daemon *d)
+{
+	char path[128];
+
+	forget_shared(d);
+	fixture_remove(d->queue);
+	snprintf(path, sizeof(path), "%s/%s", d->dir, GPUSEG_STATUS_NAME);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%s", d->dir, GPUSEG_SOCKET_NAME);
+	unlink(path);
+	d->opens = d->closes = 0;
+	d->records = 0;
+	d->expected_seq = 0;
+	d->sequence_broken = false;
+	serve_from_now_on(d);
 }
 
 void fake_daemon_start(struct fake_daemon *d)
@@ -406,9 +435,7 @@ void fake_daemon_kill(struct fake_daemon *d)
 void fake_daemon_stop(struct fake_daemon *d)
 {
 	fake_daemon_kill(d);
-	fixture_tail_close(&d->tail);
-	munmap(d->session, GPUSEG_SESSION_BYTES);
-	munmap(d->status, sizeof(*d->status));
+	forget_shared(d);
 	pthread_mutex_destroy(&d->mutex);
 	free(d->log);
 	fixture_remove(d->dir);

@@ -604,6 +604,168 @@ TEST(should_notice_a_dead_daemon_although_pre_granted)
 	fake_daemon_stop(&d);
 }
 
+static bool managed_within_5_s(gpuseg_client *client)
+{
+	for (int i = 0; i < 5000 && !gpuseg_is_managed(client); i++)
+		usleep(1000);
+	return gpuseg_is_managed(client);
+}
+
+TEST(should_go_over_to_the_daemon_that_follows)
+{
+	struct gpuseg_task_status status = {.size = sizeof(status)};
+	struct gpuseg_record last;
+	struct fake_daemon d;
+	gpuseg_client *client;
+	gpuseg_task *camera, *lidar, *late;
+
+	fake_daemon_start(&d);
+	client = connect_to(&d);
+	camera = open_task(client, NULL);
+	lidar = open_task(client, NULL);
+	CHECK_EQ(gpuseg_begin(camera), 0);
+	CHECK_EQ(gpuseg_end(camera), 0);
+	CHECK_EQ(gpuseg_begin(lidar), 0);
+	for (int i = 0; i < 3; i++) { /* more than once, and with a task that has not gone over in between */
+		fake_daemon_kill(&d);
+		usleep(60000);
+		CHECK_EQ(gpuseg_is_managed(client), 0);
+		CHECK_EQ(gpuseg_begin(camera), -ENOTCONN);
+		fake_daemon_follow(&d);
+		CHECK(managed_within_5_s(client));
+		CHECK_EQ(d.opens, 2);
+		CHECK_EQ(gpuseg_begin(camera), 0);
+		CHECK_EQ(gpuseg_end(camera), 0);
+		CHECK(fake_daemon_wait(&d, 2, &last));
+		CHECK_EQ(last.kind, GPUSEG_RECORD_END);
+		CHECK_EQ(last.ticket, 1);
+		CHECK_EQ(last.seq, 2);
+		CHECK(!d.sequence_broken);
+	}
+	CHECK_EQ(gpuseg_end(lidar), -ENOTCONN); /* the daemon that knew the segment is gone */
+	CHECK_EQ(gpuseg_begin(lidar), 0);
+	CHECK_EQ(gpuseg_end(lidar), 0);
+	CHECK_EQ(gpuseg_get_task_status(camera, &status), 0);
+	CHECK_EQ(status.tickets, 4);
+	CHECK_EQ(counters_of(client).begins, 6);
+	CHECK_EQ(counters_of(client).records, 3 + 2 + 2 + 4);
+	late = open_task(client, NULL);
+	CHECK_EQ(gpuseg_begin(late), 0);
+	CHECK_EQ(gpuseg_task_close(late), 0);
+	CHECK_EQ(gpuseg_task_close(lidar), 0);
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_leave_a_task_behind_that_the_next_daemon_refuses)
+{
+	struct fake_daemon d;
+	gpuseg_client *client;
+	gpuseg_task *task;
+
+	fake_daemon_start(&d);
+	client = connect_to(&d);
+	task = open_task(client, NULL);
+	fake_daemon_kill(&d);
+	d.refuse_type = GPUSEG_MSG_TASK_OPEN;
+	d.refuse_status = -EACCES;
+	fake_daemon_follow(&d);
+	CHECK(managed_within_5_s(client));
+	CHECK_EQ(gpuseg_begin(task), -ENOTCONN);
+	CHECK_CONTAINS(gpuseg_last_message(client), "refused by the daemon that followed");
+	CHECK_EQ(gpuseg_task_close(task), -ENOTCONN);
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_stay_away_when_it_is_to_connect_once)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	struct fake_daemon d;
+	gpuseg_client *client;
+	gpuseg_task *task;
+
+	fake_daemon_start(&d);
+	attr.dir = d.dir;
+	attr.flags = GPUSEG_CONNECT_ONCE;
+	CHECK_EQ(gpuseg_connect(&attr, &client), 0);
+	task = open_task(client, NULL);
+	fake_daemon_kill(&d);
+	fake_daemon_follow(&d);
+	usleep(400000);
+	CHECK_EQ(gpuseg_is_managed(client), 0);
+	CHECK_EQ(gpuseg_begin(task), -ENOTCONN);
+	CHECK_CONTAINS(gpuseg_last_message(client), "connect again");
+	CHECK_EQ(d.opens, 0);
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&d);
+}
+
+static void *begin_and_end(void *arg)
+{
+	int64_t granted = 0;
+
+	for (const int64_t end_ns = gpuseg_now_ns() + 2000000000; gpuseg_now_ns() < end_ns;) {
+		int ret = gpuseg_begin(arg);
+
+		CHECK(ret == 0 || ret == -ENOTCONN);
+		granted += ret == 0;
+		ret = gpuseg_end(arg);
+		CHECK(ret == 0 || ret == -ENOTCONN || ret == -EINVAL);
+		usleep(200); /* nobody rolls this queue */
+	}
+	return (void *)(intptr_t)granted;
+}
+
+TEST(should_go_over_while_threads_begin_and_end)
+{
+	struct fake_daemon d;
+	gpuseg_client *client;
+	gpuseg_task *tasks[3];
+	pthread_t threads[3];
+
+	fake_daemon_start(&d);
+	client = connect_to(&d);
+	for (int i = 0; i < 3; i++) {
+		tasks[i] = open_task(client, NULL);
+		CHECK_EQ(pthread_create(&threads[i], NULL, begin_and_end, tasks[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		usleep(200000);
+		fake_daemon_kill(&d);
+		fake_daemon_follow(&d);
+		CHECK(managed_within_5_s(client));
+	}
+	usleep(100000);
+	for (int i = 0; i < 3; i++) {
+		void *granted;
+
+		pthread_join(threads[i], &granted);
+		CHECK((intptr_t)granted > 10);
+		CHECK_EQ(gpuseg_begin(tasks[i]), 0);
+	}
+	CHECK(!d.sequence_broken);
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_disconnect_while_it_looks_for_a_daemon)
+{
+	struct fake_daemon d;
+	gpuseg_client *client;
+	int64_t start_ns;
+
+	fake_daemon_start(&d);
+	client = connect_to(&d);
+	open_task(client, NULL);
+	fake_daemon_kill(&d);
+	usleep(300000);
+	start_ns = gpuseg_now_ns();
+	gpuseg_disconnect(client);
+	CHECK(gpuseg_now_ns() - start_ns < 1000000000);
+	fake_daemon_stop(&d);
+}
+
 TEST(should_outlast_a_daemon_that_is_only_stopped)
 {
 	struct fake_daemon d;
@@ -894,6 +1056,11 @@ static const struct check_case cases[] = {
 	CASE(should_ring_only_a_sleeping_daemon),
 	CASE(should_notice_a_dead_daemon_within_50_ms_while_waiting),
 	CASE(should_notice_a_dead_daemon_although_pre_granted),
+	CASE(should_go_over_to_the_daemon_that_follows),
+	CASE(should_leave_a_task_behind_that_the_next_daemon_refuses),
+	CASE(should_stay_away_when_it_is_to_connect_once),
+	CASE(should_go_over_while_threads_begin_and_end),
+	CASE(should_disconnect_while_it_looks_for_a_daemon),
 	CASE(should_outlast_a_daemon_that_is_only_stopped),
 	CASE(should_tell_why_it_was_poisoned),
 	CASE(should_follow_rolls_announced_ahead_and_late),
