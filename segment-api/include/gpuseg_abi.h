@@ -528,4 +528,43 @@ struct gpuseg_sim_span {
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_span) == 32, "execution span");
 
+/* One line of the virtual GPU's operation log: what became of the context of `pid`, and when that took effect. */
+enum gpuseg_sim_change {
+	GPUSEG_SIM_DISABLED = 1,
+	GPUSEG_SIM_ENABLED = 2,
+	GPUSEG_SIM_GONE = 3 /* its process died or left */
+};
+
+struct gpuseg_sim_operation {
+	int64_t time_ns;
+	int32_t pid;
+	uint32_t change; /* enum gpuseg_sim_change */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_operation) == 16, "operation log");
+
+/*
+ * Progress of gpuseg-demo-task, in a file that survives its kill -9: what it knows to be recorded or granted. W: the
+ * task (release, one writer), each word after the fact that it counts. R: whoever judges a run.
+ */
+enum gpuseg_progress_state {
+	GPUSEG_PROGRESS_RESTING = 0, /* between jobs, or computing outside a segment */
+	GPUSEG_PROGRESS_WAITING = 1, /* in begin */
+	GPUSEG_PROGRESS_HOLDING = 2, /* between begin and end, not on the GPU */
+	GPUSEG_PROGRESS_KERNEL = 3   /* between begin and end, its kernel is on the GPU */
+};
+
+struct gpuseg_progress {
+	int32_t pid;
+	uint32_t state;	      /* enum gpuseg_progress_state */
+	uint64_t begins;      /* begins that were recorded and granted */
+	uint64_t answered;    /* of these, the daemon granted after the task had waited: it has seen the record */
+	uint64_t ends;	      /* ends that were recorded */
+	uint64_t jobs;	      /* completed, scheduled or not */
+	uint32_t managed;     /* 1: the last mark reached a daemon */
+	uint32_t connections; /* daemons it has had */
+	uint64_t kernels;     /* completed by the virtual GPU */
+	int64_t last_ns;      /* when the last job was completed */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_progress) == 64, "progress is one cache line");
+
 #endif /* GPUSEG_ABI_H */

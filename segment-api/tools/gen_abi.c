@@ -137,6 +137,15 @@ static const struct member sim_span_members[] = {M(gpuseg_sim_span, start_ns), M
 						 M(gpuseg_sim_span, pid), M(gpuseg_sim_span, flags),
 						 M(gpuseg_sim_span, fence)};
 
+static const struct member sim_operation_members[] = {M(gpuseg_sim_operation, time_ns), M(gpuseg_sim_operation, pid),
+						      M(gpuseg_sim_operation, change)};
+
+static const struct member progress_members[] = {M(gpuseg_progress, pid),     M(gpuseg_progress, state),
+						 M(gpuseg_progress, begins),  M(gpuseg_progress, answered),
+						 M(gpuseg_progress, ends),    M(gpuseg_progress, jobs),
+						 M(gpuseg_progress, managed), M(gpuseg_progress, connections),
+						 M(gpuseg_progress, kernels), M(gpuseg_progress, last_ns)};
+
 struct structure {
 	const char *name; /* as in the header */
 	const char *java;
@@ -172,6 +181,8 @@ static const struct structure structures[] = {
 	S(sim_fence, "SimFence"),
 	S(sim_info, "SimInfo"),
 	S(sim_span, "SimSpan"),
+	S(sim_operation, "SimOperation"),
+	S(progress, "Progress"),
 };
 
 enum form { FORM_INT, FORM_HEX, FORM_TEXT };
@@ -338,6 +349,15 @@ static const struct constant constants[] = {
 	I(GPUSEG_SIM_DISABLE),
 	I(GPUSEG_SIM_TIMESLICE),
 	I(GPUSEG_SIM_INFO),
+	GROUP("enum gpuseg_sim_change"),
+	I(GPUSEG_SIM_DISABLED),
+	I(GPUSEG_SIM_ENABLED),
+	I(GPUSEG_SIM_GONE),
+	GROUP("enum gpuseg_progress_state"),
+	I(GPUSEG_PROGRESS_RESTING),
+	I(GPUSEG_PROGRESS_WAITING),
+	I(GPUSEG_PROGRESS_HOLDING),
+	I(GPUSEG_PROGRESS_KERNEL),
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

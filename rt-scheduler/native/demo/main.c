@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,22 +19,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base.h"
 #include "demo/segments.h"
 #include "gpuseg.h"
+#include "gpuseg_abi.h"
 #include "gpuseg_sim.h"
 
 #define STOP_GRACE_NS (300 * NS_PER_MS) /* how long a stopped task may take to finish its job */
 #define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
 
-enum { JOBS_MAX = 1 << 22, NOT_PINNED = -1 };
+enum { JOBS_MAX = 1 << 22, NOT_PINNED = -1, SKIPPED = 2 };
 
 struct options {
 	const char *directory;
 	const char *name;
 	const char *out;
+	const char *progress;
+	const char *on_usr2;
 	int priority, gpu_priority;
 	int64_t period_ns, deadline_ns, offset_ns, start_ns, duration_ns, begin_timeout_ns;
 	int64_t budget_ns, window_ns;
@@ -42,6 +47,7 @@ struct options {
 	enum gpuseg_sim_wait_mode wait;
 	bool spin;
 	bool unmanaged;
+	bool always_wait;
 	struct scheduling scheduling;
 	int cpu;
 	int segment_count;
@@ -58,7 +64,9 @@ static struct demo {
 	struct options options;
 	gpuseg_sim *gpu;
 	gpuseg_client *client; /* NULL: unmanaged */
-	gpuseg_task *task;     /* NULL: unmanaged, or the daemon is gone */
+	gpuseg_task *task;     /* NULL: unmanaged */
+	bool reachable;	       /* the daemon answered the last mark */
+	struct gpuseg_progress *progress;
 	volatile int stop;
 	struct job *jobs;
 	int64_t capacity;
@@ -87,47 +95,104 @@ static void compute(int64_t amount_ns)
 			;
 }
 
-/* A robot whose scheduler has gone goes on without it; anything else is an error of this program. */
+/* release: whoever reads the file after our death sees the fact before its count */
+static void note(uint64_t *word)
+{
+	__atomic_store_n(word, *word + 1, __ATOMIC_RELEASE);
+}
+
+static void note_state(enum gpuseg_progress_state state)
+{
+	__atomic_store_n(&demo.progress->state, (uint32_t)state, __ATOMIC_RELEASE);
+}
+
+/*
+ * A robot whose scheduler has gone goes on without it, and with the next one when the library has found it; anything
+ * else is an error of this program. 0: done; 1: the daemon is gone; -errno.
+ */
 static int managed_result(const char *what, int rc)
 {
-	if (rc >= 0)
-		return 0;
-	if (rc == -ENOTCONN) {
-		message("%s: %s: the daemon is gone; going on unmanaged", demo.options.name, what);
-		demo.task = NULL;
-		return 0;
+	const bool reached = rc >= 0;
+
+	if (!reached && rc != -ENOTCONN) {
+		message("%s: %s: %s %s", demo.options.name, what, gpuseg_strerror(rc),
+			gpuseg_last_message(demo.client));
+		return rc;
 	}
-	message("%s: %s: %s %s", demo.options.name, what, gpuseg_strerror(rc), gpuseg_last_message(demo.client));
-	return rc;
+	if (reached != demo.reachable) {
+		if (reached)
+			demo.progress->connections++;
+		else
+			message("%s: %s: the daemon is gone; going on unmanaged", demo.options.name, what);
+		demo.reachable = reached;
+		__atomic_store_n(&demo.progress->managed, reached, __ATOMIC_RELEASE);
+	}
+	return reached ? 0 : 1;
+}
+
+static uint64_t optimistic_begins(void)
+{
+	struct gpuseg_counters counters = {.size = sizeof(counters)};
+
+	return gpuseg_get_counters(demo.client, &counters) < 0 ? 0 : counters.optimistic;
+}
+
+/* 0: begun; 1: the daemon is gone; SKIPPED: this segment is not to run; -errno. */
+static int begin_segment(void)
+{
+	uint64_t optimistic;
+	int rc;
+
+	if (!demo.task)
+		return 1;
+	note_state(GPUSEG_PROGRESS_WAITING);
+	optimistic = optimistic_begins();
+	rc = gpuseg_begin(demo.task);
+	if (rc == -ECANCELED) /* the segment before overran, and this one is to be skipped */
+		return SKIPPED;
+	rc = managed_result("begin", rc);
+	if (rc != 0)
+		return rc;
+	demo.begins++;
+	note(&demo.progress->begins);
+	if (optimistic_begins() == optimistic)
+		note(&demo.progress->answered);
+	return 0;
 }
 
 static int run_gpu_segment(const struct segment *segment)
 {
 	uint64_t fence;
-	int rc = 0;
-	const bool begun = demo.task != NULL;
+	int rc = begin_segment();
+	const bool begun = rc == 0;
 
-	if (begun) {
-		rc = gpuseg_begin(demo.task);
-		if (rc == -ECANCELED) /* the segment before overran, and this one is to be skipped */
-			return 0;
-		rc = managed_result("begin", rc);
-		if (rc != 0)
-			return rc;
-		demo.begins++;
+	if (rc == SKIPPED) {
+		note_state(GPUSEG_PROGRESS_RESTING);
+		return 0;
 	}
+	if (rc < 0)
+		return rc;
+	rc = 0;
+	note_state(GPUSEG_PROGRESS_HOLDING);
 	compute(segment->cpu_ns);
 	if (segment->device_ns > 0) {
+		note_state(GPUSEG_PROGRESS_KERNEL);
 		rc = gpuseg_sim_submit(demo.gpu, segment->device_ns, &fence);
 		if (rc == 0)
 			rc = gpuseg_sim_wait(demo.gpu, fence, demo.options.wait, -1);
 		if (rc != 0)
 			message("%s: virtual GPU: %s", demo.options.name, strerror(-rc));
+		else
+			note(&demo.progress->kernels);
 	}
 	/* The virtual GPU runs a kernel for exactly its duration: that is what a device's own counters would show. */
-	if (begun && demo.task && rc == 0)
+	if (begun && rc == 0) {
 		rc = managed_result("end", gpuseg_end_measured(demo.task, segment->device_ns));
-	return rc;
+		if (rc == 0)
+			note(&demo.progress->ends);
+	}
+	note_state(GPUSEG_PROGRESS_RESTING);
+	return rc < 0 ? rc : 0;
 }
 
 static int run_job(int64_t release_ns)
@@ -137,6 +202,8 @@ static int run_job(int64_t release_ns)
 
 	if (demo.task)
 		rc = managed_result("job release", gpuseg_job_release(demo.task, release_ns));
+	if (rc > 0)
+		rc = 0;
 	for (int i = 0; i < o->segment_count && rc == 0 && !demo.stop; i++) {
 		if (o->segments[i].kind == SEGMENT_CPU)
 			compute(o->segments[i].cpu_ns);
@@ -145,7 +212,7 @@ static int run_job(int64_t release_ns)
 	}
 	if (rc == 0 && demo.task && !demo.stop)
 		rc = managed_result("job end", gpuseg_job_end(demo.task));
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 static void run_jobs(void)
@@ -168,6 +235,8 @@ static void run_jobs(void)
 		const int64_t response_ns = now_ns() - release_ns;
 		demo.jobs[k] = (struct job){release_ns, response_ns, o->priority > 0 && response_ns > o->deadline_ns};
 		__atomic_store_n(&demo.done, k + 1, __ATOMIC_RELEASE);
+		demo.progress->last_ns = release_ns + response_ns;
+		note(&demo.progress->jobs);
 	}
 }
 
@@ -263,6 +332,31 @@ static int report(void)
 	return rc;
 }
 
+/* Without a file the page is our own: the task counts all the same. */
+static int map_progress(const char *path)
+{
+	const size_t size = sizeof(*demo.progress);
+	const int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+	void *page;
+
+	if (path && (fd < 0 || ftruncate(fd, (off_t)size) != 0)) {
+		message("--progress: \"%s\": %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -EINVAL;
+	}
+	page = mmap(NULL, size, PROT_READ | PROT_WRITE, path ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (page == MAP_FAILED) {
+		message("--progress: %s", strerror(errno));
+		return -ENOMEM;
+	}
+	demo.progress = page;
+	demo.progress->pid = getpid();
+	return 0;
+}
+
 static int connect_all(void)
 {
 	const struct options *o = &demo.options;
@@ -288,6 +382,7 @@ static int connect_all(void)
 	attr.gpu_priority = (uint32_t)o->gpu_priority;
 	attr.period_ns = o->period_ns;
 	attr.deadline_ns = o->deadline_ns;
+	attr.flags = o->always_wait ? GPUSEG_TASK_ALWAYS_WAIT : 0;
 	attr.timeout_ns = o->begin_timeout_ns;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
 	attr.budget_ns = o->budget_ns;
@@ -298,6 +393,9 @@ static int connect_all(void)
 	rc = gpuseg_task_open(demo.client, &attr, &demo.task);
 	if (rc < 0)
 		message("%s: task: %s %s", o->name, gpuseg_strerror(rc), gpuseg_last_message(demo.client));
+	demo.reachable = rc >= 0;
+	demo.progress->managed = rc >= 0;
+	demo.progress->connections = rc >= 0;
 	return rc < 0 ? rc : 0;
 }
 
@@ -322,6 +420,11 @@ static const char help[] =
 	"  --overrun ACTION           notify, demote (default), suspend or skip-next\n"
 	"  --weight N                 share of best-effort time, 1..10000 (default 100)\n"
 	"  --partition N              time partition, 1..255 (default: none)\n"
+	"  --always-wait              no optimistic begin\n"
+	"  --progress FILE            a mapped gpuseg_progress: what is known to be recorded, whatever kills the task\n"
+	"  --on-usr2 fork|exec        SIGUSR2: fork a child that lives for 1 s and tries to use its parent's handles, "
+	"or\n"
+	"                             become `sleep 1` (in the middle of whatever the task does; default: ignored)\n"
 	"  --out FILE                 one line per job: release_ns,response_ns,miss\n"
 	"  --scheduling fifo:P|other  of the task's thread, where permitted (default other)\n"
 	"  --cpu N                    pin the task's thread\n"
@@ -360,6 +463,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		OVERRUN,
 		WEIGHT,
 		PARTITION,
+		ALWAYS_WAIT,
+		PROGRESS,
+		ON_USR2,
 		OUT,
 		SCHEDULING,
 		CPU,
@@ -385,6 +491,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"overrun", required_argument, NULL, OVERRUN},
 		{"weight", required_argument, NULL, WEIGHT},
 		{"partition", required_argument, NULL, PARTITION},
+		{"always-wait", no_argument, NULL, ALWAYS_WAIT},
+		{"progress", required_argument, NULL, PROGRESS},
+		{"on-usr2", required_argument, NULL, ON_USR2},
 		{"out", required_argument, NULL, OUT},
 		{"scheduling", required_argument, NULL, SCHEDULING},
 		{"cpu", required_argument, NULL, CPU},
@@ -458,6 +567,17 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case PARTITION:
 			o->partition = (int)option_integer("--partition", optarg, 1, 255);
 			break;
+		case ALWAYS_WAIT:
+			o->always_wait = true;
+			break;
+		case PROGRESS:
+			o->progress = optarg;
+			break;
+		case ON_USR2:
+			if (strcmp(optarg, "fork") != 0 && strcmp(optarg, "exec") != 0)
+				usage_error("--on-usr2: \"%s\" is unknown; use fork or exec", optarg);
+			o->on_usr2 = optarg;
+			break;
 		case OUT:
 			o->out = optarg;
 			break;
@@ -491,6 +611,31 @@ static void parse_options(int argc, char **argv, struct options *o)
 			    o->duration_ns / o->period_ns, JOBS_MAX);
 }
 
+/*
+ * The child has every descriptor of ours, so that our sockets stay open when we are killed. What it does with our
+ * handles has to be refused.
+ */
+static void misbehave(void)
+{
+	if (strcmp(demo.options.on_usr2, "exec") == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		pthread_sigmask(SIG_SETMASK, &none, NULL);
+		execl("/bin/sleep", "sleep", "1", (char *)NULL);
+		message("%s: exec: %s", demo.options.name, strerror(errno));
+		return;
+	}
+	if (fork() != 0)
+		return;
+	if (demo.task && gpuseg_begin(demo.task) != -EOWNERDEAD) {
+		message("%s: a child could use its parent's task", demo.options.name);
+		_exit(EXIT_FAILURE);
+	}
+	sleep_until(now_ns() + NS_PER_S, NULL);
+	_exit(EXIT_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
 	struct options *o = &demo.options;
@@ -507,6 +652,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 
 	demo.capacity = o->duration_ns / o->period_ns + 1;
@@ -515,7 +661,7 @@ int main(int argc, char **argv)
 		message("no memory for %" PRId64 " jobs", demo.capacity);
 		return EXIT_FAILURE;
 	}
-	if (connect_all() != 0)
+	if (map_progress(o->progress) != 0 || connect_all() != 0)
 		return EXIT_FAILURE;
 	rc = o->scheduling.fifo ? lock_memory() : 0;
 	if (rc != 0)
@@ -527,8 +673,12 @@ int main(int argc, char **argv)
 		message("thread: %s", strerror(rc));
 		return EXIT_FAILURE;
 	}
-	if (sigwait(&signals, &caught) != 0)
-		caught = SIGTERM;
+	do {
+		if (sigwait(&signals, &caught) != 0)
+			caught = SIGTERM;
+		if (caught == SIGUSR2 && o->on_usr2)
+			misbehave();
+	} while (caught == SIGUSR2);
 	demo.stop = 1;
 
 	struct timespec until;

@@ -77,6 +77,7 @@ static struct vgpu {
 	struct engine_config config;
 	struct audit audit;
 	struct spanlog log;
+	int operations; /* log of what became of contexts, written at once; -1: none */
 	int epoll, timer;
 	int64_t timer_ns; /* what the timer is set to */
 	uint64_t late_count;
@@ -214,6 +215,30 @@ static struct gpuseg_sim_msg reply_to(uint32_t op, int32_t status, int64_t time_
 	};
 }
 
+/* Unbuffered: they are rare, and whoever judges a fault reads them while we run. */
+static void log_change(int64_t time_ns, int32_t pid, uint32_t change)
+{
+	const struct gpuseg_sim_operation line = {.time_ns = time_ns, .pid = pid, .change = change};
+
+	if (gpu.operations < 0)
+		return;
+	if (write(gpu.operations, &line, sizeof(line)) != sizeof(line)) {
+		message("operations: write failed: %s; the log ends here", strerror(errno));
+		close(gpu.operations);
+		gpu.operations = -1;
+	}
+}
+
+static void log_operation(const struct operation *o)
+{
+	if (o->op == GPUSEG_SIM_TIMESLICE)
+		return;
+	for (unsigned i = 0; i < o->count; i++)
+		if (o->served >> i & 1)
+			log_change(o->effect_ns, o->pids[i],
+				   o->op == GPUSEG_SIM_ENABLE ? GPUSEG_SIM_ENABLED : GPUSEG_SIM_DISABLED);
+}
+
 static void on_operated(void *argument, const struct operation *o)
 {
 	struct connection *c = &gpu.connections[(uint32_t)o->token];
@@ -222,6 +247,7 @@ static void on_operated(void *argument, const struct operation *o)
 
 	(void)argument;
 	audit_operated(&gpu.audit, o);
+	log_operation(o);
 	if (c->fd < 0 || c->generation != (uint32_t)(o->token >> 32))
 		return; /* it closed meanwhile: the operation stands, nobody waits for the answer */
 	reply.arg_ns = o->arg_ns;
@@ -278,6 +304,7 @@ static void on_dropped(void *argument, int context, int32_t pid)
 {
 	(void)argument;
 	audit_dropped(&gpu.audit, pid);
+	log_change(now_ns(), pid, GPUSEG_SIM_GONE);
 	if (gpu.processes[context].pidfd >= 0)
 		close(gpu.processes[context].pidfd);
 	gpu.processes[context].pidfd = -1;
@@ -663,6 +690,7 @@ static void provide_descriptors(void)
 struct options {
 	const char *directory;
 	const char *log;
+	const char *operations;
 	int ready_fd; /* -1: a line on stdout */
 	pid_t parent; /* 0: none */
 	struct scheduling scheduling;
@@ -679,6 +707,7 @@ static const char help[] =
 	"  --disable-cost DURATION    from a DISABLE to its effect (default 300us)\n"
 	"  --enable-cost DURATION     from an ENABLE to its effect (default 200us)\n"
 	"  --log FILE                 write every span of execution (binary gpuseg_sim_span)\n"
+	"  --operations FILE          write what became of contexts, at once (binary gpuseg_sim_operation)\n"
 	"  --ready-fd N               write \"ready\" to descriptor N and close it, instead of stdout\n"
 	"  --parent PID               exit when this process dies\n"
 	"  --scheduling fifo:P|other  scheduling of the GPU's thread, where permitted (default other)\n"
@@ -688,7 +717,20 @@ static const char help[] =
 
 static void parse_options(int argc, char **argv, struct options *options)
 {
-	enum { DIR_ = 1, TIMESLICE, SWITCH, DISABLE, ENABLE, LOG, READY, PARENT, SCHEDULING, SUMMARY, HELP };
+	enum {
+		DIR_ = 1,
+		TIMESLICE,
+		SWITCH,
+		DISABLE,
+		ENABLE,
+		LOG,
+		OPERATIONS,
+		READY,
+		PARENT,
+		SCHEDULING,
+		SUMMARY,
+		HELP
+	};
 	static const struct option known[] = {
 		{"dir", required_argument, NULL, DIR_},
 		{"timeslice", required_argument, NULL, TIMESLICE},
@@ -696,6 +738,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"disable-cost", required_argument, NULL, DISABLE},
 		{"enable-cost", required_argument, NULL, ENABLE},
 		{"log", required_argument, NULL, LOG},
+		{"operations", required_argument, NULL, OPERATIONS},
 		{"ready-fd", required_argument, NULL, READY},
 		{"parent", required_argument, NULL, PARENT},
 		{"scheduling", required_argument, NULL, SCHEDULING},
@@ -725,6 +768,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case LOG:
 			options->log = optarg;
+			break;
+		case OPERATIONS:
+			options->operations = optarg;
 			break;
 		case READY:
 			options->ready_fd = (int)option_integer("--ready-fd", optarg, 0, INT32_MAX);
@@ -832,6 +878,14 @@ int main(int argc, char **argv)
 	if (rc != 0) {
 		message("--log: \"%s\": %s", options.log, strerror(-rc));
 		return EXIT_FAILURE;
+	}
+	gpu.operations = -1;
+	if (options.operations) {
+		gpu.operations = open(options.operations, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		if (gpu.operations < 0) {
+			message("--operations: \"%s\": %s", options.operations, strerror(errno));
+			return EXIT_FAILURE;
+		}
 	}
 	if (mkdir(options.directory, 0755) != 0 && errno != EEXIST) {
 		message("--dir: \"%s\": %s", options.directory, strerror(errno));

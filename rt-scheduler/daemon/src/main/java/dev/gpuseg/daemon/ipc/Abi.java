@@ -158,6 +158,17 @@ public final class Abi {
     public static final int SIM_TIMESLICE = 5;
     public static final int SIM_INFO = 6;
 
+    // enum gpuseg_sim_change
+    public static final int SIM_DISABLED = 1;
+    public static final int SIM_ENABLED = 2;
+    public static final int SIM_GONE = 3;
+
+    // enum gpuseg_progress_state
+    public static final int PROGRESS_RESTING = 0;
+    public static final int PROGRESS_WAITING = 1;
+    public static final int PROGRESS_HOLDING = 2;
+    public static final int PROGRESS_KERNEL = 3;
+
     /** Offsets of struct {@code gpuseg_record}. */
     public static final class Record {
         public static final int SIZE = 64;
@@ -657,6 +668,48 @@ public final class Abi {
         public static final int FENCE_BYTES = 8;
 
         private SimSpan() {
+        }
+    }
+
+    /** Offsets of struct {@code gpuseg_sim_operation}. */
+    public static final class SimOperation {
+        public static final int SIZE = 16;
+        public static final int TIME_NS_OFFSET = 0;
+        public static final int TIME_NS_BYTES = 8;
+        public static final int PID_OFFSET = 8;
+        public static final int PID_BYTES = 4;
+        public static final int CHANGE_OFFSET = 12;
+        public static final int CHANGE_BYTES = 4;
+
+        private SimOperation() {
+        }
+    }
+
+    /** Offsets of struct {@code gpuseg_progress}. */
+    public static final class Progress {
+        public static final int SIZE = 64;
+        public static final int PID_OFFSET = 0;
+        public static final int PID_BYTES = 4;
+        public static final int STATE_OFFSET = 4;
+        public static final int STATE_BYTES = 4;
+        public static final int BEGINS_OFFSET = 8;
+        public static final int BEGINS_BYTES = 8;
+        public static final int ANSWERED_OFFSET = 16;
+        public static final int ANSWERED_BYTES = 8;
+        public static final int ENDS_OFFSET = 24;
+        public static final int ENDS_BYTES = 8;
+        public static final int JOBS_OFFSET = 32;
+        public static final int JOBS_BYTES = 8;
+        public static final int MANAGED_OFFSET = 40;
+        public static final int MANAGED_BYTES = 4;
+        public static final int CONNECTIONS_OFFSET = 44;
+        public static final int CONNECTIONS_BYTES = 4;
+        public static final int KERNELS_OFFSET = 48;
+        public static final int KERNELS_BYTES = 8;
+        public static final int LAST_NS_OFFSET = 56;
+        public static final int LAST_NS_BYTES = 8;
+
+        private Progress() {
         }
     }
 
