@@ -29,6 +29,7 @@ import dev.gpuseg.daemon.mechanism.Capabilities;
 import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.platform.Epoll;
 import dev.gpuseg.daemon.platform.EventFd;
+import dev.gpuseg.daemon.platform.FaultBarrier;
 import dev.gpuseg.daemon.platform.ThreadControl;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import java.util.ArrayList;
@@ -185,17 +186,25 @@ public final class DispatcherAgent implements Runnable {
         ThreadControl.timerSlackNs(1);
         lastWorkNs = System.nanoTime();
         while (running) {
-            final int work = cycle();
-            if (work > 0) {
-                lastWorkNs = nowNs;
-            } else if (idle != IdleMode.SPIN) {
-                if (nowNs - lastWorkNs >= idle.spinNs()) {
-                    sleep();
-                } else {
-                    Thread.onSpinWait();
-                }
-            }   // else the core is ours, and a pause would only delay the next look
+            try {
+                turn();
+            } catch (final RuntimeException | InternalError e) {
+                onCycleError(e);   // a truncated file's fault may surface anywhere, in the sleep above all
+            }
         }
+    }
+
+    private void turn() {
+        final int work = cycle();
+        if (work > 0) {
+            lastWorkNs = nowNs;
+        } else if (idle != IdleMode.SPIN) {
+            if (nowNs - lastWorkNs >= idle.spinNs()) {
+                sleep();
+            } else {
+                Thread.onSpinWait();
+            }
+        }   // else the core is ours, and a pause would only delay the next look
     }
 
     /** One duty cycle. Returns how much was done. */
@@ -347,13 +356,11 @@ public final class DispatcherAgent implements Runnable {
         try {
             final int n = entry.client.queue().poll(recordHandler, limit, nowNs);
             if (n < 0) {
-                if (-n == Abi.POISON_TRUNCATED) {
-                    poisonTruncated();   // the fault may have been another client's
-                }
                 poison(entry, -n, entry.client.queue().poisonText());
                 return 1;
             }
             counters.add(Counter.RECORDS, n);
+            FaultBarrier.deliver();
             return n;
         } catch (final RuntimeException e) {
             counters.increment(Counter.CLIENT_ERRORS);
@@ -361,9 +368,7 @@ public final class DispatcherAgent implements Runnable {
         } catch (final InternalError e) {
             // a mapped file shrank; the fault may surface late, so look who it was
             counters.increment(Counter.CLIENT_ERRORS);
-            if (!poisonTruncated()) {
-                poison(entry, Abi.POISON_TRUNCATED, "a shared file shrank: " + e.getMessage());
-            }
+            poisonTruncated();   // nobody: another fault of one that is poisoned already
         } finally {
             current = null;
         }
@@ -382,8 +387,18 @@ public final class DispatcherAgent implements Runnable {
         return found;
     }
 
+    /** A client whose file was truncated may be the source of more than one fault. */
+    private boolean hasPoisoned() {
+        for (int i = 0; i < clients.size(); i++) {
+            if (clients.get(i).poisoned) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private void onCycleError(final Throwable error) {
-        if (error instanceof InternalError && poisonTruncated()) {
+        if (error instanceof InternalError && (poisonTruncated() || hasPoisoned())) {
             counters.increment(Counter.CLIENT_ERRORS);
             return;
         }

@@ -6,6 +6,7 @@ import dev.gpuseg.daemon.ipc.WatchdogPage;
 import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
+import dev.gpuseg.daemon.platform.FaultBarrier;
 import dev.gpuseg.daemon.platform.ThreadControl;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -149,7 +150,11 @@ final class Enforcer implements Runnable {
     /** Wakes the thread if it is parked: it re-reads the desired state after it announced that it parks. */
     void kick() {
         if (parked) {
-            LockSupport.unpark(thread);
+            try {
+                LockSupport.unpark(thread);
+            } catch (final InternalError e) {
+                FaultBarrier.postpone(e);   // the dispatcher's, from reading a truncated file; its decision comes first
+            }
         }
     }
 

@@ -31,6 +31,7 @@ import picocli.CommandLine.Spec;
         SweepCommand.class,
         TraceCommand.class,
         ReplayCommand.class,
+        FaultsCommand.class,
     })
 final class GpusegCommand implements Runnable {
     @Spec

@@ -2,9 +2,11 @@
 package dev.gpuseg.daemon.ipc;
 
 import dev.gpuseg.daemon.platform.Descriptor;
+import dev.gpuseg.daemon.platform.Errno;
 import dev.gpuseg.daemon.platform.FaultBarrier;
 import dev.gpuseg.daemon.platform.FileAccess;
 import dev.gpuseg.daemon.platform.ProcessStatus;
+import dev.gpuseg.daemon.platform.SystemCallException;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -238,7 +240,7 @@ public final class ClientQueue implements AutoCloseable {
                         break;
                     }
                     if (guarded) {
-                        FaultBarrier.settle();
+                        settle();
                     }
                     at += QueueFormat.DOCUMENT_BYTES;
                     position = at;
@@ -278,9 +280,12 @@ public final class ClientQueue implements AutoCloseable {
                 }
             }
             if (guarded && count == 0) {
-                FaultBarrier.settle();
+                settle();
             }
         } catch (final InternalError e) {
+            if (isIntact()) {
+                throw e; // another client's file
+            }
             poison(Abi.POISON_TRUNCATED, "a file of the queue was truncated: " + e.getMessage());
         }
         askForHousekeeping(at);
@@ -288,6 +293,18 @@ public final class ClientQueue implements AutoCloseable {
             poison(housekeepingPoison, housekeepingText);
         }
         return poison != 0 ? -poison : count;
+    }
+
+    /** Brings a fault of this queue to light; one of another's waits until the record in hand has been handled. */
+    private void settle() {
+        try {
+            FaultBarrier.settle();
+        } catch (final InternalError e) {
+            if (!isIntact()) {
+                throw e;
+            }
+            FaultBarrier.postpone(e);
+        }
     }
 
     private void askForHousekeeping(final int at) {
@@ -367,12 +384,21 @@ public final class ClientQueue implements AutoCloseable {
             boolean again = false;
             final QueueCycle cycle = cycles.current();
             if (position >= prepareAt && cycles.next() == null && !cycle.isEnding()) {
-                cycles.offer(prepare(cycle.number() + 1));
-                worked = true;
+                try {
+                    cycles.offer(prepare(cycle.number() + 1));
+                    worked = true;
+                } catch (final SystemCallException e) {
+                    if (e.errno() != Errno.ENOSPC && e.errno() != Errno.EDQUOT) {
+                        throw e;
+                    }
+                    // full: the client goes on in this cycle and is refused at its end; there may be space by then
+                    RuntimeDirectory.deleteTree(readerDirectory.resolve(QueueTemplate.cycleName(cycle.number() + 1)));
+                    again = true;
+                }
             }
             final QueueCycle following = cycles.next();
             if (position >= rollAt && following != null && following != cycle && !cycle.isEnded()) {
-                again = !end(cycle);
+                again |= !end(cycle);
                 worked = true;
             }
             if (worked) {

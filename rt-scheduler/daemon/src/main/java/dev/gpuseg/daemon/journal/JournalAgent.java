@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.journal;
 
+import dev.gpuseg.daemon.platform.Errno;
+import dev.gpuseg.daemon.platform.SystemCallException;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.MessageHandler;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * Moves events from the ring into the Chronicle queue, on a thread of its own. A failing disk never reaches the
- * dispatcher: the first error is kept in {@link #failure()}, what follows is counted in {@link #lost()} and discarded.
+ * dispatcher. While the file system is full, events stay in the ring and are tried again ten times a second; what the
+ * ring cannot hold the dispatcher counts as dropped. After any other error the journal stops: what follows is counted
+ * in {@link #lost()} and discarded. Either is told by {@link #failure()}.
  */
 public final class JournalAgent implements Agent, AutoCloseable {
     private static final int BATCH = 256;
+    private static final long RETRY_NS = 100_000_000;
 
     private final JournalRing ring;
     private final JournalWriter writer;
@@ -25,6 +33,10 @@ public final class JournalAgent implements Agent, AutoCloseable {
     private final JournalEvent event = new JournalEvent();
     private final List<EventTap> taps = new CopyOnWriteArrayList<>();
     private volatile String tapFailure = "";
+    /** Taken from the ring and not written yet: the file system is full. Oldest first; at most a batch. */
+    private final Deque<byte[]> waiting = new ArrayDeque<>();
+    private long retryAtNs;
+    private boolean stopped;
 
     /**
      * Opens the journal and appends what a former daemon left in the ring.
@@ -41,11 +53,31 @@ public final class JournalAgent implements Agent, AutoCloseable {
 
     @Override
     public int doWork() {
+        if (!waiting.isEmpty() && (System.nanoTime() - retryAtNs < 0 || !retry())) {
+            return 0;
+        }
         return ring.read(handler, BATCH);
     }
 
-    /** Appends everything that is in the ring now. */
+    private boolean retry() {
+        while (!waiting.isEmpty()) {
+            final byte[] oldest = waiting.peek();
+            if (!write(new UnsafeBuffer(oldest), 0, oldest.length)) {
+                return false;
+            }
+            waiting.remove();
+        }
+        failure = "";
+        return true;
+    }
+
+    /** Appends everything that is in the ring now; while the file system is full, nothing. */
     public void drain() {
+        if (!waiting.isEmpty() && !retry()) {
+            lost = lost + waiting.size();   // called at the end: there is no later
+            waiting.clear();
+            stopped = true;
+        }
         int pending;
         int read;
         do {
@@ -101,18 +133,37 @@ public final class JournalAgent implements Agent, AutoCloseable {
     }
 
     private void append(final DirectBuffer buffer, final int offset, final int length) {
-        if (length < JournalEvent.BYTES || !failure.isEmpty()) {
+        if (length < JournalEvent.BYTES || stopped) {
             lost = lost + 1;   // single writer
-            return;
+        } else if (!waiting.isEmpty() || !write(buffer, offset, length)) {
+            final byte[] copy = new byte[length];
+            buffer.getBytes(offset, copy);
+            waiting.add(copy);
         }
+    }
+
+    /** False: not now, the file system is full. */
+    private boolean write(final DirectBuffer buffer, final int offset, final int length) {
         try {
             writer.append(buffer, offset, length);
             written = written + 1;
+        } catch (final SystemCallException e) {
+            if (e.errno() == Errno.ENOSPC || e.errno() == Errno.EDQUOT) {
+                retryAtNs = System.nanoTime() + RETRY_NS;
+                failure = "journal waits after " + written + " events: " + e.getMessage() + "; free space";
+                return false;
+            }
+            stop(e);
         } catch (final RuntimeException | InternalError e) {
-            // InternalError: a page of the sparse file could not be allocated (file system full)
-            lost = lost + 1;
-            failure = "journal stopped after " + written + " events: " + e + "; free space and restart the daemon";
+            stop(e);
         }
+        return true;
+    }
+
+    private void stop(final Throwable e) {
+        lost = lost + 1;
+        stopped = true;
+        failure = "journal stopped after " + written + " events: " + e + "; repair it and restart the daemon";
     }
 
     /**
@@ -134,7 +185,7 @@ public final class JournalAgent implements Agent, AutoCloseable {
     }
 
     /**
-     * Why the journal stopped. Any thread.
+     * Why the journal stopped or waits. Any thread.
      *
      * @return one line, empty while it works
      */

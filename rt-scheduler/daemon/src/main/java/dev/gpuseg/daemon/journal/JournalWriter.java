@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.journal;
 
+import dev.gpuseg.daemon.platform.Descriptor;
+import dev.gpuseg.daemon.platform.Errno;
 import dev.gpuseg.daemon.platform.FileAccess;
+import dev.gpuseg.daemon.platform.SystemCallException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.LocalDate;
+import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -27,6 +32,12 @@ final class JournalWriter implements AutoCloseable {
     private static final long DAY_NS = 86_400_000_000_000L;
     private static final int FILES = 4;
     private static final int DOCUMENT_OVERHEAD = 4;
+    /** Space is reserved in such portions, ahead of what is written. */
+    private static final long PORTION = 1 << 18;
+    /** Longest document, an index page that Chronicle may put before it, and the header that follows. */
+    private static final long AHEAD = 1 << 16;
+    /** What a new file needs at once. */
+    private static final long NEW_FILE = 1 << 20;
     static final long MIN_BYTES = 1L << 20;
 
     private final Path directory;
@@ -35,6 +46,7 @@ final class JournalWriter implements AutoCloseable {
     private final SingleChronicleQueue queue;
     private final ExcerptAppender appender;
     private long bytesInFile;
+    private long reserved;
     private long files;
 
     JournalWriter(final Path directory, final long maxBytes) {
@@ -56,6 +68,7 @@ final class JournalWriter implements AutoCloseable {
         }
         clock = new SetTimeProvider(files * DAY_NS);
         queue = builder(directory).timeProvider(clock).blockSize(blockSize(bytesPerFile)).build();
+        requireSpace();
         appender = queue.createAppender();
         appender.singleThreadedCheckDisabled(true);
     }
@@ -68,12 +81,25 @@ final class JournalWriter implements AutoCloseable {
         return (int) Math.min(64 << 20, Math.max(1 << 20, Long.highestOneBit(bytesPerFile)));
     }
 
+    /**
+     * Appends an event. Space is reserved before it is written: a mapped file on a full file system would otherwise
+     * swallow it, and the fault would show later and elsewhere.
+     *
+     * @throws SystemCallException with ENOSPC where there is none; nothing was appended, try again later
+     */
     void append(final DirectBuffer buffer, final int offset, final int length) {
         if (bytesInFile >= bytesPerFile) {
+            requireSpace();
             roll();
         }
         try (DocumentContext document = appender.writingDocument()) {
             final Bytes<?> out = document.wire().bytes();
+            try {
+                reserve(out.writePosition() + length + AHEAD);
+            } catch (final SystemCallException e) {
+                document.rollbackOnClose();
+                throw e;
+            }
             int i = 0;
             for (; i + Long.BYTES <= length; i += Long.BYTES) {
                 out.writeLong(buffer.getLong(offset + i));
@@ -85,8 +111,28 @@ final class JournalWriter implements AutoCloseable {
         bytesInFile += length + DOCUMENT_OVERHEAD;
     }
 
+    private void requireSpace() {
+        if (FileAccess.freeBytes(directory) < NEW_FILE) {
+            throw new SystemCallException("statfs", directory + ", " + NEW_FILE + " bytes for the next file",
+                Errno.ENOSPC);
+        }
+    }
+
+    private void reserve(final long upTo) {
+        if (upTo > reserved) {
+            final long wanted = (upTo / PORTION + 1) * PORTION;
+            Descriptor.allocate(current(), wanted);
+            reserved = wanted;
+        }
+    }
+
+    private Path current() {
+        return directory.resolve(LocalDate.ofEpochDay(files).format(DateTimeFormatter.BASIC_ISO_DATE) + "F.cq4");
+    }
+
     private void roll() {
         files++;
+        reserved = 0;
         clock.currentTimeNanos(files * DAY_NS);
         bytesInFile = 0;
         try {
@@ -110,8 +156,7 @@ final class JournalWriter implements AutoCloseable {
 
     private static long ordinal(final Path file) {
         final String name = file.getFileName().toString();
-        return java.time.LocalDate.parse(name.substring(0, 8), java.time.format.DateTimeFormatter.BASIC_ISO_DATE)
-            .toEpochDay();
+        return LocalDate.parse(name.substring(0, 8), DateTimeFormatter.BASIC_ISO_DATE).toEpochDay();
     }
 
     @Override

@@ -12,7 +12,33 @@ package dev.gpuseg.daemon.platform;
 public final class FaultBarrier {
     private static final boolean NATIVE_RETURN_DELIVERS = Runtime.version().feature() >= 25;
 
+    /** W any thread that met a fault in the middle of something; R the dispatcher. */
+    private static volatile InternalError postponed;
+
     private FaultBarrier() {
+    }
+
+    /**
+     * Keeps a fault that came to light where it does no good: at a call that has nothing to do with it, between the
+     * parts of something that has to be finished. Any thread.
+     *
+     * @param fault thrown by the next {@link #deliver}; only the last one is kept
+     */
+    public static void postpone(final InternalError fault) {
+        postponed = fault;
+    }
+
+    /**
+     * Throws what was postponed. Reads one word otherwise.
+     *
+     * @throws InternalError the fault
+     */
+    public static void deliver() {
+        final InternalError fault = postponed;
+        if (fault != null) {
+            postponed = null;
+            throw fault;
+        }
     }
 
     /**
