@@ -36,6 +36,7 @@ final class FaultRig implements AutoCloseable {
     private static final int START_LIMIT_S = 40;
     private static final int STOP_LIMIT_S = 20;
     private static final long CLIENT_LIMIT_NS = 10_000_000_000L;
+    private static final long NS_PER_MS = 1_000_000;
     private static final int VGPU_PRIORITY = 98;
     private static final int DAEMON_PRIORITY = 80;
     private static final String NO_FILE_SYSTEM = "";
@@ -136,7 +137,7 @@ final class FaultRig implements AutoCloseable {
     }
 
     /**
-     * Starts a task; its CPU parts only sleep.
+     * Starts a task and waits until it is registered; its CPU parts only sleep.
      *
      * @param start   put before the program, for instance {@code unshare}
      * @param options of gpuseg-demo-task, beyond directory, name, progress and duration
@@ -151,6 +152,11 @@ final class FaultRig implements AutoCloseable {
         command.addAll(options);
         final FaultClient client = new FaultClient(name, start(file, command), page, CLIENT_LIMIT_NS);
         ledger.add(client.page());
+        if (!options.contains("--unmanaged")
+            && !client.await(() -> client.page().isManaged() || client.page().jobs() > 0,
+            CLIENT_LIMIT_NS / NS_PER_MS)) {
+            throw new IllegalStateException(name + " did not register: " + client.process().said());
+        }
         return client;
     }
 

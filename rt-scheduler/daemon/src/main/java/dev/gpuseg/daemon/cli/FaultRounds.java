@@ -579,13 +579,14 @@ final class FaultRounds implements AutoCloseable {
     private void account(final FaultRig on) throws InterruptedException {
         final Ledger ledger = on.ledger();
         final long reported = reportedLosses(on);
+        ledger.ask();
         FaultRig.await(() -> ledger.missing() == 0, SETTLE_MS);
         final StringBuilder who = new StringBuilder();
         final long missing = ledger.missing(who);
         if (missing > 0) {
             lost += missing;
             problems.add(missing + " acknowledged records are not in the journal:" + who + " the daemon reports "
-                + reported + " lost events");
+                + reported + " lost events, " + ledger.gaps() + " sequence numbers are missing");
         }
         if (ledger.gaps() > 0 && missing == 0) {
             problems.add(ledger.gaps() + " sequence numbers are missing in the journal");

@@ -39,6 +39,7 @@ public final class Ledger implements AutoCloseable {
     private final Map<Integer, Account> accounts = new HashMap<>();
     private final Map<Integer, Integer> pidOfClient = new HashMap<>();
     private final Set<Integer> excluded = new HashSet<>();
+    private Map<Integer, long[]> asked = Map.of();
     private long lastSeq;
     private long gaps;
     private long starts;
@@ -142,9 +143,13 @@ public final class Ledger implements AutoCloseable {
         return sums;
     }
 
+    /** Asks the applications what they know to be recorded; {@link #missing} compares with this from now on. */
+    public void ask() {
+        asked = known();
+    }
+
     /**
-     * Acknowledged records that the journal does not have (yet): first the applications are asked, then the journal is
-     * read.
+     * Acknowledged records that the journal does not have (yet), as of {@link #ask}.
      *
      * @return count
      */
@@ -159,10 +164,9 @@ public final class Ledger implements AutoCloseable {
      * @return count
      */
     public long missing(final StringBuilder who) {
-        final Map<Integer, long[]> sums = known();
         read();
         long missing = 0;
-        for (final Map.Entry<Integer, long[]> entry : sums.entrySet()) {
+        for (final Map.Entry<Integer, long[]> entry : asked.entrySet()) {
             final Account account = account(entry.getKey());
             final long begins = Math.max(0, entry.getValue()[0] - account.begins - account.forgivenBegins);
             final long ends = Math.max(0, entry.getValue()[2] - account.ends - account.forgivenEnds);
@@ -176,9 +180,9 @@ public final class Ledger implements AutoCloseable {
         return missing;
     }
 
-    /** What is missing now has been reported: it is not to be reported again. */
+    /** What is missing has been reported: it is not to be reported again. */
     public void writeOff() {
-        for (final Map.Entry<Integer, long[]> entry : known().entrySet()) {
+        for (final Map.Entry<Integer, long[]> entry : asked.entrySet()) {
             final Account account = account(entry.getKey());
             account.forgivenBegins += Math.max(0, entry.getValue()[0] - account.begins - account.forgivenBegins);
             account.forgivenEnds += Math.max(0, entry.getValue()[2] - account.ends - account.forgivenEnds);
@@ -193,9 +197,10 @@ public final class Ledger implements AutoCloseable {
      * @return begins that it had answered and that the journal does not have
      */
     public long daemonWent() {
+        ask();
         read();
         long lost = 0;
-        for (final Map.Entry<Integer, long[]> entry : known().entrySet()) {
+        for (final Map.Entry<Integer, long[]> entry : asked.entrySet()) {
             final Account account = account(entry.getKey());
             final long unanswered = Math.max(0, entry.getValue()[1] - account.answered - account.forgivenAnswered);
             lost += unanswered;

@@ -56,6 +56,7 @@ public final class ClientQueue implements AutoCloseable {
     private static final int LOCK_ATTEMPTS = 2_000;
     private static final int PREPARE_PERCENT = 33;
     private static final int ROLL_PERCENT = 60;
+    private static final long FULL_RETRY_NS = 50_000_000;
 
     private final int clientId;
     private final Path directory;
@@ -92,6 +93,8 @@ public final class ClientQueue implements AutoCloseable {
     private volatile String housekeepingText = "";
     /** W dispatcher: nothing more is to be done. */
     private volatile boolean dropped;
+    /** Housekeeping thread: the file system was full. */
+    private long prepareNotBeforeNs = System.nanoTime();
     /** W housekeeping. */
     private volatile long rolls;
     private volatile long lastRollNs;
@@ -383,7 +386,8 @@ public final class ClientQueue implements AutoCloseable {
             boolean worked = old != null;
             boolean again = false;
             final QueueCycle cycle = cycles.current();
-            if (position >= prepareAt && cycles.next() == null && !cycle.isEnding()) {
+            if (position >= prepareAt && cycles.next() == null && !cycle.isEnding()
+                && System.nanoTime() - prepareNotBeforeNs >= 0) {
                 try {
                     cycles.offer(prepare(cycle.number() + 1));
                     worked = true;
@@ -391,9 +395,10 @@ public final class ClientQueue implements AutoCloseable {
                     if (e.errno() != Errno.ENOSPC && e.errno() != Errno.EDQUOT) {
                         throw e;
                     }
-                    // full: the client goes on in this cycle and is refused at its end; there may be space by then
+                    // full: the client goes on in this cycle and is refused at its end; there may be space by then,
+                    // and this thread looks at every queue some ten times a second, asked or not
                     RuntimeDirectory.deleteTree(readerDirectory.resolve(QueueTemplate.cycleName(cycle.number() + 1)));
-                    again = true;
+                    prepareNotBeforeNs = System.nanoTime() + FULL_RETRY_NS;
                 }
             }
             final QueueCycle following = cycles.next();
