@@ -187,7 +187,8 @@ public final class Daemon implements AutoCloseable {
         status = StatusPage.create(config.directory().status(), incarnationNs, config.policy().name(),
             mechanisms.get(0).name(), capabilities.level());
         if (config.watchdogPeriodMs() > 0) {
-            watchdog = WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), status::heartbeat);
+            watchdog = WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), config.priority(),
+                status::heartbeat);
         }
         startThreads(capabilities);
     }
@@ -498,7 +499,8 @@ public final class Daemon implements AutoCloseable {
     private void restartWatchdog() {
         try {
             final WatchdogProcess next =
-                WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), ignored -> { });
+                WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), config.priority(),
+                    ignored -> { });
             watchdog = next;
             for (final Enforcer enforcer : enforcers) {
                 enforcer.watchdog(next.page());

@@ -11,6 +11,7 @@ import java.util.function.LongConsumer;
 
 /** The C watchdog of this daemon: started with it, started again if it dies, left to finish by itself. */
 final class WatchdogProcess implements AutoCloseable {
+    private static final int HIGHEST = 99;
     private static final long READY_NS = 3_000_000_000L;
     private static final long POLL_MS = 2;
     private static final int EXIT_MS = 1_000;
@@ -28,16 +29,20 @@ final class WatchdogProcess implements AutoCloseable {
      *
      * @param directory of the daemon
      * @param periodMs  age of the heartbeat at which it releases
+     * @param priority  SCHED_FIFO priority of the dispatcher, 0 = none; the watchdog gets the next higher one, for
+     *                  who starves the daemon must not starve the watchdog too
      * @param heartbeat called with the time while waiting, so that the watchdog sees a living daemon
      * @return the watchdog
      * @throws StartUpException if it does not start
      */
-    static WatchdogProcess start(final RuntimeDirectory directory, final int periodMs, final LongConsumer heartbeat) {
+    static WatchdogProcess start(final RuntimeDirectory directory, final int periodMs, final int priority,
+        final LongConsumer heartbeat) {
         final Path program = program();
         final Process process;
         try {
             process = new ProcessBuilder(program.toString(), "--dir", directory.root().toString(), "--daemon-pid",
-                Long.toString(ProcessHandle.current().pid()), "--period", periodMs + "ms")
+                Long.toString(ProcessHandle.current().pid()), "--period", periodMs + "ms",
+                "--scheduling", priority == 0 ? "other" : "fifo:" + Math.min(HIGHEST, priority + 1))
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)

@@ -13,6 +13,8 @@ import picocli.CommandLine.Spec;
         BenchGpuCommand.class,
         BenchTraceCommand.class,
         BenchFairCommand.class,
+        BenchLoadCommand.class,
+        BenchTailCommand.class,
     })
 final class BenchCommand implements Runnable {
     @Spec

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg-bench-load - many clients at a fixed rate: the C side of `gpuseg bench load` and `gpuseg bench tail`.
+ *
+ *   parent ── fork ──► client 0: connect, open a task, begin at start + offset + k / rate, end at once
+ *          ── fork ──► client 1 ...                    one process each: a process registers once
+ *
+ * Every begin waits for the daemon's grant. The rate is kept whatever the daemon does: a begin that is due while the
+ * one before still waits is made late, and counted from the moment at which it was due (`due`); `begin` counts from the
+ * call. One JSON object on stdout at the end. With --parent, everybody exits when that process dies.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/histogram.h"
+#include "bench/pace.h"
+#include "gpuseg.h"
+
+#define LEAD_NS (1500 * NS_PER_MS)     /* for everybody to connect */
+#define BEGIN_LIMIT_NS (10 * NS_PER_S) /* a grant that takes longer is a failure */
+#define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
+#define STALLS_FROM_NS (100 * NS_PER_US)
+
+enum { CLIENTS_MAX = 256, RATE_MAX = 1000000, STALLS_MAX = 4096, SPIN_LONG = 0x7fffffff };
+
+struct stall {
+	int64_t at_ns; /* when it was due */
+	int64_t took_ns;
+};
+
+struct shared {
+	struct histogram begin, due;
+	uint64_t begins, ends, drops, optimistic;
+	uint64_t stalls_seen;
+	struct stall stalls[STALLS_MAX];
+	int failure; /* -errno */
+};
+
+static struct options {
+	const char *directory;
+	int64_t clients, rate, duration_ns, warmup_ns;
+	int cpu;
+	bool spin, stalls;
+	int priority;
+} options;
+
+static int run_round(gpuseg_task *task, int64_t due_ns, bool measured, struct shared *s)
+{
+	const int64_t begin_ns = now_ns();
+	int rc = gpuseg_begin(task);
+	const int64_t begun_ns = now_ns();
+
+	if (rc == -EBUSY || rc == -ENOSPC) {
+		s->drops++;
+		return 0;
+	}
+	if (rc < 0)
+		return rc;
+	s->begins++;
+	if (measured) {
+		histogram_add(&s->begin, begun_ns - begin_ns);
+		histogram_add(&s->due, begun_ns - due_ns);
+		if (begun_ns - due_ns > STALLS_FROM_NS) {
+			if (s->stalls_seen < STALLS_MAX)
+				s->stalls[s->stalls_seen] = (struct stall){due_ns, begun_ns - due_ns};
+			s->stalls_seen++;
+		}
+	}
+	do { /* a full queue keeps the end for the next call */
+		rc = gpuseg_end(task);
+		if (rc == -EBUSY || rc == -ENOSPC)
+			sleep_until(now_ns() + NS_PER_MS, NULL);
+	} while (rc == -EBUSY || rc == -ENOSPC);
+	if (rc == 0)
+		s->ends++;
+	return rc;
+}
+
+static int run_client(int index, int64_t start_ns, struct shared *s)
+{
+	struct gpuseg_connect_attr connect_attr = GPUSEG_CONNECT_ATTR_INIT;
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	struct gpuseg_counters counters = {.size = sizeof(counters)};
+	const int64_t period_ns = NS_PER_S / options.rate, offset_ns = period_ns * index / options.clients;
+	const int64_t end_ns = start_ns + options.warmup_ns + options.duration_ns;
+	gpuseg_client *client = NULL;
+	gpuseg_task *task = NULL;
+	char name[32];
+	int rc;
+
+	snprintf(name, sizeof(name), "load-%d", index);
+	connect_attr.dir = options.directory;
+	connect_attr.name = attr.name = name;
+	attr.priority = (uint32_t)options.priority;
+	attr.flags = GPUSEG_TASK_ALWAYS_WAIT;
+	attr.timeout_ns = BEGIN_LIMIT_NS;
+	attr.spin_count = options.spin ? SPIN_LONG : GPUSEG_SPIN_NONE;
+	rc = gpuseg_connect(&connect_attr, &client);
+	if (rc < 0) {
+		message("%s: connect: %s %s", name, gpuseg_strerror(rc), gpuseg_last_message(NULL));
+		return rc;
+	}
+	rc = gpuseg_task_open(client, &attr, &task);
+	for (int64_t k = 0; rc >= 0; k++) {
+		const int64_t due_ns = start_ns + offset_ns + k * period_ns;
+
+		if (due_ns >= end_ns)
+			break;
+		if (options.spin)
+			spin_until(due_ns);
+		else
+			sleep_until(due_ns, NULL);
+		rc = run_round(task, due_ns, due_ns - start_ns >= options.warmup_ns, s);
+	}
+	if (rc < 0)
+		message("%s: %s %s", name, gpuseg_strerror(rc), gpuseg_last_message(client));
+	if (gpuseg_get_counters(client, &counters) == 0)
+		s->optimistic = counters.optimistic;
+	gpuseg_disconnect(client);
+	return rc < 0 ? rc : 0;
+}
+
+static void print_times(const char *name, const struct histogram *h)
+{
+	printf("\"%s_ns\":{\"n\":%" PRIu64 ",\"p50\":%" PRId64 ",\"p90\":%" PRId64 ",\"p99\":%" PRId64
+	       ",\"p99_9\":%" PRId64 ",\"p99_99\":%" PRId64 ",\"max\":%" PRId64 "}",
+	       name, h->count, histogram_at(h, 500000), histogram_at(h, 900000), histogram_at(h, 990000),
+	       histogram_at(h, 999000), histogram_at(h, 999900), h->max_ns);
+}
+
+static void print_result(const struct shared *shared)
+{
+	static struct shared sum;
+	bool first = true;
+
+	for (int i = 0; i < options.clients; i++) {
+		histogram_merge(&sum.begin, &shared[i].begin);
+		histogram_merge(&sum.due, &shared[i].due);
+		sum.begins += shared[i].begins;
+		sum.ends += shared[i].ends;
+		sum.drops += shared[i].drops;
+		sum.optimistic += shared[i].optimistic;
+		sum.stalls_seen += shared[i].stalls_seen;
+		if (shared[i].failure)
+			sum.failure++;
+	}
+	printf("{\"clients\":%" PRId64 ",\"rate\":%" PRId64 ",\"duration_s\":%.3f,\"begins\":%" PRIu64
+	       ",\"ends\":%" PRIu64 ",\"drops\":%" PRIu64 ",\"optimistic\":%" PRIu64 ",\"failed_clients\":%d,",
+	       options.clients, options.rate, (double)options.duration_ns / (double)NS_PER_S, sum.begins, sum.ends,
+	       sum.drops, sum.optimistic, sum.failure);
+	print_times("begin", &sum.begin);
+	printf(",");
+	print_times("due", &sum.due);
+	printf(",\"stalls_seen\":%" PRIu64, sum.stalls_seen);
+	if (options.stalls) {
+		printf(",\"stalls\":[");
+		for (int i = 0; i < options.clients; i++)
+			for (uint64_t k = 0; k < shared[i].stalls_seen && k < STALLS_MAX; k++, first = false)
+				printf("%s[%" PRId64 ",%" PRId64 "]", first ? "" : ",", shared[i].stalls[k].at_ns,
+				       shared[i].stalls[k].took_ns);
+		printf("]");
+	}
+	printf("}\n");
+}
+
+static const char help[] =
+	"Usage: gpuseg-bench-load --dir DIR [option]...\n"
+	"Clients that begin and end segments at a fixed rate; every begin waits for its grant. One JSON object.\n\n"
+	"  --dir DIR             runtime directory of the daemon\n"
+	"  --clients N           1..256, one process each (default 64)\n"
+	"  --rate N              segments per second of each, 1..1000000 (default 1000)\n"
+	"  --duration DURATION   measured (default 10s)\n"
+	"  --warmup DURATION     before (default 1s)\n"
+	"  --priority N          0 best effort (default), 1..99 real time\n"
+	"  --wait sleep|spin     between segments and for the grant (default sleep)\n"
+	"  --cpu N               pin every client to this processor\n"
+	"  --stalls              list begins that took more than 100 us from when they were due: [due ns, ns]\n"
+	"  --help                this text\n";
+
+static void parse_options(int argc, char **argv)
+{
+	enum { DIRECTORY = 1, CLIENTS, RATE, DURATION, WARMUP, PRIORITY, WAIT, CPU, STALLS, HELP };
+	static const struct option known[] = {
+		{"dir", required_argument, NULL, DIRECTORY},
+		{"clients", required_argument, NULL, CLIENTS},
+		{"rate", required_argument, NULL, RATE},
+		{"duration", required_argument, NULL, DURATION},
+		{"warmup", required_argument, NULL, WARMUP},
+		{"priority", required_argument, NULL, PRIORITY},
+		{"wait", required_argument, NULL, WAIT},
+		{"cpu", required_argument, NULL, CPU},
+		{"stalls", no_argument, NULL, STALLS},
+		{"help", no_argument, NULL, HELP},
+		{0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		switch (option) {
+		case DIRECTORY:
+			options.directory = optarg;
+			break;
+		case CLIENTS:
+			options.clients = option_integer("--clients", optarg, 1, CLIENTS_MAX);
+			break;
+		case RATE:
+			options.rate = option_integer("--rate", optarg, 1, RATE_MAX);
+			break;
+		case DURATION:
+			options.duration_ns = option_duration("--duration", optarg, NS_PER_MS, DURATION_MAX_NS);
+			break;
+		case WARMUP:
+			options.warmup_ns = option_duration("--warmup", optarg, 0, DURATION_MAX_NS);
+			break;
+		case PRIORITY:
+			options.priority = (int)option_integer("--priority", optarg, 0, 99);
+			break;
+		case WAIT:
+			if (strcmp(optarg, "sleep") != 0 && strcmp(optarg, "spin") != 0)
+				usage_error("--wait: \"%s\" is unknown; use sleep or spin", optarg);
+			options.spin = strcmp(optarg, "spin") == 0;
+			break;
+		case CPU:
+			options.cpu = (int)option_integer("--cpu", optarg, 0, 4095);
+			break;
+		case STALLS:
+			options.stalls = true;
+			break;
+		case HELP:
+			fputs(help, stdout);
+			exit(EXIT_SUCCESS);
+		default:
+			exit(EXIT_USAGE);
+		}
+	}
+	if (optind < argc)
+		usage_error("unexpected argument \"%s\"; see --help", argv[optind]);
+	if (!options.directory)
+		usage_error("--dir is missing; give the runtime directory of the daemon");
+}
+
+int main(int argc, char **argv)
+{
+	const pid_t parent = getpid();
+	struct shared *shared;
+	int64_t start_ns;
+	int status, failures = 0;
+
+	program_name = "gpuseg-bench-load";
+	options = (struct options){
+		.clients = 64, .rate = 1000, .duration_ns = 10 * NS_PER_S, .warmup_ns = NS_PER_S, .cpu = -1};
+	parse_options(argc, argv);
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* whoever started us */
+	shared = mmap(NULL, (size_t)options.clients * sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (shared == MAP_FAILED) {
+		message("memory for %" PRId64 " clients: %s", options.clients, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	start_ns = now_ns() + LEAD_NS + options.clients * 40 * NS_PER_MS;
+	for (int i = 0; i < options.clients; i++) {
+		const pid_t pid = fork();
+
+		if (pid < 0) {
+			message("fork: %s", strerror(errno));
+			return EXIT_FAILURE;
+		}
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != parent)
+				_exit(EXIT_FAILURE);
+			if (options.cpu >= 0 && pin_to_cpu(options.cpu) != 0)
+				message("--cpu %d: not pinned", options.cpu);
+			shared[i].failure = run_client(i, start_ns, &shared[i]);
+			_exit(shared[i].failure ? EXIT_FAILURE : EXIT_SUCCESS);
+		}
+	}
+	for (;;) {
+		const pid_t pid = wait(&status);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0)
+			break;
+		failures += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
+	}
+	print_result(shared);
+	return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
