@@ -115,7 +115,7 @@ final class BenchTailCommand implements Callable<Integer> {
         try (LoadRig rig = new LoadRig()) {
             final Path log = rig.errors().resolve("jvm.log");
             final List<String> options = new ArrayList<>(jvm);
-            options.add("-Xlog:safepoint=info,gc=info,deoptimization=debug:file=" + log + ":timenanos:filecount=0");
+            options.add("-Xlog:safepoint=info,gc=info,jit+compilation=debug:file=" + log + ":timenanos:filecount=0");
             final List<String> arguments = new ArrayList<>(List.of("--idle", "spin", "--cpu", Integer.toString(cpu),
                 "--queue-size", "16MiB"));
             if (priority > 0) {
@@ -159,7 +159,7 @@ final class BenchTailCommand implements Callable<Integer> {
         one.put("allocated_bytes", after.path("daemon").path("hot_path_allocated_bytes").asLong()
             - before.path("daemon").path("hot_path_allocated_bytes").asLong());
         one.put("collections", evidence.collections()).put("safepoints", evidence.safepoints());
-        one.put("stalls", seen.path("stalls_seen").asLong());
+        one.put("stalls", seen.path("stalls_seen").asLong()).put("stalls_examined", seen.path("stalls").size());
         final Map<String, long[]> causes = new TreeMap<>();
         for (final JsonNode stall : seen.path("stalls")) {
             final long tookNs = stall.get(1).asLong();
@@ -182,9 +182,10 @@ final class BenchTailCommand implements Callable<Integer> {
                 v.path("p50").asLong(), v.path("p99").asLong(), v.path("p99_9").asLong(), v.path("p99_99").asLong(),
                 v.path("max").asLong(), v.path("n").asLong());
         }
-        out.printf("  hot path allocated %d bytes, %d collections, %d safepoints, %d begins above 100 us:%n",
+        out.printf("  hot path allocated %d bytes, %d collections, %d safepoints; %d begins above 100 us, of the "
+            + "first %d:%n",
             one.path("allocated_bytes").asLong(), one.path("collections").asInt(), one.path("safepoints").asInt(),
-            one.path("stalls").asLong());
+            one.path("stalls").asLong(), one.path("stalls_examined").asInt());
         int lines = 0;
         for (final Map.Entry<String, JsonNode> cause : one.path("stalls_by_cause").properties()) {
             if (lines++ < LISTED) {

@@ -26,6 +26,9 @@ final class Evidence implements AutoCloseable {
     /** A thread that waited for a CPU for that share of a stall has its cause. */
     private static final double SHARE = 0.3;
 
+    private static final String DEOPTIMISATION = "JIT: code of a method was thrown away meanwhile";
+    private static final String COMPILATION = "JIT: a method was compiled meanwhile";
+
     private record Sample(long atNs, long dispatcherWaitedNs, long clientWaitedNs, long faults) {
     }
 
@@ -37,6 +40,7 @@ final class Evidence implements AutoCloseable {
     private final List<Sample> samples = new ArrayList<>();
     private final List<JvmEvent> jvm = new ArrayList<>();
     private final Thread sampler = new Thread(this::sample, "gpuseg-evidence");
+    private final long startNs = System.nanoTime();
     private volatile boolean running = true;
     private int safepoints;
     private int collections;
@@ -101,6 +105,9 @@ final class Evidence implements AutoCloseable {
     }
 
     private void onLine(final long atNs, final String text) {
+        if (atNs - startNs < 0) {
+            return;   // start and warm-up
+        }
         final Matcher safepoint = SAFEPOINT.matcher(text);
         if (safepoint.matches()) {   // written at its end
             safepoints++;
@@ -108,8 +115,10 @@ final class Evidence implements AutoCloseable {
                 + safepoint.group(1)));
         } else if (text.contains("Pause ")) {
             collections++;
-        } else if (text.contains("Uncommon trap") || text.contains("DEOPT")) {
-            jvm.add(new JvmEvent(atNs, atNs, "deoptimisation"));
+        } else if (text.contains("made not entrant")) {
+            jvm.add(new JvmEvent(atNs, atNs, DEOPTIMISATION));
+        } else if (text.contains("dev.gpuseg") || text.contains("org.agrona")) {
+            jvm.add(new JvmEvent(atNs, atNs, COMPILATION));
         }
     }
 
@@ -125,7 +134,7 @@ final class Evidence implements AutoCloseable {
     String cause(final long fromNs, final long tookNs) {
         final long toNs = fromNs + tookNs;
         for (final JvmEvent event : jvm) {
-            if (event.toNs > fromNs && event.fromNs < toNs && !"deoptimisation".equals(event.what)) {
+            if (event.toNs > fromNs && event.fromNs < toNs && event.toNs > event.fromNs) {
                 return event.what;
             }
         }
