@@ -109,6 +109,8 @@ final class FaultRounds implements AutoCloseable {
         skipped = "";
         rig.operations().read();
         rig.operations().startAnew();
+        rig.ledger().read();
+        rig.ledger().startAnew();
         struckNs = System.nanoTime();
         overNs = struckNs;
         try {
@@ -544,6 +546,7 @@ final class FaultRounds implements AutoCloseable {
         }
         settle(on);
         account(on);
+        freezeNs = on.operations().longestNs(struckNs, overNs, System.nanoTime(), livingHolders(on, clients));
         final JsonNode status = on.status();
         for (final String label : List.of("cycle_errors", "journal_drops")) {
             if (FaultRig.counter(status, label) > 0) {
@@ -557,7 +560,7 @@ final class FaultRounds implements AutoCloseable {
         }
     }
 
-    /** At some instant nothing is held and nothing disabled; then the freeze is final. */
+    /** At some instant nothing is held and nothing disabled: then every freeze is over. */
     private void settle(final FaultRig on) throws IOException, InterruptedException {
         final long untilNs = System.nanoTime() + SETTLE_MS * NS_PER_MS;
         while (true) {
@@ -573,7 +576,14 @@ final class FaultRounds implements AutoCloseable {
             }
             TimeUnit.MICROSECONDS.sleep(FINE_DELAY_US);
         }
-        freezeNs = on.operations().longestNs(struckNs, overNs, System.nanoTime());
+    }
+
+    /** A holder is no excuse for a daemon that is gone: it cannot have the others enabled when the holder ends. */
+    private List<Ledger.Window> livingHolders(final FaultRig on, final Map<String, FaultClient> clients) {
+        return switch (round.fault()) {
+            case KILL_DAEMON, STOP_DAEMON, UPGRADE_DAEMON -> List.of();
+            default -> on.ledger().windowsOf(clients.get("camera").pid());
+        };
     }
 
     private void account(final FaultRig on) throws InterruptedException {

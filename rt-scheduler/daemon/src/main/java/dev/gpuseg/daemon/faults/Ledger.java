@@ -22,6 +22,16 @@ import java.util.Set;
  * excepted. One thread.
  */
 public final class Ledger implements AutoCloseable {
+    /**
+     * A real-time segment from its begin to its end, or to the moment at which its budget was used up.
+     *
+     * @param pid    its process
+     * @param fromNs begin
+     * @param toNs   end; {@link Long#MAX_VALUE} while it is open
+     */
+    public record Window(int pid, long fromNs, long toNs) {
+    }
+
     private static final int BATCH = 4096;
 
     /** Counts of one process. */
@@ -40,6 +50,9 @@ public final class Ledger implements AutoCloseable {
     private final Map<Integer, Integer> pidOfClient = new HashMap<>();
     private final Set<Integer> excluded = new HashSet<>();
     private Map<Integer, long[]> asked = Map.of();
+    private final Map<Integer, Integer> priorityOfTask = new HashMap<>();
+    private final Map<Integer, Window> open = new HashMap<>();
+    private final List<Window> windows = new ArrayList<>();
     private long lastSeq;
     private long gaps;
     private long starts;
@@ -95,6 +108,9 @@ public final class Ledger implements AutoCloseable {
         }
         gaps += event.seq() - lastSeq - 1;
         lastSeq = event.seq();
+        if (kind != null) {
+            followWindow(kind, event);
+        }
         if (kind == EventKind.CLIENT_OPEN) {
             pidOfClient.put(event.clientId(), (int) event.arg0());
         } else if (kind == EventKind.BEGIN) {
@@ -106,6 +122,61 @@ public final class Ledger implements AutoCloseable {
         } else if (kind == EventKind.END) {
             account(pidOfClient.getOrDefault(event.clientId(), 0)).ends++;
         }
+    }
+
+    private void followWindow(final EventKind kind, final JournalEvent event) {
+        final int task = event.taskId();
+        switch (kind) {
+            case START:
+                open.clear();   // their daemon is gone, and with it whatever they held
+                break;
+            case TASK_OPEN:
+                priorityOfTask.put(task, (int) event.arg0());
+                break;
+            case BEGIN:
+                if (priorityOfTask.getOrDefault(task, 0) > 0) {
+                    open.put(task, new Window(pidOfClient.getOrDefault(event.clientId(), 0), event.timeNs(),
+                        Long.MAX_VALUE));
+                }
+                break;
+            case END:
+            case CANCEL:
+            case OVERRUN:
+            case TASK_CLOSE:
+                final Window window = open.remove(task);
+                if (window != null) {
+                    windows.add(new Window(window.pid, window.fromNs, event.timeNs()));
+                }
+                break;
+            default:
+                break;
+        }
+    }
+
+    /**
+     * The real-time segments of a process since {@link #startAnew}, as far as read.
+     *
+     * @param pid the process
+     * @return in the order of their ends; the open one last
+     */
+    public List<Window> windowsOf(final int pid) {
+        final List<Window> found = new ArrayList<>();
+        for (final Window window : windows) {
+            if (window.pid == pid) {
+                found.add(window);
+            }
+        }
+        for (final Window window : open.values()) {
+            if (window.pid == pid) {
+                found.add(window);
+            }
+        }
+        return found;
+    }
+
+    /** Forgets the segments that are over. */
+    public void startAnew() {
+        windows.clear();
     }
 
     private Account account(final int pid) {

@@ -84,27 +84,42 @@ public final class OperationLog implements AutoCloseable {
     }
 
     /**
-     * The longest time that one context stayed disabled because of a fault: of those that were disabled while it
-     * lasted, counted from its beginning.
+     * The longest time that one context stayed disabled without a living holder because of a fault: of those that were
+     * disabled while it lasted, counted from its beginning.
      *
      * @param fromNs  when the fault struck
      * @param untilNs when it was over (not its consequences); {@code fromNs} for one that only strikes
      * @param nowNs   up to which contexts count that are still disabled
+     * @param holders real-time segments of processes that the fault does not concern, in order, not overlapping: while
+     *                one is open, others are disabled by right
      * @return ns, 0 if nothing was disabled
      */
-    public long longestNs(final long fromNs, final long untilNs, final long nowNs) {
+    public long longestNs(final long fromNs, final long untilNs, final long nowNs, final List<Ledger.Window> holders) {
         long longestNs = 0;
         for (final Interval interval : intervals) {
             if (interval.fromNs <= untilNs) {
-                longestNs = Math.max(longestNs, interval.toNs - Math.max(interval.fromNs, fromNs));
+                longestNs = Math.max(longestNs, uncoveredNs(Math.max(interval.fromNs, fromNs), interval.toNs, holders));
             }
         }
         for (final long sinceNs : disabledSince.values()) {
             if (sinceNs <= untilNs) {
-                longestNs = Math.max(longestNs, nowNs - Math.max(sinceNs, fromNs));
+                longestNs = Math.max(longestNs, uncoveredNs(Math.max(sinceNs, fromNs), nowNs, holders));
             }
         }
         return longestNs;
+    }
+
+    /** The longest piece of a span that no window covers. */
+    private static long uncoveredNs(final long fromNs, final long toNs, final List<Ledger.Window> holders) {
+        long longestNs = 0;
+        long atNs = fromNs;
+        for (final Ledger.Window window : holders) {
+            if (window.toNs() > atNs && window.fromNs() < toNs) {
+                longestNs = Math.max(longestNs, window.fromNs() - atNs);
+                atNs = window.toNs();
+            }
+        }
+        return Math.max(longestNs, toNs - atNs);
     }
 
     @Override

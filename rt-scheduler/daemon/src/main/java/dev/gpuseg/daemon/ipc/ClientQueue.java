@@ -391,8 +391,8 @@ public final class ClientQueue implements AutoCloseable {
                 try {
                     cycles.offer(prepare(cycle.number() + 1));
                     worked = true;
-                } catch (final SystemCallException e) {
-                    if (e.errno() != Errno.ENOSPC && e.errno() != Errno.EDQUOT) {
+                } catch (final SystemCallException | UncheckedIOException e) {
+                    if (!isForWantOfSpace(e)) {
                         throw e;
                     }
                     // full: the client goes on in this cycle and is refused at its end; there may be space by then,
@@ -423,6 +423,13 @@ public final class ClientQueue implements AutoCloseable {
             dropFromHousekeeping("the queue cannot be rolled: " + e.getMessage());
             return false;
         }
+    }
+
+    /** Of a full file system Java's own calls say text alone: ask it, before what was written is deleted. */
+    private boolean isForWantOfSpace(final RuntimeException e) {
+        return e instanceof SystemCallException
+            ? ((SystemCallException) e).errno() == Errno.ENOSPC || ((SystemCallException) e).errno() == Errno.EDQUOT
+            : FileAccess.freeBytes(readerDirectory) < template.bytes();
     }
 
     private void dropFromHousekeeping(final String text) {
