@@ -23,11 +23,11 @@ import java.util.Set;
  */
 public final class Ledger implements AutoCloseable {
     /**
-     * A real-time segment from its begin to its end, or to the moment at which its budget was used up.
+     * A real-time segment had the GPU: from grant or resumption to preemption or end, or until its budget was used up.
      *
      * @param pid    its process
-     * @param fromNs begin
-     * @param toNs   end; {@link Long#MAX_VALUE} while it is open
+     * @param fromNs when it got it
+     * @param toNs   when it lost it; {@link Long#MAX_VALUE} while it has it
      */
     public record Window(int pid, long fromNs, long toNs) {
     }
@@ -133,12 +133,14 @@ public final class Ledger implements AutoCloseable {
             case TASK_OPEN:
                 priorityOfTask.put(task, (int) event.arg0());
                 break;
-            case BEGIN:
+            case GRANT:
+            case RESUME:
                 if (priorityOfTask.getOrDefault(task, 0) > 0) {
                     open.put(task, new Window(pidOfClient.getOrDefault(event.clientId(), 0), event.timeNs(),
                         Long.MAX_VALUE));
                 }
                 break;
+            case PREEMPT:
             case END:
             case CANCEL:
             case OVERRUN:
@@ -154,7 +156,7 @@ public final class Ledger implements AutoCloseable {
     }
 
     /**
-     * The real-time segments of a process since {@link #startAnew}, as far as read.
+     * When real-time segments of a process had the GPU since {@link #startAnew}, as far as read.
      *
      * @param pid the process
      * @return in the order of their ends; the open one last
