@@ -22,6 +22,7 @@ import picocli.CommandLine.Spec;
         PolicyCommand.class,
         ReleaseCommand.class,
         DoctorCommand.class,
+        ConfigCommand.class,
         DemoCommand.class,
         BenchCommand.class,
         CalibrateCommand.class,

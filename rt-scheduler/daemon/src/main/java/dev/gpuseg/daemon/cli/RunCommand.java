@@ -6,6 +6,8 @@ import dev.gpuseg.daemon.agent.Daemon;
 import dev.gpuseg.daemon.agent.DaemonConfig;
 import dev.gpuseg.daemon.agent.IdleMode;
 import dev.gpuseg.daemon.agent.StartUpException;
+import dev.gpuseg.daemon.config.ConfigFile;
+import dev.gpuseg.daemon.config.ConfigProblem;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.ipc.ClientQueue;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
@@ -13,6 +15,7 @@ import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -30,6 +33,12 @@ final class RunCommand implements Callable<Integer> {
 
     @Mixin
     private DirectoryOption directory;
+
+    @Option(names = RunSettings.FILE_OPTION, paramLabel = "FILE",
+        description = "settings in YAML: every other option of this command is a key, without its dashes; what the "
+            + "command line says comes first (default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed). "
+            + "See `gpuseg config`")
+    private Path settings;
 
     @Option(names = "--policy", paramLabel = "rr|fp|edf|classes",
         description = "who comes first: rr observes only, fp fixed priority, edf earliest deadline first, classes "
@@ -98,6 +107,9 @@ final class RunCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        if (!readSettings()) {
+            return ExitCode.USAGE;
+        }
         final DaemonConfig config = config();
         final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
@@ -146,10 +158,36 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
+    /** Takes over what the settings file says; false if it is wrong, which has been said. */
+    private boolean readSettings() {
+        final Path file = settings == null ? RunSettings.defaultFile() : settings;
+        if (file == null) {
+            return true;
+        }
+        final RunSettings keys = new RunSettings();
+        final ConfigFile read = ConfigFile.read(file, keys);
+        final List<ConfigProblem> problems = keys.check(read);
+        problems.forEach(problem -> spec.commandLine().getErr().println("gpuseg: " + problem));
+        if (problems.isEmpty()) {
+            keys.apply(spec, read);
+        }
+        return problems.isEmpty();
+    }
+
+    /**
+     * Checks the options against each other and this machine, as before a start.
+     *
+     * @throws CommandLine.ParameterException naming the option, its value and the remedy
+     */
+    void validate() {
+        config();
+        metricsEndpoint();
+    }
+
     private DaemonConfig config() {
         final RuntimeDirectory where = directory.resolve();
-        final PolicySettings settings = policyFile == null ? PolicySettings.NONE : PolicySettings.read(policyFile);
-        if (policy != null && settings.policy() != null) {
+        final PolicySettings policySettings = policyFile == null ? PolicySettings.NONE : PolicySettings.read(policyFile);
+        if (policy != null && policySettings.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
         }
         final String policyName = policy != null ? policy : "observe".equals(mechanism) ? "rr" : "fp";
@@ -172,11 +210,11 @@ final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, settings.policy() != null ? settings.policy() : Policy.named(policyName),
+            return new DaemonConfig(where, policySettings.policy() != null ? policySettings.policy() : Policy.named(policyName),
                 mechanism, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(settings);
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(policySettings);
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
