@@ -128,8 +128,8 @@ struct gpuseg_task_attr {
 	}
 
 /*
- * The runtime directory: $GPUSEG_DIR if set and not empty; else /dev/shm/gpuseg for root; else $XDG_RUNTIME_DIR/gpuseg;
- * else /dev/shm/gpuseg-<uid>. Environment variables are ignored in a set-user-ID program.
+ * The runtime directory: $GPUSEG_DIR if set and not empty; else /run/gpuseg where it exists (an installed daemon's); else
+ * /dev/shm/gpuseg for root; else $XDG_RUNTIME_DIR/gpuseg; else /dev/shm/gpuseg-<uid>. Environment variables are ignored in a set-user-ID program.
  * Returns the length without the NUL, or -ENAMETOOLONG (buf then holds nothing useful), -EINVAL (buf NULL).
  * Thread-safe as getenv(3) is.
  */

@@ -47,6 +47,9 @@
 #define GPUSEG_SLOTS_MAX 64 /* open tasks of one client */
 #define GPUSEG_GPUS_MAX 16
 
+/* The runtime directory of an installed daemon: made by systemd, so nobody but root can put another in its place. */
+#define GPUSEG_INSTALLED_DIR "/run/gpuseg"
+
 /* File names below the runtime directory (gpuseg_runtime_dir(3)). */
 #define GPUSEG_SOCKET_NAME "gpuseg.sock"
 #define GPUSEG_STATUS_NAME "status"

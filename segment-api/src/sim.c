@@ -57,10 +57,13 @@ static void relax(void)
 static int socket_path(char *path, size_t size, const char *directory)
 {
 	const char *const home = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
 	int length;
 
 	if (!directory)
 		directory = getenv("GPUSEG_DIR");
+	if (!(directory && *directory) && stat(GPUSEG_INSTALLED_DIR, &st) == 0 && S_ISDIR(st.st_mode))
+		directory = GPUSEG_INSTALLED_DIR;
 	if (directory && *directory)
 		length = snprintf(path, size, "%s/%s", directory, GPUSEG_SIM_SOCKET_NAME);
 	else if (geteuid() == 0)

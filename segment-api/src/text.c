@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "internal.h"
 
@@ -110,6 +111,13 @@ int64_t gpuseg_now_ns(void)
 	return now_ns();
 }
 
+static int is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int gpuseg_runtime_dir(char *buf, size_t size)
 {
 	const char *env = secure_getenv("GPUSEG_DIR"), *xdg = secure_getenv("XDG_RUNTIME_DIR");
@@ -119,6 +127,8 @@ int gpuseg_runtime_dir(char *buf, size_t size)
 		return -EINVAL;
 	if (env && *env)
 		n = snprintf(buf, size, "%s", env);
+	else if (is_directory(GPUSEG_INSTALLED_DIR)) /* only root can make it */
+		n = snprintf(buf, size, "%s", GPUSEG_INSTALLED_DIR);
 	else if (geteuid() == 0)
 		n = snprintf(buf, size, "/dev/shm/gpuseg");
 	else if (xdg && *xdg)

@@ -976,6 +976,11 @@ TEST(should_choose_the_runtime_directory_by_rule)
 	CHECK_EQ(gpuseg_runtime_dir(buf, 4), -ENAMETOOLONG);
 	CHECK_EQ(gpuseg_runtime_dir(NULL, 4), -EINVAL);
 	setenv("GPUSEG_DIR", "", 1);
+	if (access("/run/gpuseg", F_OK) == 0) { /* gpuseg is installed here: its daemon comes before the other rules */
+		CHECK_EQ(gpuseg_runtime_dir(buf, sizeof(buf)), 11);
+		CHECK(strcmp(buf, "/run/gpuseg") == 0);
+		return;
+	}
 	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
 	CHECK(gpuseg_runtime_dir(buf, sizeof(buf)) > 0);
 	CHECK(strcmp(buf, geteuid() == 0 ? "/dev/shm/gpuseg" : "/run/user/7/gpuseg") == 0);

@@ -7,8 +7,8 @@ import picocli.CommandLine.Option;
 /** Where the daemon is. */
 final class DirectoryOption {
     @Option(names = "--dir", paramLabel = "DIR",
-        description = "runtime directory (default: $GPUSEG_DIR, else /dev/shm/gpuseg for root, else "
-            + "$XDG_RUNTIME_DIR/gpuseg, else /dev/shm/gpuseg-UID)")
+        description = "runtime directory (default: $GPUSEG_DIR, else /run/gpuseg where it exists, else "
+            + "/dev/shm/gpuseg for root, else $XDG_RUNTIME_DIR/gpuseg, else /dev/shm/gpuseg-UID)")
     private String directory;
 
     RuntimeDirectory resolve() {

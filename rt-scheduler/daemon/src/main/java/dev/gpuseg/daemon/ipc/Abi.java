@@ -19,6 +19,7 @@ public final class Abi {
     public static final int CLIENTS_MAX = 256;
     public static final int SLOTS_MAX = 64;
     public static final int GPUS_MAX = 16;
+    public static final String INSTALLED_DIR = "/run/gpuseg";
     public static final String SOCKET_NAME = "gpuseg.sock";
     public static final String STATUS_NAME = "status";
     public static final String HELD_NAME = "held";

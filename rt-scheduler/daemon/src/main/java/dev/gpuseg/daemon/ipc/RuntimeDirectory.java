@@ -19,10 +19,11 @@ import java.util.Map;
 
 /**
  * Where a daemon and its clients meet. The rule is the same in the C library ({@code gpuseg_runtime_dir}):
- * {@code $GPUSEG_DIR}, else {@code /dev/shm/gpuseg} for root, else {@code $XDG_RUNTIME_DIR/gpuseg}, else
- * {@code /dev/shm/gpuseg-UID}.
+ * {@code $GPUSEG_DIR}, else {@code /run/gpuseg} where it exists (an installed daemon's; only root can make it), else
+ * {@code /dev/shm/gpuseg} for root, else {@code $XDG_RUNTIME_DIR/gpuseg}, else {@code /dev/shm/gpuseg-UID}.
  */
 public final class RuntimeDirectory {
+    private static final Path INSTALLED = Path.of(Abi.INSTALLED_DIR);
     private static final int PATH_LIMIT = Abi.PATH_BYTES - 64;
 
     private final Path root;
@@ -38,15 +39,18 @@ public final class RuntimeDirectory {
      * @return the directory
      */
     public static RuntimeDirectory resolve(final String override) {
-        return resolve(override, System.getenv(), ProcessStatus.effectiveUid());
+        return resolve(override, System.getenv(), ProcessStatus.effectiveUid(), INSTALLED);
     }
 
-    static RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid) {
+    static RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid,
+        final Path installed) {
         final String path;
         if (override != null && !override.isEmpty()) {
             path = override;
         } else if (!environment.getOrDefault("GPUSEG_DIR", "").isEmpty()) {
             path = environment.get("GPUSEG_DIR");
+        } else if (Files.isDirectory(installed)) {
+            path = installed.toString();
         } else if (uid == 0) {
             path = "/dev/shm/gpuseg";
         } else if (!environment.getOrDefault("XDG_RUNTIME_DIR", "").isEmpty()) {

@@ -30,16 +30,23 @@ class SharedPagesTest {
 
     @Test
     void shouldResolveTheDirectoryAsTheCLibraryDoes() {
-        assertEquals("/a/b", RuntimeDirectory.resolve("/a/b", Map.of("GPUSEG_DIR", "/c"), 0).root().toString());
-        assertEquals("/c", RuntimeDirectory.resolve(null, Map.of("GPUSEG_DIR", "/c"), 0).root().toString());
-        assertEquals("/dev/shm/gpuseg", RuntimeDirectory.resolve(null, Map.of(), 0).root().toString());
+        assertEquals("/a/b", resolve("/a/b", Map.of("GPUSEG_DIR", "/c"), 0).root().toString());
+        assertEquals("/c", resolve(null, Map.of("GPUSEG_DIR", "/c"), 0).root().toString());
+        assertEquals("/dev/shm/gpuseg", resolve(null, Map.of(), 0).root().toString());
         assertEquals("/dev/shm/gpuseg",
-            RuntimeDirectory.resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 0).root().toString());
+            resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 0).root().toString());
         assertEquals("/run/u/gpuseg",
-            RuntimeDirectory.resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 7).root().toString());
-        assertEquals("/dev/shm/gpuseg-7", RuntimeDirectory.resolve("", Map.of("GPUSEG_DIR", ""), 7).root().toString());
+            resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 7).root().toString());
+        assertEquals("/dev/shm/gpuseg-7", resolve("", Map.of("GPUSEG_DIR", ""), 7).root().toString());
         assertThrows(IllegalArgumentException.class,
-            () -> RuntimeDirectory.resolve("/" + "x".repeat(300), Map.of(), 0));
+            () -> resolve("/" + "x".repeat(300), Map.of(), 0));
+        assertEquals(directory.toString(), RuntimeDirectory.resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 7,
+            directory).root().toString(), "an installed daemon's directory comes before the user's");
+        assertEquals("/c", RuntimeDirectory.resolve(null, Map.of("GPUSEG_DIR", "/c"), 7, directory).root().toString());
+    }
+
+    private RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid) {
+        return RuntimeDirectory.resolve(override, environment, uid, directory.resolve("none"));
     }
 
     @Test
