@@ -529,6 +529,19 @@ public final class Daemon implements AutoCloseable {
     }
 
     /**
+     * Whether the dispatcher's thread answers. Any thread but the dispatcher's.
+     *
+     * @param limitNs how long to wait, nanoseconds
+     * @return false if it has not answered in that time
+     * @throws InterruptedException if the waiting thread is interrupted
+     */
+    public boolean answers(final long limitNs) throws InterruptedException {
+        final CountDownLatch answered = new CountDownLatch(1);
+        dispatcher.submit(answered::countDown);
+        return answered.await(limitNs, TimeUnit.NANOSECONDS);
+    }
+
+    /**
      * The counters. Any thread.
      *
      * @return live values

@@ -6,11 +6,13 @@ import dev.gpuseg.daemon.agent.Daemon;
 import dev.gpuseg.daemon.agent.DaemonConfig;
 import dev.gpuseg.daemon.agent.IdleMode;
 import dev.gpuseg.daemon.agent.StartUpException;
+import dev.gpuseg.daemon.agent.Supervision;
 import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.config.ConfigProblem;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.ipc.ClientQueue;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.platform.NotifySocket;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -113,14 +115,21 @@ final class RunCommand implements Callable<Integer> {
         final DaemonConfig config = config();
         final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
+        final NotifySocket notify = NotifySocket.ofEnvironment();
         try {
             daemon = Daemon.start(config, metricsAt);
         } catch (final StartUpException e) {
+            notify.close();
             spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
             return ExitCode.FAILURE;
         }
         final PrintWriter out = spec.commandLine().getOut();
-        final Thread hook = new Thread(() -> stopAndHalt(daemon), "gpuseg-stop");
+        final Supervision supervision = new Supervision(notify, daemon::answers, "policy " + config.policy().name()
+            + ", mechanism " + config.mechanism() + ", in " + config.directory().root());
+        final Thread hook = new Thread(() -> {
+            supervision.close();
+            stopAndHalt(daemon);
+        }, "gpuseg-stop");
         Runtime.getRuntime().addShutdownHook(hook);
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
@@ -131,6 +140,7 @@ final class RunCommand implements Callable<Integer> {
             final String who = daemon.awaitStopRequest();
             out.println("gpuseg daemon stops, asked by " + (who.isEmpty() ? "a signal" : who));
             out.flush();
+            supervision.close();
             daemon.close();
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
