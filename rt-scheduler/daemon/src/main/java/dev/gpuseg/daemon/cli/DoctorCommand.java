@@ -4,6 +4,9 @@ package dev.gpuseg.daemon.cli;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.agent.NativePrograms;
+import dev.gpuseg.daemon.cli.DoctorCheck.Verdict;
+import dev.gpuseg.daemon.config.ConfigEntry;
+import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
 import dev.gpuseg.daemon.mechanism.Mechanisms;
 import dev.gpuseg.daemon.platform.FileAccess;
@@ -29,21 +32,6 @@ import picocli.CommandLine.Spec;
     description = "Say what works on this machine, what does not, and what to do. "
         + "Exit status 3: the daemon cannot run.")
 final class DoctorCommand implements Callable<Integer> {
-    private enum Verdict {
-        OK, ADVICE, FAULT
-    }
-
-    /**
-     * One line of the report.
-     *
-     * @param name    what was looked at
-     * @param verdict fine, could be better, or in the way
-     * @param found   what was found
-     * @param remedy  what to do, empty if fine
-     */
-    private record Check(String name, Verdict verdict, String found, String remedy) {
-    }
-
     private static final long SPACE_WANTED = 64L << 20;
     private static final List<String> PROGRAMS =
         List.of("gpuseg-watchdog", "gpuseg-vgpu", "gpuseg-demo-task", "gpuseg-bench-ipc");
@@ -54,19 +42,22 @@ final class DoctorCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
+    @Option(names = "--cpu", paramLabel = "N", description = "look at this CPU for the dispatcher (default: the key "
+        + "cpu of the settings file, where gpuseg is installed)")
+    private Integer cpu;
+
     @Option(names = "--json", description = "as JSON")
     private boolean json;
 
-    private final List<Check> checks = new ArrayList<>();
+    private final List<DoctorCheck> checks = new ArrayList<>();
 
     @Override
     public Integer call() {
         final RuntimeDirectory where = directory.resolve();
         machine();
         sharedMemory(where);
-        limits();
-        throttling();
         schedulerPermission();
+        checks.addAll(new RealTimeHygiene(Path.of("/"), dispatcherCpu()).checks());
         programs();
         daemon(where);
         final List<Mechanisms.Availability> mechanisms = Mechanisms.survey(where.simControl());
@@ -77,11 +68,11 @@ final class DoctorCommand implements Callable<Integer> {
             print(mechanisms, out);
         }
         out.flush();
-        return checks.stream().anyMatch(c -> c.verdict == Verdict.FAULT) ? ExitCode.NO : ExitCode.OK;
+        return checks.stream().anyMatch(c -> c.verdict() == Verdict.FAULT) ? ExitCode.NO : ExitCode.OK;
     }
 
     private void add(final String name, final Verdict verdict, final String found, final String remedy) {
-        checks.add(new Check(name, verdict, found, verdict == Verdict.OK ? "" : remedy));
+        checks.add(new DoctorCheck(name, verdict, found, verdict == Verdict.OK ? "" : remedy));
     }
 
     private void machine() {
@@ -94,15 +85,6 @@ final class DoctorCommand implements Callable<Integer> {
         final int cpus = Runtime.getRuntime().availableProcessors();
         add("cpus", cpus >= 3 ? Verdict.OK : Verdict.ADVICE, cpus + " CPUs",
             "3 or more keep the dispatcher apart from applications and from the JVM's own threads");
-        final String isolated = read("/sys/devices/system/cpu/isolated");
-        add("isolated CPUs", isolated.isEmpty() ? Verdict.ADVICE : Verdict.OK,
-            isolated.isEmpty() ? "none" : isolated, "boot with isolcpus= and run with --cpu for the lowest latency");
-        add("real-time kernel", read("/sys/kernel/realtime").equals("1") ? Verdict.OK : Verdict.ADVICE,
-            read("/sys/kernel/realtime").equals("1") ? "PREEMPT_RT" : "not PREEMPT_RT",
-            "a PREEMPT_RT kernel bounds the time from wake-up to run");
-        final String clock = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-        add("clock", clock.equals("tsc") || clock.equals("kvm-clock") || clock.startsWith("arch") ? Verdict.OK
-            : Verdict.ADVICE, clock.isEmpty() ? "unknown" : clock, "reading another clock can take a microsecond");
     }
 
     private void sharedMemory(final RuntimeDirectory where) {
@@ -124,29 +106,6 @@ final class DoctorCommand implements Callable<Integer> {
         } catch (final IOException | SystemCallException e) {
             add("shared memory", Verdict.FAULT, e.getMessage(), "choose another --dir");
         }
-    }
-
-    private void limits() {
-        limit("Max open files", 1024, "raise it (ulimit -n): every client takes a few descriptors");
-        limit("Max locked memory", 64L << 20, "raise it (ulimit -l) so that applications can lock their memory");
-    }
-
-    private void limit(final String name, final long wanted, final String remedy) {
-        for (final String line : lines("/proc/self/limits")) {
-            if (line.startsWith(name)) {
-                final String soft = line.substring(26).trim().split("\\s+")[0];
-                final boolean enough = soft.equals("unlimited") || Long.parseLong(soft) >= wanted;
-                add(name.toLowerCase(java.util.Locale.ROOT), enough ? Verdict.OK : Verdict.ADVICE, soft, remedy);
-            }
-        }
-    }
-
-    private void throttling() {
-        final String runtime = read("/proc/sys/kernel/sched_rt_runtime_us");
-        add("real-time throttling", runtime.equals("-1") ? Verdict.OK : Verdict.ADVICE,
-            runtime.equals("-1") ? "off" : runtime.isEmpty() ? "unknown" : "real-time threads get " + runtime
-            + " us of " + read("/proc/sys/kernel/sched_rt_period_us") + " us",
-            "sysctl kernel.sched_rt_runtime_us=-1 if real-time tasks may need a whole CPU");
     }
 
     private void schedulerPermission() {
@@ -194,17 +153,20 @@ final class DoctorCommand implements Callable<Integer> {
         }
     }
 
-    private static String read(final String path) {
-        final List<String> all = lines(path);
-        return all.isEmpty() ? "" : all.get(0).trim();
-    }
-
-    private static List<String> lines(final String path) {
-        try {
-            return Files.readAllLines(Path.of(path));
-        } catch (final IOException e) {
-            return List.of();   // absent on this kernel: the check says unknown
+    /** Of the option, else of the settings file of an installed daemon; -1 = not chosen. */
+    private int dispatcherCpu() {
+        if (cpu != null) {
+            return cpu;
         }
+        final Path settings = RunSettings.defaultFile();
+        if (settings != null) {
+            for (final ConfigEntry entry : ConfigFile.read(settings, new RunSettings()).entries()) {
+                if (entry.key().equals("cpu") && entry.text().matches("[0-9]{1,5}")) {
+                    return Integer.parseInt(entry.text());
+                }
+            }
+        }
+        return -1;
     }
 
     private static Mechanisms.Availability best(final List<Mechanisms.Availability> mechanisms) {
@@ -213,26 +175,26 @@ final class DoctorCommand implements Callable<Integer> {
 
     private ObjectNode asJson(final List<Mechanisms.Availability> mechanisms) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
-        for (final Check check : checks) {
-            root.withArray("checks").addObject().put("name", check.name)
-                .put("verdict", check.verdict.name().toLowerCase(java.util.Locale.ROOT)).put("found", check.found)
-                .put("remedy", check.remedy);
+        for (final DoctorCheck check : checks) {
+            root.withArray("checks").addObject().put("name", check.name())
+                .put("verdict", check.verdict().name().toLowerCase(java.util.Locale.ROOT)).put("found", check.found())
+                .put("remedy", check.remedy());
         }
         for (final Mechanisms.Availability m : mechanisms) {
             root.withArray("mechanisms").addObject().put("name", m.name()).put("level", m.level())
                 .put("usable", m.usable()).put("reason", m.reason());
         }
         root.put("best", best(mechanisms).name());
-        root.put("can_run", checks.stream().noneMatch(c -> c.verdict == Verdict.FAULT));
+        root.put("can_run", checks.stream().noneMatch(c -> c.verdict() == Verdict.FAULT));
         return root;
     }
 
     private void print(final List<Mechanisms.Availability> mechanisms, final PrintWriter out) {
-        for (final Check check : checks) {
-            out.printf("%-7s %-22s %s%n", check.verdict == Verdict.OK ? "ok" : check.verdict == Verdict.ADVICE
-                ? "could" : "FAULT", check.name, check.found);
-            if (!check.remedy.isEmpty()) {
-                out.printf("%-30s -> %s%n", "", check.remedy);
+        for (final DoctorCheck check : checks) {
+            out.printf("%-7s %-22s %s%n", check.verdict() == Verdict.OK ? "ok" : check.verdict() == Verdict.ADVICE
+                ? "could" : "FAULT", check.name(), check.found());
+            if (!check.remedy().isEmpty()) {
+                out.printf("%-30s -> %s%n", "", check.remedy());
             }
         }
         out.println();
