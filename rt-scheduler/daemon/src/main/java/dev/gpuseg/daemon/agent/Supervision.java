@@ -61,9 +61,12 @@ public final class Supervision implements AutoCloseable {
         }
     }
 
-    /** Says that the daemon stops. */
+    /** Says that the daemon stops. The second time, as after a stop by request, it does nothing. */
     @Override
-    public void close() {
+    public synchronized void close() {
+        if (thread.isShutdown()) {
+            return;
+        }
         thread.shutdownNow();
         socket.send("STOPPING=1");
         socket.close();

@@ -124,6 +124,8 @@ class NotifySocketTest {
                 last = supervisor.next(5_000);
             }
             assertEquals("STOPPING=1", last);
+            supervision.close();
+            assertEquals("", supervisor.next(100), "it stops once");
         }
     }
 }
