@@ -291,6 +291,7 @@ static int exchange(struct gpuseg_client *client, struct gpuseg_msg *request, si
 	int64_t deadline_ns = now_ns() + REQUEST_TIMEOUT_NS;
 	ssize_t n;
 
+	descriptors[0] = descriptors[1] = -1; /* the caller closes them, also if nothing was received */
 	request->magic = GPUSEG_MSG_MAGIC;
 	request->version = GPUSEG_ABI_VERSION;
 	request->size = (uint32_t)request_size;

@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -32,6 +33,13 @@ static int open_descriptors(void)
 	return n;
 }
 
+/* A descriptor that is not the library's to close. */
+static void check_strangers(int stranger)
+{
+	CHECK(fcntl(stranger, F_GETFD) >= 0);
+	CHECK(fcntl(0, F_GETFD) >= 0 && fcntl(1, F_GETFD) >= 0);
+}
+
 static void check_result(int rc, const gpuseg_client *client)
 {
 	CHECK(rc <= 0 && rc > -4096);
@@ -48,6 +56,7 @@ TEST(should_survive_garbled_answers)
 	const uint32_t rounds = number("GPUSEG_FUZZ_ROUNDS", ROUNDS);
 	uint32_t accepted = 0, refused = 0;
 	int descriptors = 0;
+	const int stranger = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (rounds > ROUNDS)
 		alarm(0);
@@ -78,6 +87,7 @@ TEST(should_survive_garbled_answers)
 		accepted += rc == 0;
 		refused += rc != 0;
 		CHECK_EQ(gpuseg_disconnect(client), 0);
+		check_strangers(stranger);
 		if (i == 50)
 			descriptors = open_descriptors();
 	}
@@ -85,6 +95,7 @@ TEST(should_survive_garbled_answers)
 	CHECK(rounds <= 50 || open_descriptors() <= descriptors + 1);
 	printf("    %u rounds, %u answers accepted, %u refused\n", rounds, accepted, refused);
 	CHECK(refused > rounds / 4);
+	close(stranger);
 	fake_daemon_stop(&d);
 }
 
