@@ -196,8 +196,8 @@ final class RunCommand implements Callable<Integer> {
 
     private DaemonConfig config() {
         final RuntimeDirectory where = directory.resolve();
-        final PolicySettings policySettings = policyFile == null ? PolicySettings.NONE : PolicySettings.read(policyFile);
-        if (policy != null && policySettings.policy() != null) {
+        final PolicySettings rules = policyFile == null ? PolicySettings.NONE : PolicySettings.read(policyFile);
+        if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
         }
         final String policyName = policy != null ? policy : "observe".equals(mechanism) ? "rr" : "fp";
@@ -220,11 +220,11 @@ final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, policySettings.policy() != null ? policySettings.policy() : Policy.named(policyName),
+            return new DaemonConfig(where, rules.policy() != null ? rules.policy() : Policy.named(policyName),
                 mechanism, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(policySettings);
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules);
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
