@@ -148,6 +148,7 @@ class AdmissionSystemTest {
         assertTrue(other.await("open camera", 10).contains("is open in process " + again.pid()));
         assertEquals(0, other.awaitExit(5));
         options[options.length - 1] = "100ms";
+        SystemRig.signal(again, "STOP");   // or its library would take the place again by itself
         final Child next = rig.nextDaemon(options);
         SystemRig.await("the place is given up", 10_000,
             () -> rig.status().path("admission").path("tasks").isEmpty());
