@@ -583,7 +583,6 @@ public final class Daemon implements AutoCloseable {
         node.put("preemptive", mechanisms.get(0).capabilities().preemptive());
         node.put("tasks_max", TASKS_MAX);
         node.put("contexts_max", CONTEXTS_MAX);
-        node.put("unmanaged", Unmanaged.BEST_EFFORT.name());
         node.put("disable_ns", mechanisms.get(0).capabilities().disableNs());
         node.put("enable_ns", mechanisms.get(0).capabilities().enableNs());
         node.put("idle", config.idle().name().toLowerCase(java.util.Locale.ROOT));

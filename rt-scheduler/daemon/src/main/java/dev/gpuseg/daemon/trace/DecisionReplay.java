@@ -138,7 +138,7 @@ public final class DecisionReplay implements DecisionSink {
         return new SegmentScheduler(new SchedulerConfig(Policy.named(config.path("policy").asText()),
             config.path("gpus").asInt(), config.path("tasks_max").asInt(), config.path("contexts_max").asInt(),
             config.path("preemptive").asBoolean(), config.path("optimistic").asBoolean(),
-            Unmanaged.valueOf(config.path("unmanaged").asText())), this);
+            "allow".equals(config.path("unmanaged").asText()) ? Unmanaged.ALLOW : Unmanaged.BEST_EFFORT), this);
     }
 
     private static JsonNode json(final JournalEvent event) {

@@ -59,7 +59,7 @@ class DecisionReplayProperties {
                 true, Unmanaged.BEST_EFFORT), this);
             final ObjectNode start = JsonNodeFactory.instance.objectNode();
             start.put("policy", policy).put("gpus", 1).put("tasks_max", TASKS).put("contexts_max", CONTEXTS)
-                .put("preemptive", preemptive).put("optimistic", true).put("unmanaged", "BEST_EFFORT");
+                .put("preemptive", preemptive).put("optimistic", true).put("unmanaged", "best-effort");
             ring.writeText(EventKind.START, nowNs, 0, 0, 0, 0, 0, 0, start.toString());
             for (int c = 1; c <= CONTEXTS; c++) {
                 scheduler.addContext(c, 0, ContextKind.MANAGED);
