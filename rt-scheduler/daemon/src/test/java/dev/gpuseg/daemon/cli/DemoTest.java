@@ -42,8 +42,9 @@ class DemoTest {
             assertEquals(task.name(), after.path("name").asText());
             assertTrue(after.path("jobs").asInt() >= 2_000_000_000L / task.periodNs(), after.toString());
             if (!task.bestEffort() && task.gpuSegmentCount() > 0) {
-                assertTrue(after.path("response_ms").path("max").asDouble()
-                    < before.path("response_ms").path("max").asDouble(), "before " + before + ", after " + after);
+                // the median: the longest of few jobs shows what else the machine did
+                assertTrue(after.path("response_ms").path("p50").asDouble()
+                    < before.path("response_ms").path("p50").asDouble(), "before " + before + ", after " + after);
             }
         }
     }
