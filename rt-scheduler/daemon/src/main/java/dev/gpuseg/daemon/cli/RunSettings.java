@@ -150,8 +150,8 @@ final class RunSettings implements ConfigKeys {
                 return entry;
             }
         }
-        for (final ConfigEntry entry : settings.values()) {   // "policy "best" is unknown" names no option
-            if (fault.startsWith(entry.key() + " ")) {
+        for (final ConfigEntry entry : settings.values()) {   // some name no option: policy "best" ..., /a/file: ...
+            if (fault.startsWith(entry.key() + " ") || fault.startsWith(entry.text() + ":")) {
                 return entry;
             }
         }

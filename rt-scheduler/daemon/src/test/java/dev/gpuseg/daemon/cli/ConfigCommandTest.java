@@ -55,6 +55,7 @@ class ConfigCommandTest {
         "no-watchdog: 1                    | 1: no-watchdog: '1': is neither true nor false",
         "gpus: 1\\ngpus: 2                 | 2: gpus: '2': set in line 1 already",
         "queue-size: 1MiB\\nqueue: {size: 1MiB} | 2: queue-size: '1MiB': set in line 1 already",
+        "gpus: 1\\npolicy-file: /nowhere  | 2: policy-file: '/nowhere': /nowhere: cannot be read",
         "config: /etc/other                | 1: config: '/etc/other': unknown key",
         "help: true                        | 1: help: 'true': unknown key",
         "[1]                               | 1: holds a list; write one",
@@ -151,7 +152,10 @@ class ConfigCommandTest {
         final StringOutput good = StringOutput.of("config", "check", SHIPPED.toString());
         assertEquals(ExitCode.OK, good.status(), good.text());
         final String text = Files.readString(SHIPPED);
-        final Path all = file(text.replaceAll("(?m)^#(?=[a-z])", ""));
+        final Path rules = directory.resolve("policy.yaml");
+        Files.writeString(rules, "version: 1\nsharing: turns\n");
+        final Path all = file(text.replaceAll("(?m)^#(?=[a-z])", "").replace("/etc/gpuseg/policy.yaml",
+            rules.toString()));
         final StringOutput uncommented = StringOutput.of("config", "check", all.toString());
         assertEquals(ExitCode.OK, uncommented.status(), "with every setting active: " + uncommented.text());
         final RunSettings keys = new RunSettings();
