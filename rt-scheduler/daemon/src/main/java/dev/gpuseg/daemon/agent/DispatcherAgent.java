@@ -697,6 +697,8 @@ public final class DispatcherAgent implements Runnable {
         if (scheduler.ticket(task.id) != ticket) {
             task.forcedTicket = ticket;   // a gate cannot take the GPU away: the scheduler ended it
             task.grantPending = false;
+            journal(EventKind.FORCED_END, task.request.gpu(), 0, task.id, ticket, task.contextId, clientId(task), 0, 0,
+                0);
         } else if (task.grantPending && !scheduler.isRealTime(task.id)
             && scheduler.state(task.id) == SegmentState.RUNNING) {
             finishGrant(task, ticket);   // demoted before it was enforced

@@ -151,6 +151,7 @@ public final class Trace {
         long periodNs;
         long deadlineNs;
         long budgetNs;
+        String onOverrun = "demote";
         boolean open;
         final List<Segment> segments = new ArrayList<>();
         final List<Job> jobs = new ArrayList<>();

@@ -140,6 +140,9 @@ public final class TraceBuilder {
             case OVERRUN -> {
                 if (segment != null) {
                     segment.overrunNs = nowNs;
+                    if (!"notify".equals(task.onOverrun)) {
+                        task.ranks.put(nowNs, 0);   // until its end
+                    }
                 }
                 mark(kind, event, 0, "budget used up");
             }
@@ -165,7 +168,8 @@ public final class TraceBuilder {
             }
             case PRIORITY -> {
                 if (task != null) {
-                    task.ranks.put(nowNs, (int) (event.arg1() > 0 ? event.arg1() : event.arg0()));
+                    task.gpuPriority = (int) (event.arg1() > 0 ? event.arg1() : event.arg0());
+                    task.ranks.put(nowNs, task.gpuPriority);
                 }
                 mark(kind, event, 0, "priority " + event.arg0() + " counts from here");
             }
@@ -278,6 +282,7 @@ public final class TraceBuilder {
         task.periodNs = attributes.path("period_ns").asLong();
         task.deadlineNs = attributes.path("deadline_ns").asLong();
         task.budgetNs = attributes.path("budget_ns").asLong();
+        task.onOverrun = attributes.path("on_overrun").asText("demote");
         task.open = true;
         task.ranks.put(event.timeNs(), task.gpuPriority);
         byId.put(event.taskId(), task);
@@ -353,6 +358,9 @@ public final class TraceBuilder {
         segment.deviceNs = cancelled ? 0 : event.arg1();
         segment.cancelled = cancelled;
         task.begun = null;
+        if (segment.overrunNs != 0) {
+            task.ranks.put(event.timeNs(), task.gpuPriority);
+        }
         if (!task.marksJobs && segment.job != null) {
             segment.job.endNs = segment.endNs;
             segment.job.responseNs = Math.max(0, segment.endNs - segment.releaseNs);

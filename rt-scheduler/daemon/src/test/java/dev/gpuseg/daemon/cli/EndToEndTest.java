@@ -49,7 +49,7 @@ class EndToEndTest {
         final Map<EventKind, Integer> count = new EnumMap<>(EventKind.class);
         JournalReader.forEach(rig.directory().journal(), event -> count.merge(event.kind(), 1, Integer::sum));
         assertEquals(10, count.get(EventKind.OVERRUN));
-        assertEquals(20, count.get(EventKind.PRIORITY), "demoted and restored, each time");
+        assertTrue(count.get(EventKind.RESUME) >= 10, "what it had displaced came back, each time: " + count);
     }
 
     @Test

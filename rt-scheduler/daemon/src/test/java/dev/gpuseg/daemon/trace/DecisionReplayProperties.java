@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.Outcome;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
@@ -45,16 +46,13 @@ class DecisionReplayProperties {
         private final JournalRing ring;
         private final SegmentScheduler scheduler;
         private final List<Runnable> decided = new ArrayList<>();
-        private final List<Integer> overran = new ArrayList<>();
         private final List<long[]> toldLater = new ArrayList<>();
         private final long[] ticket = new long[TASKS + 1];
-        private final boolean preemptive;
         private boolean late;
         private long nowNs = 1;
 
         Run(final JournalRing ring, final String policy, final boolean preemptive) {
             this.ring = ring;
-            this.preemptive = preemptive;
             scheduler = new SegmentScheduler(new SchedulerConfig(Policy.named(policy), 1, TASKS, CONTEXTS, preemptive,
                 true, Unmanaged.BEST_EFFORT), this);
             final ObjectNode start = JsonNodeFactory.instance.objectNode();
@@ -73,11 +71,11 @@ class DecisionReplayProperties {
         private void open(final int t) {
             final int priority = t % 3 == 0 ? 0 : 10 * t;
             scheduler.addTask(new TaskParameters(t, 1 + t % CONTEXTS, priority, 0, DEADLINE_NS, t % 2 * BUDGET_NS,
-                true));
+                true).onOverrun(OverrunAction.DEMOTE));
             ring.writeText(EventKind.TASK_OPEN, nowNs, 0, t, 1 + t % CONTEXTS, 0, priority, 0,
                 "{\"name\":\"t" + t + "\",\"priority\":" + priority + ",\"gpu_priority\":" + priority
                     + ",\"deadline_ns\":" + DEADLINE_NS + ",\"budget_ns\":" + t % 2 * BUDGET_NS
-                    + ",\"optimistic\":true}");
+                    + ",\"on_overrun\":\"demote\",\"optimistic\":true}");
             ticket[t] = 0;
         }
 
@@ -90,21 +88,6 @@ class DecisionReplayProperties {
             final List<Runnable> all = List.copyOf(decided);
             decided.clear();
             all.forEach(Runnable::run);
-            final List<Integer> used = List.copyOf(overran);
-            overran.clear();
-            for (final int t : used) {
-                if (preemptive) {
-                    write(EventKind.PRIORITY, 0, t, ticket[t], 0, 0, 0);
-                    scheduler.setPriority(t, 0, 0, nowNs);
-                } else {
-                    toldLater.removeIf(told -> told[0] == t);
-                    write(EventKind.FORCED_END, 0, t, scheduler.ticket(t), 0, 0, 0);
-                    scheduler.end(t, scheduler.ticket(t), nowNs);
-                }
-            }
-            if (!used.isEmpty()) {
-                record();
-            }
         }
 
         void step(final int choice) {
@@ -131,7 +114,6 @@ class DecisionReplayProperties {
             } else {
                 scheduler.removeTask(t, nowNs);
                 decided.removeIf(r -> ((Later) r).task == t);
-                overran.remove((Integer) t);
                 toldLater.removeIf(told -> told[0] == t);
                 write(EventKind.TASK_CLOSE, 0, t, 0, 0, 0, 0);
                 record();
@@ -215,7 +197,7 @@ class DecisionReplayProperties {
         public void onOverrun(final int t, final long of, final long budgetNs) {
             decided.add(new Later(t, () -> {
                 write(EventKind.OVERRUN, 0, t, of, budgetNs, 0, 0);
-                overran.add(t);
+                toldLater.removeIf(told -> told[0] == t && scheduler.ticket(t) != of);   // the gate ended it
             }));
         }
     }
