@@ -453,17 +453,24 @@ public final class DispatcherAgent implements Runnable {
                 + Outcome.name(outcome));
             return;
         }
+        if (!task.optimistic) {
+            journalBegin(task, record);   // first: the wake-up may cost us the CPU, and an answer outlives a kill
+        }
         answer();
         task.segments++;
         counters.increment(Counter.BEGINS);
         if (task.optimistic) {
             counters.increment(Counter.OPTIMISTIC_BEGINS);
+            journalBegin(task, record);
         } else if (scheduler.state(task.id) == SegmentState.WAITING) {
             task.client.client.session().state(task.slot, Abi.SEGMENT_WAITING);
         }
-        journal(EventKind.BEGIN, task.request.gpu(), record.flags(), task.id, ticket, task.contextId,
-            task.client.client.clientId(), record.timeNs(), record.releaseNs(), scheduler.deadlineNs(task.id));
         recordDecisions();
+    }
+
+    private void journalBegin(final TaskEntry task, final RecordView record) {
+        journal(EventKind.BEGIN, task.request.gpu(), record.flags(), task.id, record.ticket(), task.contextId,
+            task.client.client.clientId(), record.timeNs(), record.releaseNs(), scheduler.deadlineNs(task.id));
     }
 
     /** In the journal: a begin that was cancelled at once. */

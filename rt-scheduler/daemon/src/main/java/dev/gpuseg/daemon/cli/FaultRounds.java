@@ -44,7 +44,7 @@ final class FaultRounds implements AutoCloseable {
     private static final long NS_PER_MS = 1_000_000;
     private static final long NS_PER_S = 1_000_000_000;
     private static final int BYTES_PER_FILL = 1 << 16;
-    private static final String SMALL_FILE_SYSTEM = "8m";
+    private static final String SMALL_FILE_SYSTEM = "24m";
     private static final long[] CLOCK_STEPS_S = {1, -1, 3_600, -3_600, 86_400, -86_400, 315_360_000, -315_360_000};
 
     private final Path base;

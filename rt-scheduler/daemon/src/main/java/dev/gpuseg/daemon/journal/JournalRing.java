@@ -2,6 +2,8 @@
 package dev.gpuseg.daemon.journal;
 
 import dev.gpuseg.daemon.ipc.Abi;
+import dev.gpuseg.daemon.platform.Descriptor;
+import dev.gpuseg.daemon.platform.SystemCallException;
 import dev.gpuseg.daemon.platform.FileAccess;
 import java.io.IOException;
 import java.nio.ByteOrder;
@@ -57,8 +59,9 @@ public final class JournalRing implements AutoCloseable {
             if (channel.size() != length) {
                 channel.truncate(0);
             }
+            Descriptor.allocate(file, length);   // or a full file system would show as a fault, at any later write
             mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, length);
-        } catch (final IOException e) {
+        } catch (final IOException | SystemCallException e) {
             throw new IllegalStateException("journal ring " + file + ": " + e.getMessage()
                 + "; check that the directory exists and has space", e);
         }
