@@ -157,11 +157,12 @@ class ConfigCommandTest {
         final Path groups = directory.resolve("groups.yaml");
         Files.writeString(groups, "version: 1\ngroups: [{path: /robot.slice/**, weight: 400}]\n");
         final Path platform = directory.resolve("platform.yaml");
-        Files.writeString(platform, "cpus: 4\nepsilon: 1ms\n");
+        Files.writeString(platform, "cpus: 6\nepsilon: 1ms\n");
         final String tasks =
             Path.of(System.getProperty("gpuseg.root"), "traces/workloads/gcaps-xavier.yaml").toString();
         final Path all = file(text.replaceAll("(?m)^#(?=[a-z])", "").replace("/etc/gpuseg/policy.yaml",
-            rules.toString()).replace("/etc/gpuseg/groups.yaml", groups.toString())
+            rules.toString()).replace("admission: off", "admission: warn")   // taskset and platform need it
+            .replace("/etc/gpuseg/groups.yaml", groups.toString())
             .replace("/etc/gpuseg/platform.yaml", platform.toString()).replace("/etc/gpuseg/taskset.yaml", tasks));
         final StringOutput uncommented = StringOutput.of("config", "check", all.toString());
         assertEquals(ExitCode.OK, uncommented.status(), "with every setting active: " + uncommented.text());
