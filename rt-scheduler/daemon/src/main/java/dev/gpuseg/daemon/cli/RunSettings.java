@@ -34,6 +34,8 @@ final class RunSettings implements ConfigKeys {
     private static final String DEFAULT_FILE_PROPERTY = "gpuseg.config";
     private static final Pattern PICOCLI_PREFIX =
         Pattern.compile("(?s)^Invalid value for option '[^']*'(?: \\([^)]*\\))?: (?:cannot convert )?");
+    /** picocli's words for a field without initial value, an empty list and an empty mapping. */
+    private static final List<String> NO_VALUE = List.of("null", "[]", "{}");
     private static final Pattern OPTION_NAME = Pattern.compile("--([a-z][a-z0-9-]*)");
 
     private final SortedMap<String, OptionSpec> options = new TreeMap<>();
@@ -84,7 +86,7 @@ final class RunSettings implements ConfigKeys {
     String defaultOf(final String key) {
         final OptionSpec option = options.get(key);
         final String value = option.defaultValueString();
-        if (value != null && !value.equals("null")) {   // picocli's word for a field without initial value
+        if (value != null && !NO_VALUE.contains(value)) {
             return value;
         }
         return option.arity().max() == 0 ? "false" : null;
