@@ -75,8 +75,9 @@ class MetricsTest {
 
     /** Three tasks that come, compete, miss, and go. */
     private void load() throws IOException, InterruptedException, TimeoutException {
+        // more than the GPU can do: hasty is preempted and late in every period
         final Child camera = rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "3s");
-        final Child hasty = rig.task("hasty", 20, "40ms", "gpu:1ms+24ms", "3s");
+        final Child hasty = rig.task("hasty", 20, "40ms", "gpu:1ms+36ms", "3s");
         final Child mapping = rig.task("mapping", 0, "500ms", "gpu:1ms+10ms", "3s");
         for (final Child task : List.of(camera, hasty, mapping)) {
             SystemRig.summary(task, 60);

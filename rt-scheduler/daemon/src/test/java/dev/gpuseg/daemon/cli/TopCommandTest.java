@@ -104,7 +104,9 @@ class TopCommandTest {
             rig.file("tmux.sock").toString()));
         command.addAll(Arrays.asList(arguments));
         try {
-            final Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+            final ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+            builder.environment().put("LC_ALL", "C.UTF-8");   // the arrow needs it, and CI may have no locale at all
+            final Process process = builder.start();
             final String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             assertTrue(process.waitFor(20, TimeUnit.SECONDS), "tmux does not end");
             return said;
