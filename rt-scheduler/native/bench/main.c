@@ -28,6 +28,8 @@
 #define PREGRANT_WAIT_NS (200 * NS_PER_MS) /* for the daemon's first pre-grant after the task was opened */
 #define BEGIN_LIMIT_NS (2 * NS_PER_S)	   /* a grant that takes longer is a failure of the bench */
 
+#define FLOOD "flood" /* the one mode that measures nothing */
+
 enum { UNSET = -1, ROUNDS_MAX = 100 * 1000 * 1000, SPIN_LONG = 0x7fffffff };
 
 struct options {
@@ -140,7 +142,7 @@ static int flood(gpuseg_task *task, const struct options *o)
 static int run_daemon(const char *mode, const struct options *o, struct latencies *l)
 {
 	const int64_t pace_ns = o->pace_ns == UNSET ? PACE_DAEMON_NS : o->pace_ns;
-	const bool waits = strcmp(mode, "begin") == 0, floods = strcmp(mode, "flood") == 0;
+	const bool waits = strcmp(mode, "begin") == 0, floods = strcmp(mode, FLOOD) == 0;
 	struct gpuseg_connect_attr connect_attr = GPUSEG_CONNECT_ATTR_INIT;
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
 	struct gpuseg_counters before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
@@ -197,7 +199,7 @@ static const struct {
 	int (*run)(const char *mode, const struct options *o, struct latencies *l);
 } modes[] = {
 	{"floor", run_floor},	    {"pingpong-futex", run_floor}, {"begin", run_daemon},
-	{"optimistic", run_daemon}, {"end", run_daemon},	   {"flood", run_daemon},
+	{"optimistic", run_daemon}, {"end", run_daemon},	   {FLOOD, run_daemon},
 };
 
 static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
@@ -292,13 +294,16 @@ int main(int argc, char **argv)
 	struct options o = {
 		.rounds = 100000, .warmup = 20000, .pace_ns = UNSET, .cpu = UNSET, .peer_cpu = UNSET, .priority = 99};
 	struct latencies l;
+	bool measures = false;
 	int rc = 0;
 
 	program_name = "gpuseg-bench-ipc";
 	parse_options(argc, argv, &o);
-	for (int i = optind; i < argc; i++)
+	for (int i = optind; i < argc; i++) {
 		mode_index(argv[i]); /* refuse before the first measurement */
-	if (latencies_create(&l, (size_t)o.rounds) != 0) {
+		measures = measures || strcmp(argv[i], FLOOD) != 0;
+	}
+	if (latencies_create(&l, measures ? (size_t)o.rounds : 1) != 0) {
 		message("no memory for %" PRId64 " latencies; lower --n", o.rounds);
 		return EXIT_FAILURE;
 	}

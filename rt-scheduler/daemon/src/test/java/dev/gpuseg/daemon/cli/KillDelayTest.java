@@ -24,6 +24,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class KillDelayTest {
     private static final int KILLS = Integer.getInteger("gpuseg.kills", 60);
     private static final String PACE_NS = "200000";
+    private static final int LONGER_THAN_THE_TEST = 1_000_000;   // rounds of PACE_NS: 200 s
 
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
@@ -65,7 +66,7 @@ class KillDelayTest {
     }
 
     private List<Long> phase(final String what, final boolean kill) throws Exception {
-        final Child measured = client("measured", 99, PACE_NS, "begin", 100_000);
+        final Child measured = client("measured", 99, PACE_NS, "begin", LONGER_THAN_THE_TEST);
         SystemRig.await("the measured client runs", 5_000, () -> rig.counter("begins") > 10);
         final Random random = new Random(20261121);
         for (int i = 0; i < KILLS; i++) {
@@ -92,7 +93,7 @@ class KillDelayTest {
         rig.daemon("--idle", "spin");
         final List<Long> undisturbed = phase("writers that end by themselves", false);
         final List<Long> disturbed = phase("writers that are killed", true);
-        assertTrue(undisturbed.size() > 1_000 && disturbed.size() > 1_000, "the measured client has run");
+        assertTrue(undisturbed.size() > 300 && disturbed.size() > 300, "the measured client has run");
         // Two duty cycles. A cycle that the operating system interrupts is longer: therefore the measured length of
         // the longest one, and 10 ms for a client that is interrupted between its time stamp and its publication.
         final long boundNs = 2 * rig.counter("max_cycle_ns") + 10_000_000;
