@@ -38,6 +38,8 @@ final class BenchIpcCommand implements Callable<Integer> {
     /** On two CPUs, both spinning, housekeeping may wait longer than a queue of 1 MiB lasts. */
     private static final String QUEUE_SIZE = "16MiB";
     private static final int PAIRS = 5;
+    /** Rounds until the daemon's code is compiled; each pair has a daemon of its own. */
+    private static final String WARM_UP = "150000";
     private static final double DIGITS = 1e4;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -109,6 +111,7 @@ final class BenchIpcCommand implements Callable<Integer> {
         final JsonNode end;
         final double allocated;
         try (Child gpu = startGpu(); Child daemon = startDaemon("spin")) {
+            client(List.of("--warmup", WARM_UP, "--n", "1", "end"));
             final long[] before = allocation();
             optimistic = client(List.of("--n", Integer.toString(rounds), "optimistic")).get(0);
             end = client(List.of("--n", Integer.toString(rounds), "end")).get(0);   // a process registers once
@@ -149,7 +152,8 @@ final class BenchIpcCommand implements Callable<Integer> {
         final JsonNode floor = client(List.of("--peer-cpu", Integer.toString(daemonCpu), "--n",
             Integer.toString(rounds / PAIRS), "floor")).get(0);
         try (Child gpu = startGpu(); Child daemon = startDaemon("spin")) {
-            final JsonNode begin = client(List.of("--n", Integer.toString(rounds / PAIRS), "begin")).get(0);
+            final JsonNode begin = client(List.of("--warmup", WARM_UP, "--n", Integer.toString(rounds / PAIRS),
+                "begin")).get(0);
             stop(daemon);
             stop(gpu);
             return new Pair(floor, begin);
