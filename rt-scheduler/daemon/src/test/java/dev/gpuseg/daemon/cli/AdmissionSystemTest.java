@@ -185,7 +185,7 @@ class AdmissionSystemTest {
         final JsonNode admission = rig.status().path("admission");
         assertFalse(admission.path("proven").asBoolean());
         assertEquals(1, admission.path("warned").asInt());
-        SystemRig.await("the daemon's log says so", 2_000, () -> daemon.said().contains("lidar"));
+        SystemRig.await("the daemon's log says so", 10_000, () -> daemon.said().contains("lidar"));
     }
 
     @Test

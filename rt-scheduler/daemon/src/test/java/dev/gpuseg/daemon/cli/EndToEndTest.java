@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.StallProbe;
 import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.trace.DecisionReplay;
@@ -26,6 +27,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** Real C processes, a real daemon and the virtual GPU. */
 @Timeout(90)
 class EndToEndTest {
+    private static final long WATCHDOG_PERIOD_NS = 100_000_000;
+
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
 
@@ -83,7 +86,9 @@ class EndToEndTest {
         assertEquals(count.get(EventKind.BEGIN), count.get(EventKind.GRANT));
         // the context of a process that left while it was off is forgotten, not enabled
         final int forgotten = count.get(EventKind.DISABLE) - count.get(EventKind.ENABLE);
-        assertTrue(forgotten >= 0 && forgotten <= 3, forgotten + " contexts were disabled and not enabled");
+        // and what the watchdog enabled, since the machine did not let the daemon run, is disabled once more
+        final int released = 3 * count.getOrDefault(EventKind.WATCHDOG, 0);
+        assertTrue(forgotten >= 0 && forgotten <= 3 + released, forgotten + " contexts were disabled and not enabled");
         assertEquals(1, count.get(EventKind.STOP));
     }
 
@@ -95,11 +100,14 @@ class EndToEndTest {
         SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
         SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
-        final long killedNs = System.nanoTime();
-        SystemRig.signal(daemon, "KILL");
-        SystemRig.await("the watchdog enables it", 1_000, () -> rig.held() == 0);
-        final long tookMs = (System.nanoTime() - killedNs) / 1_000_000;
-        assertTrue(tookMs <= 100, "the watchdog took " + tookMs + " ms");
+        try (StallProbe machine = new StallProbe()) {
+            final long killedNs = System.nanoTime();
+            SystemRig.signal(daemon, "KILL");
+            SystemRig.await("the watchdog enables it", 10_000, () -> rig.held() == 0);
+            final long tookNs = System.nanoTime() - killedNs;
+            assertTrue(tookNs <= WATCHDOG_PERIOD_NS + machine.longestNs(),
+                "the watchdog took " + tookNs + " ns; the machine itself was late by " + machine.longestNs() + " ns");
+        }
         daemon.awaitExit(5);
         final Child next = rig.daemon();
         assertEquals(0, rig.held());
@@ -118,9 +126,14 @@ class EndToEndTest {
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
         SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
         Thread.sleep(100);   // it has a kernel that waits
-        final long killedNs = System.nanoTime();
-        SystemRig.signal(daemon, "KILL");
-        Thread.sleep(300);
+        final long killedNs;
+        final long lateNs;
+        try (StallProbe machine = new StallProbe()) {
+            killedNs = System.nanoTime();
+            SystemRig.signal(daemon, "KILL");
+            Thread.sleep(500);
+            lateNs = machine.longestNs();
+        }
         gpu.terminate();
         gpu.awaitExit(10);
         long last = 0;
@@ -138,7 +151,8 @@ class EndToEndTest {
         }
         assertTrue(killedNs - last > 50_000_000, "it was off the hardware");
         final long frozenNs = first - killedNs;
-        assertTrue(frozenNs <= 100_000_000, "it executes " + frozenNs / 1_000_000 + " ms after the daemon's death");
+        assertTrue(frozenNs <= WATCHDOG_PERIOD_NS + lateNs, "it executes " + frozenNs + " ns after the daemon's death; "
+            + "the machine itself was late by " + lateNs + " ns");
     }
 
     @Test
@@ -167,7 +181,7 @@ class EndToEndTest {
         SystemRig.await("next waits", 5_000, () -> "waiting".equals(rig.state("next")));
         SystemRig.signal(holder, "KILL");
         assertEquals(6, SystemRig.summary(next, 10).path("jobs").asInt());
-        SystemRig.await("the dead client is removed", 2_000, () -> "gone".equals(rig.state("holder")));
+        SystemRig.await("the dead client is removed", 10_000, () -> "gone".equals(rig.state("holder")));
         assertEquals(0, rig.held());
     }
 
@@ -180,7 +194,7 @@ class EndToEndTest {
         final Child waiter = rig.task("waiter", 50, "1s", "gpu:0ms+2ms", "1s");
         SystemRig.await("waiter waits", 5_000, () -> "waiting".equals(rig.state("waiter")));
         SystemRig.signal(waiter, "KILL");
-        SystemRig.await("the waiter is removed", 2_000, () -> "gone".equals(rig.state("waiter")));
+        SystemRig.await("the waiter is removed", 10_000, () -> "gone".equals(rig.state("waiter")));
         assertEquals("running", rig.state("holder"), "the holder is not disturbed");
         assertEquals(1, SystemRig.summary(holder, 10).path("jobs").asInt());
         assertEquals(0, rig.counter("cycle_errors"));
@@ -229,7 +243,7 @@ class EndToEndTest {
         final Child again = rig.start("again", List.of(NativePrograms.named("gpuseg-bench-ipc").toString(), "--dir",
             rig.directory().root().toString(), "--n", "10", "--warmup", "0", "begin", "begin", "begin", "begin"));
         assertEquals(0, again.awaitExit(20), again.said());
-        SystemRig.await("all four are removed", 2_000, () -> rig.counter("clients_closed") == 4);
+        SystemRig.await("all four are removed", 10_000, () -> rig.counter("clients_closed") == 4);
         assertEquals(4, rig.counter("clients_opened"));
         assertEquals(0, rig.counter("poisoned"));
     }

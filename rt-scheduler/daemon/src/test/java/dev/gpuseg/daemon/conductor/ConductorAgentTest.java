@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.daemon.StallProbe;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.ipc.NativeTool;
 import dev.gpuseg.daemon.platform.Errno;
@@ -154,7 +155,7 @@ class ConductorAgentTest {
     void shouldAskAdmissionControlAndServeOthersMeanwhile() throws Exception {
         final AdmissionControl slow = (request, client) -> {
             try {
-                Thread.sleep(300);
+                Thread.sleep(2_000);
             } catch (final InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
@@ -167,7 +168,7 @@ class ConductorAgentTest {
             final long startNs = System.nanoTime();
             final Packet admin = ConductorRig.message(Abi.MSG_ADMIN, Abi.MsgAdmin.SIZE);
             assertEquals(0, ConductorRig.status(ConductorRig.ask(other, admin)));
-            assertTrue(System.nanoTime() - startNs < 200_000_000L, "others wait for the admission test");
+            assertTrue(System.nanoTime() - startNs < 1_500_000_000L, "others wait for the admission test");
             final Packet reply = new Packet(4096);
             assertTrue(socket.receive(reply) > 0);
             assertEquals(-Errno.EBUSY, ConductorRig.status(reply));
@@ -193,7 +194,7 @@ class ConductorAgentTest {
 
     @Test
     void shouldTellTheDispatcherOfADeathWithinTenMilliseconds() throws Exception {
-        try (ConductorRig rig = new ConductorRig()) {
+        try (ConductorRig rig = new ConductorRig(); StallProbe machine = new StallProbe()) {
             long worstNs = 0;
             for (int i = 0; i < 20; i++) {
                 final Process process = spawn(rig, "wait");
@@ -209,7 +210,7 @@ class ConductorAgentTest {
             }
             System.out.printf("death noticed after at most %d us%n", worstNs / 1000);
             final long us = worstNs / 1000;
-            assertTrue(worstNs < 10_000_000, () -> us + " us\n" + rig.dump());
+            assertTrue(worstNs < 10_000_000 + machine.longestNs(), () -> us + " us\n" + rig.dump());
             rig.await("deletion", () -> rig.clientFiles().toFile().list().length == 0);
         }
     }
