@@ -178,7 +178,8 @@ public final class Daemon implements AutoCloseable {
         enableLeftovers();
         config.directory().deleteLeftovers();
         if (config.warmUpRecords() > 0) {
-            warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords());
+            warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords(), config.policy(),
+                capabilities.preemptive());
         }
         ring = new JournalRing(root.resolve("journal.ring"), JournalRing.DEFAULT_CAPACITY);
         tightenJournal();

@@ -194,7 +194,8 @@ public final class DispatcherAgent implements Runnable {
         }
     }
 
-    private void turn() {
+    /** One duty cycle, then what the idle mode says. */
+    void turn() {
         final int work = cycle();
         if (work > 0) {
             lastWorkNs = nowNs;

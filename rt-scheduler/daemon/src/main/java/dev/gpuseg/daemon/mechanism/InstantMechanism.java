@@ -4,7 +4,7 @@ package dev.gpuseg.daemon.mechanism;
 import dev.gpuseg.daemon.ipc.Abi;
 
 /** Claims level 3 and does nothing, at once: for warming up and for measuring what is not the device. */
-public final class InstantMechanism extends Passive {
+public class InstantMechanism extends Passive {
     private static final Capabilities CAPABILITIES =
         new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, Integer.MAX_VALUE, false, "process");
 
