@@ -12,8 +12,8 @@ import com.google.protobuf.Descriptors.FileDescriptor;
 
 /**
  * The few messages of a Perfetto trace that are written here. Names, numbers and types are those of Perfetto's public
- * definitions (protos/perfetto/trace: trace.proto, trace_packet.proto, clock_snapshot.proto and track_event/*.proto, as
- * of 2026); enumerations are declared as int32, which is the same on the wire.
+ * definitions; {@code PerfettoFormat} of the tests states them again, with their sources, and is held against a real
+ * export. Enumerations are declared as int32, which is the same on the wire.
  */
 final class PerfettoSchema {
     static final Descriptor TRACE;
@@ -34,6 +34,7 @@ final class PerfettoSchema {
             one("timestamp_clock_id", 58, Type.TYPE_UINT32),
             one("trusted_packet_sequence_id", 10, Type.TYPE_UINT32),
             one("sequence_flags", 13, Type.TYPE_UINT32),
+            one("first_packet_on_sequence", 87, Type.TYPE_BOOL),
             one("clock_snapshot", 6, "ClockSnapshot"),
             one("track_event", 11, "TrackEvent"),
             one("track_descriptor", 60, "TrackDescriptor")));

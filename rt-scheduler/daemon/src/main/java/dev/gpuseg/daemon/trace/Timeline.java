@@ -77,8 +77,11 @@ final class Timeline {
         for (final Trace.Context context : trace.contexts) {
             final int row = track(contexts, context.name + " (pid " + context.pid + ", GPU " + context.gpu + ")",
                 context.pid, false);
+            long onSinceNs = 0;
             for (final Trace.Span off : context.off) {
-                slices.add(new Slice(row, "off the hardware", "context", off.fromNs(), off.toNs(), 0, Map.of()));
+                final long fromNs = Math.max(onSinceNs, off.fromNs());
+                onSinceNs = Math.max(fromNs, off.toNs());
+                slices.add(new Slice(row, "off the hardware", "context", fromNs, onSinceNs, 0, Map.of()));
             }
         }
         final int daemon = track(ROOT, "Daemon", 0, false);
@@ -177,16 +180,19 @@ final class Timeline {
                     Map.of("job", job.number, "response_ns", job.responseNs, "deadline_ns", task.deadlineNs)));
             }
         }
+        long freeFromNs = 0;
         for (final Trace.Segment s : task.segments) {
-            segment(row, s, flows.get(s));
+            freeFromNs = segment(row, s, flows.get(s), freeFromNs);
         }
     }
 
-    private void segment(final int row, final Trace.Segment s, final long id) {
-        final long endNs = Math.max(s.beginNs, s.endNs == 0 ? trace.lastNs : s.endNs);
-        final Slice whole = new Slice(row, s.cancelled ? "given up" : "segment " + s.ticket, SEGMENT, s.beginNs, endNs,
+    /** Applications write the times of begin and end: one that begins before the last one's end is drawn from there. */
+    private long segment(final int row, final Trace.Segment s, final long id, final long freeFromNs) {
+        final long beginNs = Math.max(freeFromNs, s.beginNs);
+        final long endNs = Math.max(beginNs, s.endNs == 0 ? trace.lastNs : s.endNs);
+        final Slice whole = new Slice(row, s.cancelled ? "given up" : "segment " + s.ticket, SEGMENT, beginNs, endNs,
             id, arguments(s));
-        long atNs = s.beginNs;
+        long atNs = beginNs;
         boolean first = true;
         for (final Trace.Span hold : s.holds) {
             final long fromNs = Math.min(endNs, Math.max(atNs, hold.fromNs()));
@@ -206,6 +212,7 @@ final class Timeline {
         if (s.endNs != 0) {
             instants.add(new Instant(row, "end", SEGMENT, endNs, id, Map.of()));
         }
+        return endNs;
     }
 
     private static Map<String, Object> arguments(final Trace.Segment s) {

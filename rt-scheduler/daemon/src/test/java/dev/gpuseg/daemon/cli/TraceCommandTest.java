@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.google.protobuf.CodedInputStream;
+import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.journal.EventKind;
@@ -16,17 +16,15 @@ import dev.gpuseg.daemon.journal.JournalAgent;
 import dev.gpuseg.daemon.journal.JournalEvent;
 import dev.gpuseg.daemon.journal.JournalRing;
 import dev.gpuseg.daemon.trace.DecisionReplay;
+import dev.gpuseg.daemon.trace.PerfettoFormat;
 import dev.gpuseg.daemon.trace.Recorder;
 import dev.gpuseg.daemon.trace.Recordings;
 import dev.gpuseg.daemon.trace.Source;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -315,77 +313,74 @@ class TraceCommandTest {
         return out;
     }
 
-    /** Reads without our descriptors, by the field numbers of Perfetto's definitions alone. */
     @Test
-    void shouldWritePerfettoTracesThatNestAndWhoseArrowsMeet() throws IOException {
-        final Map<Long, Deque<Long>> open = new HashMap<>();
-        final Map<Long, Integer> touches = new HashMap<>();
-        final Map<Long, String> tracks = new HashMap<>();
-        final Set<Long> counters = new HashSet<>();
-        int slices = 0;
-        int counts = 0;
-        int clocks = 0;
-        long lastNs = 0;
+    void shouldWritePerfettoTracesAsPerfettoPublishesThem() throws IOException {
         try (InputStream in = Files.newInputStream(export("perfetto"))) {
-            final CodedInputStream coded = CodedInputStream.newInstance(in);
-            while (!coded.isAtEnd()) {
-                assertEquals(1 << 3 | 2, coded.readTag(), "Trace.packet");
-                final UnknownFieldSet packet = UnknownFieldSet.parseFrom(coded.readBytes());
-                if (packet.hasField(60)) {   // track_descriptor
-                    final UnknownFieldSet track = message(packet, 60);
-                    tracks.put(number(track, 1), text(track, 2));
-                    if (track.hasField(8)) {
-                        counters.add(number(track, 1));
-                    }
-                    continue;
-                }
-                assertEquals(3, number(packet, 58), "CLOCK_MONOTONIC");
-                if (packet.hasField(6)) {   // clock_snapshot
-                    assertTrue(message(packet, 6).getField(1).getLengthDelimitedList().size() >= 2);
-                    clocks++;
-                    continue;
-                }
-                final UnknownFieldSet event = message(packet, 11);
-                final long track = number(event, 11);
-                final long timeNs = number(packet, 8);
-                assertTrue(timeNs >= lastNs, "in order of time");
-                lastNs = timeNs;
-                assertTrue(tracks.containsKey(track), "track " + track);
-                for (final int field : new int[] {47, 48}) {
-                    event.getField(field).getFixed64List().forEach(id -> touches.merge(id, 1, Integer::sum));
-                }
-                switch ((int) number(event, 9)) {
-                    case 1 -> {
-                        open.computeIfAbsent(track, t -> new ArrayDeque<>()).push(timeNs);
-                        slices++;
-                    }
-                    case 2 -> assertTrue(open.get(track).pop() <= timeNs);
-                    case 4 -> {
-                        assertTrue(counters.contains(track) && number(event, 30) >= 0, "counter");
-                        counts++;
-                    }
-                    default -> assertTrue(event.hasField(23), "an instant has a name");
+            final PerfettoFormat.Contents read = PerfettoFormat.read(PerfettoFormat.packets(in));
+            assertEquals(List.of(), read.problems());
+            assertTrue(read.slices() > 500 && read.counts() > 500 && read.snapshots() >= 1, read::toString);
+            assertTrue(read.arrows() > 100, read.arrows() + " arrows from begin over grant to end");
+            assertTrue(read.tracks().containsValue("gpuseg (simulated)")
+                && read.tracks().containsValue("GPU 0 (simulated)")
+                && read.tracks().containsValue("histogram (priority 70)"), read.tracks()::toString);
+            assertTrue(read.fields().size() >= 30, read.fields()::toString);
+        }
+    }
+
+    /** Each rule of the reader above is broken once, in a real export. */
+    @Test
+    void shouldTellWhatIsWrongWithAPerfettoTrace() throws IOException {
+        final List<UnknownFieldSet> good;
+        try (InputStream in = Files.newInputStream(export("perfetto"))) {
+            good = PerfettoFormat.packets(in);
+        }
+        final int begin = find(good, 11, 9, 1);
+        final int end = find(good, 11, 9, 2);
+        final int track = find(good, 60, 1, -1);
+        planted(good, 0, UnknownFieldSet.newBuilder(good.get(0)).clearField(13).build(), "before its sequence's state");
+        planted(good, begin, null, "ends a slice that was not begun");
+        planted(good, end, null, "open slices");
+        planted(good, track, null, "not described");
+        planted(good, track + 1, good.get(track), "described twice");
+        planted(good, end, changed(good.get(end), 8, 1), "goes back in time");
+        planted(good, begin, changed(good.get(begin), 58, 64), "no snapshot before has");
+        planted(good, begin, changed(good.get(begin), 77, 1), "not in the table");
+        planted(good, begin, UnknownFieldSet.newBuilder(good.get(begin)).clearField(8).addField(8,
+            UnknownFieldSet.Field.newBuilder().addFixed64(1).build()).build(), "not of wire type VARINT");
+        final int ending = find(good, 11, 48, -1);
+        planted(good, ending + 1, good.get(ending), "goes on after its end");
+    }
+
+    private static void planted(final List<UnknownFieldSet> good, final int at, final UnknownFieldSet instead,
+        final String said) throws IOException {
+        final List<UnknownFieldSet> bad = new ArrayList<>(good);
+        if (instead == null) {
+            bad.remove(at);
+        } else {
+            bad.set(at, instead);
+        }
+        final List<String> problems = PerfettoFormat.read(bad).problems();
+        assertTrue(problems.stream().anyMatch(p -> p.contains(said)), () -> said + ": " + problems);
+    }
+
+    private static UnknownFieldSet changed(final UnknownFieldSet packet, final int field, final long value) {
+        return UnknownFieldSet.newBuilder(packet).clearField(field)
+            .addField(field, UnknownFieldSet.Field.newBuilder().addVarint(value).build()).build();
+    }
+
+    /** The first packet whose message has a field, of a value unless that is -1. */
+    private static int find(final List<UnknownFieldSet> packets, final int message, final int field, final long value)
+        throws IOException {
+        for (int i = 0; i < packets.size(); i++) {
+            for (final ByteString bytes : packets.get(i).getField(message).getLengthDelimitedList()) {
+                final UnknownFieldSet.Field found = UnknownFieldSet.parseFrom(bytes).getField(field);
+                if (value < 0 ? !found.equals(UnknownFieldSet.Field.getDefaultInstance())
+                    : found.getVarintList().contains(value)) {
+                    return i;
                 }
             }
         }
-        open.values().forEach(left -> assertTrue(left.isEmpty(), "every slice ends"));
-        assertTrue(slices > 500 && counts > 500 && clocks >= 1, slices + " " + counts + " " + clocks);
-        assertTrue(tracks.containsValue("GPU 0 (simulated)") && tracks.containsValue("histogram (priority 70)"),
-            tracks::toString);
-        final long arrows = touches.values().stream().filter(n -> n >= 3).count();
-        assertTrue(arrows > 100, arrows + " arrows from begin over grant to end");
-    }
-
-    private static UnknownFieldSet message(final UnknownFieldSet in, final int field) throws IOException {
-        return UnknownFieldSet.parseFrom(in.getField(field).getLengthDelimitedList().get(0));
-    }
-
-    private static long number(final UnknownFieldSet in, final int field) {
-        return in.getField(field).getVarintList().get(0);
-    }
-
-    private static String text(final UnknownFieldSet in, final int field) {
-        return in.getField(field).getLengthDelimitedList().get(0).toString(StandardCharsets.UTF_8);
+        throw new AssertionError("no packet has " + message + "." + field);
     }
 
     @Test
