@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 1
+#define GPUSEG_ABI_MINOR 2
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -420,8 +420,9 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_MISS = 16,	    /* deadline passed; arg0 = deadline ns */
 	GPUSEG_EVENT_OVERRUN = 17,  /* budget passed; arg0 = budget ns */
 	GPUSEG_EVENT_HINT = 18,	    /* arg0 = announced begin ns */
-	GPUSEG_EVENT_DISABLE = 19,  /* context is off the hardware; arg0 = when the operation was begun, arg1 = its cost ns */
-	GPUSEG_EVENT_ENABLE = 20,   /* context is on the hardware; arg0, arg1 as above */
+	/* context is off the hardware; arg0 = when the operation was begun, arg1 = its cost ns, arg2 = when the scheduler was told */
+	GPUSEG_EVENT_DISABLE = 19,
+	GPUSEG_EVENT_ENABLE = 20,   /* context is on the hardware; arguments as above */
 	GPUSEG_EVENT_ENFORCED = 21, /* everything that had to be off is off for this segment */
 	GPUSEG_EVENT_POLICY = 22,   /* (+text) policy or parameter change */
 	GPUSEG_EVENT_STALL = 23,    /* duty cycle longer than the threshold; arg0 = ns */
@@ -435,7 +436,8 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_CONTEXT_CLOSE = 31,
 	GPUSEG_EVENT_DECIDED = 32,    /* chosen to run; its GRANT follows when the others are off */
 	GPUSEG_EVENT_PRIORITY = 33,   /* arg0, arg1 = priority, gpu_priority that count from now on */
-	GPUSEG_EVENT_FORCED_END = 34 /* ended by the daemon; the client's END may follow */
+	GPUSEG_EVENT_FORCED_END = 34, /* ended by the daemon; the client's END may follow */
+	GPUSEG_EVENT_TIMER = 35	      /* the scheduler looked at the clock: a turn or window passed, no segment changed */
 };
 
 enum gpuseg_context_kind {

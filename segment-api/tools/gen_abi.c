@@ -339,6 +339,7 @@ static const struct constant constants[] = {
 	I(GPUSEG_EVENT_DECIDED),
 	I(GPUSEG_EVENT_PRIORITY),
 	I(GPUSEG_EVENT_FORCED_END),
+	I(GPUSEG_EVENT_TIMER),
 	GROUP("enum gpuseg_context_kind"),
 	I(GPUSEG_CONTEXT_MANAGED),
 	I(GPUSEG_CONTEXT_UNMANAGED),

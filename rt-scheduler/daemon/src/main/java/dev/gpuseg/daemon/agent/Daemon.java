@@ -576,6 +576,8 @@ public final class Daemon implements AutoCloseable {
         node.put("incarnation_ns", incarnationNs);
         node.put("dir", config.directory().root().toString());
         node.put("policy", config.policy().name());
+        node.put("policy_text", config.settings().policyText());
+        node.put("inputs", "all");
         node.put("mechanism", mechanisms.get(0).name());
         node.put("level", mechanisms.get(0).capabilities().level());
         node.put("level_name", mechanisms.get(0).capabilities().levelName());

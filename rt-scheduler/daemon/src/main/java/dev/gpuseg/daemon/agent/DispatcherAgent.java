@@ -107,6 +107,7 @@ public final class DispatcherAgent implements Runnable {
     private long nowNs;
     private long heartbeatNs;
     private long lastWorkNs;
+    private long journaled;
     private volatile boolean sleeping;
     private volatile boolean running = true;
     private volatile boolean stopping;
@@ -213,7 +214,11 @@ public final class DispatcherAgent implements Runnable {
         nowNs = System.nanoTime();
         int work = 0;
         try {
-            work = runCommand();
+            if (scheduler.nextTimerNs() <= nowNs) {
+                onTimer();   // first, so that no other event of this cycle hides that the clock was looked at
+                work++;
+            }
+            work += runCommand();
             work += pollClients();
             work += pollEnforcers();
             for (int g = 0; g < gpus.length; g++) {
@@ -221,11 +226,6 @@ public final class DispatcherAgent implements Runnable {
                     onHintTimer(g);
                     work++;
                 }
-            }
-            if (scheduler.nextTimerNs() <= nowNs) {
-                scheduler.onTimer(nowNs);
-                settle();
-                work++;
             }
         } catch (final RuntimeException | InternalError e) {
             onCycleError(e);
@@ -238,6 +238,16 @@ public final class DispatcherAgent implements Runnable {
             trackDuration();
         }
         return work;
+    }
+
+    /** What a replay needs to decide the same is journaled: here the time, where no decision tells it. */
+    private void onTimer() {
+        final long before = journaled;
+        scheduler.onTimer(nowNs);
+        settle();
+        if (journaled == before) {
+            journal(EventKind.TIMER, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        }
     }
 
     private void trackDuration() {
@@ -790,7 +800,7 @@ public final class DispatcherAgent implements Runnable {
                 final long doneNs = buffer.getLong(offset + Enforcer.DONE_OFFSET);
                 counters.increment(off ? Counter.DISABLES : Counter.ENABLES);
                 journal.write(off ? EventKind.DISABLE : EventKind.ENABLE, Math.max(nowNs, doneNs), currentGpu, 0, 0, 0,
-                    buffer.getInt(offset), 0, beganNs, doneNs - beganNs, 0);
+                    buffer.getInt(offset), 0, beganNs, doneNs - beganNs, nowNs);
                 scheduler.onApplied(buffer.getInt(offset), !off, doneNs, nowNs);
                 settle();
                 break;
@@ -1074,6 +1084,8 @@ public final class DispatcherAgent implements Runnable {
         scheduler.addTask(new TaskParameters(id, contextId, request.priority(), request.gpuPriority(),
             request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed, request.overrun(),
             request.windowNs(), request.partition()));
+        journalText(EventKind.TASK_OPEN, request.gpu(), id, contextId, request.clientId(), request.priority(),
+            request.deadlineNs(), describe(task).toString());
         if (request.weight() > 0) {
             setProcessWeight(entry.process, request.weight());
         }
@@ -1085,8 +1097,6 @@ public final class DispatcherAgent implements Runnable {
             settle();
         }
         counters.increment(Counter.TASKS_OPENED);
-        journalText(EventKind.TASK_OPEN, request.gpu(), id, contextId, request.clientId(), request.priority(),
-            request.deadlineNs(), describe(task).toString());
         conductor.taskOpened(request.correlation(), 0, id, slot, "");
     }
 
@@ -1203,6 +1213,7 @@ public final class DispatcherAgent implements Runnable {
         if (settings.policy() != null) {
             scheduler.setPolicy(settings.policy(), nowNs);
             status.policy(settings.policy().name());
+            journalText(EventKind.POLICY, 0, 0, 0, 0, 0, 0, "policy " + settings.policyText());
         }
         if (settings.sharing() != null) {
             final long usualNs = settings.sharing() == Sharing.TURNS ? PolicySettings.QUANTUM_NS
@@ -1210,6 +1221,8 @@ public final class DispatcherAgent implements Runnable {
             sharing = settings.sharing();
             quantumNs = settings.quantumNs() == 0 ? usualNs : settings.quantumNs();
             scheduler.setSharing(sharing, quantumNs, nowNs);
+            journalText(EventKind.POLICY, 0, 0, 0, 0, sharing.ordinal(), quantumNs, "sharing "
+                + sharing.name().toLowerCase(Locale.ROOT) + " quantum " + quantumNs + " ns");
         }
         for (final PolicySettings.GroupRule rule : settings.groupRules()) {
             apply(rule.group(), rule.share());
@@ -1243,6 +1256,8 @@ public final class DispatcherAgent implements Runnable {
     private void apply(final TaskEntry task, final PolicySettings.TaskRule rule) {
         if (rule.overrun() != null) {
             scheduler.setOverrunAction(task.id, rule.overrun(), nowNs);
+            journalText(EventKind.POLICY, task.request.gpu(), 0, 0, 0, task.id, 0, "overrun of task " + task.id
+                + " is " + rule.overrun().label());
         }
         for (final int contextId : task.client.process.contexts) {
             apply(scheduler.ownGroup(contextId), rule.share());
@@ -1251,11 +1266,22 @@ public final class DispatcherAgent implements Runnable {
 
     private void apply(final int group, final PolicySettings.Share share) {
         if (share.weight() > 0) {
-            scheduler.setWeight(group, share.weight(), nowNs);
+            changeWeight(group, share.weight());
         }
         if (share.hasCap()) {
-            scheduler.setCap(group, share.quotaNs(), share.periodNs(), nowNs);
+            changeCap(group, share.quotaNs(), share.periodNs());
         }
+    }
+
+    private void changeWeight(final int group, final int weight) {
+        scheduler.setWeight(group, weight, nowNs);
+        journalText(EventKind.POLICY, 0, 0, 0, 0, group, weight, "group " + group + " weight " + weight);
+    }
+
+    private void changeCap(final int group, final long quotaNs, final long periodNs) {
+        scheduler.setCap(group, quotaNs, periodNs, nowNs);
+        journalText(EventKind.POLICY, 0, 0, 0, 0, group, quotaNs, quotaNs == 0 ? "group " + group + " no cap"
+            : "group " + group + " cap " + quotaNs + " ns of " + periodNs + " ns");
     }
 
     /** The policy and its parameters, for a human; one line each. */
@@ -1341,8 +1367,7 @@ public final class DispatcherAgent implements Runnable {
      * @param weight  1..10000
      */
     void setWeight(final int groupId, final int weight) {
-        scheduler.setWeight(groupId, weight, nowNs);
-        journalText(EventKind.POLICY, 0, 0, 0, 0, groupId, weight, "group " + groupId + " weight " + weight);
+        changeWeight(groupId, weight);
         settle();
     }
 
@@ -1354,15 +1379,13 @@ public final class DispatcherAgent implements Runnable {
      * @param periodNs 1 ms..10 s
      */
     void setCap(final int groupId, final long quotaNs, final long periodNs) {
-        scheduler.setCap(groupId, quotaNs, periodNs, nowNs);
-        journalText(EventKind.POLICY, 0, 0, 0, 0, groupId, quotaNs, quotaNs == 0 ? "group " + groupId + " no cap"
-            : "group " + groupId + " cap " + quotaNs + " ns of " + periodNs + " ns");
+        changeCap(groupId, quotaNs, periodNs);
         settle();
     }
 
     private void setProcessWeight(final ProcessEntry process, final int weight) {
         for (final int contextId : process.contexts) {
-            scheduler.setWeight(scheduler.ownGroup(contextId), weight, nowNs);
+            changeWeight(scheduler.ownGroup(contextId), weight);
         }
     }
 
@@ -1468,6 +1491,7 @@ public final class DispatcherAgent implements Runnable {
 
     private void journal(final EventKind kind, final int gpu, final int flags, final int taskId, final long ticket,
         final int contextId, final int clientId, final long arg0, final long arg1, final long arg2) {
+        journaled++;
         if (!journal.write(kind, nowNs, gpu, flags, taskId, ticket, contextId, clientId, arg0, arg1, arg2)) {
             counters.increment(Counter.JOURNAL_DROPS);
         }

@@ -8,8 +8,8 @@ package dev.gpuseg.daemon.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 1;
-    public static final int ABI_VERSION = 65537;
+    public static final int ABI_MINOR = 2;
+    public static final int ABI_VERSION = 65538;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -145,6 +145,7 @@ public final class Abi {
     public static final int EVENT_DECIDED = 32;
     public static final int EVENT_PRIORITY = 33;
     public static final int EVENT_FORCED_END = 34;
+    public static final int EVENT_TIMER = 35;
 
     // enum gpuseg_context_kind
     public static final int CONTEXT_MANAGED = 0;

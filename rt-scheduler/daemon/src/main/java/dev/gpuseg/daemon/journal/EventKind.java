@@ -41,7 +41,7 @@ public enum EventKind {
     OVERRUN(Abi.EVENT_OVERRUN),
     /** arg0 = announced begin ns. */
     HINT(Abi.EVENT_HINT),
-    /** A context is off the hardware; arg0 = when the operation was begun, arg1 = its cost ns. */
+    /** A context is off the hardware; arg0 = when that was begun, arg1 = its cost ns, arg2 = when the core was told. */
     DISABLE(Abi.EVENT_DISABLE),
     /** A context is on the hardware; arguments as DISABLE. */
     ENABLE(Abi.EVENT_ENABLE),
@@ -72,7 +72,9 @@ public enum EventKind {
     /** The priority that counts: demoted, restored or set; arg0 = priority, arg1 = GPU priority. */
     PRIORITY(Abi.EVENT_PRIORITY),
     /** Ended by the daemon. */
-    FORCED_END(Abi.EVENT_FORCED_END);
+    FORCED_END(Abi.EVENT_FORCED_END),
+    /** The scheduler looked at the clock and no segment changed: a turn was handed over, a window opened or closed. */
+    TIMER(Abi.EVENT_TIMER);
 
     private static final EventKind[] BY_CODE;
 

@@ -131,7 +131,7 @@ public final class LiveModel implements EventTap {
             task.priority = (int) event.arg0();
             task.gpuPriority = (int) event.arg1();
         } else if (event.text().startsWith("policy ")) {
-            policy = event.text().substring("policy ".length());
+            policy = event.text().substring("policy ".length()).split(" ", 2)[0];
         }
     }
 

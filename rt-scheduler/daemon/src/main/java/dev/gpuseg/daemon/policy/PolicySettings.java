@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.policy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.core.HighestClassFirst;
@@ -167,6 +168,45 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Lis
         }
         return new PolicySettings(policy, sharing, quantumNs, tasks(root, source), groups(root, source),
             root.toString());
+    }
+
+    /**
+     * The policy with its parameters, as {@link #policyOf} reads it.
+     *
+     * @return its name, and the keys of the file that belong to it as JSON where it has parameters; empty if no policy
+     *     is said
+     */
+    public String policyText() {
+        if (policy == null) {
+            return "";
+        }
+        try {
+            final ObjectNode keys = (ObjectNode) YAML.readTree(text);
+            keys.retain(POLICY_KEYS);
+            return policy.name() + (keys.isEmpty() ? "" : " " + keys.put("policy", policy.name()));
+        } catch (final IOException e) {
+            throw new IllegalStateException("settings are no JSON: " + text, e);
+        }
+    }
+
+    /**
+     * Reads what {@link #policyText} wrote.
+     *
+     * @param policyText as in a POLICY event, without the word {@code policy}
+     * @return the policy
+     * @throws IllegalArgumentException if it is cut off, or says no policy
+     */
+    public static Policy policyOf(final String policyText) {
+        final int blank = policyText.indexOf(' ');
+        if (blank < 0) {
+            return Policy.named(policyText);
+        }
+        try {
+            return policy(YAML.readTree(policyText.substring(blank + 1)), "policy");
+        } catch (final IOException e) {
+            throw new IllegalArgumentException("policy " + policyText.substring(0, blank)
+                + ": its parameters are no JSON; are they cut off?", e);
+        }
     }
 
     private static Policy policy(final JsonNode root, final String source) {

@@ -10,11 +10,13 @@ import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalEvent;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -22,11 +24,17 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Tells the scheduler of the core what the daemon's was told, and compares what it decides. Every grant, preemption,
  * resumption, missed deadline and used-up budget must come in the same order with the same values. Which contexts are
  * wanted on and which tasks are pre-granted is decided again too, but is not in a journal and so is not compared.
+ *
+ * <p>All policies, weights, caps and their changes are replayed from journals whose START says {@code inputs: all}
+ * (since ABI 1.2: such a journal tells when the scheduler looked at the clock, and when it learned what the hardware
+ * did). Older ones hold enough for {@code fp}, {@code edf} and {@code rr} only; what else they hold ends the replay.
  *
  * <p>A replay begins with the start of a daemon and ends where events are missing. One thread.
  */
@@ -58,12 +66,14 @@ public final class DecisionReplay implements DecisionSink {
 
     private final Deque<Decision> expected = new ArrayDeque<>();
     private final Map<Integer, Long> decided = new HashMap<>();
+    private static final Pattern CAP = Pattern.compile("group -?\\d+ (?:no cap|cap \\d+ ns of (\\d+) ns)");
     private static final List<String> REPLAYED = List.of("fp", "edf", "rr");
 
     private final List<String> differences = new ArrayList<>();
     private SegmentScheduler scheduler;
     private String incomplete = "";
     private boolean stopped;
+    private boolean allInputs;
     private long lastSeq;
     private long inputs;
     private long decisions;
@@ -129,13 +139,20 @@ public final class DecisionReplay implements DecisionSink {
             incomplete = "the journal was written by an older daemon, whose START does not say enough";
             return null;
         }
-        if (!REPLAYED.contains(config.path("policy").asText())) {
-            incomplete = "policy " + config.path("policy").asText() + " cannot be replayed; "
+        allInputs = "all".equals(config.path("inputs").asText());
+        final String name = config.path("policy").asText();
+        if (!allInputs && !REPLAYED.contains(name)) {
+            incomplete = "policy " + name + " cannot be replayed from the journal of an older daemon; "
                 + String.join(", ", REPLAYED) + " can";
             return null;
         }
+        final Policy policy = policyOf(event, config.path("policy_text").asText().isEmpty() ? name
+            : config.path("policy_text").asText());
+        if (policy == null) {
+            return null;
+        }
         inputs++;
-        return new SegmentScheduler(new SchedulerConfig(Policy.named(config.path("policy").asText()),
+        return new SegmentScheduler(new SchedulerConfig(policy,
             config.path("gpus").asInt(), config.path("tasks_max").asInt(), config.path("contexts_max").asInt(),
             config.path("preemptive").asBoolean(), config.path("optimistic").asBoolean(),
             "allow".equals(config.path("unmanaged").asText()) ? Unmanaged.ALLOW : Unmanaged.BEST_EFFORT), this);
@@ -179,6 +196,12 @@ public final class DecisionReplay implements DecisionSink {
                     policy(e);
                 }
             }
+            case TIMER -> scheduler.onTimer(e.timeNs());
+            case DISABLE, ENABLE -> {
+                if (allInputs) {
+                    scheduler.onApplied(e.contextId(), e.kind() == EventKind.ENABLE, e.arg0() + e.arg1(), e.arg2());
+                }
+            }
             default -> {
                 inputs--;
                 decision(e);
@@ -186,16 +209,53 @@ public final class DecisionReplay implements DecisionSink {
         }
     }
 
-    /** Shares, caps and partitions turn with what contexts have used, which is measured and not journaled. */
+    private Policy policyOf(final JournalEvent e, final String text) {
+        try {
+            return PolicySettings.policyOf(text);
+        } catch (final IllegalArgumentException x) {
+            incomplete = "event " + e.seq() + " cannot be replayed: " + x.getMessage();
+            return null;
+        }
+    }
+
     private void policy(final JournalEvent e) {
+        if (!allInputs) {
+            policyOfAnOlderDaemon(e);
+            return;
+        }
+        final String text = e.text();
+        final Matcher cap = CAP.matcher(text);
+        if (text.startsWith("policy ")) {
+            final Policy policy = policyOf(e, text.substring("policy ".length()));
+            if (policy != null) {
+                scheduler.setPolicy(policy, e.timeNs());
+            }
+        } else if (text.startsWith("context ")) {
+            scheduler.setGroup(e.contextId(), (int) e.arg0(), e.timeNs());
+        } else if (cap.matches()) {
+            scheduler.setCap((int) e.arg0(), e.arg1(), e.arg1() == 0 ? 0 : Long.parseLong(cap.group(1)), e.timeNs());
+        } else if (text.startsWith("group ")) {
+            scheduler.setWeight((int) e.arg0(), (int) e.arg1(), e.timeNs());
+        } else if (text.startsWith("sharing ")) {
+            scheduler.setSharing(Sharing.values()[(int) e.arg0()], e.arg1(), e.timeNs());
+        } else if (text.startsWith("overrun ")) {
+            scheduler.setOverrunAction((int) e.arg0(), OverrunAction.named(text.replaceFirst(".* ", "")), e.timeNs());
+        } else if (!text.startsWith("settings ")) {   // those are the lines before them, as they were given
+            incomplete = "event " + e.seq() + " changes what this program does not know: \"" + text
+                + "\"; use the one that recorded it";
+        }
+    }
+
+    /** Its journal lacks when turns were handed over, and which weights tasks brought with them. */
+    private void policyOfAnOlderDaemon(final JournalEvent e) {
         final String name = e.text().startsWith("policy ") ? e.text().substring("policy ".length()) : "";
         if (REPLAYED.contains(name)) {
             scheduler.setPolicy(Policy.named(name), e.timeNs());
         } else if (e.text().startsWith("context ")) {
             scheduler.setGroup(e.contextId(), (int) e.arg0(), e.timeNs());
         } else {
-            incomplete = "event " + e.seq() + " changes what cannot be replayed: \"" + e.text() + "\"; decisions of "
-                + String.join(", ", REPLAYED) + " can";
+            incomplete = "event " + e.seq() + " changes what cannot be replayed from the journal of an older daemon: \""
+                + e.text() + "\"";
         }
     }
 
@@ -255,7 +315,7 @@ public final class DecisionReplay implements DecisionSink {
 
     @Override
     public void onPreempt(final int gpu, final int taskId, final long ticket, final int byTaskId) {
-        expected.add(new Decision(EventKind.PREEMPT, taskId, ticket, byTaskId));
+        expected.add(new Decision(EventKind.PREEMPT, taskId, ticket, Math.max(0, byTaskId)));
     }
 
     @Override

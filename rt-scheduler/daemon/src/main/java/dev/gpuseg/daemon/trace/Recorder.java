@@ -117,7 +117,8 @@ public final class Recorder {
                     events.clear();
                     keep("start", event);
                 }
-                case POLICY -> keep(event.taskId() == 0 ? "policy" : "priority " + event.taskId(), event);
+                case POLICY -> keep(event.taskId() == 0 ? subject(event.text())
+                    : "priority " + event.taskId(), event);
                 case CONTEXT_OPEN -> keep("context " + event.contextId(), event);
                 case CONTEXT_KIND -> keep("kind " + event.contextId(), event);
                 case CONTEXT_CLOSE -> {
@@ -135,6 +136,14 @@ public final class Recorder {
                     // what happened, not what is open
                 }
             }
+        }
+
+        /** What a change is about: a later one of the same replaces it. */
+        private static String subject(final String text) {
+            if (text.startsWith("policy ") || text.startsWith("sharing ")) {
+                return text.substring(0, text.indexOf(' '));
+            }
+            return text.startsWith("settings ") ? "settings" : text.replaceFirst(" (-?\\d+|no cap|cap .*)$", "");
         }
 
         private void keep(final String key, final JournalEvent event) {

@@ -163,6 +163,8 @@ public final class TraceBuilder {
                 if (event.taskId() == 0 && event.text().startsWith("policy ")) {
                     endPhase(nowNs);
                     policy = event.text().substring("policy ".length()).split(" ", 2)[0];
+                } else if (event.text().startsWith("overrun of task ") && byId.containsKey((int) event.arg0())) {
+                    byId.get((int) event.arg0()).onOverrun = event.text().replaceFirst(".* ", "");
                 }
                 mark(kind, event, 0, event.text());
             }
@@ -180,6 +182,9 @@ public final class TraceBuilder {
             case MECHANISM_ERROR -> mark(kind, event, 0, event.text());
             case CLOCK -> clock(event);
             case CLIENT_CLOSE -> clientNames.remove(event.clientId());
+            case TIMER -> {
+                // for a replay; nothing is to be seen
+            }
             default -> throw new IllegalStateException("event kind " + kind + " is not handled");
         }
     }

@@ -6,6 +6,7 @@ import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalEvent;
 import java.io.IOException;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,6 +53,29 @@ public final class Recordings {
         final UnsafeBuffer buffer = new UnsafeBuffer(new byte[event.length()]);
         event.encode(buffer, 0);
         buffer.putLong(offset, value, LE);
+        final JournalEvent changed = new JournalEvent();
+        changed.decode(buffer, 0, event.length());
+        return changed;
+    }
+
+    /** The event with another text. */
+    public static JournalEvent withText(final JournalEvent event, final String text) {
+        final byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+        final UnsafeBuffer buffer = new UnsafeBuffer(new byte[Math.max(event.length(), JournalEvent.BYTES
+            + utf8.length)]);
+        event.encode(buffer, 0);
+        buffer.putBytes(JournalEvent.BYTES, utf8);
+        final JournalEvent changed = new JournalEvent();
+        changed.decode(buffer, 0, JournalEvent.BYTES + utf8.length);
+        return changed;
+    }
+
+    /** The event as one of another kind. */
+    public static JournalEvent withKind(final JournalEvent event, final EventKind kind) {
+        final UnsafeBuffer buffer = new UnsafeBuffer(new byte[event.length()]);
+        event.encode(buffer, 0);
+        buffer.putShort(Abi.Event.KIND_OFFSET, kind.code(), LE);
+        buffer.putInt(Abi.Event.TASK_ID_OFFSET, 0, LE);
         final JournalEvent changed = new JournalEvent();
         changed.decode(buffer, 0, event.length());
         return changed;
