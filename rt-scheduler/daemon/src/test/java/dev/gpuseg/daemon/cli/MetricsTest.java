@@ -180,6 +180,24 @@ class MetricsTest {
         assertEquals(0, promtool(null, "check", "rules", ALERTS.toString()), promtoolSaid());
     }
 
+    @Test
+    void shouldAlertWhenItIsTimeAndNotOtherwise() throws IOException, InterruptedException {
+        assumeInstalled(PROMTOOL);
+        final Path cases = ALERTS.resolveSibling("gpuseg-alerts-test.yml");
+        assertEquals(0, promtool(null, "test", "rules", cases.toString()), promtoolSaid());
+        for (final String line : Files.readAllLines(ALERTS)) {
+            if (line.contains("- alert: ")) {
+                assertEquals(2, Files.readString(cases).split(line.replaceFirst(".*- alert: ", "") + "\\b").length - 1,
+                    line + ": once silent, once firing");
+            }
+        }
+        final Path planted = directory.resolve("planted.yml");
+        Files.writeString(planted, Files.readString(cases).replace("[gpuseg-alerts.yml]", "['" + ALERTS + "']")
+            .replace("le=\"0.001\"}', values: '0+100x30'", "le=\"0.001\"}', values: '0+1x30'"));
+        assertEquals(1, promtool(null, "test", "rules", planted.toString()), promtoolSaid());
+        assertTrue(promtoolSaid().contains("GpusegEnforcementSlow"), promtoolSaid());
+    }
+
     // ---- what a Prometheus makes of it ----------------------------------------------------------------------------
 
     @Test
@@ -218,6 +236,69 @@ class MetricsTest {
         for (final JsonNode rule : rules) {
             assertFalse("err".equals(rule.path("health").asText()), rule.toString());
         }
+    }
+
+    /** Grafana's variables stand for all instances and tasks, and for a range that holds some scrapes. */
+    private static String query(final String expression) {
+        return expression.replace("$instance", ".*").replace("$task", ".*").replace("$__rate_interval", "10s")
+            .replace("$__range", "1m");
+    }
+
+    @Test
+    void shouldAnswerEveryQueryOfTheDashboardAndEveryRule() throws IOException, InterruptedException {
+        assumeInstalled(PROMETHEUS);
+        final String prometheus = prometheus("dashboard", daemonAddress());
+        rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "120s");
+        rig.task("hasty", 20, "40ms", "gpu:1ms+36ms", "120s");
+        rig.task("mapping", 0, "100ms", "gpu:1ms+10ms", "120s");
+        final Set<String> open = new TreeSet<>();
+        final JsonNode dashboard = JSON.readTree(DASHBOARD.toFile());
+        for (final JsonNode panel : dashboard.path("panels")) {
+            panel.path("targets").forEach(target -> open.add(target.path("expr").asText()));
+        }
+        for (final JsonNode variable : dashboard.path("templating").path("list")) {
+            final Matcher values = Pattern.compile("label_values\\((\\w+), (\\w+)\\)")
+                .matcher(variable.path("definition").asText());
+            if (values.matches()) {
+                open.add("group by (" + values.group(2) + ") (" + values.group(1) + ")");
+            }
+        }
+        assertTrue(open.size() > 25, open.toString());
+        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!open.isEmpty() && System.nanoTime() - limitNs < 0) {
+            TimeUnit.MILLISECONDS.sleep(500);
+            for (final String expression : List.copyOf(open)) {
+                if (hasNumbers(results(prometheus, query(expression)))) {
+                    open.remove(expression);
+                }
+            }
+        }
+        assertEquals(Set.of(), open, "queries without an answer");
+        assertFalse(hasNumbers(results(prometheus, "gpuseg_no_such_metric")), "this test can fail");
+        int rules = 0;
+        for (final JsonNode rule : JSON.readTree(get(prometheus + "/api/v1/rules")).path("data").path("groups").path(0)
+            .path("rules")) {
+            results(prometheus, rule.path("query").asText());
+            rules++;
+        }
+        assertEquals(Files.readAllLines(ALERTS).stream().filter(line -> line.contains("- alert: ")).count(), rules);
+    }
+
+    private static JsonNode results(final String prometheus, final String query) throws IOException,
+        InterruptedException {
+        final JsonNode answer = JSON.readTree(get(prometheus + "/api/v1/query?query="
+            + URLEncoder.encode(query, StandardCharsets.UTF_8)));
+        assertEquals("success", answer.path("status").asText(), query + ": " + answer);
+        return answer.path("data").path("result");
+    }
+
+    private static boolean hasNumbers(final JsonNode results) {
+        for (final JsonNode result : results) {
+            if (!"NaN".equals(result.path("value").path(1).asText())) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private String prometheus(final String name, final String target, final String... options) throws IOException,
