@@ -9,16 +9,25 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
+import java.net.URI;
+import java.net.URLConnection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -41,6 +50,9 @@ final class BenchIpcCommand implements Callable<Integer> {
     /** Rounds until the daemon's code is compiled; each pair has a daemon of its own. */
     private static final String WARM_UP = "150000";
     private static final double DIGITS = 1e4;
+    private static final int METRICS_ROUNDS = 20_000;
+    private static final int METRICS_WARM_UP = 2_000;
+    private static final long METRICS_PACE_NS = 50_000;
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @Spec
@@ -60,6 +72,10 @@ final class BenchIpcCommand implements Callable<Integer> {
     @Option(names = "--daemon-cpu", paramLabel = "N", defaultValue = "1",
         description = "CPU of the daemon's dispatcher (default: ${DEFAULT-VALUE})")
     private int daemonCpu;
+
+    @Option(names = "--metrics", description = "instead: begin and end with and without metrics that are scraped each "
+        + "second, in alternating pairs; takes about a minute")
+    private boolean metrics;
 
     private Path root;
     private Path errors;
@@ -81,10 +97,12 @@ final class BenchIpcCommand implements Callable<Integer> {
             : Files.createTempDirectory("gpuseg-bench-");
         errors = root.resolve("errors");
         try {
-            final ObjectNode result = measure();
+            final ObjectNode result = metrics ? measureMetrics() : measure();
             final PrintWriter out = spec.commandLine().getOut();
             if (json) {
                 out.println(result);
+            } else if (metrics) {
+                printMetrics(result, out);
             } else {
                 print(result, out);
             }
@@ -160,6 +178,104 @@ final class BenchIpcCommand implements Callable<Integer> {
         }
     }
 
+    // ---- what metrics cost ----------------------------------------------------------------------------------------
+
+    private ObjectNode measureMetrics() throws IOException, InterruptedException, TimeoutException {
+        final ObjectNode result = JsonNodeFactory.instance.objectNode();
+        final ArrayNode all = result.putArray("pairs");
+        final Map<String, List<Double>> ratios = new TreeMap<>();
+        long scrapes = 0;
+        for (int i = 0; i < PAIRS; i++) {
+            final boolean metricsFirst = i % 2 == 1;   // whoever comes second may find a warmer machine
+            final Map<Boolean, JsonNode> lines = new HashMap<>();
+            for (final boolean with : new boolean[] {metricsFirst, !metricsFirst}) {
+                final long[] taken = new long[1];
+                lines.put(with, underMetrics(with, taken));
+                scrapes += taken[0];
+            }
+            final ObjectNode pair = all.addObject();
+            for (final String figure : List.of("begin_p50", "begin_p99", "end_p50", "end_p99")) {
+                final double without = lines.get(false).path(figure).asDouble();
+                final double with = lines.get(true).path(figure).asDouble();
+                ratios.computeIfAbsent(figure, f -> new ArrayList<>()).add(with / without);
+                pair.putObject(figure).put("without_ns", without).put("with_ns", with)
+                    .put("ratio", rounded(with / without));
+            }
+        }
+        ratios.forEach((figure, values) -> {
+            values.sort(null);
+            result.put(figure + "_ratio", rounded(values.get(PAIRS / 2)));
+        });
+        return result.put("scrapes", scrapes);
+    }
+
+    /** Begins that wait, and ends, at a pace that lasts for some scrapes. */
+    private JsonNode underMetrics(final boolean with, final long[] scrapes) throws IOException, InterruptedException,
+        TimeoutException {
+        try (Child gpu = startGpu(); Child daemon = with ? startDaemon("spin", "--metrics", "127.0.0.1:0")
+            : startDaemon("spin")) {
+            final AtomicBoolean over = new AtomicBoolean();
+            final Thread scraper = new Thread(() -> scrapes[0] = scrape(daemon.lastLine(), over), "bench-scraper");
+            if (with) {
+                scraper.start();
+            }
+            final ObjectNode line = JsonNodeFactory.instance.objectNode();
+            try {
+                for (final String mode : List.of("begin", "end")) {
+                    final JsonNode read = client(List.of("--n", Integer.toString(METRICS_ROUNDS), "--warmup",
+                        Integer.toString(METRICS_WARM_UP), "--pace", Long.toString(METRICS_PACE_NS), mode)).get(0);
+                    line.put(mode + "_p50", read.path("p50_ns").asLong()).put(mode + "_p99",
+                        read.path("p99_ns").asLong());
+                }
+            } finally {
+                over.set(true);
+                scraper.join();
+            }
+            if (with && scrapes[0] == 0) {
+                throw new IllegalStateException("metrics were not scraped; is another program using that address?");
+            }
+            stop(daemon);
+            stop(gpu);
+            return line;
+        }
+    }
+
+    private static long scrape(final String ready, final AtomicBoolean over) {
+        final Matcher at = Pattern.compile("metrics (127\\.0\\.0\\.1:[0-9]+)").matcher(ready);
+        long scrapes = 0;
+        while (at.find(0) && !over.get()) {
+            try {
+                final URLConnection connection = URI.create("http://" + at.group(1) + "/metrics").toURL()
+                    .openConnection();
+                try (InputStream in = connection.getInputStream()) {
+                    scrapes += in.readAllBytes().length > 0 ? 1 : 0;
+                }
+                TimeUnit.SECONDS.sleep(1);
+            } catch (final IOException e) {
+                return scrapes;   // the caller sees that there were none
+            } catch (final InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return scrapes;
+            }
+        }
+        return scrapes;
+    }
+
+    private static void printMetrics(final ObjectNode result, final PrintWriter out) {
+        out.printf("%-12s %12s %12s %8s%n", "ns", "without", "with metrics", "ratio");
+        for (final JsonNode pair : result.path("pairs")) {
+            for (final Map.Entry<String, JsonNode> figure : pair.properties()) {
+                out.printf(Locale.ROOT, "%-12s %12.0f %12.0f %8.3f%n", figure.getKey(),
+                    figure.getValue().path("without_ns").asDouble(), figure.getValue().path("with_ns").asDouble(),
+                    figure.getValue().path("ratio").asDouble());
+            }
+        }
+        out.printf(Locale.ROOT, "%nmedian of the pairs: begin p50 %.3f, p99 %.3f; end p50 %.3f, p99 %.3f; %d scrapes%n",
+            result.path("begin_p50_ratio").asDouble(), result.path("begin_p99_ratio").asDouble(),
+            result.path("end_p50_ratio").asDouble(), result.path("end_p99_ratio").asDouble(),
+            result.path("scrapes").asLong());
+    }
+
     private static double rounded(final double value) {
         return Math.round(value * DIGITS) / DIGITS;
     }
@@ -180,10 +296,11 @@ final class BenchIpcCommand implements Callable<Integer> {
         return gpu;
     }
 
-    private Child startDaemon(final String idle) throws InterruptedException {
-        final Child daemon = Child.start("gpuseg run", Child.java(List.of("run", "--dir", root.toString(), "--policy",
-            "fp", "--mechanism", "sim", "--idle", idle, "--cpu", Integer.toString(daemonCpu), "--queue-size",
-            QUEUE_SIZE)), errors);
+    private Child startDaemon(final String idle, final String... more) throws InterruptedException {
+        final List<String> arguments = new ArrayList<>(List.of("run", "--dir", root.toString(), "--policy", "fp",
+            "--mechanism", "sim", "--idle", idle, "--cpu", Integer.toString(daemonCpu), "--queue-size", QUEUE_SIZE));
+        arguments.addAll(List.of(more));
+        final Child daemon = Child.start("gpuseg run", Child.java(arguments), errors);
         daemon.await("ready", START_LIMIT_S);
         return daemon;
     }

@@ -23,6 +23,13 @@
     + ' min'; };
   const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = key => colours[key] || (colours[key] = PALETTE[Object.keys(colours).length % PALETTE.length]);
+  // white or dark, whichever is easier to read on it (WCAG's contrast)
+  const ink = fill => {
+    const [r, g, b] = [1, 3, 5].map(i => parseInt(fill.slice(i, i + 2), 16) / 255)
+      .map(c => c <= 0.04045 ? c / 12.92 : Math.pow((c + 0.055) / 1.055, 2.4));
+    const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.0625 ? '#ffffff' : '#101923';
+  };
   const byKey = key => view && view.tasks.find(t => t.key === key);
   const response = t => t.job_response_ns.count > 0 ? t.job_response_ns : t.segment_response_ns;
   const wall = ns => new Date(wallMs + ns / 1e6).toISOString().slice(11, 23);   // UTC
@@ -214,7 +221,7 @@
         g.globalAlpha = 1;
         const name = taskOf[s[1]].name;
         if (w > 8 * name.length + 8) {
-          g.fillStyle = '#fff'; g.font = '11px system-ui, sans-serif'; g.textBaseline = 'middle';
+          g.fillStyle = ink(colour(s[1])); g.font = '11px system-ui, sans-serif'; g.textBaseline = 'middle';
           g.fillText(name, a + 5, y + (LANE - 10) / 2 + 1);
           if (real) { g.fillText(name, a + 5, gpuLane * LANE + LANE / 2); }
         }
@@ -430,7 +437,8 @@
     for (let ns = 1e3, last = -60; ns < 1e13; ns *= 10) {
       for (const f of [1, 2, 5]) {
         const at = x(columnOf(ns * f));
-        if (at > 14 && at < width - 14 && at - last > 44) { g.fillText(short(ns * f), at, 92); last = at; }
+        const half = g.measureText(short(ns * f)).width / 2 + 1;
+        if (at > half && at < width - half && at - last > 44) { g.fillText(short(ns * f), at, 92); last = at; }
       }
     }
     if (t.deadline_ns) {
