@@ -74,7 +74,7 @@ final class BenchIpcCommand implements Callable<Integer> {
     private int daemonCpu;
 
     @Option(names = "--metrics", description = "instead: begin and end with and without metrics that are scraped each "
-        + "second, in alternating pairs; takes about a minute")
+        + "second, in alternating pairs; takes one to three minutes")
     private boolean metrics;
 
     private Path root;

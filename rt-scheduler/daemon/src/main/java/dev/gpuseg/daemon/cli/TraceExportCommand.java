@@ -2,6 +2,8 @@
 package dev.gpuseg.daemon.cli;
 
 import dev.gpuseg.daemon.trace.Export;
+import dev.gpuseg.daemon.trace.GpuClock;
+import dev.gpuseg.daemon.trace.Kernels;
 import dev.gpuseg.daemon.trace.Source;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -34,6 +36,14 @@ final class TraceExportCommand implements Callable<Integer> {
         description = "default: the recording's name with the ending of the format, in the current directory")
     private Path out;
 
+    @Option(names = "--kernels", paramLabel = "FILE", description = "CSV of what another tool saw on the GPU, shown "
+        + "beside the segments (perfetto, chrome): gpu,name,start_gpu_ns,end_gpu_ns; needs --gpu-clock")
+    private Path kernels;
+
+    @Option(names = "--gpu-clock", paramLabel = "FILE", description = "CSV of readings of CLOCK_MONOTONIC and the "
+        + "GPU's clock, two or more: before_ns,gpu_ns,after_ns")
+    private Path gpuClock;
+
     @Override
     public Integer call() throws IOException {
         final Export chosen;
@@ -44,7 +54,19 @@ final class TraceExportCommand implements Callable<Integer> {
         }
         final Path to = out != null ? out
             : Path.of(file.toAbsolutePath().getFileName().toString().replaceFirst("\\.[^.]*$", "") + chosen.ending());
-        chosen.write(Source.open(file), to);
+        if ((kernels == null) != (gpuClock == null)) {
+            throw new CommandLine.ParameterException(spec.commandLine(),
+                "--kernels and --gpu-clock belong together; give both, or neither");
+        }
+        if (kernels == null) {
+            chosen.write(Source.open(file), to);
+        } else {
+            try {
+                chosen.write(Source.open(file), to, Kernels.read(kernels, GpuClock.read(gpuClock)));
+            } catch (final IllegalArgumentException e) {
+                throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
+            }
+        }
         spec.commandLine().getOut().println(to + ": " + Files.size(to) + " bytes; " + chosen.advice());
         return ExitCode.OK;
     }

@@ -27,12 +27,26 @@ public enum Export {
                 PerfettoExport.write(TraceBuilder.read(source), out);
             }
         }
+
+        @Override
+        public void write(final Source source, final Path to, final Kernels kernels) throws IOException {
+            try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(to))) {
+                PerfettoExport.write(with(source, kernels), out);
+            }
+        }
     },
     /** Trace Event JSON. */
     CHROME("chrome", ".json", "open it in chrome://tracing or Perfetto") {
         @Override
         void writeText(final Source source, final Trace trace, final Writer to) throws IOException {
             ChromeExport.write(trace, to);
+        }
+
+        @Override
+        public void write(final Source source, final Path to, final Kernels kernels) throws IOException {
+            try (Writer out = Files.newBufferedWriter(to)) {
+                ChromeExport.write(with(source, kernels), out);
+            }
         }
     },
     /** A table of segments. */
@@ -106,6 +120,25 @@ public enum Export {
         try (Writer out = Files.newBufferedWriter(to)) {
             writeText(source, TraceBuilder.read(source), out);
         }
+    }
+
+    /**
+     * Writes a source, with what another tool saw on the GPU beside it.
+     *
+     * @param source  recording or journal
+     * @param to      file, replaced if it exists
+     * @param kernels placed on the recording's clock
+     * @throws IOException              if one cannot be read or the other written
+     * @throws IllegalArgumentException if this format has no place for them
+     */
+    public void write(final Source source, final Path to, final Kernels kernels) throws IOException {
+        throw new IllegalArgumentException("--kernels with --format " + word + "; use perfetto or chrome");
+    }
+
+    private static Trace with(final Source source, final Kernels kernels) throws IOException {
+        final Trace trace = TraceBuilder.read(source);
+        trace.kernels = kernels;
+        return trace;
     }
 
     void writeText(final Source source, final Trace trace, final Writer to) throws IOException {

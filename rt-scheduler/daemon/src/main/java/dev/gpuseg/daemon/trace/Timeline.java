@@ -67,6 +67,7 @@ final class Timeline {
         for (int gpu = 0; gpu < trace.gpus; gpu++) {
             final int parent = track(ROOT, "GPU " + gpu + label, 0, false);
             holders(gpu, parent, flows);
+            kernels(gpu, parent);
             counters(gpu, parent);
         }
         final int tasks = track(ROOT, "Tasks", 0, false);
@@ -121,6 +122,29 @@ final class Timeline {
             final Trace.Segment s = hold.segment();
             slices.add(new Slice(lanes.get(lane), s.task.name, "gpu", hold.span().fromNs(), hold.span().toNs(),
                 flows.get(s), arguments(s)));
+        }
+    }
+
+    /** As many lanes as kernels overlap. */
+    private void kernels(final int gpu, final int parent) {
+        final List<Integer> lanes = new ArrayList<>();
+        final List<Long> busyUntilNs = new ArrayList<>();
+        for (final Kernels.Kernel kernel : trace.kernels == null ? List.<Kernels.Kernel>of() : trace.kernels.all) {
+            if (kernel.gpu() != gpu) {
+                continue;
+            }
+            int lane = 0;
+            while (lane < lanes.size() && busyUntilNs.get(lane) > kernel.fromNs()) {
+                lane++;
+            }
+            if (lane == lanes.size()) {
+                lanes.add(track(parent, "kernels, +-" + trace.kernels.errorNs + " ns" + (lane == 0 ? ""
+                    : ", " + (lane + 1)), 0, false));
+                busyUntilNs.add(0L);
+            }
+            busyUntilNs.set(lane, kernel.toNs());
+            slices.add(new Slice(lanes.get(lane), kernel.name(), "kernel", kernel.fromNs(), kernel.toNs(), 0,
+                Map.of()));
         }
     }
 

@@ -222,6 +222,8 @@ public final class Trace {
     final List<Phase> phases = new ArrayList<>();
     final List<Clock> clocks = new ArrayList<>();
     final Map<String, Long> counts = new TreeMap<>();
+    /** Of another tool; null if none were given. */
+    Kernels kernels;
 
     Trace() {
     }

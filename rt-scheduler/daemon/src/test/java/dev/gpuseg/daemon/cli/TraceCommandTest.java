@@ -327,6 +327,48 @@ class TraceCommandTest {
         }
     }
 
+    @Test
+    void shouldShowKernelsOfAnotherToolBesideTheSegments() throws IOException {
+        final JsonNode manifest = Source.open(recording).manifest();
+        final long firstNs = manifest.path("first_ns").asLong();
+        final long lastNs = manifest.path("last_ns").asLong();
+        final long aheadNs = 7_000_000_000_000L;   // the GPU's clock
+        final Path clock = Files.writeString(directory.resolve("clock.csv"), "before_ns,gpu_ns,after_ns\n"
+            + (firstNs - 400) + "," + (firstNs + aheadNs) + "," + (firstNs + 400) + "\n"
+            + (lastNs - 300) + "," + (lastNs + aheadNs) + "," + (lastNs + 300) + "\n");
+        final Path kernels = Files.writeString(directory.resolve("kernels.csv"), "gpu,name,start_gpu_ns,end_gpu_ns\n"
+            + "0,gemm," + (firstNs + aheadNs + 5_000_000) + "," + (firstNs + aheadNs + 9_000_000) + "\n"
+            + "0,copy," + (firstNs + aheadNs + 6_000_000) + "," + (firstNs + aheadNs + 7_000_000) + "\n");
+        final Path out = directory.resolve("kernels.pftrace");
+        final StringOutput done = StringOutput.of("trace", "export", recording.toString(), "--format", "perfetto",
+            "--out", out.toString(), "--kernels", kernels.toString(), "--gpu-clock", clock.toString());
+        assertEquals(ExitCode.OK, done.status(), done.text());
+        try (InputStream in = Files.newInputStream(out)) {
+            final PerfettoFormat.Contents read = PerfettoFormat.read(PerfettoFormat.packets(in));
+            assertEquals(List.of(), read.problems());
+            assertTrue(read.tracks().containsValue("kernels, +-400 ns")
+                && read.tracks().containsValue("kernels, +-400 ns, 2"), read.tracks()::toString);
+        }
+        final Path json = directory.resolve("kernels.json");
+        assertEquals(ExitCode.OK, StringOutput.of("trace", "export", recording.toString(), "--format", "chrome",
+            "--out", json.toString(), "--kernels", kernels.toString(), "--gpu-clock", clock.toString()).status());
+        for (final JsonNode event : JSON.readTree(json.toFile()).path("traceEvents")) {
+            if ("gemm".equals(event.path("name").asText())) {
+                assertEquals((firstNs + 5_000_000) / 1e3, event.path("ts").asDouble(), 0.5);
+                assertEquals(4_000, event.path("dur").asDouble(), 0.5);
+            }
+        }
+        assertTrue(Files.readString(json).contains("\"gemm\""));
+        final StringOutput alone = StringOutput.of("trace", "export", recording.toString(), "--kernels",
+            kernels.toString());
+        assertEquals(ExitCode.USAGE, alone.status());
+        assertTrue(alone.err().contains("belong together"), alone.err());
+        final StringOutput html = StringOutput.of("trace", "export", recording.toString(), "--kernels",
+            kernels.toString(), "--gpu-clock", clock.toString(), "--out", directory.resolve("k.html").toString());
+        assertEquals(ExitCode.USAGE, html.status());
+        assertTrue(html.err().contains("use perfetto or chrome"), html.err());
+    }
+
     /** Each rule of the reader above is broken once, in a real export. */
     @Test
     void shouldTellWhatIsWrongWithAPerfettoTrace() throws IOException {
