@@ -221,6 +221,7 @@ final class BenchIpcCommand implements Callable<Integer> {
             }
             final ObjectNode line = JsonNodeFactory.instance.objectNode();
             try {
+                client(List.of("--warmup", WARM_UP, "--n", "1", "begin"));
                 for (final String mode : List.of("begin", "end")) {
                     final JsonNode read = client(List.of("--n", Integer.toString(METRICS_ROUNDS), "--warmup",
                         Integer.toString(METRICS_WARM_UP), "--pace", Long.toString(METRICS_PACE_NS), mode)).get(0);
