@@ -16,6 +16,7 @@ static const struct mechanism mechanisms[] = {
 	{GPUSEG_MECHANISM_SIM, "sim", mechanism_sim_release},
 	{GPUSEG_MECHANISM_NVIDIA, "nvidia", mechanism_nvidia_release},
 	{GPUSEG_MECHANISM_TEGRA, "tegra", mechanism_tegra_release},
+	{GPUSEG_MECHANISM_AMD, "amd", mechanism_amd_release},
 };
 
 const struct mechanism *mechanism_find(uint32_t id)

@@ -40,6 +40,7 @@ const struct mechanism *mechanism_find(uint32_t id);
 
 void mechanism_nvidia_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
 void mechanism_tegra_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
+void mechanism_amd_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
 void mechanism_sim_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
 
 #endif /* GPUSEG_WATCHDOG_MECHANISM_H */

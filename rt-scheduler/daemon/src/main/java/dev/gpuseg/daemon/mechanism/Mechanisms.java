@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism;
 
+import dev.gpuseg.daemon.mechanism.amd.AmdMechanism;
+import dev.gpuseg.daemon.mechanism.amd.AmdSurvey;
 import dev.gpuseg.daemon.mechanism.nvidia.NvidiaMechanism;
 import dev.gpuseg.daemon.mechanism.nvidia.NvidiaSurvey;
 import dev.gpuseg.daemon.mechanism.tegra.TegraMechanism;
 import dev.gpuseg.daemon.mechanism.tegra.TegraSurvey;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The mechanisms this build has, and those it does not have yet, by name. */
+/** The mechanisms by name. */
 public final class Mechanisms {
     /**
      * Whether a mechanism can be used here.
@@ -22,15 +23,13 @@ public final class Mechanisms {
     public record Availability(String name, int level, boolean usable, String reason) {
     }
 
-    private static final String AMD_DEVICE = "/dev/kfd";
-
     private Mechanisms() {
     }
 
     /**
      * Makes the mechanism of a name.
      *
-     * @param name       observe, gate, sim, nvidia or tegra
+     * @param name       observe, gate, sim, nvidia, tegra or amd
      * @param gpu        index of the GPU, from 0
      * @param simControl control socket of the virtual GPU
      * @param protection processes that are never touched
@@ -61,11 +60,15 @@ public final class Mechanisms {
                 }
                 return new TegraMechanism(gpu);
             case "amd":
-                throw new MechanismException("mechanism \"" + name + "\" is not built yet; the next lower level that "
-                    + "works on this GPU is --mechanism gate (level 1)");
+                final AmdSurvey.Finding amd = AmdSurvey.verdict();
+                if (!amd.good()) {
+                    throw new MechanismException("mechanism \"amd\": " + amd.text()
+                        + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
+                }
+                return new AmdMechanism(gpu, protection);
             default:
                 throw new MechanismException("mechanism \"" + name
-                    + "\" is unknown; use observe, gate, sim, nvidia or tegra");
+                    + "\" is unknown; use observe, gate, sim, nvidia, tegra or amd");
         }
     }
 
@@ -79,7 +82,7 @@ public final class Mechanisms {
         return List.of(
             nvidia(),
             tegra(),
-            device("amd", AMD_DEVICE),
+            amd(),
             sim(simControl),
             new Availability("gate", Capabilities.GATE, true, "works with any GPU: begins are held back"),
             new Availability("observe", Capabilities.OBSERVE, true, "works on any machine: segments are recorded"));
@@ -95,10 +98,9 @@ public final class Mechanisms {
         return new Availability("tegra", Capabilities.INTERRUPT, verdict.good(), verdict.text());
     }
 
-    private static Availability device(final String name, final String path) {
-        final String present = Files.exists(Path.of(path)) ? path + " is present" : path + " is missing";
-        return new Availability(name, Capabilities.INTERRUPT, false,
-            "not built yet (" + present + "); use gate instead");
+    private static Availability amd() {
+        final AmdSurvey.Finding verdict = AmdSurvey.verdict();
+        return new Availability("amd", Capabilities.INTERRUPT, verdict.good(), verdict.text());
     }
 
     private static Availability sim(final Path control) {

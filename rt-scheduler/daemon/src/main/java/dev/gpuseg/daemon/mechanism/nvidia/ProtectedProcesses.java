@@ -14,18 +14,23 @@ import java.util.Set;
  * belongs to root or to the daemon's user and nobody else may write it. A process can give itself any name in
  * /proc/pid/comm, so that name counts for nothing here.
  */
-final class ProtectedProcesses {
+public final class ProtectedProcesses {
     /** Display servers, compositors and the driver's own services. */
-    static final Set<String> DEFAULTS = Set.of("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "kwin_x11",
-        "mutter", "sway", "weston", "Hyprland", "plasmashell", "gdm-wayland-ses", "gdm-x-session", "sddm", "lightdm",
-        "nvidia-persiste", "nvidia-smi", "nv-hostengine", "nv-fabricmanage", "nvidia-powerd");
+    public static final Set<String> DEFAULTS = Set.of("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland",
+        "kwin_x11", "mutter", "sway", "weston", "Hyprland", "plasmashell", "gdm-wayland-ses", "gdm-x-session", "sddm",
+        "lightdm", "nvidia-persiste", "nvidia-smi", "nv-hostengine", "nv-fabricmanage", "nvidia-powerd");
 
     private static final int COMM_CHARS = 15;
     private static final int WRITABLE_BY_OTHERS = 0022;
 
     private final Set<String> names;
 
-    ProtectedProcesses(final Set<String> names) {
+    /**
+     * With these names alone.
+     *
+     * @param names file names of programs, at most 15 bytes each
+     */
+    public ProtectedProcesses(final Set<String> names) {
         this.names = Set.copyOf(names);
     }
 
@@ -35,7 +40,7 @@ final class ProtectedProcesses {
      * @param pid the process
      * @return false also if it is gone, or if the daemon may not look at it
      */
-    boolean isProtected(final int pid) {
+    public boolean isProtected(final int pid) {
         try {
             final Path program = Path.of("/proc/" + pid + "/exe");
             final Path path = program.toRealPath();
@@ -53,8 +58,13 @@ final class ProtectedProcesses {
         }
     }
 
-    /** Name of a process as the kernel keeps it, empty if it is gone. */
-    static String nameOf(final int pid) {
+    /**
+     * Name of a process as the kernel keeps it.
+     *
+     * @param pid the process
+     * @return from /proc/pid/comm, empty if it is gone
+     */
+    public static String nameOf(final int pid) {
         try {
             return Files.readString(Path.of("/proc/" + pid + "/comm"), StandardCharsets.ISO_8859_1).strip();
         } catch (final IOException e) {

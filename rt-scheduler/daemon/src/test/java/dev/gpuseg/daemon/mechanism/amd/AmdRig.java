@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism.amd;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.sun.jna.Function;
+import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.mechanism.Protection;
+import dev.gpuseg.daemon.platform.ProcessStatus;
+import java.io.IOException;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+
+/** The stand-in of KFD, a made-up /sys, and applications that work on them. One directory, one GPU. */
+final class AmdRig implements AutoCloseable {
+    static final int GPU_ID = 4711;
+    static final int GFX_90A = 90_010;
+    static final long LIMIT_MS = 20_000;
+    static final Path BUILD =
+        Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
+    static final Path FAKE = BUILD.resolve("libgpuseg-amd-fake.so");
+    // struct amd_table
+    static final int MINOR = 0;
+    static final int NO_HWS = 4;
+    static final int HOLD_ABI = 8;
+    static final int HOLD_DENIED = 12;
+    static final int HOLD_REFUSED = 16;
+    static final int FAIL = 20;
+    static final int CRIU_DENIED = 24;
+    static final int N_GPUS = 28;
+    static final int GPU_IDS = 32;
+    static final int APPLIES = 48;
+    static final int HOLDS = 52;
+    static final int SUSPENDS = 60;
+    static final int RESUMES = 64;
+    static final int PAUSES = 68;
+    static final int UNPAUSES = 72;
+    static final int UNBALANCED = 76;
+    static final int FOREIGN = 80;
+    static final int UNTRACED = 84;
+    static final int KICKS = 88;
+    private static final int TABLE_BYTES = 1 << 16;
+    private static final int PAGE_BYTES = 4096;
+    private static final String STANDIN_ENV = "GPUSEG_AMD_STANDIN";
+
+    final Path directory;
+    final MappedByteBuffer table;
+    private final List<App> apps = new ArrayList<>();
+
+    /** A process that works without end; a shell is its parent, so that nobody else here waits for it. */
+    static final class App implements AutoCloseable {
+        private final Process shell;
+        private final MappedByteBuffer page;
+
+        private App(final Process shell, final MappedByteBuffer page) {
+            this.shell = shell;
+            this.page = page;
+        }
+
+        int pid() {
+            return page.getInt(0);
+        }
+
+        long kernels() {
+            return page.getLong(16);
+        }
+
+        int signals() {
+            return page.getInt(24);
+        }
+
+        ContextRef context(final int id) {
+            return new ContextRef(id, 0, pid(), ProcessStatus.startTicks(pid()), "app" + id);
+        }
+
+        /** Makes another queue. */
+        void more() throws InterruptedException {
+            page.putInt(12, 1);
+            await("another queue", () -> page.getInt(12) == 0);
+        }
+
+        /** Waits until it has worked on from here. */
+        void mustAdvance(final String when) throws InterruptedException {
+            final long before = kernels();
+            await("application works " + when, () -> kernels() >= before + 2);
+        }
+
+        /** True if it stands still for a while: what has been launched may still end. */
+        boolean standsStill() throws InterruptedException {
+            for (int attempt = 0; attempt < 50; attempt++) {
+                final long before = kernels();
+                Thread.sleep(40);
+                if (kernels() == before) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        void kill() throws InterruptedException {
+            ProcessStatus.signal(pid(), 9);
+            shell.waitFor();
+        }
+
+        @Override
+        public void close() {
+            if (pid() != 0) {
+                ProcessStatus.signal(pid(), 9);
+            }
+            shell.destroyForcibly();
+        }
+    }
+
+    AmdRig(final Path directory) throws IOException {
+        assumeTrue(Files.exists(FAKE), "the KFD stand-in is not built: make -C rt-scheduler/native");
+        this.directory = directory;
+        Files.write(directory.resolve("table"), new byte[TABLE_BYTES]);
+        table = map(directory.resolve("table"), TABLE_BYTES);
+        table.putInt(MINOR, 17).putInt(HOLD_ABI, 1);
+        gpu(0, 0, 0);   // a CPU
+        gpu(1, GPU_ID, GFX_90A);
+        policy(0);
+        Function.getFunction("c", "setenv").invokeInt(new Object[] {STANDIN_ENV, directory.toString(), 1});
+        AmdCalls.use(FAKE.toString());
+    }
+
+    static MappedByteBuffer map(final Path file, final int bytes) throws IOException {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            final MappedByteBuffer b = channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes);
+            b.order(ByteOrder.nativeOrder());
+            return b;
+        }
+    }
+
+    /** A node of the topology; gpuId 0 is a CPU. */
+    void gpu(final int node, final int gpuId, final int gfx) throws IOException {
+        final Path at = directory.resolve("sys/class/kfd/kfd/topology/nodes/" + node);
+        Files.createDirectories(at);
+        Files.writeString(at.resolve("gpu_id"), gpuId + "\n");
+        Files.writeString(at.resolve("properties"), "cpu_cores_count 0\ngfx_target_version " + gfx + "\n");
+        if (gpuId != 0) {
+            table.putInt(GPU_IDS + Integer.BYTES * (node - 1), gpuId);
+            table.putInt(N_GPUS, Math.max(table.getInt(N_GPUS), node));
+        }
+    }
+
+    void policy(final int value) throws IOException {
+        final Path at = directory.resolve("sys/module/amdgpu/parameters");
+        Files.createDirectories(at);
+        Files.writeString(at.resolve("sched_policy"), value + "\n");
+        table.putInt(NO_HWS, value == 2 ? 1 : 0);
+    }
+
+    AmdSysfs sysfs() {
+        return new AmdSysfs(directory);
+    }
+
+    AmdMechanism mechanism(final Rung rung, final int watchdogMs) {
+        return new AmdMechanism(0, Protection.DEFAULTS, sysfs(), rung, watchdogMs);
+    }
+
+    void environment(final Map<String, String> variables) {
+        variables.put(STANDIN_ENV, directory.toString());
+        variables.put("LD_PRELOAD", FAKE.toString());
+    }
+
+    App start(final int queues) throws Exception {
+        return start(queues, GPU_ID, "debug", BUILD.resolve("gpuseg-amd-app"));
+    }
+
+    App start(final int queues, final int gpuId, final String kind, final Path program) throws Exception {
+        final Path file = Files.createTempFile(directory, "app", ".page");
+        Files.write(file, new byte[PAGE_BYTES]);
+        final ProcessBuilder builder = new ProcessBuilder("sh", "-c", "\"$@\" & wait", "sh", program.toString(),
+            file.toString(), Integer.toString(gpuId), Integer.toString(queues), kind).inheritIO();
+        environment(builder.environment());
+        final App app = new App(builder.start(), map(file, PAGE_BYTES));
+        apps.add(app);
+        await("application is ready", () -> app.page.getInt(4) == 1);
+        return app;
+    }
+
+    static void await(final String what, final BooleanSupplier condition) throws InterruptedException {
+        final long limitNs = System.nanoTime() + LIMIT_MS * 1_000_000;
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - limitNs > 0) {
+                throw new IllegalStateException("not within " + LIMIT_MS + " ms: " + what);
+            }
+            Thread.sleep(1);
+        }
+    }
+
+    @Override
+    public void close() {
+        apps.forEach(App::close);
+        AmdCalls.use("c");
+    }
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg-amd-app - a process with queues of the stand-in that works without end: it counts kernels of 1 ms while none
+ * of its compute queues is off the hardware. Runs with libgpuseg-amd-fake.so preloaded.
+ *
+ * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies]
+ *   PAGE    mapped file: pid, ready, stop, more (1: makes another queue, then 0), kernels, signals (struct page)
+ *   debug   calls RUNTIME_ENABLE, as ROCm's runtime does; copies: that and an SDMA queue
+ */
+#define _GNU_SOURCE
+#include "amd_state.h"
+#include "gpuseg_amd.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CREATE_QUEUE_BYTES 88
+#define CREATE_QUEUE_GPU 36
+#define CREATE_QUEUE_TYPE 40
+
+struct page {
+	int32_t pid;
+	uint32_t ready;
+	uint32_t stop;
+	uint32_t more;
+	uint64_t kernels;
+	uint32_t signals;
+};
+
+/* From the preloaded library: whether some compute queue of this process is off. */
+extern int gpuseg_amd_off(void) __attribute__((weak));
+
+static struct page *page;
+
+static void on_signal(int number)
+{
+	(void)number;
+	__atomic_add_fetch(&page->signals, 1, __ATOMIC_RELEASE);
+}
+
+static void create_queue(int kfd, uint32_t gpu_id, uint32_t type)
+{
+	unsigned char argument[CREATE_QUEUE_BYTES] = {0};
+
+	memcpy(argument + CREATE_QUEUE_GPU, &gpu_id, sizeof(gpu_id));
+	memcpy(argument + CREATE_QUEUE_TYPE, &type, sizeof(type));
+	if (ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 2, CREATE_QUEUE_BYTES), argument) != 0) {
+		perror("gpuseg-amd-app: CREATE_QUEUE");
+		exit(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const uint32_t gpu_id = argc > 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+	const int count = argc > 3 ? atoi(argv[3]) : -1;
+	const char *kind = argc > 4 ? argv[4] : "debug";
+	struct sigaction action = {.sa_handler = on_signal};
+	int fd, kfd;
+
+	if (count < 0 || !gpuseg_amd_off) {
+		fprintf(stderr,
+			"usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies], with the stand-in preloaded\n");
+		return 2;
+	}
+	fd = open(argv[1], O_RDWR | O_CLOEXEC);
+	page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		perror(argv[1]);
+		return 1;
+	}
+	sigaction(SIGUSR1, &action, NULL);
+	kfd = open(GPUSEG_AMD_KFD_DEVICE, O_RDWR | O_CLOEXEC);
+	if (kfd < 0) {
+		perror("gpuseg-amd-app: " GPUSEG_AMD_KFD_DEVICE);
+		return 1;
+	}
+	if (strcmp(kind, "plain") != 0) {
+		uint64_t enable[2] = {0, 1};
+
+		ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, sizeof(enable)), enable);
+	}
+	for (int i = 0; i < count; i++)
+		create_queue(kfd, gpu_id, 2);
+	if (strcmp(kind, "copies") == 0)
+		create_queue(kfd, gpu_id, 1);
+	page->pid = getpid();
+	__atomic_store_n(&page->ready, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&page->stop, __ATOMIC_ACQUIRE)) {
+		const struct timespec kernel = {.tv_nsec = 1000000};
+
+		if (__atomic_load_n(&page->more, __ATOMIC_ACQUIRE)) {
+			create_queue(kfd, gpu_id, 2);
+			__atomic_store_n(&page->more, 0, __ATOMIC_RELEASE);
+		}
+		nanosleep(&kernel, NULL);
+		if (!gpuseg_amd_off())
+			__atomic_add_fetch(&page->kernels, 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}

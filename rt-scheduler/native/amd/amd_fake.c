@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libgpuseg-amd-fake.so - preloaded (or loaded by JNA in place of libc), it makes /dev/kfd and /dev/gpuseg-kfd exist,
+ * with the rules that their sources and headers state: who may ask what (by the kernel's own word on who traces whom),
+ * alternation of pause and unpause, holds that belong to a file, a watchdog. For tests; see amd_state.h. Everything
+ * else goes to the kernel.
+ */
+#define _GNU_SOURCE
+#include "amd_state.h"
+#include "gpuseg_amd.h"
+#include "gpuseg_kfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define NS_PER_MS 1000000LL
+#define CREATE_QUEUE_GPU 36
+#define CREATE_QUEUE_TYPE 40
+#define CREATE_QUEUE_ID 52
+
+enum { TRAP_ENABLE = 0, TRAP_DISABLE = 1, TRAP_SUSPEND = 6, TRAP_RESUME = 7, TRAP_SNAPSHOT = 13 };
+
+struct trap {
+	uint32_t pid;
+	uint32_t op;
+	union {
+		uint8_t bytes[24];
+		struct {
+			uint64_t mask;
+			uint64_t array;
+			uint32_t count;
+			uint32_t last; /* SUSPEND: grace period; ENABLE: descriptor; SNAPSHOT: entry size */
+		} s;
+		struct {
+			uint64_t array;
+			uint32_t count;
+		} resume;
+	} u;
+};
+
+static struct amd_table *table(void)
+{
+	static struct amd_table *mapped;
+	static char mapped_path[256];
+	const char *directory = getenv(AMD_STATE_ENV);
+	char path[256];
+	void *at;
+	int fd;
+
+	if (!directory || snprintf(path, sizeof(path), "%s/table", directory) >= (int)sizeof(path))
+		return NULL;
+	if (mapped && strcmp(path, mapped_path) == 0)
+		return mapped;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
+	if (fd < 0)
+		return NULL;
+	at = mmap(NULL, sizeof(*mapped), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	syscall(SYS_close, fd);
+	if (at == MAP_FAILED)
+		return NULL;
+	mapped = at; /* the one of the test before stays mapped: a thread of it may still look */
+	strcpy(mapped_path, path);
+	return mapped;
+}
+
+/* The lock goes with the descriptor, so with whoever holds it. */
+static int lock(void)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/table", getenv(AMD_STATE_ENV));
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
+	if (fd >= 0)
+		while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+			;
+	return fd;
+}
+
+static void unlock(int fd)
+{
+	const int kept = errno;
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = kept;
+}
+
+static int refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static ssize_t slurp(const char *path, char *text, size_t size)
+{
+	const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	text[n > 0 ? n : 0] = 0;
+	return n;
+}
+
+/* Start time of a process, 0: there is none, or it is a zombie. */
+static uint64_t ticks_of(int pid)
+{
+	char path[48], text[1024];
+	const char *after;
+	unsigned long long start = 0;
+	char state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (slurp(path, text, sizeof(text)) <= 0)
+		return 0;
+	after = strrchr(text, ')');
+	if (!after ||
+	    sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+		   &state, &start) != 2)
+		return 0;
+	return state == 'Z' || state == 'X' ? 0 : start;
+}
+
+/* Whether the calling thread traces the process: the kernel's own word. */
+static bool i_trace(int pid)
+{
+	char path[48], text[2048];
+	const char *line;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (slurp(path, text, sizeof(text)) <= 0)
+		return false;
+	line = strstr(text, "TracerPid:");
+	return line && atoi(line + 10) == (int)syscall(SYS_gettid);
+}
+
+/* What the kernel does by itself. */
+static void settle(struct amd_table *t)
+{
+	for (unsigned i = 0; i < AMD_FILES; i++) {
+		struct amd_file *f = &t->files[i];
+		bool drop = false, any = false;
+
+		for (unsigned h = 0; h < AMD_HOLDS; h++)
+			any |= t->all_holds[h].file == i + 1;
+		if (f->owner != 0 && ticks_of(f->owner) != f->owner_ticks) {
+			f->owner = 0;
+			drop = true;
+		} else if (f->owner != 0 && any && now_ns() - f->armed_ns > f->period_ms * NS_PER_MS) {
+			f->lapses++;
+			f->stale = 1;
+			drop = true;
+		}
+		for (unsigned h = 0; h < AMD_HOLDS && (drop || f->owner == 0); h++)
+			if (t->all_holds[h].file == i + 1)
+				t->all_holds[h].file = 0;
+	}
+	for (unsigned i = 0; i < AMD_PROCESSES; i++) {
+		struct amd_process *p = &t->processes[i];
+
+		if (p->pid != 0 && ticks_of(p->pid) != p->start_ticks)
+			memset(p, 0, sizeof(*p));
+		if (p->debugger != 0 && ticks_of(p->debugger) != p->debugger_ticks) {
+			p->debugger = 0;
+			for (unsigned q = 0; q < p->n_queues; q++)
+				p->queues[q].suspended = 0;
+		}
+	}
+}
+
+static struct amd_process *process_of(struct amd_table *t, int pid)
+{
+	for (unsigned i = 0; i < AMD_PROCESSES; i++)
+		if (t->processes[i].pid == pid)
+			return &t->processes[i];
+	return NULL;
+}
+
+static bool is_held(const struct amd_table *t, const struct amd_process *p, const struct amd_queue *q)
+{
+	for (unsigned h = 0; h < AMD_HOLDS; h++) {
+		const struct amd_hold *hold = &t->all_holds[h];
+
+		if (hold->file != 0 && hold->pid == p->pid && hold->start_ticks == p->start_ticks &&
+		    (hold->gpu_id == GPUSEG_KFD_ALL_GPUS || hold->gpu_id == q->gpu_id) &&
+		    !(q->sdma && (hold->flags & GPUSEG_KFD_COMPUTE_ONLY)))
+			return true;
+	}
+	return false;
+}
+
+EXPORT int gpuseg_amd_off(void)
+{
+	struct amd_table *t = table();
+	const int fd = t ? lock() : -1;
+	const struct amd_process *p;
+	int off = 0;
+
+	if (!t)
+		return 0;
+	settle(t);
+	p = process_of(t, getpid());
+	for (unsigned i = 0; p && i < p->n_queues; i++)
+		off |= !p->queues[i].sdma && (p->paused || p->queues[i].suspended || is_held(t, p, &p->queues[i]));
+	unlock(fd);
+	return off;
+}
+
+/* ---------------------------------------------------------------------------------------------------- descriptors */
+
+static int named(const char *name, int32_t value)
+{
+	const int fd = memfd_create(name, MFD_CLOEXEC);
+
+	if (fd >= 0 && write(fd, &value, sizeof(value)) != (ssize_t)sizeof(value)) {
+		syscall(SYS_close, fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* What was written into a descriptor of ours at its making; -1: it is none of this name. */
+static int32_t value_of(int fd, const char *name)
+{
+	char path[64], target[64];
+	int32_t value;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return -1;
+	target[n] = 0;
+	if (strncmp(target, "/memfd:", 7) != 0 || strncmp(target + 7, name, strlen(name)) != 0)
+		return -1;
+	return pread(fd, &value, sizeof(value), 0) == (ssize_t)sizeof(value) ? value : -1;
+}
+
+static int open_kfd(struct amd_table *t)
+{
+	const int held = lock();
+	struct amd_process *p;
+
+	settle(t);
+	p = process_of(t, getpid());
+	if (!p) {
+		p = process_of(t, 0);
+		if (!p) {
+			unlock(held);
+			return refuse(ENOSPC);
+		}
+		p->pid = getpid();
+		p->start_ticks = ticks_of(getpid());
+	}
+	unlock(held);
+	return named(AMD_KFD_NAME, getpid());
+}
+
+static int open_hold(struct amd_table *t)
+{
+	const int held = lock();
+	int result = -1, i = 0;
+
+	settle(t);
+	while (i < AMD_FILES && t->files[i].owner != 0)
+		i++;
+	if (t->hold_abi == 0) {
+		errno = ENOENT;
+	} else if (t->hold_denied) {
+		errno = EPERM;
+	} else if (i == AMD_FILES) {
+		errno = EMFILE;
+	} else {
+		t->files[i] = (struct amd_file){.owner = getpid(),
+						.owner_ticks = ticks_of(getpid()),
+						.period_ms = GPUSEG_KFD_WATCHDOG_DEFAULT_MS,
+						.armed_ns = now_ns()};
+		result = named(AMD_HOLD_NAME, i);
+	}
+	unlock(held);
+	return result;
+}
+
+EXPORT int open(const char *path, int flags, ...)
+{
+	va_list list;
+	mode_t mode = 0;
+
+	va_start(list, flags);
+	if (flags & (O_CREAT | O_TMPFILE))
+		mode = (mode_t)va_arg(list, int);
+	va_end(list);
+	if (strcmp(path, GPUSEG_AMD_KFD_DEVICE) == 0)
+		return table() && table()->minor ? open_kfd(table()) : refuse(ENOENT);
+	if (strcmp(path, GPUSEG_AMD_HOLD_DEVICE) == 0)
+		return table() ? open_hold(table()) : refuse(ENOENT);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* The last close of a file ends its holds; duplicates in other processes are short-lived and do not count. */
+EXPORT int close(int fd)
+{
+	struct amd_table *t = table();
+	const int32_t index = t ? value_of(fd, AMD_HOLD_NAME) : -1;
+
+	if (index >= 0 && index < AMD_FILES) {
+		const int held = lock();
+
+		if (t->files[index].owner == getpid())
+			t->files[index].owner = 0;
+		settle(t);
+		unlock(held);
+	}
+	return (int)syscall(SYS_close, fd);
+}
+
+EXPORT ssize_t readlink(const char *path, char *buffer, size_t size)
+{
+	static const char memfd[] = "/memfd:" AMD_KFD_NAME;
+	ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, path, buffer, size);
+
+	if (n >= (ssize_t)sizeof(memfd) - 1 && memcmp(buffer, memfd, sizeof(memfd) - 1) == 0) {
+		n = (ssize_t)(size < strlen(GPUSEG_AMD_KFD_DEVICE) ? size : strlen(GPUSEG_AMD_KFD_DEVICE));
+		memcpy(buffer, GPUSEG_AMD_KFD_DEVICE, (size_t)n);
+	}
+	return n;
+}
+
+/* ----------------------------------------------------------------------------------------------- /dev/gpuseg-kfd */
+
+static bool knows(const struct amd_table *t, uint32_t gpu_id)
+{
+	for (unsigned i = 0; i < t->n_gpus; i++)
+		if (t->gpu_ids[i] == gpu_id)
+			return true;
+	return gpu_id == GPUSEG_KFD_ALL_GPUS;
+}
+
+static int32_t hold(struct amd_table *t, int index, const struct gpuseg_kfd_entry *e)
+{
+	struct amd_hold *room = NULL;
+
+	if (ticks_of(e->pid) != e->start_ticks)
+		return -ESRCH;
+	if (!knows(t, e->gpu_id))
+		return -ENODEV;
+	if (t->hold_refused)
+		return -EOPNOTSUPP;
+	for (unsigned h = 0; h < AMD_HOLDS; h++) {
+		struct amd_hold *k = &t->all_holds[h];
+
+		if (k->file == (uint32_t)index + 1 && k->pid == e->pid && k->start_ticks == e->start_ticks &&
+		    k->gpu_id == e->gpu_id)
+			room = k; /* making it twice is making it once */
+		else if (k->file == 0 && !room)
+			room = k;
+	}
+	if (!room)
+		return -ENOSPC;
+	*room = (struct amd_hold){.file = (uint32_t)index + 1,
+				  .pid = e->pid,
+				  .start_ticks = e->start_ticks,
+				  .gpu_id = e->gpu_id,
+				  .flags = e->flags};
+	t->holds++;
+	if (t->fail > 0) {
+		t->fail--;
+		return -EIO; /* the hold stands */
+	}
+	return 0;
+}
+
+static int32_t release(struct amd_table *t, int index, const struct gpuseg_kfd_entry *e)
+{
+	const bool all = e->op == GPUSEG_KFD_RELEASE_PROCESS;
+	int32_t result = -ENOENT;
+
+	for (unsigned h = 0; h < AMD_HOLDS; h++) {
+		struct amd_hold *k = &t->all_holds[h];
+
+		if (k->file == (uint32_t)index + 1 && k->pid == e->pid && k->start_ticks == e->start_ticks &&
+		    (all || k->gpu_id == e->gpu_id)) {
+			k->file = 0;
+			result = 0;
+		}
+	}
+	t->releases += result == 0;
+	return result;
+}
+
+static int on_apply(struct amd_table *t, int index, struct gpuseg_kfd_apply *a)
+{
+	struct gpuseg_kfd_entry *e = (struct gpuseg_kfd_entry *)(uintptr_t)a->entries;
+	bool holds = false;
+
+	if (a->flags != 0 || a->reserved != 0 || a->n_entries == 0)
+		return refuse(EINVAL);
+	if (a->n_entries > GPUSEG_KFD_MAX_BATCH)
+		return refuse(E2BIG);
+	for (uint32_t i = 0; i < a->n_entries; i++) {
+		const bool all = e[i].gpu_id == GPUSEG_KFD_ALL_GPUS && e[i].queue_id == GPUSEG_KFD_ALL_QUEUES;
+
+		if (e[i].pid <= 0 || e[i].op < GPUSEG_KFD_HOLD || e[i].op > GPUSEG_KFD_RELEASE_PROCESS ||
+		    (e[i].flags & ~GPUSEG_KFD_COMPUTE_ONLY) || (e[i].op != GPUSEG_KFD_HOLD && e[i].flags) ||
+		    (e[i].op == GPUSEG_KFD_RELEASE_PROCESS && !all))
+			return refuse(EINVAL);
+		holds |= e[i].op == GPUSEG_KFD_HOLD;
+	}
+	if (t->files[index].stale && holds)
+		return refuse(ESTALE);
+	t->files[index].armed_ns = now_ns();
+	t->applies++;
+	a->n_failed = 0;
+	for (uint32_t i = 0; i < a->n_entries; i++) {
+		e[i].result = e[i].op == GPUSEG_KFD_HOLD ? hold(t, index, &e[i]) : release(t, index, &e[i]);
+		a->n_failed += e[i].result != 0;
+	}
+	return 0;
+}
+
+static int on_gpu(const struct amd_table *t, struct gpuseg_kfd_gpu *g)
+{
+	const uint32_t i = g->index;
+
+	if (i >= t->n_gpus)
+		return refuse(ENODEV);
+	*g = (struct gpuseg_kfd_gpu){.index = i,
+				     .gpu_id = t->gpu_ids[i],
+				     .mode = t->no_hws ? GPUSEG_KFD_NO_HWS : GPUSEG_KFD_HWS,
+				     .preemption = t->hold_refused ? GPUSEG_KFD_PREEMPT_NONE : GPUSEG_KFD_PREEMPT_SAVE,
+				     .reason = t->hold_refused ? GPUSEG_KFD_NO_HWS_ON_MES_GPU : GPUSEG_KFD_OK};
+	return 0;
+}
+
+static int on_hold_device(struct amd_table *t, int index, unsigned long request, void *argument)
+{
+	struct amd_file *f = &t->files[index];
+	struct gpuseg_kfd_watchdog *w = argument;
+
+	switch (request) {
+	case GPUSEG_KFD_IOC_INFO:
+		*(struct gpuseg_kfd_info *)argument = (struct gpuseg_kfd_info){
+			.abi = t->hold_abi, .n_gpus = t->n_gpus, .watchdog_ms = f->period_ms, .lapses = f->lapses};
+		return 0;
+	case GPUSEG_KFD_IOC_GPU:
+		return on_gpu(t, argument);
+	case GPUSEG_KFD_IOC_APPLY:
+		return on_apply(t, index, argument);
+	case GPUSEG_KFD_IOC_WATCHDOG:
+		if (w->period_ms < GPUSEG_KFD_WATCHDOG_MIN_MS || w->period_ms > GPUSEG_KFD_WATCHDOG_MAX_MS)
+			return refuse(EINVAL);
+		f->period_ms = w->period_ms;
+		f->armed_ns = now_ns();
+		f->stale = 0;
+		w->lapses = f->lapses;
+		return 0;
+	case GPUSEG_KFD_IOC_KICK:
+		t->kicks++;
+		f->armed_ns = now_ns();
+		return f->stale ? refuse(ESTALE) : 0;
+	default:
+		t->foreign++;
+		return refuse(ENOTTY);
+	}
+}
+
+/* -------------------------------------------------------------------------------------------------------- /dev/kfd */
+
+static void put(const char *directory, const char *file, uint32_t value)
+{
+	char path[512], text[16];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, file);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	snprintf(text, sizeof(text), "%u\n", value);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		abort();
+	syscall(SYS_close, fd);
+}
+
+static void show_queue(const struct amd_process *p, const struct amd_queue *q)
+{
+	char path[400], part[96];
+
+	snprintf(part, sizeof(part), "/sys/class/kfd/kfd/proc/%d/queues/%u", p->pid, q->id);
+	for (const char *slash = part + 1; slash; slash = strchr(slash + 1, '/')) {
+		snprintf(path, sizeof(path), "%s%.*s", getenv(AMD_STATE_ENV), (int)(slash - part), part);
+		mkdir(path, 0755);
+	}
+	snprintf(path, sizeof(path), "%s%s", getenv(AMD_STATE_ENV), part);
+	mkdir(path, 0755);
+	put(path, "size", 4096);
+	put(path, "type", q->sdma);
+	put(path, "gpuid", q->gpu_id); /* last: without it the queue is not there yet */
+}
+
+static int create_queue(struct amd_table *t, struct amd_process *p, unsigned char *argument)
+{
+	struct amd_queue *q = &p->queues[p->n_queues];
+	uint32_t gpu_id, type;
+
+	memcpy(&gpu_id, argument + CREATE_QUEUE_GPU, sizeof(gpu_id));
+	memcpy(&type, argument + CREATE_QUEUE_TYPE, sizeof(type));
+	if (gpu_id == 0 || !knows(t, gpu_id))
+		return refuse(EINVAL);
+	if (p->n_queues == AMD_QUEUES)
+		return refuse(ENOMEM);
+	*q = (struct amd_queue){.id = p->n_queues, .gpu_id = gpu_id, .sdma = type == 1 || type == 3, .is_new = 1};
+	p->n_queues++;
+	memcpy(argument + CREATE_QUEUE_ID, &q->id, sizeof(q->id));
+	show_queue(p, q);
+	return 0;
+}
+
+static int on_criu(struct amd_table *t, struct amd_process *p, const struct gpuseg_amd_criu *c)
+{
+	if (t->criu_denied)
+		return refuse(EACCES);
+	switch (c->op) {
+	case GPUSEG_AMD_CRIU_PROCESS_INFO:
+		if (p->n_queues == 0)
+			t->unbalanced++; /* to restore such a one is what crashes the kernel */
+		if (t->fail > 0) {
+			t->fail--;
+			return refuse(EIO); /* restored */
+		}
+		t->unbalanced += p->paused > 0;
+		t->pauses++;
+		p->paused++;
+		return 0;
+	case GPUSEG_AMD_CRIU_UNPAUSE:
+		if (!p->paused) {
+			t->unbalanced++;
+			return refuse(EINVAL);
+		}
+		t->unpauses++;
+		p->paused--;
+		return 0;
+	default:
+		t->foreign++;
+		return refuse(EINVAL);
+	}
+}
+
+static struct amd_queue *queue_of(struct amd_process *p, uint32_t id)
+{
+	return id < p->n_queues ? &p->queues[id] : NULL;
+}
+
+static int suspend(struct amd_table *t, struct amd_process *p, struct trap *a)
+{
+	uint32_t *ids = (uint32_t *)(uintptr_t)a->u.s.array;
+	int count = 0;
+
+	if (t->fail > 0) {
+		t->fail--;
+		return refuse(EIO);
+	}
+	for (uint32_t i = 0; i < a->u.s.count; i++) {
+		struct amd_queue *q = queue_of(p, ids[i]);
+
+		if (!q || q->is_new) {
+			ids[i] |= 1u << 31;
+			continue;
+		}
+		q->suspended = 1;
+		count++;
+	}
+	t->suspends++;
+	return count;
+}
+
+static int resume(struct amd_table *t, struct amd_process *p, struct trap *a)
+{
+	uint32_t *ids = (uint32_t *)(uintptr_t)a->u.resume.array;
+	int count = 0;
+
+	for (uint32_t i = 0; i < a->u.resume.count; i++) {
+		struct amd_queue *q = queue_of(p, ids[i]);
+
+		if (q) {
+			q->suspended = 0;
+			count++;
+		} else {
+			ids[i] |= 1u << 31;
+		}
+	}
+	t->resumes++;
+	return count;
+}
+
+static int on_trap(struct amd_table *t, struct trap *a)
+{
+	struct amd_process *p;
+
+	if (t->minor < 13)
+		return refuse(ENOTTY);
+	if (t->no_hws)
+		return refuse(EINVAL);
+	p = process_of(t, (int)a->pid);
+	if (!p || a->pid == 0)
+		return refuse(ESRCH);
+	if (!i_trace(p->pid)) { /* the older rule: the tracing thread alone */
+		t->untraced++;
+		return refuse(EPERM);
+	}
+	if (a->op != TRAP_ENABLE && p->debugger != getpid())
+		return refuse(EINVAL);
+	if ((a->op == TRAP_SUSPEND || a->op == TRAP_RESUME) && !p->runtime)
+		return refuse(EPERM);
+	switch (a->op) {
+	case TRAP_ENABLE:
+		if (p->debugger)
+			return refuse(EALREADY);
+		if (fcntl((int)a->u.s.last, F_GETFD) < 0)
+			return refuse(EBADF);
+		p->debugger = getpid();
+		p->debugger_ticks = ticks_of(getpid());
+		return 0;
+	case TRAP_DISABLE:
+		p->debugger = 0;
+		for (uint32_t i = 0; i < p->n_queues; i++)
+			p->queues[i].suspended = 0;
+		return 0;
+	case TRAP_SUSPEND:
+		return suspend(t, p, a);
+	case TRAP_RESUME:
+		return resume(t, p, a);
+	case TRAP_SNAPSHOT:
+		for (uint32_t i = 0; i < p->n_queues && (a->u.s.mask & (1u << 30)); i++)
+			p->queues[i].is_new = 0;
+		return 0;
+	default:
+		t->foreign++;
+		return refuse(EINVAL);
+	}
+}
+
+static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *argument)
+{
+	struct amd_process *p = process_of(t, owner);
+	const unsigned number = _IOC_NR(request);
+
+	if (!p)
+		return refuse(EBADF);
+	/* A descriptor is its opener's; only the checkpoint's ioctl is for the tracer too. */
+	if (owner != getpid() && (number != _IOC_NR(GPUSEG_AMD_CRIU_OP) || !i_trace(owner))) {
+		t->untraced++;
+		return refuse(EBADF);
+	}
+	switch (number) {
+	case 0x01:
+		*(struct gpuseg_amd_version *)argument = (struct gpuseg_amd_version){1, t->minor};
+		return 0;
+	case 0x02:
+		return create_queue(t, p, argument);
+	case 0x22:
+		return t->minor < 7 ? refuse(ENOTTY) : on_criu(t, p, argument);
+	case 0x25:
+		p->runtime = 1;
+		return 0;
+	case 0x26:
+		return on_trap(t, argument);
+	default:
+		t->foreign++;
+		return refuse(ENOTTY);
+	}
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	struct amd_table *t = table();
+	int32_t value;
+	va_list list;
+	void *argument;
+	int held, result;
+
+	va_start(list, request);
+	argument = va_arg(list, void *);
+	va_end(list);
+	if (t && _IOC_TYPE(request) == 'G' && (value = value_of(fd, AMD_HOLD_NAME)) >= 0 && value < AMD_FILES) {
+		held = lock();
+		settle(t);
+		result = t->files[value].owner ? on_hold_device(t, value, request, argument) : refuse(EBADF);
+	} else if (t && _IOC_TYPE(request) == 'K' && (value = value_of(fd, AMD_KFD_NAME)) >= 0) {
+		held = lock();
+		settle(t);
+		result = on_kfd(t, value, request, argument);
+	} else {
+		return (int)syscall(SYS_ioctl, fd, request, argument);
+	}
+	unlock(held);
+	return result;
+}

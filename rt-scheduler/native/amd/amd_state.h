@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * amd_state.h - what stands behind KFD and /dev/gpuseg-kfd of the stand-in: one file that all processes of a test map,
+ * changed under a lock on it, so a killed process leaves no lock behind. What the kernel does when a process dies or a
+ * watchdog lapses is done by whoever looks next.
+ */
+#ifndef GPUSEG_AMD_STATE_H
+#define GPUSEG_AMD_STATE_H
+
+#include <stdint.h>
+
+#define AMD_STATE_ENV "GPUSEG_AMD_STANDIN" /* a directory: file "table", and "sys" as /sys */
+#define AMD_KFD_NAME "gpuseg-amd-kfd"
+#define AMD_HOLD_NAME "gpuseg-amd-hold"
+#define AMD_PROCESSES 64
+#define AMD_QUEUES 16
+#define AMD_FILES 16
+#define AMD_HOLDS 64
+#define AMD_GPUS 4
+
+struct amd_queue {
+	uint32_t id;
+	uint32_t gpu_id;
+	uint32_t sdma;
+	uint32_t is_new;    /* the debugger passes it over until a snapshot took note of it */
+	uint32_t suspended; /* by the debugger */
+};
+
+struct amd_process {
+	int32_t pid; /* 0: free */
+	uint32_t n_queues;
+	uint64_t start_ticks;
+	uint32_t paused;  /* by CRIU_OP: how often evicted */
+	uint32_t runtime; /* RUNTIME_ENABLE was called */
+	int32_t debugger; /* pid, 0: none */
+	uint32_t pad;
+	uint64_t debugger_ticks;
+	struct amd_queue queues[AMD_QUEUES];
+};
+
+struct amd_file {
+	int32_t owner; /* 0: free */
+	uint32_t period_ms;
+	uint64_t owner_ticks;
+	int64_t armed_ns;
+	uint32_t lapses;
+	uint32_t stale;
+};
+
+struct amd_hold {
+	uint32_t file; /* index + 1; 0: free */
+	int32_t pid;
+	uint64_t start_ticks;
+	uint32_t gpu_id; /* 0: all */
+	uint32_t flags;
+};
+
+struct amd_table {
+	/* set by the test */
+	uint32_t minor;	       /* of KFD's ABI */
+	uint32_t no_hws;       /* DBG_TRAP is refused */
+	uint32_t hold_abi;     /* 0: there is no /dev/gpuseg-kfd */
+	uint32_t hold_denied;  /* it cannot be opened: EPERM */
+	uint32_t hold_refused; /* GPU: preemption none; entries answer EOPNOTSUPP */
+	uint32_t fail;	       /* the next so many changes answer EIO */
+	uint32_t criu_denied;  /* EACCES, as without the capability */
+	uint32_t n_gpus;
+	uint32_t gpu_ids[AMD_GPUS];
+	/* counted */
+	uint32_t applies;
+	uint32_t holds;
+	uint32_t releases;
+	uint32_t suspends;
+	uint32_t resumes;
+	uint32_t pauses;
+	uint32_t unpauses;
+	uint32_t unbalanced; /* a pause on top of a pause, an unpause without one: must stay 0 */
+	uint32_t foreign;    /* ioctls that the stand-in does not know: must stay 0 */
+	uint32_t untraced;   /* what only the tracing thread may ask, asked by another */
+	uint32_t kicks;
+	uint32_t pad;
+	struct amd_file files[AMD_FILES];
+	struct amd_hold all_holds[AMD_HOLDS];
+	struct amd_process processes[AMD_PROCESSES];
+};
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "gpuseg_amd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base.h"
+#include "gpuseg_kfd.h"
+
+#define SYS_PIDFD_OPEN 434
+#define SYS_PIDFD_GETFD 438
+#define STOP_LIMIT_NS (20 * NS_PER_MS)
+
+/* The daemon that wrote the entry, if it lives: a pidfd. -ESRCH: it is dead; another -errno. */
+static int living_daemon(const struct gpuseg_amd_held *held)
+{
+	const int pidfd = (int)syscall(SYS_PIDFD_OPEN, held->daemon, 0);
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	if (pidfd < 0)
+		return -errno;
+	/* After pidfd_open the pid names one process. Readable: all its threads are gone. */
+	if (process_start_ticks(held->daemon) != held->daemon_start_ticks || poll(&p, 1, 0) > 0) {
+		close(pidfd);
+		return -ESRCH;
+	}
+	return pidfd;
+}
+
+static int release_hold(int fd, int pid, uint64_t start_ticks)
+{
+	struct gpuseg_kfd_entry entry = {.pid = pid,
+					 .op = GPUSEG_KFD_RELEASE_PROCESS,
+					 .start_ticks = start_ticks,
+					 .queue_id = GPUSEG_KFD_ALL_QUEUES};
+	struct gpuseg_kfd_apply apply = {.entries = (uintptr_t)&entry, .n_entries = 1};
+
+	if (ioctl(fd, GPUSEG_KFD_IOC_APPLY, &apply) != 0)
+		return -errno;
+	return entry.result == -ENOENT ? 0 : entry.result;
+}
+
+static int ask_tracer(int fd, int64_t deadline_ns)
+{
+	struct gpuseg_amd_rescue *page;
+	struct stat file;
+	uint32_t wanted;
+	int result = 0;
+
+	if (fstat(fd, &file) != 0 || file.st_size < (off_t)sizeof(*page))
+		return -EINVAL;
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	wanted = __atomic_add_fetch(&page->asked, 1, __ATOMIC_ACQ_REL);
+	/* acquire; pairs with the release in Tracer.rescue. A later request counts for this one as well. */
+	while ((int32_t)(__atomic_load_n(&page->done, __ATOMIC_ACQUIRE) - wanted) < 0) {
+		if (now_ns() > deadline_ns) {
+			result = -ETIMEDOUT;
+			break;
+		}
+		sleep_until(now_ns() + NS_PER_MS / 2, NULL);
+	}
+	munmap(page, sizeof(*page));
+	return result;
+}
+
+/* A duplicate of the process's /dev/kfd, or -errno. */
+static int kfd_of(int pid, int pidfd)
+{
+	char path[32], link[320], target[32];
+	const struct dirent *entry;
+	int fd = -ENOENT;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	list = opendir(path);
+	if (!list)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (fd < 0 && (entry = readdir(list))) {
+		ssize_t n;
+
+		snprintf(link, sizeof(link), "%s/%s", path, entry->d_name);
+		n = readlink(link, target, sizeof(target) - 1);
+		if (n <= 0)
+			continue;
+		target[n] = 0;
+		if (strcmp(target, GPUSEG_AMD_KFD_DEVICE) == 0) {
+			fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, atoi(entry->d_name), 0);
+			fd = fd < 0 ? -errno : fd;
+		}
+	}
+	closedir(list);
+	return fd;
+}
+
+/* Ends our tracing; the process has to stop for it, for a moment. */
+static void detach(int pid)
+{
+	const int64_t limit_ns = now_ns() + STOP_LIMIT_NS;
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) != 0)
+		return;
+	while (now_ns() < limit_ns) {
+		const int got = waitpid(pid, &status, WNOHANG | __WALL);
+
+		if (got < 0 || (got == pid && !WIFSTOPPED(status)))
+			return; /* it is gone */
+		if (got == pid) {
+			const bool event = status >> 16 != 0;
+
+			ptrace(PTRACE_DETACH, pid, NULL, (void *)(intptr_t)(event ? 0 : WSTOPSIG(status)));
+			return;
+		}
+		sleep_until(now_ns() + NS_PER_MS / 5, NULL);
+	}
+	/* the end of this program detaches */
+}
+
+static int unpause(int pid, uint64_t start_ticks)
+{
+	const int pidfd = (int)syscall(SYS_PIDFD_OPEN, pid, 0);
+	struct gpuseg_amd_criu criu = {.op = GPUSEG_AMD_CRIU_UNPAUSE};
+	int fd, result;
+
+	if (pidfd < 0)
+		return -errno;
+	if (start_ticks != 0 && process_start_ticks(pid) != start_ticks) {
+		close(pidfd);
+		return -ESRCH;
+	}
+	fd = kfd_of(pid, pidfd);
+	close(pidfd);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd; /* closed: its queues are gone */
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) {
+		result = -errno;
+	} else {
+		/* EINVAL: it is not paused */
+		result = ioctl(fd, GPUSEG_AMD_CRIU_OP, &criu) == 0 || errno == EINVAL ? 0 : -errno;
+		detach(pid);
+	}
+	close(fd);
+	return result;
+}
+
+int gpuseg_amd_release(int pid, uint64_t start_ticks, const void *payload, size_t size, int64_t deadline_ns)
+{
+	struct gpuseg_amd_held held;
+	int daemon, fd, result;
+
+	if (size < sizeof(held))
+		return -EINVAL;
+	memcpy(&held, payload, sizeof(held));
+	if (held.version != GPUSEG_AMD_HELD_VERSION || held.rung < GPUSEG_AMD_KFD || held.rung > GPUSEG_AMD_CRIU)
+		return -EINVAL;
+	daemon = living_daemon(&held);
+	if (daemon == -ESRCH)
+		return held.rung == GPUSEG_AMD_CRIU ? unpause(pid, start_ticks) : 0;
+	if (daemon < 0)
+		return daemon;
+	fd = (int)syscall(SYS_PIDFD_GETFD, daemon, held.fd, 0);
+	result = fd < 0 ? -errno : 0;
+	close(daemon);
+	if (result == -EBADF && held.rung != GPUSEG_AMD_CRIU)
+		return 0; /* it closed what held */
+	if (fd < 0)
+		return result;
+	result = held.rung == GPUSEG_AMD_KFD ? release_hold(fd, pid, start_ticks) : ask_tracer(fd, deadline_ns);
+	close(fd);
+	return result;
+}

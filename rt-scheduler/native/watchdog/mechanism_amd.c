@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* AMD: payload = struct gpuseg_amd_held. How it is brought back depends on how it was taken off, and on the daemon. */
+#include "mechanism.h"
+
+#include "amd/gpuseg_amd.h"
+#include "common/base.h"
+
+void mechanism_amd_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct held_context *c = contexts[i];
+
+		c->result = gpuseg_amd_release(c->pid, process_start_ticks(c->pid), c->payload, c->payload_size,
+					       deadline_ns);
+	}
+}
