@@ -40,8 +40,9 @@ class DaemonTest {
     }
 
     @Test
-    void shouldRefuseAMechanismThatIsNotBuiltAndNameTheNextLowerLevel() {
-        assertRefused(config("fp", "amd"), "amd", "not built yet", "gate");
+    void shouldRefuseAmdWithoutAGpuAndNameTheNextLowerLevel() {
+        assumeTrue(!Files.exists(Path.of("/dev/kfd")), "this machine has an AMD GPU");
+        assertRefused(config("fp", "amd"), "/sys/class/kfd", "load amdgpu", "gate");
     }
 
     @Test

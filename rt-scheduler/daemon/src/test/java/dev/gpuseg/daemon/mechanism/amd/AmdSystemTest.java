@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.mechanism.amd;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.daemon.agent.Counter;
+import dev.gpuseg.daemon.agent.Daemon;
+import dev.gpuseg.daemon.agent.DaemonConfig;
+import dev.gpuseg.daemon.ipc.NativeTool;
+import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.mechanism.amd.AmdRig.App;
+import dev.gpuseg.daemon.platform.ProcessStatus;
+import java.io.BufferedReader;
+import java.io.File;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The whole daemon on the stand-in of KFD, and what is left when it is killed; no AMD hardware. */
+@Timeout(240)
+class AmdSystemTest {
+    @TempDir
+    private Path directory;
+    private AmdRig rig;
+    private final List<Process> started = new ArrayList<>();
+
+    @BeforeEach
+    void start() throws Exception {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "tracing other processes needs root here");
+        rig = new AmdRig(directory);
+        System.setProperty(AmdSysfs.ROOT_PROPERTY, directory.toString());
+        System.setProperty(HoldDevice.WATCHDOG_PROPERTY, "10000");
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        System.clearProperty(AmdSysfs.ROOT_PROPERTY);
+        System.clearProperty(HoldDevice.WATCHDOG_PROPERTY);
+        for (final Process p : started) {
+            p.destroyForcibly().waitFor();
+        }
+        if (rig != null) {
+            rig.close();
+            assertEquals(0, rig.table.getInt(AmdRig.UNBALANCED), "pause and unpause must alternate");
+            assertEquals(0, rig.table.getInt(AmdRig.FOREIGN), "an ioctl that is not in the table reached the driver");
+        }
+    }
+
+    private void only(final Rung rung) {
+        rig.table.putInt(AmdRig.HOLD_ABI, rung == Rung.KFD ? 1 : 0);
+        rig.table.putInt(AmdRig.MINOR, rung == Rung.CRIU ? 11 : 17);
+    }
+
+    /** What was taken off, by all ways. */
+    private int taken() {
+        return rig.table.getInt(AmdRig.HOLDS) + rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldKeepAProcessThatRanBeforeOffWhileARealTimeSegmentIsOpen(final Rung rung) throws Exception {
+        only(rung);
+        final App app = rig.start(2);
+        final Path where = directory.resolve("run");
+        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
+            Policy.named("fp"), "amd").withoutWarmUp();
+        try (Daemon daemon = Daemon.start(config)) {
+            for (int attempt = 0; attempt < 20 && taken() == 0; attempt++) {   // until it has been found
+                final Process segments = new ProcessBuilder(AmdRig.BUILD.resolve("gpuseg-bench-ipc").toString(),
+                    "begin", "--dir", where.toString(), "--n", "50", "--warmup", "5", "--pace", "2000000", "--wait",
+                    "sleep").inheritIO().start();
+                started.add(segments);
+                assertTrue(segments.waitFor(AmdRig.LIMIT_MS, TimeUnit.MILLISECONDS));
+                assertEquals(0, segments.exitValue());
+            }
+            assertTrue(taken() > 0, "never taken off");
+            app.mustAdvance("between segments");
+            assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
+        }
+        app.mustAdvance("after the daemon's stop");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldLeaveNobodyOffWhenTheDaemonIsKilled(final Rung rung) throws Exception {
+        only(rung);
+        final App app = rig.start(2);
+        final Path where = directory.resolve("run");
+        final Process daemon = daemon(where);
+        final Process client = client(where);
+        AmdRig.await("it is taken off", () -> taken() > 0);
+        assertTrue(app.standsStill());
+        assertTrue(client.isAlive(), "the segment must still be open");
+        daemon.destroyForcibly().waitFor();
+        app.mustAdvance("after the daemon's death");
+    }
+
+    @Test
+    void shouldLeaveNobodyOffWhenTheDaemonIsStoppedAsAWhole() throws Exception {
+        only(Rung.KFD);
+        final App app = rig.start(1);
+        final Path where = directory.resolve("run");
+        final Process daemon = daemon(where);
+        client(where);
+        AmdRig.await("it is taken off", () -> taken() > 0);
+        assertTrue(app.standsStill());
+        ProcessStatus.signal((int) daemon.pid(), 19);
+        app.mustAdvance("while the daemon is stopped");
+        ProcessStatus.signal((int) daemon.pid(), 18);
+        final int before = rig.table.getInt(AmdRig.HOLDS);
+        AmdRig.await("the daemon takes it off again", () -> rig.table.getInt(AmdRig.HOLDS) > before);
+    }
+
+    private Process daemon(final Path where) throws Exception {
+        final List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        for (final String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+            if (!flag.startsWith("-agentlib") && !flag.startsWith("-javaagent") && !flag.startsWith("-Xm")) {
+                command.add(flag);
+            }
+        }
+        command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "-D" + AmdSysfs.ROOT_PROPERTY + "=" + directory,
+            "-D" + HoldDevice.WATCHDOG_PROPERTY + "=1000", "-D" + AmdCalls.LIBRARY_PROPERTY + "=" + AmdRig.FAKE, "-cp",
+            System.getProperty("java.class.path"), "dev.gpuseg.daemon.cli.Gpuseg", "run", "--dir", where.toString(),
+            "--mechanism", "amd", "--policy", "fp"));
+        final ProcessBuilder builder = new ProcessBuilder(command).redirectInput(new File("/dev/null"))
+            .redirectOutput(directory.resolve("daemon.out").toFile())
+            .redirectError(ProcessBuilder.Redirect.INHERIT);
+        rig.environment(builder.environment());
+        final Process daemon = builder.start();
+        started.add(daemon);
+        AmdRig.await("the daemon answers", () -> RuntimeDirectory.resolve(where.toString()).socket().toFile().exists()
+            || !daemon.isAlive());
+        assertTrue(daemon.isAlive(), "the daemon does not run");
+        return daemon;
+    }
+
+    /** Opens segments of 2 s, one after the other. */
+    private Process client(final Path where) throws Exception {
+        final Path root = NativeTool.root();
+        final Path program = directory.resolve("task_client");
+        NativeTool.run(60, "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-I" + root.resolve("segment-api/include"),
+            root.resolve("rt-scheduler/daemon/src/test/c/task_client.c").toString(),
+            root.resolve("segment-api/build/libgpuseg.a").toString(), "-lpthread", "-o", program.toString());
+        final ProcessBuilder builder = new ProcessBuilder(program.toString(), where.toString(),
+            "open:rt:50:0:0:0:0", "segments:rt:1000:2000000").redirectErrorStream(true);
+        final Process client = builder.start();
+        started.add(client);
+        try (BufferedReader reader = client.inputReader()) {
+            final String opened = reader.readLine();
+            assertTrue(opened != null && opened.startsWith("open rt 0"), "client: " + opened);
+        }
+        return client;
+    }
+}
