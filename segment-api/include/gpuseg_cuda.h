@@ -65,8 +65,10 @@ static inline int gpuseg_cuda_open(struct gpuseg_cuda *s, gpuseg_task *task, uns
 	error = cudaEventCreateWithFlags(&s->last, events);
 	if (error == cudaSuccess && (flags & GPUSEG_CUDA_MEASURE)) {
 		error = cudaEventCreateWithFlags(&s->first, events);
-		if (error != cudaSuccess)
+		if (error != cudaSuccess) {
 			cudaEventDestroy(s->last);
+			s->last = NULL;
+		}
 	}
 	return error == cudaSuccess ? 0 : gpuseg_cuda_failed(s, error);
 }
