@@ -41,8 +41,9 @@ public final class TaskSetReader {
 
     private static final Set<String> SET_KEYS = Set.of("version", "id", "description", "platform", "mode", "tasks");
     private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
-        "optimistic", "profile", "description", "measured");
-    private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice");
+        "optimistic", "profile", "description", "measured", "stall", "amd");
+    private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
+    private static final Set<String> STALL_KEYS = Set.of("length", "period");
     private static final Set<String> TASK_KEYS = Set.of("name", "cpu", "gpu", "period", "deadline", "jitter",
         "blocking",
         "priority", "gpu_priority", "best_effort", "segments", "description");
@@ -304,6 +305,10 @@ public final class TaskSetReader {
         final Node alphaNode = lookUp(node, base, "alpha");
         final Node thetaNode = lookUp(node, base, "theta");
         final Node timesliceNode = lookUp(node, base, "timeslice");
+        final Node amdNode = lookUp(node, base, "amd");
+        if (amdNode != null) {
+            return toAmdGpu(amdNode, lookUp(node, base, "stall"), epsilonNode, thetaNode, timesliceNode);
+        }
         if (epsilonNode == null && alphaNode == null && defaults == null) {
             return null;
         }
@@ -325,9 +330,36 @@ public final class TaskSetReader {
                 + Durations.format(epsilon) + "; epsilon contains alpha");
         }
         try {
-            return new Gpu(epsilon, alpha, theta, timeslice);
+            final Gpu gpu = new Gpu(epsilon, alpha, theta, timeslice);
+            final Node stallNode = lookUp(node, base, "stall");
+            return stallNode != null ? withStalls(gpu, stallNode)
+                : defaults == null ? gpu : gpu.withStalls(defaults.stallNs(), defaults.stallPeriodNs());
         } catch (final InvalidModelException e) {
             throw refuse(timesliceNode != null ? timesliceNode : node, e.getMessage());
+        }
+    }
+
+    private Gpu withStalls(final Gpu gpu, final Node node) throws InvalidFileException {
+        requireObject(node, "platform: stall", STALL_KEYS);
+        return gpu.withStalls(duration(required(node, "platform: stall", "length"), "platform: stall: length"),
+            duration(required(node, "platform: stall", "period"), "platform: stall: period"));
+    }
+
+    private Gpu toAmdGpu(final Node amd, final Node stall, final Node epsilon, final Node theta,
+        final Node timeslice) throws InvalidFileException {
+        if (stall != null) {
+            throw refuse(stall, "platform: stall beside amd; write amd: foreign instead");
+        }
+        final AmdCosts costs = new AmdCosts(file, amd);
+        try {
+            final long thetaNs = costs.required(theta, "theta", "one switch between two processes that share the GPU");
+            final long sliceNs = costs.required(timeslice, "timeslice", "the time slice that the firmware gives");
+            final long epsilonNs = epsilon != null && !AmdCosts.isUnknown(epsilon)
+                ? duration(epsilon, "platform: epsilon") : costs.epsilonNs();
+            return new Gpu(epsilonNs, Math.max(0, epsilonNs - thetaNs), thetaNs, sliceNs, costs.stallNs(),
+                costs.stallPeriodNs());
+        } catch (final InvalidModelException e) {
+            throw refuse(amd, e.getMessage());
         }
     }
 

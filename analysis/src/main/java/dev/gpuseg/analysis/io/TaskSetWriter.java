@@ -90,6 +90,12 @@ public final class TaskSetWriter {
         }
         out.writeStringField("theta", Durations.format(gpu.thetaNs()));
         out.writeStringField("timeslice", Durations.format(gpu.timesliceNs()));
+        if (gpu.stallNs() > 0) {
+            out.writeObjectFieldStart("stall");
+            out.writeStringField("length", Durations.format(gpu.stallNs()));
+            out.writeStringField("period", Durations.format(gpu.stallPeriodNs()));
+            out.writeEndObject();
+        }
     }
 
     private static void writeTask(final JsonGenerator out, final Task task) throws IOException {

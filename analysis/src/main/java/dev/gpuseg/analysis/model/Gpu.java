@@ -10,8 +10,10 @@ package dev.gpuseg.analysis.model;
  * @param thetaNs     the part of epsilon that a context switch on the GPU costs; also paid per time slice by the
  *                    default round robin
  * @param timesliceNs time slice of the default round robin; greater than 0
+ * @param stallNs     longest stop of the whole GPU that the scheduler does not cause ({@code docs/stalls.md}); 0 = none
+ * @param stallPeriodNs shortest time from the begin of one such stop to the next, more than the stop; 0 = none
  */
-public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs) {
+public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs, long stallNs, long stallPeriodNs) {
     /** Time slice assumed where a file gives none: that of the published experiments, 1024 us. */
     public static final long DEFAULT_TIMESLICE_NS = 1_024_000L;
 
@@ -27,6 +29,24 @@ public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs) 
         if (timesliceNs == 0) {
             throw new InvalidModelException("platform: timeslice is 0; it must be positive, like 1024us");
         }
+        Task.requireTime("platform: stall: length", stallNs);
+        Task.requireTime("platform: stall: period", stallPeriodNs);
+        if (stallNs == 0 != (stallPeriodNs == 0) || stallNs > 0 && stallPeriodNs <= stallNs) {
+            throw new InvalidModelException("platform: stall: a stop of " + Durations.format(stallNs) + " every "
+                + Durations.format(stallPeriodNs) + " leaves nothing of the GPU; the period must be the longer one");
+        }
+    }
+
+    /**
+     * A GPU that nothing but the scheduler stops.
+     *
+     * @param epsilonNs   as above
+     * @param alphaNs     as above
+     * @param thetaNs     as above
+     * @param timesliceNs as above
+     */
+    public Gpu(final long epsilonNs, final long alphaNs, final long thetaNs, final long timesliceNs) {
+        this(epsilonNs, alphaNs, thetaNs, timesliceNs, 0, 0);
     }
 
     /**
@@ -46,6 +66,39 @@ public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs) 
      * @return the changed copy
      */
     public Gpu withEpsilonNs(final long newEpsilonNs) {
-        return new Gpu(newEpsilonNs, alphaNs, thetaNs, timesliceNs);
+        return new Gpu(newEpsilonNs, alphaNs, thetaNs, timesliceNs, stallNs, stallPeriodNs);
+    }
+
+    /**
+     * The same GPU, stopped by others.
+     *
+     * @param lengthNs longest stop, 0 = none
+     * @param periodNs shortest time from one to the next, 0 = none
+     * @return the changed copy
+     */
+    public Gpu withStalls(final long lengthNs, final long periodNs) {
+        return new Gpu(epsilonNs, alphaNs, thetaNs, timesliceNs, lengthNs, periodNs);
+    }
+
+    /**
+     * Epsilon with the stops that may fall into an update: the least e with
+     * {@code e = epsilon + ceil((e + stall) / period) stall}.
+     *
+     * @return nanoseconds; epsilon itself where nothing else stops the GPU
+     * @throws ArithmeticException if it passes 2^63 ns
+     */
+    public long stalledEpsilonNs() {
+        if (stallNs == 0 || epsilonNs == 0) {
+            return epsilonNs;
+        }
+        long now = epsilonNs;
+        while (true) {   // ends: the stops take less than all of the time
+            final long next = Math.addExact(epsilonNs, Math.multiplyExact(IntegerMath.ceilDiv(now + stallNs,
+                stallPeriodNs), stallNs));
+            if (next == now) {
+                return now;
+            }
+            now = next;
+        }
     }
 }

@@ -42,6 +42,11 @@ final class EdfWindow extends FixedPointAnalysis<Windows> {
     }
 
     @Override
+    boolean coversStalls() {
+        return true;
+    }
+
+    @Override
     public boolean needsPriorities() {
         return order != Windows.Order.EDF;
     }
@@ -73,6 +78,7 @@ final class EdfWindow extends FixedPointAnalysis<Windows> {
     @Override
     void build(final PreparedSet s, final int i, final long[] r, final Windows windows, final Recurrence out) {
         GcapsSuspend.addOwn(s, i, out);
+        windows.addStalls(i, out);
         windows.start(i);
         for (int h = 0; h < s.realTimeCount; h++) {
             if (h == i) {

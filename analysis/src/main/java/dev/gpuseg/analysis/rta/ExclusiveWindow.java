@@ -19,6 +19,11 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
     }
 
     @Override
+    boolean coversStalls() {
+        return !boost || !busy;   // a boosted thread that spins through a stop keeps its core longer than G
+    }
+
+    @Override
     Work begin(final PreparedSet s, final long[] r) {
         final Windows windows = new Windows(s, r, Windows.Order.FIXED, busy, boost, false);
         if (s.separateGpuPriorities) {
@@ -51,6 +56,7 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
     void build(final PreparedSet s, final int i, final long[] r, final Work work, final Recurrence out) {
         GcapsSuspend.addOwn(s, i, out);
         final Windows windows = work.windows();
+        windows.addStalls(i, out);
         windows.start(i);
         work.floor().moveTo(i);
         for (int h = 0; h < s.realTimeCount; h++) {

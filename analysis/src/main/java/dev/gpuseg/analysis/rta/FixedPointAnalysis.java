@@ -70,6 +70,11 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     /** Fills base, sources and extra for the task at position i. The own jitter is added by the caller. */
     abstract void build(PreparedSet s, int i, long[] r, W work, Recurrence out);
 
+    /** Whether the recurrence contains the stops of the GPU that others cause ({@code docs/stalls.md}). */
+    boolean coversStalls() {
+        return false;
+    }
+
     /** Called when r[i] is final. */
     void settled(final PreparedSet s, final int i, final long[] r, final W work) {
     }
@@ -150,6 +155,10 @@ abstract class FixedPointAnalysis<W> implements Analysis {
 
     /** Response-time bound of the task at position i, or {@link Recurrence#EXCEEDED}. */
     final long bound(final PreparedSet s, final int i, final long[] r, final W work, final Recurrence recurrence) {
+        if (s.stalls && !coversStalls()) {
+            throw new InvalidModelException("platform: something else stops a GPU (stall, or foreign of amd), which "
+                + name + " does not contain; use gcaps-window-" + mode.word() + ", or another of docs/stalls.md");
+        }
         recurrence.reset();
         try {
             build(s, i, r, work, recurrence);

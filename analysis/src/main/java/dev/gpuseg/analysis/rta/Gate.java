@@ -47,6 +47,11 @@ final class Gate extends FixedPointAnalysis<Gate.Work> {
     }
 
     @Override
+    boolean coversStalls() {
+        return true;
+    }
+
+    @Override
     Work begin(final PreparedSet s, final long[] r) {
         final Windows windows = new Windows(s, r, Windows.Order.FIXED, busy, false, true);
         final long[] drain = new long[s.gpuCount];
@@ -68,6 +73,7 @@ final class Gate extends FixedPointAnalysis<Gate.Work> {
         out.addBase(Recurrence.BLOCKING, s.blocking[i]);
         final Windows windows = work.windows();
         out.addBase(Recurrence.OVERHEAD, windows.switches(i));
+        windows.addStalls(i, out);
         windows.start(i);
         long blocker = s.eta[i] > 0 ? work.drain()[s.gpu[i]] : 0;
         for (int h = 0; h < s.realTimeCount; h++) {
@@ -111,6 +117,9 @@ final class Gate extends FixedPointAnalysis<Gate.Work> {
         }
         if (!any) {
             return 0;
+        }
+        if (s.stall[g] > 0) {
+            out.add(Recurrence.BLOCKING, s.stallPeriod[g], s.stall[g], s.stall[g]);
         }
         for (int c = 0; c < s.count; c++) {
             if (!hostsBestEffort(s, s.cpu[c], g)) {

@@ -47,6 +47,10 @@ public final class PreparedSet {
     final long[] timeslice;
     final boolean separateGpuPriorities;
     final int gpuCount;
+    /** By GPU: stops that the scheduler does not cause; 0 = none. Epsilon contains those that fall into an update. */
+    final long[] stall;
+    final long[] stallPeriod;
+    final boolean stalls;
 
     private PreparedSet(final TaskSet set, final boolean needPriorities) {
         this.set = set;
@@ -68,6 +72,15 @@ public final class PreparedSet {
         }
         realTimeCount = realTime;
         gpuCount = set.platform().gpus().size();
+        stall = new long[gpuCount];
+        stallPeriod = new long[gpuCount];
+        boolean anyStall = false;
+        for (int g = 0; g < gpuCount; g++) {
+            stall[g] = set.platform().gpus().get(g).stallNs();
+            stallPeriod[g] = set.platform().gpus().get(g).stallPeriodNs();
+            anyStall |= stall[g] > 0;
+        }
+        stalls = anyStall;
         sortByPriority(set, index, realTime);
         period = new long[n];
         deadline = new long[n];
@@ -134,7 +147,7 @@ public final class PreparedSet {
         for (int p = 0; p < n; p++) {
             if (gpu[p] >= 0) {
                 final Gpu g = set.platform().gpus().get(gpu[p]);
-                epsilon[p] = g.epsilonNs();
+                epsilon[p] = g.stalledEpsilonNs();
                 theta[p] = g.thetaNs();
                 timeslice[p] = g.timesliceNs();
             }
@@ -173,6 +186,9 @@ public final class PreparedSet {
         timeslice = other.timeslice;
         separateGpuPriorities = true;
         gpuCount = other.gpuCount;
+        stall = other.stall;
+        stallPeriod = other.stallPeriod;
+        stalls = other.stalls;
     }
 
     /** The same set with GPU priorities of its own; the array is kept, and a search may change it. */
@@ -248,7 +264,7 @@ public final class PreparedSet {
         }
         if (largest < 0) {
             for (final Gpu g : set.platform().gpus()) {
-                largest = Math.max(largest, g.epsilonNs());
+                largest = Math.max(largest, g.stalledEpsilonNs());
             }
         }
         return Math.max(0, largest);

@@ -204,6 +204,7 @@ final class Windows implements Recurrence.Extra {
         scratch.reset();
         scratch.addBase(Recurrence.OWN, Math.addExact(s.segmentTotal[j], gate ? s.theta[h] : Math.multiplyExact(3L,
             s.epsilon[h])));
+        addStalls(h, scratch);
         for (int c = 0; c < s.realTimeCount; c++) {
             final boolean local = s.cpu[c] == s.cpu[h];
             if (local && isCpuHigher(c, h)) {
@@ -251,6 +252,27 @@ final class Windows implements Recurrence.Extra {
             final long cpu = s.cpuWork[h] + s.host[h];
             out.add(Recurrence.PREEMPTION, s.period[h], r[h] - cpu, gate ? cpu : Math.addExact(cpu, updates), 0, cap);
         }
+    }
+
+    /**
+     * Charges the stops of the GPUs that matter to task i: its own, and in busy mode those for which a thread above it
+     * on its core may spin. They have no priority and no deadline.
+     */
+    void addStalls(final int i, final Recurrence out) {
+        for (int g = 0; s.stalls && g < s.gpuCount; g++) {
+            if (s.stall[g] > 0 && (s.gpu[i] == g || busy && isSpunForAbove(i, g))) {
+                out.add(Recurrence.INTERFERENCE, s.stallPeriod[g], s.stall[g], s.stall[g]);
+            }
+        }
+    }
+
+    private boolean isSpunForAbove(final int i, final int g) {
+        for (int h = 0; h < s.realTimeCount; h++) {
+            if (h != i && s.cpu[h] == s.cpu[i] && s.gpu[h] == g && isCpuHigher(h, i)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Starts the list of windows charged to task i. */

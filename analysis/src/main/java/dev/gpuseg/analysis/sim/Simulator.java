@@ -75,6 +75,8 @@ public final class Simulator implements DecisionSink {
     private final long[] epsilonNs;
     private final long[] thetaNs;
     private final long[] timesliceNs;
+    private final long[] stallNs;
+    private final long[] stallPeriodNs;
 
     // run
     private long[] firstArrivalNs;
@@ -144,10 +146,15 @@ public final class Simulator implements DecisionSink {
     private final long[] sliceEndNs;
     private final int[] lastOnGpu;
     private final boolean[] gpuDirty;
+    private final boolean[] stalled;
+    private final long[] stallSinceNs;
+    private final long[] stallEndNs;
+    private final long[] updateEndNs;
 
-    // event sources: updates, GPUs, cores, arrivals
+    // event sources: updates, GPUs, stops of GPUs, cores, arrivals
     private final EventQueue queue;
     private final int gpuSource;
+    private final int stallSource;
     private final int cpuSource;
     private final int taskSource;
 
@@ -243,11 +250,15 @@ public final class Simulator implements DecisionSink {
         epsilonNs = new long[gpuCount];
         thetaNs = new long[gpuCount];
         timesliceNs = new long[gpuCount];
+        stallNs = new long[gpuCount];
+        stallPeriodNs = new long[gpuCount];
         for (int g = 0; g < set.platform().gpus().size(); g++) {
             final Gpu gpu = set.platform().gpus().get(g);
             epsilonNs[g] = gpu.epsilonNs();
             thetaNs[g] = gpu.thetaNs();
             timesliceNs[g] = gpu.timesliceNs();
+            stallNs[g] = gpu.stallNs();
+            stallPeriodNs[g] = gpu.stallPeriodNs();
         }
         phase = new byte[n];
         segment = new int[n];
@@ -292,8 +303,13 @@ public final class Simulator implements DecisionSink {
         sliceEndNs = new long[gpuCount];
         lastOnGpu = new int[gpuCount];
         gpuDirty = new boolean[gpuCount];
+        stalled = new boolean[gpuCount];
+        stallSinceNs = new long[gpuCount];
+        stallEndNs = new long[gpuCount];
+        updateEndNs = new long[gpuCount];
         gpuSource = gpuCount;
-        cpuSource = 2 * gpuCount;
+        stallSource = 2 * gpuCount;
+        cpuSource = 3 * gpuCount;
         taskSource = cpuSource + cpuCount;
         queue = new EventQueue(taskSource + n);
         jobs = new long[n];
@@ -507,6 +523,7 @@ public final class Simulator implements DecisionSink {
         Arrays.fill(switching, false);
         Arrays.fill(lastOnGpu, -1);
         Arrays.fill(gpuDirty, false);
+        Arrays.fill(stalled, false);
         Arrays.fill(jobs, 0);
         Arrays.fill(completed, 0);
         Arrays.fill(misses, 0);
@@ -556,6 +573,11 @@ public final class Simulator implements DecisionSink {
             }
             scheduleArrival(i, firstArrivalNs != null ? firstArrivalNs[i]
                 : what.offsets() == SimulationOptions.Offsets.SYNCHRONOUS ? 0 : random.nextLong(periodNs[i]));
+        }
+        for (int g = 0; g < gpuCount; g++) {
+            if (stallNs[g] > 0) {
+                scheduleStall(g, random.nextLong(stallPeriodNs[g]));
+            }
         }
     }
 
@@ -621,8 +643,10 @@ public final class Simulator implements DecisionSink {
         events++;
         if (source < gpuSource) {
             onUpdateComplete(source);
-        } else if (source < cpuSource) {
+        } else if (source < stallSource) {
             gpuDirty[source - gpuSource] = true;
+        } else if (source < cpuSource) {
+            onStall(source - stallSource);
         } else {
             cpuDirty[source - cpuSource] = true;
         }
@@ -1000,7 +1024,8 @@ public final class Simulator implements DecisionSink {
             if (cost == 0) {
                 apply(gpu);
             } else {
-                queue.set(gpu, Math.addExact(nowNs, cost));
+                updateEndNs[gpu] = Math.addExact(nowNs, cost) + (stalled[gpu] ? stallEndNs[gpu] - nowNs : 0);
+                queue.set(gpu, updateEndNs[gpu]);
             }
         }
         if (!updating[gpu]) {
@@ -1018,6 +1043,32 @@ public final class Simulator implements DecisionSink {
         apply(gpu);
         deliverGrants(gpu);
         enforce(gpu);
+    }
+
+    // ---- stops of a GPU that the scheduler does not cause: nobody is served, an update in progress waits ----
+
+    private void scheduleStall(final int gpu, final long atNs) {
+        queue.set(stallSource + gpu, atNs <= options.durationNs() ? atNs : EventQueue.NEVER);
+    }
+
+    private void onStall(final int gpu) {
+        accountGpu(gpu);
+        gpuDirty[gpu] = true;
+        stalled[gpu] = !stalled[gpu];
+        if (stalled[gpu]) {
+            final long length = options.execution() == SimulationOptions.Execution.WORST || random.nextInt(4) == 0
+                ? stallNs[gpu] : 1 + random.nextLong(stallNs[gpu]);
+            stallSinceNs[gpu] = nowNs;
+            stallEndNs[gpu] = Math.addExact(nowNs, length);
+            queue.set(stallSource + gpu, stallEndNs[gpu]);
+            if (updating[gpu]) {
+                updateEndNs[gpu] = Math.addExact(updateEndNs[gpu], length);
+                queue.set(gpu, updateEndNs[gpu]);
+            }
+        } else {
+            final long late = random.nextInt(4) == 0 ? random.nextLong(stallPeriodNs[gpu]) : 0;
+            scheduleStall(gpu, Math.addExact(stallSinceNs[gpu] + stallPeriodNs[gpu], late));
+        }
     }
 
     private void apply(final int gpu) {
@@ -1081,7 +1132,7 @@ public final class Simulator implements DecisionSink {
     // ---- GPUs: whoever is on the hardware and has work, in turns ----
 
     private boolean eligible(final int gpu, final int task) {
-        return applied[task] && !(updating[gpu] && options.update() == SimulationOptions.Update.STALL);
+        return applied[task] && !stalled[gpu] && !(updating[gpu] && options.update() == SimulationOptions.Update.STALL);
     }
 
     private void accountGpu(final int gpu) {

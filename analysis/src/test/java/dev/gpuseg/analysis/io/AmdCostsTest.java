@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.io;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.TaskSet;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Key amd of a platform. The numbers are made up: no AMD hardware was measured. */
+class AmdCostsTest {
+    private static final long MS = 1_000_000L;
+    private static final String TASKS = """
+        tasks:
+          - {name: t, cpu: 1, period: 80ms, priority: 7, segments: [{gpu: {host: 1ms, device: 2ms}}]}
+        """;
+
+    private static TaskSet read(final String platform) throws InvalidFileException {
+        return new TaskSetReader().readText("platform: {cpus: 2, theta: 1ms, timeslice: 5ms, " + platform + "}\n"
+            + TASKS, "amd.yaml");
+    }
+
+    private static Gpu gpu(final String amd) throws InvalidFileException {
+        return read("amd: {" + amd + "}").platform().gpus().get(0);
+    }
+
+    private static void refused(final String platform, final String... words) {
+        final String text = assertThrows(InvalidFileException.class, () -> read(platform)).getMessage();
+        assertFalse(text.contains("\n"), text);
+        for (final String word : words) {
+            assertTrue(text.contains(word), text + " should say: " + word);
+        }
+    }
+
+    @Test
+    void shouldChargeOneRunlistForEachCallInModeHws() throws Exception {
+        final String rest = ", mode: hws, change: 2ms, command: 300us, foreign: 1s";
+        assertEquals(300_000 + 2 * 2 * MS, gpu("rung: kfd, contexts: 64" + rest).epsilonNs(), "off, then on");
+        assertEquals(300_000 + 3 * 2 * MS, gpu("rung: kfd, contexts: 65" + rest).epsilonNs(), "two batches");
+        assertEquals(300_000 + 5 * 2 * MS, gpu("rung: criu, contexts: 5" + rest).epsilonNs(), "one by one");
+        assertEquals(300_000 + 5 * 2 * MS, gpu("rung: debug, contexts: 5" + rest).epsilonNs());
+        final Gpu gpu = gpu("rung: kfd, contexts: 5" + rest);
+        assertEquals(2 * MS, gpu.stallNs(), "what others change stops everybody");
+        assertEquals(1_000 * MS, gpu.stallPeriodNs());
+    }
+
+    @Test
+    void shouldChargeEveryQueueInTheOtherModes() throws Exception {
+        final String rest = ", change: 1ms, command: 0ms, contexts: 3, queues: 4, foreign: none";
+        assertEquals(12 * MS, gpu("rung: kfd, mode: no-hws" + rest).epsilonNs());
+        assertEquals(12 * MS, gpu("rung: debug, mode: mes" + rest).epsilonNs());
+        assertEquals(0, gpu("rung: kfd, mode: mes" + rest).stallNs());
+    }
+
+    @Test
+    void shouldNeedNoUpdatesBehindTheGate() throws Exception {
+        final Gpu gpu = gpu("rung: gate, mode: hws, change: 2ms, foreign: 100ms");
+        assertEquals(0, gpu.epsilonNs());
+        assertEquals(2 * MS, gpu.stallNs(), "others still change queues");
+        assertEquals(0, gpu("rung: gate, mode: mes").stallNs());
+    }
+
+    @Test
+    void shouldTakeAMeasuredEpsilonInsteadOfItsParts() throws Exception {
+        final Gpu gpu = read("epsilon: 7ms, amd: {rung: criu, mode: hws, foreign: none}").platform().gpus().get(0);
+        assertEquals(7 * MS, gpu.epsilonNs());
+        assertEquals(0, gpu.stallNs());
+    }
+
+    @Test
+    void shouldNameWhatIsUnknownAndWhatToDo() {
+        refused("amd: {rung: kfd, mode: hws, command: 1ms, contexts: 4, foreign: none}", "amd: change is unknown",
+            "runlist", "measure the longest");
+        refused("amd: {rung: kfd, mode: mes, change: unknown, command: 1ms, contexts: 4, foreign: none}",
+            "amd: change is unknown", "MES");
+        refused("amd: {rung: kfd, mode: hws, change: 1ms, contexts: 4, foreign: none}", "amd: command is unknown");
+        refused("amd: {rung: kfd, mode: hws, change: 1ms, command: 1ms, foreign: none}", "amd: contexts is unknown");
+        refused("amd: {rung: kfd, mode: mes, change: 1ms, command: 1ms, contexts: 4, foreign: none}",
+            "amd: queues is unknown");
+        refused("amd: {rung: kfd, mode: hws, change: 1ms, command: 1ms, contexts: 4}", "amd: foreign is unknown",
+            "stops all queues of the GPU", "or none");
+        refused("epsilon: 1ms, amd: {rung: kfd, mode: hws, foreign: 1s}", "amd: change is unknown");
+        refused("amd: {mode: hws}", "amd: rung is unknown", "gpuseg doctor");
+        refused("amd: {rung: kfd}", "amd: mode is unknown");
+        refused("amd: {rung: kfd, mode: turbo}", "'turbo'", "hws, mes, no-hws");
+        refused("amd: {rung: debug, mode: no-hws}", "refused by the driver");
+        refused("amd: {rung: kfd, mode: hws, colour: red}", "'colour'");
+        refused("amd: 3", "write a mapping");
+        refused("stall: {length: 1ms, period: 1s}, amd: {rung: gate, mode: mes}", "amd: foreign instead");
+    }
+
+    @Test
+    void shouldNotAssumeTheConstantsOfAnotherMaker() {
+        final String text = assertThrows(InvalidFileException.class, () -> new TaskSetReader().readText(
+            "platform: {cpus: 2, epsilon: 1ms, timeslice: 1ms, amd: {rung: kfd, mode: hws, foreign: none}}\n" + TASKS,
+            "amd.yaml")).getMessage();
+        assertTrue(text.contains("theta is unknown"), text);
+    }
+
+    @Test
+    void shouldReadAProfileAndWriteWhatItMeans(@TempDir final Path directory) throws Exception {
+        Files.writeString(directory.resolve("mi.yaml"), "cpus: 2\ntheta: 1ms\ntimeslice: 5ms\namd: {rung: kfd, mode: "
+            + "hws, change: 2ms, command: 1ms, contexts: 9, foreign: 50ms}\n");
+        Files.writeString(directory.resolve("set.yaml"), "platform: mi\n" + TASKS);
+        final TaskSet set = new TaskSetReader().read(directory.resolve("set.yaml"));
+        final TaskSet again = new TaskSetReader().readText(TaskSetWriter.json(set), "written.json");
+        assertEquals(set.platform().gpus(), again.platform().gpus());
+        assertEquals(50 * MS, again.platform().gpus().get(0).stallPeriodNs());
+    }
+
+    @Test
+    void shouldReadStopsOfAnyGpu() throws Exception {
+        final Gpu gpu = read("epsilon: 1ms, stall: {length: 2ms, period: 1s}").platform().gpus().get(0);
+        assertEquals(2 * MS, gpu.stallNs());
+        refused("epsilon: 1ms, stall: {length: 2ms, period: 2ms}", "leaves nothing");
+        refused("epsilon: 1ms, stall: {length: 2ms}", "period");
+    }
+}
