@@ -53,7 +53,8 @@ final class RunCommand implements Callable<Integer> {
 
     @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
         description = "how it is enforced: observe (level 0), gate (1), sim (3, the virtual GPU of the runtime "
-            + "directory), nvidia (3, the stock driver; as root) (default: ${DEFAULT-VALUE})")
+            + "directory), nvidia (3, the stock driver; as root), tegra (3), amd (3 or 2, see doctor) "
+            + "(default: ${DEFAULT-VALUE})")
     private String mechanism;
 
     @Option(names = "--gpus", paramLabel = "N", defaultValue = "1", description = "number of GPUs (default: 1)")

@@ -100,7 +100,7 @@ public final class Mechanisms {
 
     private static Availability amd() {
         final AmdSurvey.Finding verdict = AmdSurvey.verdict();
-        return new Availability("amd", Capabilities.INTERRUPT, verdict.good(), verdict.text());
+        return new Availability("amd", verdict.level(), verdict.good(), verdict.text());
     }
 
     private static Availability sim(final Path control) {

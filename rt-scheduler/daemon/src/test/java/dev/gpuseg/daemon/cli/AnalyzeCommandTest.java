@@ -113,6 +113,27 @@ class AnalyzeCommandTest {
         assertEquals(99, root.at("/tasks/1/priority").asInt());
     }
 
+    /** The numbers are made up: no AMD hardware was measured. */
+    @Test
+    void shouldRefuseAnAmdProfileWithoutItsNumbersInOneLine() throws IOException {
+        final String tasks = "\ntasks: [{name: t, cpu: 1, period: 80ms, priority: 7, segments: [{gpu: {host: 1ms, "
+            + "device: 2ms}}]}]\n";
+        final String set = file("set.yaml", "platform: mi" + tasks);
+        final String known = "cpus: 2\ntheta: 1ms\ntimeslice: 5ms\namd: {rung: kfd, mode: hws, command: 300us, "
+            + "contexts: 4, foreign: 1s, change: ";
+        file("mi.yaml", known + "unknown}\n");
+        final StringOutput refused = StringOutput.of("analyze", set);
+        assertEquals(ExitCode.USAGE, refused.status(), refused.text());
+        assertEquals(1, refused.text().strip().lines().count(), refused.text());
+        assertTrue(refused.text().contains("amd: change is unknown") && refused.text().contains("measure the longest"),
+            refused.text());
+        file("mi.yaml", known + "2ms}\n");
+        assertEquals(ExitCode.OK, StringOutput.of("analyze", set).status());
+        final StringOutput other = StringOutput.of("analyze", set, "--analysis", "mpcp-suspend");
+        assertEquals(ExitCode.USAGE, other.status(), other.text());
+        assertTrue(other.text().contains("use gcaps-window-suspend"), other.text());
+    }
+
     @Test
     void shouldShowMeasuredResponsesBesideTheBoundsAndSayNoWhereOneExceedsASoundBound() throws Exception {
         final Path set = directory.resolve("set.yaml");

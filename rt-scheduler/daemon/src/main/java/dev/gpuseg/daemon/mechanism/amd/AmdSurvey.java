@@ -14,10 +14,11 @@ public final class AmdSurvey {
     /**
      * What was found.
      *
-     * @param good whether the daemon would start with it
-     * @param text why, or why not and what to do
+     * @param good  whether the daemon would start with it
+     * @param level what all GPUs reach, 3 if none can be used
+     * @param text  why, or why not and what to do
      */
-    public record Finding(boolean good, String text) {
+    public record Finding(boolean good, int level, String text) {
     }
 
     /**
@@ -68,20 +69,22 @@ public final class AmdSurvey {
     static Finding verdict(final AmdSysfs sysfs) {
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
         if (gpus.isEmpty()) {
-            return new Finding(false, "no GPU in /sys/class/kfd/kfd/topology; load amdgpu on a machine with an AMD "
-                + "GPU");
+            return new Finding(false, INTERRUPT, "no GPU in /sys/class/kfd/kfd/topology; load amdgpu on a machine "
+                + "with an AMD GPU");
         }
         final List<String> lines = new ArrayList<>();
         boolean good = true;
+        int level = INTERRUPT;
         for (int i = 0; i < gpus.size(); i++) {
             final List<Step> ladder = ladder(sysfs, gpus.get(i));
             final Step chosen = chosen(ladder);
             good &= chosen != null;
+            level = chosen == null ? level : Math.min(level, chosen.level());
             lines.add("GPU " + i + " (" + gpus.get(i).generation() + ", " + gpus.get(i).mode().word() + "): "
                 + (chosen == null ? "none of the ways is possible: " : "by " + chosen.rung().word() + ", "
                     + chosen.rung().text() + ", level " + chosen.level()) + refused(ladder, chosen));
         }
-        return new Finding(good, String.join("; ", lines) + (good ? CAVEAT : ""));
+        return new Finding(good, level, String.join("; ", lines) + (good ? CAVEAT : ""));
     }
 
     private static String refused(final List<Step> ladder, final Step chosen) {

@@ -137,6 +137,7 @@ class AmdSurveyTest {
         rig.gpu(1, AmdRig.GPU_ID, 80_002);
         assertEquals(AmdSysfs.Mode.NO_HWS, rig.sysfs().gpus().get(0).mode(), "Tonga, whatever the parameter says");
         says("by criu", "level 2");
+        assertEquals(2, AmdSurvey.verdict(rig.sysfs()).level());
     }
 
     @Test
