@@ -3,9 +3,10 @@
  * gpuseg-amd-app - a process with queues of the stand-in that works without end: it counts kernels of 1 ms while none
  * of its compute queues is off the hardware. Runs with libgpuseg-amd-fake.so preloaded.
  *
- * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies]
+ * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies|twice]
  *   PAGE    mapped file: pid, ready, stop, more (1: makes another queue, then 0), kernels, signals (struct page)
- *   debug   calls RUNTIME_ENABLE, as ROCm's runtime does; copies: that and an SDMA queue
+ *   debug   calls RUNTIME_ENABLE, as ROCm's runtime does; copies: that and an SDMA queue; twice: that and a second
+ *           descriptor
  */
 #define _GNU_SOURCE
 #include "amd_state.h"
@@ -65,8 +66,8 @@ int main(int argc, char **argv)
 	int fd, kfd;
 
 	if (count < 0 || !gpuseg_amd_off) {
-		fprintf(stderr,
-			"usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies], with the stand-in preloaded\n");
+		fprintf(stderr, "usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies|twice], with the "
+				"stand-in preloaded\n");
 		return 2;
 	}
 	fd = open(argv[1], O_RDWR | O_CLOEXEC);
@@ -88,6 +89,8 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < count; i++)
 		create_queue(kfd, gpu_id, 2);
+	if (strcmp(kind, "twice") == 0 && open(GPUSEG_AMD_KFD_DEVICE, O_RDWR | O_CLOEXEC) < 0)
+		return 1;
 	if (strcmp(kind, "copies") == 0)
 		create_queue(kfd, gpu_id, 1);
 	page->pid = getpid();

@@ -77,33 +77,43 @@ static int ask_tracer(int fd, int64_t deadline_ns)
 	return result;
 }
 
-/* A duplicate of the process's /dev/kfd, or -errno. */
-static int kfd_of(int pid, int pidfd)
+/*
+ * UNPAUSE through every descriptor of /dev/kfd that the process has: one that it inherited is its parent's, whom we do
+ * not trace, and is refused (EBADF). 0 or -errno.
+ */
+static int unpause_all(int pid, int pidfd)
 {
 	char path[32], link[320], target[32];
 	const struct dirent *entry;
-	int fd = -ENOENT;
+	int result = 0;
 	DIR *list;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	list = opendir(path);
 	if (!list)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (fd < 0 && (entry = readdir(list))) {
+	while ((entry = readdir(list))) {
+		struct gpuseg_amd_criu criu = {.op = GPUSEG_AMD_CRIU_UNPAUSE};
 		ssize_t n;
+		int fd;
 
 		snprintf(link, sizeof(link), "%s/%s", path, entry->d_name);
 		n = readlink(link, target, sizeof(target) - 1);
 		if (n <= 0)
 			continue;
 		target[n] = 0;
-		if (strcmp(target, GPUSEG_AMD_KFD_DEVICE) == 0) {
-			fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, atoi(entry->d_name), 0);
-			fd = fd < 0 ? -errno : fd;
-		}
+		if (strcmp(target, GPUSEG_AMD_KFD_DEVICE) != 0)
+			continue;
+		fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, atoi(entry->d_name), 0);
+		/* EINVAL: it is not paused; closed meanwhile: its queues are gone */
+		if (fd < 0 ? errno != EBADF
+			   : ioctl(fd, GPUSEG_AMD_CRIU_OP, &criu) != 0 && errno != EINVAL && errno != EBADF)
+			result = -errno;
+		if (fd >= 0)
+			close(fd);
 	}
 	closedir(list);
-	return fd;
+	return result;
 }
 
 /* Ends our tracing; the process has to stop for it, for a moment. */
@@ -133,27 +143,19 @@ static void detach(int pid)
 static int unpause(int pid, uint64_t start_ticks)
 {
 	const int pidfd = (int)syscall(SYS_PIDFD_OPEN, pid, 0);
-	struct gpuseg_amd_criu criu = {.op = GPUSEG_AMD_CRIU_UNPAUSE};
-	int fd, result;
+	int result = -ESRCH;
 
 	if (pidfd < 0)
 		return -errno;
-	if (start_ticks != 0 && process_start_ticks(pid) != start_ticks) {
-		close(pidfd);
-		return -ESRCH;
+	if (start_ticks == 0 || process_start_ticks(pid) == start_ticks) {
+		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) {
+			result = -errno;
+		} else {
+			result = unpause_all(pid, pidfd);
+			detach(pid);
+		}
 	}
-	fd = kfd_of(pid, pidfd);
 	close(pidfd);
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd; /* closed: its queues are gone */
-	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) {
-		result = -errno;
-	} else {
-		/* EINVAL: it is not paused */
-		result = ioctl(fd, GPUSEG_AMD_CRIU_OP, &criu) == 0 || errno == EINVAL ? 0 : -errno;
-		detach(pid);
-	}
-	close(fd);
 	return result;
 }
 

@@ -85,7 +85,10 @@ final class CriuLever extends TracedLever {
             return p.isAlive() ? seized : -ESRCH;
         }
         final int fd = KfdFile.duplicate(p);
-        if (fd < 0) {
+        if (fd == KfdFile.SEVERAL) {
+            // through one that it inherited its parent would be paused, perhaps a second time
+            p.result(fd, "it has several descriptors of /dev/kfd, and one may be inherited; close that after fork");
+        } else if (fd < 0) {
             p.result(fd, "its /dev/kfd cannot be duplicated; run the daemon with CAP_SYS_PTRACE");
         } else {
             fds.put(p, fd);

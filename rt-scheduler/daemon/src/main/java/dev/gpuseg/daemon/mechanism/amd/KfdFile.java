@@ -16,6 +16,8 @@ final class KfdFile {
     static final String PATH = "/dev/kfd";
     private static final long GET_VERSION = 0x80084b01L;
     private static final int MAJOR = 1;
+    /** Result of {@link #duplicate}: it has several descriptors of the device, and one may be its parent's. */
+    static final int SEVERAL = -76;
     private static final int ESRCH = 3;
     private static final int ENOENT = 2;
 
@@ -29,7 +31,7 @@ final class KfdFile {
         return rc < 0 ? rc : argument.getInt(0) == MAJOR ? argument.getInt(Integer.BYTES) : 0;
     }
 
-    /** A duplicate of a process's descriptor of it, or -errno. */
+    /** A duplicate of a process's only descriptor of it, or -errno, or {@link #SEVERAL}. */
     static int duplicate(final AmdProcess p) {
         final int pidfd = AmdCalls.pidfdOpen(p.pid());
         if (pidfd < 0) {
@@ -45,20 +47,20 @@ final class KfdFile {
 
     private static int duplicate(final int pid, final int pidfd) {
         final byte[] target = new byte[64];
-        int result = -ENOENT;
+        int remote = -1;
         try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
             for (final Path p : list) {
                 final int n = AmdCalls.readlink(p.toString(), target);
                 if (n > 0 && PATH.equals(new String(target, 0, n, StandardCharsets.ISO_8859_1))) {
-                    result = AmdCalls.pidfdGetfd(pidfd, Integer.parseInt(p.getFileName().toString()));
-                    if (result >= 0) {
-                        return result;
+                    if (remote >= 0) {
+                        return SEVERAL;
                     }
+                    remote = Integer.parseInt(p.getFileName().toString());
                 }
             }
         } catch (final IOException | DirectoryIteratorException e) {
-            return result;   // gone, or not ours to look at: the caller says what is needed
+            return -ENOENT;   // gone, or not ours to look at: the caller says what is needed
         }
-        return result;
+        return remote < 0 ? -ENOENT : AmdCalls.pidfdGetfd(pidfd, remote);
     }
 }

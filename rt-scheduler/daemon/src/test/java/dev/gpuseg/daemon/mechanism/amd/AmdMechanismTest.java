@@ -11,6 +11,7 @@ import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.ipc.HeldFile;
 import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.MechanismException;
+import dev.gpuseg.daemon.mechanism.Protection;
 import dev.gpuseg.daemon.mechanism.amd.AmdRig.App;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.nio.file.Files;
@@ -18,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -349,6 +351,30 @@ class AmdMechanismTest {
         assertEquals(1, off(c));
         assertTrue(mechanism.lastError().contains("RUNTIME_ENABLE"), mechanism.lastError());
         app.mustAdvance("refused");
+    }
+
+    @Test
+    void shouldNotPauseThroughADescriptorThatMayBeAnothersAndSayWhy() throws Exception {
+        use(Rung.CRIU);
+        final App app = rig.start(1, AmdRig.GPU_ID, "twice", AmdRig.BUILD.resolve("gpuseg-amd-app"));
+        assertEquals(1, off(attached(app, 1)));
+        assertTrue(mechanism.lastError().contains("several descriptors"), mechanism.lastError());
+        app.mustAdvance("refused");
+    }
+
+    @Test
+    void shouldLeaveCopiesAloneUnlessAllEnginesAreAskedFor() throws Exception {
+        use(Rung.DEBUG);
+        final App app = rig.start(1, AmdRig.GPU_ID, "copies", AmdRig.BUILD.resolve("gpuseg-amd-app"));
+        final ContextRef c = attached(app, 1);
+        assertEquals(1, ((AmdProcess) c.attachment()).queues().size());
+        mechanism.close();
+        mechanism = new AmdMechanism(0, new Protection(Set.of(), true), rig.sysfs(), Rung.DEBUG, PATIENT_MS);
+        assertEquals(2, ((AmdProcess) attachment(app)).queues().size());
+    }
+
+    private Object attachment(final App app) {
+        return attached(app, 2).attachment();
     }
 
     @Test
