@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Every rung against the stand-in of KFD; no AMD hardware. */
-@Timeout(180)
+@Timeout(600)
 class AmdMechanismTest {
     private static final ContextRef[] NONE = new ContextRef[0];
     private static final int PATIENT_MS = 60_000;

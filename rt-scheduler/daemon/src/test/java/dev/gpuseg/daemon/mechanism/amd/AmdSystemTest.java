@@ -29,7 +29,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** The whole daemon on the stand-in of KFD, and what is left when it is killed; no AMD hardware. */
-@Timeout(240)
+@Timeout(600)
 class AmdSystemTest {
     @TempDir
     private Path directory;
@@ -134,7 +134,7 @@ class AmdSystemTest {
         command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "-D" + AmdSysfs.ROOT_PROPERTY + "=" + directory,
             "-D" + HoldDevice.WATCHDOG_PROPERTY + "=1000", "-D" + AmdCalls.LIBRARY_PROPERTY + "=" + AmdRig.FAKE, "-cp",
             System.getProperty("java.class.path"), "dev.gpuseg.daemon.cli.Gpuseg", "run", "--dir", where.toString(),
-            "--mechanism", "amd", "--policy", "fp"));
+            "--mechanism", "amd", "--policy", "fp", "--no-warm-up"));
         final ProcessBuilder builder = new ProcessBuilder(command).redirectInput(new File("/dev/null"))
             .redirectOutput(directory.resolve("daemon.out").toFile())
             .redirectError(ProcessBuilder.Redirect.INHERIT);
