@@ -31,7 +31,8 @@
  *
  * Cost. gpuseg_begin() and gpuseg_end() allocate nothing, hold no lock while user code runs and make no system call but
  * to ring the daemon's doorbell when it sleeps, to sleep on the grant (begin), and, when something is out of the
- * ordinary, to look whether the daemon still lives or a dead one left its lock.
+ * ordinary, to look whether the daemon still lives or a dead one left its lock. A task with a boost_priority pays for
+ * it: three system calls more for a window (look, raise, restore), of some 100 to 300 ns each.
  *
  * Trust. The daemon does not trust the client; the client trusts the daemon, which created the memory they share.
  */
@@ -97,7 +98,8 @@ enum gpuseg_on_overrun {
 };
 
 enum gpuseg_task_attr_flag {
-	GPUSEG_TASK_ALWAYS_WAIT = 1 << 0 /* no optimistic begin: wait until all other work is off the hardware */
+	GPUSEG_TASK_ALWAYS_WAIT = 1 << 0,	 /* no optimistic begin: wait until all other work is off the hardware */
+	GPUSEG_TASK_BOOST_IF_PERMITTED = 1 << 1 /* boost_priority: go on without it where it is not permitted */
 };
 
 #define GPUSEG_SPIN_DEFAULT 0	    /* the library's choice: 200, or none on a single processor */
@@ -120,7 +122,11 @@ struct gpuseg_task_attr {
 	uint32_t on_overrun;   /* enum gpuseg_on_overrun: what follows when budget or window is used up */
 	uint32_t partition;    /* time partition, 1..255; 0 = none; the same for all tasks of a process */
 	uint32_t weight;       /* share of this process in best-effort time, 1..10000; 0 = as it is (100 at first) */
-	uint32_t reserved;     /* 0 */
+	/*
+	 * Window boost: 1..99 = from begin to end the calling thread runs at SCHED_FIFO of this priority; 0 = as it is.
+	 * Real-time tasks only. See gpuseg_begin().
+	 */
+	uint32_t boost_priority;
 };
 #define GPUSEG_TASK_ATTR_INIT                                                                                          \
 	{                                                                                                              \
@@ -173,7 +179,10 @@ GPUSEG_API int gpuseg_is_managed(const gpuseg_client *client);
  * Register a task; the daemon may refuse it (admission). Talks to the daemon: not for the real-time phase.
  * *task is owned by the client and freed by gpuseg_task_close() or gpuseg_disconnect(). Thread-safe.
  * -EINVAL (an attribute out of range: gpuseg_last_message() names it), -E2BIG, -ENOMEM, -ENOTCONN, -ETIMEDOUT, -EPROTO,
- * -EOWNERDEAD, or what the daemon refused with (text in gpuseg_last_message()).
+ * -EOWNERDEAD, or what the daemon refused with (text in gpuseg_last_message()). With a boost_priority also -EPERM: the
+ * calling thread was not allowed to raise itself so far, which is tried for a moment here (needs RLIMIT_RTPRIO of at
+ * least boost_priority, or CAP_SYS_NICE). GPUSEG_TASK_BOOST_IF_PERMITTED: no error, the task is opened without a boost,
+ * and counted in boost_failures.
  */
 GPUSEG_API GPUSEG_CHECKED int gpuseg_task_open(gpuseg_client *client, const struct gpuseg_task_attr *attr,
 					       gpuseg_task **task);
@@ -211,6 +220,19 @@ GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
  * used up; counted in drops -EOWNERDEAD       the task belongs to the parent process
  *
  * On any negative result no segment is begun. The task's thread only.
+ *
+ * Window boost. With a boost_priority the calling thread raises itself to SCHED_FIFO of that priority before the begin
+ * is recorded, so that it is above the other threads of its core when the grant comes, and has again what it had before
+ * (policy, priority, nice value, deadline parameters) when gpuseg_end() or a begin that fails returns. Only this thread.
+ * Windows of several tasks on one thread: the highest boost of the open ones counts, and what the thread had before the
+ * first one comes back after the last. A thread that has more already (a higher priority, SCHED_DEADLINE) stays as it is.
+ * An end on another thread lowers the thread that began; a thread that ends leaves nothing behind. Do not change the
+ * thread's policy inside a window: it would be undone. A forked child starts without the boost; a thread created inside
+ * a window inherits it, as any created thread does, unless its attributes say otherwise, and keeps it.
+ *   -EPERM            the thread may not raise itself any more; no segment is begun. With
+ * GPUSEG_TASK_BOOST_IF_PERMITTED the segment is begun without, and counted in boost_failures.
+ * The budget bounds GPU time, not the time that a boosted thread keeps its core: only the kernel's throttling of
+ * real-time threads and RLIMIT_RTTIME do that. A client without a daemon boosts nothing.
  */
 GPUSEG_API int gpuseg_begin(gpuseg_task *task);
 
@@ -232,6 +254,8 @@ GPUSEG_API int gpuseg_begin_timed(gpuseg_task *task, int64_t timeout_ns);
  *   -EBUSY, -ENOSPC   could not be recorded now (see gpuseg_begin()). The segment is over for this task, and the record
  * is kept and written by the next call on the task, gpuseg_end() included (which then returns 0) -ENOTCONN, -EPROTO,
  * -EOWNERDEAD   as gpuseg_begin(); the segment is over all the same The task's thread only.
+ *   -EPERM            with a boost_priority: the thread could not be lowered again and stays as it is; the message says
+ * so. The segment is over.
  */
 GPUSEG_API int gpuseg_end(gpuseg_task *task);
 
@@ -285,6 +309,8 @@ struct gpuseg_counters {
 	uint64_t proceeded;	   /* of these, GPUSEG_PROCEEDED */
 	uint64_t refused;	   /* -ECANCELED */
 	uint64_t try_failures;	   /* -EAGAIN */
+	uint64_t boosts;	   /* begins that raised their thread, or found it raised by another window */
+	uint64_t boost_failures;   /* boosts not permitted at open or at begin, and threads that could not be lowered */
 };
 
 /*

@@ -119,6 +119,7 @@ struct TaskOptions {
 	gpuseg_on_overrun on_overrun = GPUSEG_ON_OVERRUN_DEFAULT;
 	std::uint32_t partition = 0;
 	std::uint32_t weight = 0;
+	std::uint32_t boost_priority = 0;
 };
 
 class Task
@@ -143,6 +144,7 @@ class Task
 		attr.on_overrun = options.on_overrun;
 		attr.partition = options.partition;
 		attr.weight = options.weight;
+		attr.boost_priority = options.boost_priority;
 		if (int result = gpuseg_task_open(client_, &attr, &task_); result < 0)
 			throw Error(result, client_);
 	}

@@ -337,6 +337,9 @@ GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_hello_reply) == 808, "hello reply");
 enum gpuseg_task_flag {
 	GPUSEG_TASK_NO_OPTIMISTIC = 1 << 0 /* this task always waits for the enforced grant */
 };
+/* Bits 8..14 of the flags: SCHED_FIFO priority at which the task's thread runs inside its windows; 0 = its own. */
+#define GPUSEG_TASK_BOOST_SHIFT 8
+#define GPUSEG_TASK_BOOST_MASK 0x7f00
 
 enum gpuseg_overrun {
 	GPUSEG_OVERRUN_DEFAULT = 0,  /* the daemon's choice: demote */
@@ -354,7 +357,7 @@ struct gpuseg_msg_task_open {
 	uint32_t priority;     /* 0 best effort, 1..99 */
 	uint32_t gpu_priority; /* 0 = same as priority */
 	uint32_t gpu;	       /* GPU index, from 0 */
-	uint32_t flags;	       /* enum gpuseg_task_flag */
+	uint32_t flags;	       /* enum gpuseg_task_flag, and the boost */
 	int64_t period_ns;     /* 0 = not periodic */
 	int64_t deadline_ns;   /* relative; 0 = period */
 	int64_t budget_ns;     /* longest time that a segment may hold the GPU, preempted time excluded; 0 = none */

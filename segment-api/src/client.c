@@ -27,6 +27,7 @@ static __thread uint32_t cached_thread_id __attribute__((tls_model("initial-exec
 static void in_forked_child(void)
 {
 	cached_thread_id = 0;
+	boost_forked();
 	if (own_process)
 		__atomic_store_n(own_process, 0, __ATOMIC_RELEASE);
 	/* The next connect of this process makes a new word; old handles keep pointing at the cleared one. */

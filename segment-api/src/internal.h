@@ -73,6 +73,8 @@ struct gpuseg_task {
 	uint32_t spin_count;
 	bool always_wait;
 	bool proceed;
+	bool boost_optional; /* a window without its boost is better than none */
+	uint32_t boost;	     /* SCHED_FIFO priority inside its windows; 0 = none asked for, or not permitted */
 	enum segment segment;
 	uint64_t ticket; /* last one used */
 	int64_t timeout_ns;
@@ -84,6 +86,10 @@ struct gpuseg_task {
 	struct gpuseg_slot *next_slot; /* with root->newest; NULL = refused there. root->request_mutex */
 	uint32_t next_id;
 	uint64_t tickets_before; /* of connections left behind */
+
+	/* Whose thread its window has raised, and the next window of that thread; boost_mutex. */
+	struct booster *booster;
+	struct gpuseg_task *boost_next;
 
 	/* An END that could not be recorded; goes before the next record of this task. */
 	bool end_pending;
@@ -123,6 +129,20 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 
 /* End what is begun, tell the daemon, unlink and free. */
 int task_close_locked(struct gpuseg_task *task);
+
+/* ---- boost.c ---- */
+
+/* May the calling thread run at SCHED_FIFO `ceiling`? Tries it. 0 or -errno. Before any other function of boost.c. */
+int boost_probe(uint32_t ceiling);
+
+/* Raise the calling thread for the task's window, which must have a boost and be dropped. 0, or -errno: not raised. */
+int boost_raise(struct gpuseg_task *task);
+
+/* The task's window is over, if it was raised for one; any thread. 0, or -errno: the thread could not be lowered. */
+int boost_drop(struct gpuseg_task *task);
+
+/* In a forked child: give it back what its thread had before. */
+void boost_forked(void);
 
 /* Send `request` (a struct gpuseg_msg_*) and receive its reply. request_mutex held. */
 int client_request(struct gpuseg_client *client, void *request, size_t request_size, void *reply, size_t reply_size);

@@ -6,6 +6,8 @@
 
 #include "internal.h"
 
+#define FLAGS_KNOWN (GPUSEG_TASK_ALWAYS_WAIT | GPUSEG_TASK_BOOST_IF_PERMITTED)
+
 static struct gpuseg_record record_of(const struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t at_ns)
 {
 	return (struct gpuseg_record){
@@ -221,7 +223,36 @@ static int wait_for_grant(struct gpuseg_task *task, struct patience patience, in
 	return begun(task, SEGMENT_PROCEEDED);
 }
 
-static int begin(struct gpuseg_task *task, struct patience patience)
+/* Before the BEGIN is written, so that whoever is granted the GPU is above its core's other threads already. */
+static int raise_for_window(struct gpuseg_task *task)
+{
+	struct gpuseg_counters *counters = &task->client->counters;
+	int ret = boost_raise(task);
+
+	if (likely(ret == 0)) {
+		count(&counters->boosts);
+		return 0;
+	}
+	count(&counters->boost_failures);
+	if (task->boost_optional)
+		return 0;
+	return fail_with(task->client, ret,
+			 "task \"%s\": its thread may not run at SCHED_FIFO %u any more (%s); the segment is not begun",
+			 task->name, task->boost, strerror(-ret));
+}
+
+static int lower_after_window(struct gpuseg_task *task, int result)
+{
+	int ret = boost_drop(task);
+
+	if (likely(ret == 0))
+		return result;
+	count(&task->client->counters.boost_failures);
+	return fail_with(task->client, ret, "task \"%s\": its thread stays at SCHED_FIFO %u, it cannot be lowered: %s",
+			 task->name, task->boost, strerror(-ret));
+}
+
+static int begin_window(struct gpuseg_task *task, struct patience patience)
 {
 	struct gpuseg_client *client;
 	int64_t at_ns = now_ns();
@@ -243,6 +274,11 @@ static int begin(struct gpuseg_task *task, struct patience patience)
 	ret = flush_pending(task);
 	if (unlikely(ret < 0))
 		return ret;
+	if (unlikely(task->boost)) {
+		ret = raise_for_window(task);
+		if (ret < 0)
+			return ret;
+	}
 	/* acquire; read before the append: a pre-grant withdrawn later is the daemon's to handle, it sees the flag */
 	optimistic = !task->always_wait && __atomic_load_n(&task->slot->pregrant, __ATOMIC_ACQUIRE) == 1;
 	r = record_of(task, GPUSEG_RECORD_BEGIN, at_ns);
@@ -259,6 +295,16 @@ static int begin(struct gpuseg_task *task, struct patience patience)
 		return begun(task, SEGMENT_BEGUN);
 	}
 	return wait_for_grant(task, patience, at_ns);
+}
+
+static int begin(struct gpuseg_task *task, struct patience patience)
+{
+	int ret = begin_window(task, patience);
+
+	/* A window of this task that is open keeps its boost: that is -EALREADY. */
+	if (unlikely(ret < 0 && task->boost && task->segment == SEGMENT_NONE))
+		return lower_after_window(task, ret);
+	return ret;
 }
 
 int gpuseg_begin(gpuseg_task *task)
@@ -282,7 +328,7 @@ int gpuseg_begin_timed(gpuseg_task *task, int64_t timeout_ns)
 
 /* ---- end and the other marks ---- */
 
-int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns)
+static int end_window(struct gpuseg_task *task, int64_t device_ns)
 {
 	struct gpuseg_client *client = task->client;
 	enum segment segment = task->segment;
@@ -307,6 +353,17 @@ int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns)
 	if (unlikely(ret < 0))
 		return ret;
 	return append_end(task, at_ns, segment == SEGMENT_PROCEEDED ? GPUSEG_FLAG_PROCEEDED : 0, device_ns);
+}
+
+int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns)
+{
+	bool boosted = task->boost && task->segment != SEGMENT_NONE;
+	int ret = end_window(task, device_ns);
+
+	/* Not in a forked child, nor after a wrong argument: then the segment goes on. */
+	if (unlikely(boosted && task->segment == SEGMENT_NONE))
+		return lower_after_window(task, ret);
+	return ret;
 }
 
 int gpuseg_end(gpuseg_task *task)
@@ -391,9 +448,19 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 	if (a->gpu >= GPUSEG_GPUS_MAX)
 		return fail_with(client, -EINVAL, "task \"%s\": gpu is %u; give 0 to %d", a->name, a->gpu,
 				 GPUSEG_GPUS_MAX - 1);
-	if (a->flags & ~(uint32_t)GPUSEG_TASK_ALWAYS_WAIT)
-		return fail_with(client, -EINVAL, "task \"%s\": flags are %#x; known is %#x", a->name, a->flags,
-				 GPUSEG_TASK_ALWAYS_WAIT);
+	if (a->flags & ~(uint32_t)FLAGS_KNOWN)
+		return fail_with(client, -EINVAL, "task \"%s\": flags are %#x; known are %#x", a->name, a->flags,
+				 FLAGS_KNOWN);
+	if (a->boost_priority > GPUSEG_PRIORITY_MAX)
+		return fail_with(
+			client, -EINVAL,
+			"task \"%s\": boost_priority is %u; give a SCHED_FIFO priority of 1 to %d, or 0 for none",
+			a->name, a->boost_priority, GPUSEG_PRIORITY_MAX);
+	if (a->boost_priority && a->priority == GPUSEG_PRIORITY_BEST_EFFORT)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": boost_priority is %u but priority 0 is best effort; such a task is not "
+				 "boosted",
+				 a->name, a->boost_priority);
 	if (a->on_overrun > GPUSEG_ON_OVERRUN_SKIP_NEXT)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": on_overrun is %u; give one of GPUSEG_ON_OVERRUN_DEFAULT to _SKIP_NEXT",
@@ -406,8 +473,6 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 	if (a->window_ns < 0 || a->window_ns > WINDOW_MAX_NS)
 		return fail_with(client, -EINVAL, "task \"%s\": window is %lld ns; give 0 (none) to %lld (one hour)",
 				 a->name, (long long)a->window_ns, (long long)WINDOW_MAX_NS);
-	if (a->reserved != 0)
-		return fail_with(client, -EINVAL, "task \"%s\": reserved is %u; it must be 0", a->name, a->reserved);
 	if (a->period_ns < 0 || a->deadline_ns < 0 || a->budget_ns < 0 || a->timeout_ns < 0)
 		return fail_with(
 			client, -EINVAL,
@@ -429,7 +494,8 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 					       .priority = attr->priority,
 					       .gpu_priority = attr->gpu_priority,
 					       .gpu = attr->gpu,
-					       .flags = task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0,
+					       .flags = (task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0) |
+							task->boost << GPUSEG_TASK_BOOST_SHIFT,
 					       .period_ns = attr->period_ns,
 					       .deadline_ns = attr->deadline_ns,
 					       .budget_ns = attr->budget_ns,
@@ -464,6 +530,26 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 	return 0;
 }
 
+/* Find out now whether the boost will be permitted: a begin is no time for surprises. */
+static int permit_boost(const struct gpuseg_client *client, struct gpuseg_task *task)
+{
+	int ret = boost_probe(task->attr.boost_priority);
+
+	if (ret == 0) {
+		task->boost = task->attr.boost_priority;
+		return 0;
+	}
+	if (task->boost_optional) {
+		count(&task->client->counters.boost_failures);
+		return 0;
+	}
+	return fail_with(
+		client, ret,
+		"task \"%s\": this thread may not run at SCHED_FIFO %u (%s); raise RLIMIT_RTPRIO to %u, give it "
+		"CAP_SYS_NICE, or set GPUSEG_TASK_BOOST_IF_PERMITTED",
+		task->name, task->attr.boost_priority, strerror(-ret), task->attr.boost_priority);
+}
+
 int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
 {
 	struct gpuseg_client *client = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
@@ -494,6 +580,7 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 	task->attr.name = strcpy(task->name, attr.name);
 	task->always_wait = attr.flags & GPUSEG_TASK_ALWAYS_WAIT;
 	task->proceed = attr.on_timeout == GPUSEG_ON_TIMEOUT_PROCEED;
+	task->boost_optional = attr.flags & GPUSEG_TASK_BOOST_IF_PERMITTED;
 	task->timeout_ns = attr.timeout_ns;
 	task->spin_count = attr.spin_count;
 	if (attr.spin_count == GPUSEG_SPIN_NONE)
@@ -504,7 +591,9 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 	pthread_mutex_lock(&root->request_mutex);
 	client = root->newest; /* not replaced while we hold the mutex */
 	task->client = client;
-	if (client->managed)
+	if (client->managed && attr.boost_priority)
+		ret = permit_boost(client, task);
+	if (client->managed && ret == 0)
 		ret = task_register(client, task, &task->slot, &task->task_id);
 	if (ret == 0) {
 		task->next = root->tasks;
@@ -542,6 +631,8 @@ int task_close_locked(struct gpuseg_task *task)
 		if (ret == 0)
 			ret = client_request(next, &request, sizeof(request), &reply, sizeof(reply));
 	}
+	if (task->boost)
+		(void)boost_drop(task); /* gpuseg_end() has done it, if it could */
 	while (*link != task)
 		link = &(*link)->next;
 	*link = task->next;

@@ -174,7 +174,7 @@ TEST(should_refuse_bad_task_attributes_by_name_and_value)
 	REFUSED(priority, 100, "priority is 100");
 	REFUSED(gpu_priority, 1, "best effort");
 	REFUSED(gpu, GPUSEG_GPUS_MAX, "gpu is 16");
-	REFUSED(flags, 2, "flags are 0x2");
+	REFUSED(flags, 4, "flags are 0x4");
 	REFUSED(period_ns, -1, "period -1");
 	REFUSED(budget_ns, INT64_MIN, "negative");
 	REFUSED(timeout_ns, -5, "timeout -5");
@@ -183,7 +183,7 @@ TEST(should_refuse_bad_task_attributes_by_name_and_value)
 	REFUSED(partition, 256, "partition is 256");
 	REFUSED(weight, 10001, "weight 10001");
 	REFUSED(window_ns, -1, "window is -1");
-	REFUSED(reserved, 1, "reserved is 1");
+	REFUSED(boost_priority, 1, "boost_priority is 1 but priority 0");
 	REFUSED(size, 8, "size 8");
 #undef REFUSED
 	CHECK_EQ(gpuseg_task_open(client, NULL, &task), -EINVAL);

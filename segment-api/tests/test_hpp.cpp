@@ -2,6 +2,9 @@
 /* test_hpp.cpp - gpuseg.hpp against a daemon in a thread. */
 #include <gpuseg.hpp>
 
+#include <sched.h>
+
+#include <stdexcept>
 #include <utility>
 
 #include "check.h"
@@ -72,5 +75,36 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 	fake_daemon_stop(&d);
 }
 
-static const check_case cases[] = {CASE(should_throw_the_reason), CASE(should_end_segments_tasks_and_clients_by_scope)};
+TEST(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)
+{
+	static fake_daemon d;
+	sched_param param = {};
+
+	fake_daemon_start(&d);
+	{
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg::TaskOptions options = camera();
+
+		options.boost_priority = 40;
+		options.flags = GPUSEG_TASK_BOOST_IF_PERMITTED;
+		gpuseg::Task task(client, options);
+		bool permitted = client.counters().boost_failures == 0;
+
+		CHECK_EQ(d.last_open.flags, permitted ? 40 << GPUSEG_TASK_BOOST_SHIFT : 0);
+		try {
+			gpuseg::Segment segment(task);
+			CHECK_EQ(sched_getscheduler(0), permitted ? SCHED_FIFO : SCHED_OTHER);
+			CHECK_EQ(sched_getparam(0, &param), 0);
+			CHECK_EQ(param.sched_priority, permitted ? 40 : 0);
+			throw std::runtime_error("body");
+		} catch (const std::runtime_error &) {
+			CHECK_EQ(sched_getscheduler(0), SCHED_OTHER);
+		}
+		CHECK_EQ(client.counters().boosts, permitted ? 1 : 0);
+	}
+	fake_daemon_stop(&d);
+}
+
+static const check_case cases[] = {CASE(should_throw_the_reason), CASE(should_end_segments_tasks_and_clients_by_scope),
+				   CASE(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)};
 CHECK_MAIN(cases)

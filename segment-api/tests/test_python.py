@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package against the tests' daemon. Arguments: the program serve_fixture."""
+import os
 import subprocess
 import sys
 import threading
@@ -88,6 +89,19 @@ def should_record_segments_and_errors():
         assert records[6][3] == 77
 
 
+def should_boost_inside_the_segment_only():
+    with Daemon() as daemon, gpuseg.Client(dir=daemon.dir) as client:
+        e = raises(gpuseg.Error, gpuseg.Task, client, "x", priority=1, boost_priority=100)
+        assert "boost_priority is 100" in str(e), e
+        task = gpuseg.Task(client, "t", priority=1, boost_priority=40, boost_if_permitted=True)
+        before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+        boosted = before if client.counters()["boost_failures"] else (os.SCHED_FIFO, 40)
+        with gpuseg.segment(task):
+            assert (os.sched_getscheduler(0), os.sched_getparam(0).sched_priority) == boosted
+        assert (os.sched_getscheduler(0), os.sched_getparam(0).sched_priority) == before
+        assert client.counters()["boosts"] == (before != boosted)
+
+
 def should_let_other_threads_run_while_begin_waits():
     with Daemon() as daemon, gpuseg.Client(dir=daemon.dir) as client:
         daemon.grants("i")
@@ -103,7 +117,7 @@ def should_let_other_threads_run_while_begin_waits():
 
 
 if __name__ == "__main__":
-    for test in (should_raise_with_the_reason, should_record_segments_and_errors,
+    for test in (should_raise_with_the_reason, should_record_segments_and_errors, should_boost_inside_the_segment_only,
                  should_let_other_threads_run_while_begin_waits):
         print("  " + test.__name__)
         test()

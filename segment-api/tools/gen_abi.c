@@ -294,6 +294,8 @@ static const struct constant constants[] = {
 	I(GPUSEG_MSG_ADMIN),
 	GROUP("enum gpuseg_task_flag"),
 	I(GPUSEG_TASK_NO_OPTIMISTIC),
+	I(GPUSEG_TASK_BOOST_SHIFT),
+	I(GPUSEG_TASK_BOOST_MASK),
 	GROUP("enum gpuseg_overrun"),
 	I(GPUSEG_OVERRUN_DEFAULT),
 	I(GPUSEG_OVERRUN_NOTIFY),

@@ -97,6 +97,8 @@ public final class Abi {
 
     // enum gpuseg_task_flag
     public static final int TASK_NO_OPTIMISTIC = 1;
+    public static final int TASK_BOOST_SHIFT = 8;
+    public static final int TASK_BOOST_MASK = 32512;
 
     // enum gpuseg_overrun
     public static final int OVERRUN_DEFAULT = 0;
