@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.platform.FileAccess;
@@ -76,7 +77,8 @@ final class AdmittedFile {
             .put("uid", Integer.toUnsignedLong(task.uid()))
             .put("priority", request.priority()).put("gpu_priority", request.gpuPriority()).put("gpu", request.gpu())
             .put("optimistic", request.optimistic()).put("period_ns", request.periodNs())
-            .put("deadline_ns", request.deadlineNs()).put("budget_ns", request.budgetNs());
+            .put("deadline_ns", request.deadlineNs()).put("budget_ns", request.budgetNs())
+            .put("on_overrun", request.overrun().label()).put("boost", request.boost());
     }
 
     /**
@@ -123,9 +125,21 @@ final class AdmittedFile {
         final TaskOpen request = new TaskOpen(0, 0, name, priority, gpuPriority,
             (int) number(node, name, "gpu", GPUS_MAX - 1), node.path("optimistic").asBoolean(true),
             number(node, name, "period_ns", DURATION_MAX_NS), number(node, name, "deadline_ns", DURATION_MAX_NS),
-            number(node, name, "budget_ns", DURATION_MAX_NS));
+            number(node, name, "budget_ns", DURATION_MAX_NS)).with(priority, gpuPriority, overrun(node, name))
+            .withBoost(node.has("boost") ? (int) number(node, name, "boost", Priority.MAX) : 0);
         return new Admitted(request, (int) number(node, name, "uid", UID_MAX), 0, 0, 0, priority,
             gpuPriority, Admitted.Source.UNKNOWN, untilNs);
+    }
+
+    /** Files of the first daemons do not have it. */
+    private OverrunAction overrun(final JsonNode node, final String name) throws IOException {
+        try {
+            return node.has("on_overrun") ? OverrunAction.named(node.path("on_overrun").asText())
+                : OverrunAction.DEMOTE;
+        } catch (final IllegalArgumentException e) {
+            throw new IOException(path + ": task \"" + name + "\": on_overrun is " + node.path("on_overrun")
+                + "; the file is ignored", e);
+        }
     }
 
     private long number(final JsonNode node, final String name, final String key, final long max) throws IOException {

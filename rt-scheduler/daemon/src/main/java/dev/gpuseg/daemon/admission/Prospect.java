@@ -16,16 +16,20 @@ import java.util.List;
  * What the analysis says of a set of tasks, some of which have no core of their own in it: for these every placement is
  * analysed, and the worst counts.
  *
+ * @param analysis whose verdict it is; null if none was asked
  * @param set     the set that {@code result} is about (with several placements, the one that fails, else any); null if
  *                there is nothing to analyse
  * @param result  bounds, the largest over all placements if all pass; null if there is nothing to analyse
  * @param problem one line: why there is no proof although no bound fails; empty if there is none
  */
-record Prospect(TaskSet set, AnalysisResult result, String problem) {
+record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String problem) {
     /** Most placements that are analysed. */
     static final int PLACEMENTS_MAX = 1024;
 
-    private static final Prospect NOTHING = new Prospect(null, null, "");
+    /** No proof, and why. */
+    static Prospect unproven(final Analysis analysis, final String problem) {
+        return new Prospect(analysis, null, null, problem);
+    }
 
     boolean proven() {
         return problem.isEmpty() && (result == null || result.schedulable());
@@ -46,21 +50,21 @@ record Prospect(TaskSet set, AnalysisResult result, String problem) {
     static Prospect of(final Analysis analysis, final String id, final Platform platform, final WaitMode mode,
         final List<Task> placed, final List<Task> floating, final boolean fixedPriority) {
         if (placed.isEmpty() && floating.isEmpty()) {
-            return NOTHING;
+            return unproven(analysis, "");
         }
         long placements = 1;
         for (int i = 0; i < floating.size() && placements <= PLACEMENTS_MAX; i++) {
             placements *= platform.cpus();
         }
         if (placements > PLACEMENTS_MAX) {
-            return new Prospect(null, null, floating.size() + " tasks have no declared core and could be on any of "
+            return unproven(analysis, floating.size() + " tasks have no declared core and could be on any of "
                 + platform.cpus() + ", too many cases to analyse; declare them in the task-set file");
         }
         try {
             return ofPlacements(analysis, new TaskSet(id, platform, mode, join(placed, floating, 0, 1)), placed,
                 floating, (int) placements, fixedPriority);
         } catch (final InvalidModelException e) {
-            return new Prospect(null, null, e.getMessage());
+            return unproven(analysis, e.getMessage());
         }
     }
 
@@ -72,15 +76,15 @@ record Prospect(TaskSet set, AnalysisResult result, String problem) {
             set = shape.withTasks(join(placed, floating, p, shape.platform().cpus()));
             final String disorder = fixedPriority ? disorder(set) : "";
             if (!disorder.isEmpty()) {
-                return new Prospect(null, null, disorder);
+                return unproven(analysis, disorder);
             }
             final AnalysisResult result = analysis.analyse(set);
             if (!result.schedulable()) {
-                return new Prospect(set, result, "");
+                return new Prospect(analysis, set, result, "");
             }
             worst = worst == null ? result : larger(worst, result);
         }
-        return new Prospect(set, worst, "");
+        return new Prospect(analysis, set, worst, "");
     }
 
     /** The tasks with the floating ones on the cores of placement p, a number in base {@code cpus}. */

@@ -12,19 +12,23 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.mechanism.Capabilities;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
 
@@ -54,6 +58,8 @@ public final class ProvenAdmission implements AdmissionControl {
     private final List<Admitted> tasks = new ArrayList<>();
     private final Deque<Incident> incidents = new ArrayDeque<>();
     private String policy;
+    /** What administrators said about overruns, by the name of the task. */
+    private Map<String, OverrunAction> overrunRules = Map.of();
     private SoundAnalysis sound;
     private Prospect current;
     private long refused;
@@ -116,7 +122,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         final Prospect cpuOnly = judge(sound, List.of());
         return cpuOnly.proven() ? null : "the CPU-only tasks of the task-set file alone: "
-            + Refusal.text(sound.analysis(), cpuOnly, null);
+            + Refusal.text(cpuOnly, null);
     }
 
     private void load() {
@@ -126,7 +132,7 @@ public final class ProvenAdmission implements AdmissionControl {
         final List<Admitted> places = new ArrayList<>();
         try {
             for (final Admitted place : file.read(clockNs.getAsLong() + settings.graceNs())) {
-                final Admitted.Source source = models.source(place.request(), level == Capabilities.GATE);
+                final Admitted.Source source = source(place);
                 if (source == Admitted.Source.UNKNOWN || source == Admitted.Source.DECLARED
                     && models.mismatch(place.request(), byPriority(), byDeadline()) != null) {
                     dropped++;
@@ -153,8 +159,9 @@ public final class ProvenAdmission implements AdmissionControl {
     @Override
     public synchronized String refuse(final TaskOpen request, final Client client) {
         expire();
-        final Admitted newcomer = new Admitted(request, client.uid(), client.clientId(), client.pid(), 0,
-            request.priority(), request.gpuPriority(), models.source(request, level == Capabilities.GATE), 0);
+        Admitted newcomer = new Admitted(request, client.uid(), client.clientId(), client.pid(), 0,
+            request.priority(), request.gpuPriority(), Admitted.Source.UNKNOWN, 0);
+        newcomer = newcomer.withSource(source(newcomer));
         final Admitted place = placeOf(newcomer);
         final List<Admitted> others = new ArrayList<>(tasks);
         others.remove(place);
@@ -165,7 +172,7 @@ public final class ProvenAdmission implements AdmissionControl {
         if (why == null) {
             prospect = judge(sound, all);
             why = prospect.proven() ? null
-                : Refusal.text(sound.analysis(), prospect, nameInSet(newcomer, all));
+                : Refusal.text(prospect, nameInSet(newcomer, all));
         }
         if (why != null) {
             incident(newcomer, why, prospect);
@@ -192,7 +199,7 @@ public final class ProvenAdmission implements AdmissionControl {
             return who + sound.reason();
         }
         if (newcomer.source() == Admitted.Source.UNKNOWN) {
-            return TaskModels.unknown(request, settings.declared() != null);
+            return TaskModels.unknown(effective(newcomer), settings.declared() != null);
         }
         if (newcomer.source() != Admitted.Source.DECLARED) {
             return null;
@@ -254,12 +261,47 @@ public final class ProvenAdmission implements AdmissionControl {
      * @return null if it may, else one line why not
      */
     public synchronized String refusePolicy(final String name) {
+        return refuseChange(name, overrunRules);
+    }
+
+    /**
+     * The same for settings: their policy, and their rules for tasks that are known by their budget. Weights, caps and
+     * the sharing concern best effort alone.
+     *
+     * @param change what is to change
+     * @return null if it may, else one line why not
+     */
+    public synchronized String refuseSettings(final PolicySettings change) {
+        final Map<String, OverrunAction> rules = new HashMap<>(overrunRules);
+        for (final PolicySettings.TaskRule rule : change.taskRules()) {
+            if (rule.overrun() != null) {
+                rules.put(rule.task(), rule.overrun());
+            }
+        }
+        final String name = change.policy() == null ? policy : change.policy().name();
+        return name.equals(policy) && rules.equals(overrunRules) ? null : refuseChange(name, rules);
+    }
+
+    private String refuseChange(final String name, final Map<String, OverrunAction> rules) {
         expire();
         final SoundAnalysis next = SoundAnalysis.of(name, level, settings.waitMode(), settings.cores());
-        final String before = policy;
+        final String policyBefore = policy;
+        final Map<String, OverrunAction> rulesBefore = overrunRules;
         policy = name;
+        overrunRules = rules;
+        final String what = name.equals(policyBefore) ? "rules for tasks" : "policy " + name;
         String why = next.exists() ? null : next.reason();
         Prospect prospect = null;
+        final List<Admitted> changed = new ArrayList<>();
+        for (final Admitted task : tasks) {
+            final Admitted now = task.source() == Admitted.Source.DECLARED ? task : reclassified(task);
+            if (now.source() != Admitted.Source.UNKNOWN || task.source() == Admitted.Source.UNKNOWN) {
+                changed.add(now);
+            } else if (!task.isKept()) {
+                changed.add(now);
+                why = why == null ? TaskModels.unknown(effective(now), settings.declared() != null) : why;
+            }
+        }
         if (why == null) {
             for (final Admitted task : tasks) {
                 why = why == null && task.source() == Admitted.Source.DECLARED
@@ -267,19 +309,23 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         if (why == null) {
-            prospect = judge(next, tasks);
-            why = prospect.proven() ? null : Refusal.text(next.analysis(), prospect, null);
+            prospect = judge(next, changed);
+            why = prospect.proven() ? null : Refusal.text(prospect, null);
         }
         if (why != null && settings.mode() == AdmissionMode.ENFORCE) {
-            policy = before;
+            policy = policyBefore;
+            overrunRules = rulesBefore;
             refused++;
-            return "policy " + name + ": " + why;
+            return what + ": " + why;
         }
         if (why != null) {
             warned++;
-            say("not proven: policy " + name + ": " + why);
+            say("not proven: " + what + ": " + why);
         }
         sound = next;
+        dropped += tasks.size() - changed.size();
+        tasks.clear();
+        tasks.addAll(changed);
         current = prospect == null ? judge(sound, tasks) : prospect;
         return null;
     }
@@ -306,11 +352,11 @@ public final class ProvenAdmission implements AdmissionControl {
             return null;
         }
         final Prospect prospect = judge(sound, changed);
-        String why = prospect.proven() ? null : Refusal.text(sound.analysis(), prospect, null);
+        String why = prospect.proven() ? null : Refusal.text(prospect, null);
         for (int i = 0; i < changed.size(); i++) {
             if (changed.get(i).source() == Admitted.Source.UNKNOWN
                 && tasks.get(i).source() != Admitted.Source.UNKNOWN) {
-                why = TaskModels.unknown(changed.get(i).request(), settings.declared() != null);
+                why = TaskModels.unknown(effective(changed.get(i)), settings.declared() != null);
             }
         }
         if (why != null && settings.mode() == AdmissionMode.ENFORCE) {
@@ -332,9 +378,18 @@ public final class ProvenAdmission implements AdmissionControl {
         if (task.source() == Admitted.Source.DECLARED || task.source() == Admitted.Source.UNKNOWN) {
             return task;
         }
-        final TaskOpen r = task.request();
-        return task.withSource(models.source(new TaskOpen(0, 0, r.name(), task.priority(), task.gpuPriority(), r.gpu(),
-            r.optimistic(), r.periodNs(), r.deadlineNs(), r.budgetNs()), level == Capabilities.GATE));
+        return task.withSource(source(task));
+    }
+
+    private Admitted.Source source(final Admitted task) {
+        return models.source(effective(task), level == Capabilities.GATE);
+    }
+
+    /** What a task asked for, after what administrators said since. */
+    private TaskOpen effective(final Admitted task) {
+        final TaskOpen request = task.request();
+        return request.with(task.priority(), task.gpuPriority(),
+            overrunRules.getOrDefault(request.name(), request.overrun()));
     }
 
     /** Gives up the places whose time is over. Any thread but the dispatcher's. */
@@ -359,9 +414,14 @@ public final class ProvenAdmission implements AdmissionControl {
     }
 
     /** Declared tasks in the order of the file, then the others in the order of their admission. */
-    private Prospect judge(final SoundAnalysis by, final List<Admitted> admitted) {
+    private Prospect judge(final SoundAnalysis plain, final List<Admitted> admitted) {
+        if (!plain.exists()) {
+            return Prospect.unproven(null, plain.reason());
+        }
+        final boolean boosts = admitted.stream().anyMatch(Boosts::counts);
+        final SoundAnalysis by = boosts ? plain.boosted() : plain;
         if (!by.exists()) {
-            return new Prospect(null, null, by.reason());
+            return Prospect.unproven(null, by.reason());
         }
         final List<Task> placed = new ArrayList<>();
         if (settings.declared() != null) {
@@ -375,6 +435,10 @@ public final class ProvenAdmission implements AdmissionControl {
                     }
                 }
             }
+        }
+        final String disorder = boosts ? Boosts.disorder(admitted, placed) : "";
+        if (!disorder.isEmpty()) {
+            return Prospect.unproven(by.analysis(), disorder);
         }
         final List<Task> floating = new ArrayList<>();
         for (final Admitted open : admitted) {
@@ -452,8 +516,8 @@ public final class ProvenAdmission implements AdmissionControl {
         final ObjectNode node = JsonNodeFactory.instance.objectNode();
         node.put("mode", settings.mode().word());
         node.put("policy", policy);
-        node.put("analysis", sound.exists() ? sound.analysis().name() : "");
-        node.put("problem", sound.exists() ? current.problem() : sound.reason());
+        node.put("analysis", current.analysis() == null ? "" : current.analysis().name());
+        node.put("problem", current.problem());
         node.put("proven", current.proven()
             && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN));
         node.put("refused", refused);
@@ -466,7 +530,8 @@ public final class ProvenAdmission implements AdmissionControl {
             if (all || task.uid() == uid) {
                 list.addObject().put("name", task.request().name()).put("uid", Integer.toUnsignedLong(task.uid()))
                     .put("pid", task.pid()).put("task", task.taskId()).put("kept", task.isKept())
-                    .put("model", task.source().name().toLowerCase(Locale.ROOT));
+                    .put("model", task.source().name().toLowerCase(Locale.ROOT))
+                    .put("boost", task.request().boost());
             }
         }
         if (all) {

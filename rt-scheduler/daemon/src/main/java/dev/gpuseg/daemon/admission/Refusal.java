@@ -23,15 +23,15 @@ final class Refusal {
     /**
      * Explains.
      *
-     * @param analysis whose verdict counts
      * @param prospect one that is not proven
      * @param newcomer name of the task that asks, as in the set; null if none does
      * @return one line: the failing task, its bound, its deadline, and what would make it fit
      */
-    static String text(final Analysis analysis, final Prospect prospect, final String newcomer) {
+    static String text(final Prospect prospect, final String newcomer) {
         if (!prospect.problem().isEmpty()) {
             return (newcomer == null ? "" : "task \"" + newcomer + "\": ") + prospect.problem();
         }
+        final Analysis analysis = prospect.analysis();
         final TaskSet set = prospect.set();
         final int asking = indexOf(set, newcomer);
         int failing = asking >= 0 && !prospect.result().tasks().get(asking).schedulable() ? asking : -1;

@@ -13,8 +13,10 @@ import dev.gpuseg.daemon.mechanism.Capabilities;
  *
  * @param analysis the analysis, of claim {@link Analysis.Claim#SOUND}; null if there is none
  * @param reason   one line: why there is none, and what to do; empty if there is one
+ * @param boosted  the one for tasks whose threads run at a CPU ceiling inside their windows, or why there is none; null
+ *                 in that one
  */
-public record SoundAnalysis(Analysis analysis, String reason) {
+public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boosted) {
     /**
      * Chooses.
      *
@@ -45,16 +47,34 @@ public record SoundAnalysis(Analysis analysis, String reason) {
             return none("cores by deadline with the GPU by fixed priority have no sound analysis; use --cores fp, or "
                 + "policy edf");
         }
+        final SoundAnalysis boosted = boosted(edf, level, mode);
         final String family = edf ? "edf-" + cores.word() : level == Capabilities.GATE ? "gate" : "gcaps-window";
-        final Analysis analysis = Analyses.get(family + "-" + mode.word());
-        if (analysis.claim() != Analysis.Claim.SOUND) {
-            throw new IllegalStateException("analysis " + analysis.name() + " is not sound for this scheduler");
+        return some(family + "-" + mode.word(), boosted);
+    }
+
+    /** The threads keep their boost from begin to end, also while another window has the GPU. */
+    private static SoundAnalysis boosted(final boolean edf, final int level, final WaitMode mode) {
+        if (edf || level != Capabilities.INTERRUPT) {
+            return none("a boost inside windows has a sound analysis under policy fp with a mechanism of level 3 only "
+                + "(sim, nvidia); open the task without one");
         }
-        return new SoundAnalysis(analysis, "");
+        if (mode == WaitMode.BUSY) {
+            return none("threads that spin (mode: busy) at a boost keep their cores while others have the GPU, for "
+                + "which there is no sound analysis; use mode: suspend, or open the task without a boost");
+        }
+        return some("gcaps-boost-" + mode.word(), null);
+    }
+
+    private static SoundAnalysis some(final String name, final SoundAnalysis boosted) {
+        final Analysis analysis = Analyses.get(name);
+        if (analysis.claim() != Analysis.Claim.SOUND) {
+            throw new IllegalStateException("analysis " + name + " is not sound for this scheduler");
+        }
+        return new SoundAnalysis(analysis, "", boosted);
     }
 
     private static SoundAnalysis none(final String reason) {
-        return new SoundAnalysis(null, reason);
+        return new SoundAnalysis(null, reason, null);
     }
 
     /**

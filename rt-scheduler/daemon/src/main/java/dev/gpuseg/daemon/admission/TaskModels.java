@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.admission;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import java.util.HashMap;
 import java.util.List;
@@ -43,6 +44,9 @@ final class TaskModels {
         if (request.priority() == 0 && !bestEffortNeedsModel) {
             return Admitted.Source.BEST_EFFORT;
         }
+        if (request.overrun() == OverrunAction.NOTIFY || request.boost() > 0) {
+            return Admitted.Source.UNKNOWN;   // nothing takes the GPU away after the budget, or the core at all
+        }
         return request.budgetNs() > 0 && request.periodNs() > 0 && request.deadlineNs() <= request.periodNs()
             ? Admitted.Source.BUDGET : Admitted.Source.UNKNOWN;
     }
@@ -55,8 +59,17 @@ final class TaskModels {
      * @return one line
      */
     static String unknown(final TaskOpen request, final boolean fileExists) {
-        return "task \"" + request.name() + "\" is not " + (fileExists ? "in the task-set file" : "declared (no "
-            + "--taskset)") + " and has period " + Durations.format(request.periodNs()) + ", budget "
+        final String who = "task \"" + request.name() + "\" is not " + (fileExists ? "in the task-set file"
+            : "declared (no --taskset)");
+        if (request.boost() > 0) {
+            return who + " and has a boost (" + request.boost() + "), which keeps its core and is bounded by nothing; "
+                + "declare its times, or open it without a boost";
+        }
+        if (request.overrun() == OverrunAction.NOTIFY) {
+            return who + " and its overrun action is notify, so that its budget bounds nothing; declare it, or choose "
+                + "demote, suspend or skip-next";
+        }
+        return who + " and has period " + Durations.format(request.periodNs()) + ", budget "
             + Durations.format(request.budgetNs()) + ", deadline " + Durations.format(request.deadlineNs())
             + "; declare it, or give a period, a budget, and a deadline of at most the period";
     }

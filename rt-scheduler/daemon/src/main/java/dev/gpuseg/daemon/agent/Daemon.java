@@ -402,6 +402,10 @@ public final class Daemon implements AutoCloseable {
         } catch (final IllegalArgumentException e) {
             throw new StartUpException(e.getMessage(), e);
         }
+        final String refused = admission == null ? null : admission.refuseSettings(settings);
+        if (refused != null) {
+            throw new StartUpException("--admission enforce: " + refused);
+        }
         dispatcher.submit(() -> dispatcher.applySettings(settings));
     }
 

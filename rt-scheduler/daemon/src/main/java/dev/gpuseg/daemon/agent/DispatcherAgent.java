@@ -1431,6 +1431,7 @@ public final class DispatcherAgent implements Runnable {
         node.put("partition", request.partition());
         node.put("on_overrun", request.overrun().label());
         node.put("optimistic", request.optimistic());
+        node.put("boost", request.boost());
         return node;
     }
 

@@ -204,12 +204,12 @@ final class DispatcherCommands implements DispatcherProxy {
             refuse(correlation, EINVAL, e.getMessage());
             return;
         }
-        dispatcher.submit(() -> {
+        ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
             dispatcher.applySettings(settings);
             final ObjectNode answer = JsonNodeFactory.instance.objectNode();
             dispatcher.describePolicy(answer.putArray("lines")::add);
             reply(correlation, answer);
-        });
+        }));
     }
 
     private void hint(final long correlation, final JsonNode request) {

@@ -20,13 +20,15 @@ import dev.gpuseg.core.OverrunAction;
  * @param windowNs    longest time from grant to end, preempted time included, 0 = none
  * @param partition   time partition, 0 = none
  * @param weight      share of its process in best-effort time, 1..10000; 0 = leave it as it is
+ * @param boost       SCHED_FIFO priority at which its thread runs inside its windows, 1..99; 0 = the thread's own. The
+ *                    library raises the thread; the daemon only knows of it
  */
 public record TaskOpen(long correlation, int clientId, String name, int priority, int gpuPriority, int gpu,
     boolean optimistic, long periodNs, long deadlineNs, long budgetNs, OverrunAction overrun, long windowNs,
-    int partition, int weight) {
+    int partition, int weight, int boost) {
 
     /**
-     * A task that is demoted on overrun and says nothing about windows, partitions and weights.
+     * A task that is demoted on overrun and says nothing about windows, partitions, weights and boosts.
      *
      * @param correlation as above
      * @param clientId    as above
@@ -43,6 +45,30 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
         final int gpuPriority, final int gpu, final boolean optimistic, final long periodNs, final long deadlineNs,
         final long budgetNs) {
         this(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs, budgetNs,
-            OverrunAction.DEMOTE, 0, 0, 0);
+            OverrunAction.DEMOTE, 0, 0, 0, 0);
+    }
+
+    /**
+     * The same after a change by an administrator.
+     *
+     * @param newPriority    0..99
+     * @param newGpuPriority 0..99
+     * @param newOverrun     what follows when a budget is used up
+     * @return a copy
+     */
+    public TaskOpen with(final int newPriority, final int newGpuPriority, final OverrunAction newOverrun) {
+        return new TaskOpen(correlation, clientId, name, newPriority, newGpuPriority, gpu, optimistic, periodNs,
+            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost);
+    }
+
+    /**
+     * The same with a boost.
+     *
+     * @param newBoost 0..99
+     * @return a copy
+     */
+    public TaskOpen withBoost(final int newBoost) {
+        return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
+            budgetNs, overrun, windowNs, partition, weight, newBoost);
     }
 }

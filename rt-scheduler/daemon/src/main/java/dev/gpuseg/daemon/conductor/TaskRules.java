@@ -34,8 +34,16 @@ final class TaskRules {
         final long priority = data.getInt(Abi.MsgTaskOpen.PRIORITY_OFFSET) & 0xffffffffL;
         final long gpuPriority = data.getInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET) & 0xffffffffL;
         final long gpu = data.getInt(Abi.MsgTaskOpen.GPU_OFFSET) & 0xffffffffL;
-        if ((flags & ~Abi.TASK_NO_OPTIMISTIC) != 0) {
-            return task + "flags are 0x" + Integer.toHexString(flags) + "; this daemon knows only 0x1";
+        if ((flags & ~(Abi.TASK_NO_OPTIMISTIC | Abi.TASK_BOOST_MASK)) != 0) {
+            return task + "flags are 0x" + Integer.toHexString(flags) + "; this daemon knows only 0x"
+                + Integer.toHexString(Abi.TASK_NO_OPTIMISTIC | Abi.TASK_BOOST_MASK);
+        }
+        final int boost = boost(data);
+        if (boost > Abi.PRIORITY_MAX) {
+            return task + "boost is " + boost + "; use a SCHED_FIFO priority of 1..99, or 0 for none";
+        }
+        if (boost > 0 && priority == 0) {
+            return task + "boost is " + boost + " but the task is best effort; give it a priority, or no boost";
         }
         final int overrun = data.getByte(Abi.MsgTaskOpen.OVERRUN_OFFSET) & 0xff;
         if (overrun > Abi.OVERRUN_SKIP_NEXT) {
@@ -101,7 +109,7 @@ final class TaskRules {
             (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_NO_OPTIMISTIC) == 0, periodNs,
             deadlineNs == 0 ? periodNs : deadlineNs, data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET),
             overrun(data.getByte(Abi.MsgTaskOpen.OVERRUN_OFFSET)), windowNs(data),
-            data.getByte(Abi.MsgTaskOpen.PARTITION_OFFSET) & 0xff, weight(data));
+            data.getByte(Abi.MsgTaskOpen.PARTITION_OFFSET) & 0xff, weight(data), boost(data));
     }
 
     private static OverrunAction overrun(final int value) {
@@ -115,6 +123,10 @@ final class TaskRules {
 
     private static long windowNs(final UnsafeBuffer data) {
         return (data.getInt(Abi.MsgTaskOpen.WINDOW_US_OFFSET) & 0xffffffffL) * NS_PER_US;
+    }
+
+    private static int boost(final UnsafeBuffer data) {
+        return (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_BOOST_MASK) >>> Abi.TASK_BOOST_SHIFT;
     }
 
     private static int weight(final UnsafeBuffer data) {

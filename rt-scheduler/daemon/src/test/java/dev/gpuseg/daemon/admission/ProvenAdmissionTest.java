@@ -9,15 +9,20 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.mechanism.Capabilities;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -124,6 +129,129 @@ class ProvenAdmissionTest {
     }
 
     @Test
+    void shouldChooseTheBoostAnalysisOnlyWhereItsMechanismIsBuilt() {
+        final SoundAnalysis fp = SoundAnalysis.of("fp", 3, WaitMode.SUSPEND, CoreOrder.FP);
+        assertEquals("gcaps-boost-suspend", fp.boosted().analysis().name());
+        assertTrue(SoundAnalysis.of("fp", 3, WaitMode.BUSY, CoreOrder.FP).boosted().reason().contains("spin"));
+        for (final SoundAnalysis other : new SoundAnalysis[] {SoundAnalysis.of("fp", 1, WaitMode.SUSPEND, CoreOrder.FP),
+            SoundAnalysis.of("edf", 3, WaitMode.SUSPEND, CoreOrder.FP),
+            SoundAnalysis.of("edf", 3, WaitMode.SUSPEND, CoreOrder.EDF)}) {
+            assertTrue(other.exists());
+            assertTrue(other.boosted().reason().contains("policy fp with a mechanism of level 3"));
+        }
+    }
+
+    /** On core 1 a CPU-only task of 30 ms can stop camera inside its window; lidar on core 2 then waits for both. */
+    private static String stoppedHolder() {
+        return "  - {name: control, cpu: 1, period: 100ms, priority: 80, segments: [{cpu: 30ms}]}\n"
+            + task("camera", 1, 70, 4)
+            + "  - {name: lidar, cpu: 2, period: 100ms, deadline: 20ms, priority: 60, segments: [{cpu: 1ms}, "
+            + "{gpu: {host: 1ms, device: 2ms}}]}\n";
+    }
+
+    private static TaskOpen lidar(final int boost) {
+        return new TaskOpen(1, 2, "lidar", 60, 60, 0, true, 100 * MS, 20 * MS, 0).withBoost(boost);
+    }
+
+    @Test
+    void shouldUseTheBoostAnalysisForTasksThatAskForItAndOnlyForThem() throws IOException {
+        final ProvenAdmission plain = admission(settings(stoppedHolder()));
+        assertNull(plain.refuse(open(1, "camera", 70, 0), client(1, 0)));
+        assertEquals("gcaps-window-suspend", plain.status(true, 0).path("analysis").asText());
+        final String refused = plain.refuse(lidar(0), client(2, 0));
+        assertTrue(refused.contains("gcaps-window-suspend") && refused.contains("deadline 20ms"), refused);
+        plain.closed(1, "camera");
+        assertNull(plain.refuse(open(1, "camera", 70, 0).withBoost(90), client(1, 0)));
+        assertNull(plain.refuse(lidar(90), client(2, 0)), "a boosted holder is not stopped");
+        assertEquals("gcaps-boost-suspend", plain.status(true, 0).path("analysis").asText());
+        assertTrue(plain.status(true, 0).path("proven").asBoolean());
+        assertEquals(90, plain.status(true, 0).path("tasks").get(1).path("boost").asInt());
+        final ProvenAdmission next = admission(settings(stoppedHolder()));
+        assertEquals("gcaps-boost-suspend", next.status(true, 0).path("analysis").asText(), "also after a restart");
+        assertEquals(2, next.status(true, 0).path("tasks").size());
+    }
+
+    @Test
+    void shouldRefuseBoostsForWhichNothingIsProven() throws IOException {
+        final AdmissionSettings settings = settings(task("a", 1, 50, 1) + task("b", 1, 40, 1) + task("c", 2, 30, 1)
+            + "  - {name: control, cpu: 1, period: 100ms, priority: 60, segments: [{cpu: 1ms}]}\n");
+        final ProvenAdmission admission = admission(settings);
+        final String low = admission.refuse(open(1, "a", 50, 0).withBoost(60), client(1, 0));
+        assertTrue(low.contains("boost 60 on core 1, where \"control\" has priority 60"), low);
+        assertNull(admission.refuse(open(1, "a", 50, 0).withBoost(80), client(1, 0)));
+        final String mixed = admission.refuse(open(1, "b", 40, 0), client(1, 0));
+        assertTrue(mixed.contains("\"b\" has no boost and \"a\" has one"), mixed);
+        for (final int boost : new int[] {80, 81}) {
+            final String crossed = admission.refuse(open(1, "b", 40, 0).withBoost(boost), client(1, 0));
+            assertTrue(crossed.contains("boosts 80 and " + boost), crossed);
+        }
+        assertNull(admission.refuse(open(1, "b", 40, 0).withBoost(79), client(1, 0)));
+        assertNull(admission.refuse(open(1, "c", 30, 0).withBoost(31), client(1, 0)), "another core");
+        final String guest = admission.refuse(open(2, "guest", 20, 1).withBoost(99), client(2, 0));
+        assertTrue(guest.contains("has a boost (99)") && guest.contains("declare its times"), guest);
+        assertTrue(admission.refuse(open(2, "guest", 20, 1), client(2, 0)).contains("no boost and"));
+        assertTrue(admission.refusePriority(0, "b", 0, 0).contains("is best effort now"));
+        assertTrue(admission.refusePolicy("edf").contains("a boost inside windows"));
+        assertTrue(admission.status(true, 0).path("proven").asBoolean(), "all of it was refused");
+    }
+
+    @Test
+    void shouldNotTrustABudgetThatNothingEnforces() throws IOException {
+        final ProvenAdmission admission = admission(settings(task("camera", 1, 70, 4)));
+        final TaskOpen guest = open(2, "guest", 20, 5);
+        final String refused = admission.refuse(guest.with(20, 20, OverrunAction.NOTIFY), client(2, 0));
+        assertTrue(refused.contains("overrun action is notify") && refused.contains("declare it"), refused);
+        assertNull(admission.refuse(open(1, "camera", 70, 0).with(70, 70, OverrunAction.NOTIFY), client(1, 0)),
+            "what is declared is taken at its word");
+        assertNull(admission.refuse(guest.with(20, 20, OverrunAction.SUSPEND), client(2, 0)));
+        assertNull(admission.refuse(open(2, "worker", 0, 0).with(0, 0, OverrunAction.NOTIFY), client(2, 0)),
+            "best effort needs no model");
+        final String ruled = admission.refuseSettings(rule("guest", OverrunAction.NOTIFY));
+        assertTrue(ruled.startsWith("rules for tasks: task \"guest\""), ruled);
+        assertNull(admission.refuseSettings(rule("guest", OverrunAction.DEMOTE)));
+        assertNull(admission.refuseSettings(rule("later", OverrunAction.NOTIFY)), "nobody is concerned yet");
+        assertTrue(admission.refuse(open(3, "later", 10, 1), client(3, 0)).contains("notify"), "the rule holds");
+        assertNull(admission.refuseSettings(rule("later", OverrunAction.SUSPEND)));
+        assertNull(admission.refuse(open(3, "later", 10, 1).with(10, 10, OverrunAction.NOTIFY), client(3, 0)));
+    }
+
+    @Test
+    void shouldOnlyWarnOfABudgetThatNothingEnforces() throws IOException {
+        final AdmissionSettings enforce = settings(task("camera", 1, 70, 4));
+        final ProvenAdmission admission = admission(new AdmissionSettings(AdmissionMode.WARN, enforce.declared(),
+            enforce.platform(), CoreOrder.FP, GRACE_NS));
+        assertNull(admission.refuse(open(2, "guest", 20, 5), client(2, 0)));
+        assertTrue(admission.status(true, 0).path("proven").asBoolean());
+        assertNull(admission.refuseSettings(rule("guest", OverrunAction.NOTIFY)));
+        assertFalse(admission.status(true, 0).path("proven").asBoolean());
+        assertEquals("unknown", admission.status(true, 0).path("tasks").get(0).path("model").asText());
+        assertEquals(1, admission.status(true, 0).path("warned").asInt());
+    }
+
+    @Test
+    void shouldSayInOneLineThatPartitionsAreNotAnalysed() throws IOException {
+        final AdmissionSettings enforce = settings(task("camera", 1, 70, 4));
+        final String text = assertThrows(IllegalArgumentException.class, () -> new ProvenAdmission(enforce,
+            "partitions", LEVEL_3, 1, directory.resolve("x"), () -> nowNs)).getMessage();
+        assertTrue(text.contains("partitions") && text.contains("--admission off") && text.lines().count() == 1, text);
+        final ProvenAdmission running = admission(enforce);
+        assertTrue(running.refuseSettings(new PolicySettings(new TimePartitions(FixedPriority.INSTANCE, 100 * MS, 0, 0,
+            false, new TimePartitions.Window(1, 0, 50 * MS)), null, 0, List.of(), List.of(), "")).contains(
+            "policy partitions"));
+        assertEquals("fp", running.status(true, 0).path("policy").asText());
+        final ProvenAdmission warned = new ProvenAdmission(new AdmissionSettings(AdmissionMode.WARN, enforce.declared(),
+            enforce.platform(), CoreOrder.FP, GRACE_NS), "partitions", LEVEL_3, 1, directory.resolve("x"), () -> nowNs);
+        assertNull(warned.refuse(open(1, "camera", 70, 0), client(1, 0)));
+        assertFalse(warned.status(true, 0).path("proven").asBoolean());
+        assertTrue(warned.status(true, 0).path("problem").asText().contains("partitions"));
+    }
+
+    private static PolicySettings rule(final String task, final OverrunAction action) {
+        return new PolicySettings(null, null, 0, List.of(new PolicySettings.TaskRule(task,
+            new PolicySettings.Share(0, -1, 0), action, -1, -1)), List.of(), "");
+    }
+
+    @Test
     void shouldKeepAPlaceForTheSameUserOnlyAndNotForever() throws IOException {
         final AdmissionSettings settings = settings(task("camera", 1, 70, 4));
         final ProvenAdmission first = admission(settings);
@@ -165,6 +293,7 @@ class ProvenAdmissionTest {
         for (final String bad : new String[] {"", "{}", "[]", "{\"version\":1,\"tasks\":7}", "\u0000",
             good.replace("\"priority\":70", "\"priority\":100"), good.replace("\"priority\":70", "\"priority\":\"x\""),
             good.replace("camera", "ca\\nmera"), good.replace("\"uid\":1000", "\"uid\":-1"),
+            good.replace("\"boost\":0", "\"boost\":100"), good.replace("\"demote\"", "\"pray\""),
             good.substring(0, good.length() / 2), good.replace("\"period_ns\":1", "\"period_ns\":1e999")}) {
             Files.write(file, bad.getBytes(StandardCharsets.UTF_8));
             final var status = admission(settings).status(true, 0);

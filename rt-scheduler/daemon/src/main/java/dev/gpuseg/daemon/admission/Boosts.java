@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.admission;
+
+import dev.gpuseg.analysis.model.Task;
+import java.util.List;
+
+/**
+ * Hypothesis M8 of {@code gcaps-boost-suspend} ({@code analysis/docs/window.md}, theorem 2): inside a window a thread
+ * is above all unboosted threads of its core, and boosted threads of one core run by CPU priority.
+ */
+final class Boosts {
+    private Boosts() {
+    }
+
+    /** Whether a task makes its thread run at a ceiling. Nothing is proven of one without a model anyway. */
+    static boolean counts(final Admitted task) {
+        return task.request().boost() > 0 && task.source() != Admitted.Source.UNKNOWN;
+    }
+
+    /**
+     * What speaks against the hypothesis.
+     *
+     * @param admitted some of which are boosted; those have entries in the task-set file
+     * @param placed   tasks with a core: entries of the file, with their present priorities
+     * @return one line, empty if it holds
+     */
+    static String disorder(final List<Admitted> admitted, final List<Task> placed) {
+        String boosted = "";
+        for (final Admitted task : admitted) {
+            boosted = counts(task) ? task.request().name() : boosted;
+        }
+        for (final Admitted task : admitted) {
+            if (counts(task) && !task.isRealTime()) {
+                return "task \"" + task.request().name() + "\" runs at boost " + task.request().boost()
+                    + " but is best effort now, for which nothing is proven; leave it a priority";
+            }
+            if (task.isRealTime() && task.request().boost() == 0 && task.source() != Admitted.Source.UNKNOWN) {
+                return "task \"" + task.request().name() + "\" has no boost and \"" + boosted
+                    + "\" has one, for which nothing is proven; open all real-time tasks with a boost, or none";
+            }
+        }
+        for (final Task task : placed) {
+            final int boost = boostOf(task, admitted);
+            for (final Task other : placed) {
+                if (boost == 0 || other == task || other.cpu() != task.cpu() || other.bestEffort()) {
+                    continue;
+                }
+                if (other.priority() >= boost) {
+                    return "task \"" + task.name() + "\" has boost " + boost + " on core " + task.cpu() + ", where \""
+                        + other.name() + "\" has priority " + other.priority() + "; give it a boost above all "
+                        + "priorities of its core";
+                }
+                final int boostOfOther = boostOf(other, admitted);
+                if (boostOfOther > 0 && task.priority() > other.priority() && boost <= boostOfOther) {
+                    return "tasks \"" + task.name() + "\" and \"" + other.name() + "\" share core " + task.cpu()
+                        + " with priorities " + task.priority() + " and " + other.priority() + " but boosts " + boost
+                        + " and " + boostOfOther + "; give the one with the higher priority the higher boost";
+                }
+            }
+        }
+        return "";
+    }
+
+    private static int boostOf(final Task task, final List<Admitted> admitted) {
+        for (final Admitted open : admitted) {
+            if (open.source() == Admitted.Source.DECLARED && open.request().name().equals(task.name())) {
+                return open.request().boost();
+            }
+        }
+        return 0;
+    }
+}
