@@ -43,7 +43,7 @@ struct options {
 	int64_t period_ns, deadline_ns, offset_ns, start_ns, duration_ns, begin_timeout_ns;
 	int64_t budget_ns, window_ns;
 	enum gpuseg_on_overrun on_overrun;
-	int weight, partition;
+	int weight, partition, boost;
 	enum gpuseg_sim_wait_mode wait;
 	bool spin;
 	bool unmanaged;
@@ -392,6 +392,7 @@ static int connect_all(void)
 	attr.on_overrun = o->on_overrun;
 	attr.weight = (uint32_t)o->weight;
 	attr.partition = (uint32_t)o->partition;
+	attr.boost_priority = (uint32_t)o->boost;
 	rc = gpuseg_task_open(demo.client, &attr, &demo.task);
 	if (rc < 0)
 		message("%s: task: %s %s", o->name, gpuseg_strerror(rc), gpuseg_last_message(demo.client));
@@ -422,6 +423,7 @@ static const char help[] =
 	"  --overrun ACTION           notify, demote (default), suspend or skip-next\n"
 	"  --weight N                 share of best-effort time, 1..10000 (default 100)\n"
 	"  --partition N              time partition, 1..255 (default: none)\n"
+	"  --boost N                  run under SCHED_FIFO at 1..99 inside segments (default: no)\n"
 	"  --always-wait              no optimistic begin\n"
 	"  --progress FILE            a mapped gpuseg_progress: what is known to be recorded, whatever kills the task\n"
 	"  --on-usr2 fork|exec        SIGUSR2: fork a child that lives for 1 s and tries to use its parent's handles, "
@@ -465,6 +467,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		OVERRUN,
 		WEIGHT,
 		PARTITION,
+		BOOST,
 		ALWAYS_WAIT,
 		PROGRESS,
 		ON_USR2,
@@ -493,6 +496,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"overrun", required_argument, NULL, OVERRUN},
 		{"weight", required_argument, NULL, WEIGHT},
 		{"partition", required_argument, NULL, PARTITION},
+		{"boost", required_argument, NULL, BOOST},
 		{"always-wait", no_argument, NULL, ALWAYS_WAIT},
 		{"progress", required_argument, NULL, PROGRESS},
 		{"on-usr2", required_argument, NULL, ON_USR2},
@@ -568,6 +572,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 			break;
 		case PARTITION:
 			o->partition = (int)option_integer("--partition", optarg, 1, 255);
+			break;
+		case BOOST:
+			o->boost = (int)option_integer("--boost", optarg, 1, 99);
 			break;
 		case ALWAYS_WAIT:
 			o->always_wait = true;

@@ -14,7 +14,10 @@ import dev.gpuseg.analysis.model.WaitMode;
  *     boosted threads of one core (holders of different GPUs) run by CPU priority;</li>
  * <li>best-effort tasks are never boosted.</li>
  * </ul>
- * Recurrence: that of {@link GcapsWindow} with k_hc = 0 for CPU-only tasks and those of the same GPU (of
+ * All tasks with windows are boosted. Where threads suspend, the bound also holds if the boost lasts from begin to end,
+ * as that of libgpuseg does (theorem 2'); where they spin it does not.
+ *
+ * <p>Recurrence: that of {@link GcapsWindow} with k_hc = 0 for CPU-only tasks and those of the same GPU (of
  * another GPU: the boosted part of c alone, Y_c = Gm_c + 2 eps eta_c, busy G_c + 2 eps eta_c), and with the blocking
  * <pre>
  *  sum_{l local, lower CPU priority, eta_l &gt; 0} (the eta_i + 1 largest X_lk, each at most ceil((D_i + D_l) / T_l)

@@ -69,7 +69,9 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         /** As window; while the segment is granted, its host part runs above every other thread of the core. */
         BOOST,
         /** The device part alone, and the end needs no core: the model of the published equations. */
-        ABSTRACT
+        ABSTRACT,
+        /** As boost, but from begin to end, whoever has the GPU meanwhile: what libgpuseg does. */
+        CEILING
     }
 
     /** What the GPU does while its runlist is rewritten. */

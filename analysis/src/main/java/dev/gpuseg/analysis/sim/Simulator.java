@@ -699,9 +699,13 @@ public final class Simulator implements DecisionSink {
 
     /**
      * From the moment it holds its GPU (its update is complete) until it ends or loses it; best-effort threads only
-     * where they cannot lose it.
+     * where they cannot lose it. With a ceiling: from begin to end, real-time threads only.
      */
     private boolean boosted(final int task) {
+        if (options.hold() == SimulationOptions.Hold.CEILING) {
+            return realTime[task] && (phase[task] == HOST || phase[task] == HOST_OVERLAP || phase[task] == WAIT_DEVICE
+                || phase[task] == END);
+        }
         return options.hold() == SimulationOptions.Hold.BOOST && segmentState[task] == SEGMENT_RUNNING
             && grantGeneration[task] <= appliedGeneration[gpuOf[task]] && (realTime[task] || !enforced)
             && (phase[task] == HOST || phase[task] == HOST_OVERLAP

@@ -41,6 +41,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
 
     private static final Mechanism WINDOW = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW);
     private static final Mechanism BOOST = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.BOOST);
+    private static final Mechanism CEILING = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.CEILING);
     private static final Mechanism GATE = new Mechanism(Scheduler.GATE, CpuPolicy.FP, Hold.WINDOW);
     private static final Mechanism LOCK = new Mechanism(Scheduler.GATE, CpuPolicy.FP, Hold.BOOST);
     private static final Mechanism SHARED = new Mechanism(Scheduler.RR, CpuPolicy.FP, Hold.WINDOW);
@@ -63,6 +64,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         }
         claims.add(new Claim(Analyses.get("edf-fp-suspend"), new Mechanism(Scheduler.EDF, CpuPolicy.FP, Hold.WINDOW),
             true));
+        claims.add(new Claim(Analyses.get("gcaps-boost-suspend"), CEILING, true));
         for (final String mode : List.of("suspend", "busy")) {
             claims.add(new Claim(Analyses.get("gcaps-" + mode), ABSTRACT, false));
             claims.add(new Claim(Analyses.get("gcaps-" + mode), WINDOW, false));
@@ -72,6 +74,15 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         claims.add(new Claim(Analyses.get("gcaps-suspend-capped"), ABSTRACT, false));
         claims.add(new Claim(Analyses.get("gcaps-busy-printed"), ABSTRACT, false));
         return List.copyOf(claims);
+    }
+
+    /**
+     * What the bound for spinning threads would have to hold for, if the boost lasted from begin to end.
+     *
+     * @return a comparison that shows why it is not used for that
+     */
+    static Claim spinningAtACeiling() {
+        return new Claim(Analyses.get("gcaps-boost-busy"), CEILING, false);
     }
 
     /**

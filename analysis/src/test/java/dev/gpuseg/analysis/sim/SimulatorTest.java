@@ -121,6 +121,20 @@ class SimulatorTest {
         assertEquals(List.of(30L, 41L, 11L), responsesMs(simulator, options.with(Hold.ABSTRACT, false, Update.STALL)));
     }
 
+    /** low loses the GPU to high at 1 ms, in the middle of its host part; its core's urgent task arrives at 2 ms. */
+    @Test
+    void shouldKeepACeilingWhileAnotherWindowHasTheGpu() {
+        final TaskSet set = set(WaitMode.SUSPEND, 2, 0, task("urgent", 1, 3, 100, new Segment.Cpu(2 * MS)),
+            task("high", 2, 2, 100, gpu(0, 20)), task("low", 1, 1, 100, gpu(10, 1)));
+        final SimulationOptions options = SimulationOptions.ofDurationNs(3 * MS);
+        final Simulator simulator = new Simulator(set);
+        simulator.setFirstArrivals(new long[] {2 * MS, MS, 0});
+        assertEquals(List.of(2L, 20L, 22L), responsesMs(simulator, options.with(Hold.BOOST, false, Update.STALL)));
+        assertEquals(List.of(10L, 20L, 22L), responsesMs(simulator, options.with(Hold.CEILING, false, Update.STALL)));
+        assertEquals(List.of(34L, 11L, 20L), responsesMs(windowGap(),
+            SimulationOptions.ofDurationNs(3 * MS).with(Hold.CEILING, false, Update.STALL)));
+    }
+
     private static Simulator windowGap() {
         final Simulator simulator = new Simulator(Sets.windowGap());
         simulator.setFirstArrivals(new long[] {2 * MS, 0, MS});

@@ -61,6 +61,14 @@ class SoundnessTest {
         }
     }
 
+    /** Why admission refuses a boost for threads that spin: theirs lasts longer than theorem 2 allows. */
+    @Test
+    void shouldFindThatSpinningThreadsThatKeepTheirBoostExceedTheBound() {
+        final Claim claim = Claim.spinningAtACeiling();
+        final Campaign campaign = new Campaign(List.of(claim), k -> CampaignSets.generate(SEED, k), SEED, RUNS);
+        assertTrue(campaign.run(0, SETS).get("exceeded sets of " + claim.title()) > 0);
+    }
+
     @Test
     void shouldBreakThePublishedBoundAndNotTheWindowBoundWithTheCounterexample() {
         final TaskSet set = Sets.windowGap();

@@ -120,11 +120,15 @@ final class SimulateCommand implements Callable<Integer> {
         @Option(names = "--boost", description = "as --window, the holder's host part above all others of its core")
         private boolean boost;
 
+        @Option(names = "--ceiling",
+            description = "as --boost, but from begin to end, whoever has the GPU: the window boost of libgpuseg")
+        private boolean ceiling;
+
         @Option(names = "--abstract", description = "the device part alone, as published equations assume")
         private boolean abstractModel;
 
         Hold hold() {
-            return boost ? Hold.BOOST : abstractModel ? Hold.ABSTRACT : Hold.WINDOW;
+            return boost ? Hold.BOOST : ceiling ? Hold.CEILING : abstractModel ? Hold.ABSTRACT : Hold.WINDOW;
         }
     }
 

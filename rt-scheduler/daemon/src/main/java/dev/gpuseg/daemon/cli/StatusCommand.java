@@ -66,13 +66,14 @@ final class StatusCommand implements Callable<Integer> {
             daemon.path("journal_events").asLong(), daemon.path("journal_failure").asText().isEmpty() ? ""
             : " -- " + daemon.path("journal_failure").asText());
         out.println();
-        out.printf("%5s %-20s %8s %5s %4s %-10s %9s %9s %8s %8s %10s %10s%n", "TASK", "NAME", "PID", "PRIO", "GPU",
-            "STATE", "SEGMENTS", "PREEMPTED", "JOBS", "MISSES", "P50 ms", "MAX ms");
+        out.printf("%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s%n", "TASK", "NAME", "PID", "PRIO",
+            "BOOST", "GPU", "STATE", "SEGMENTS", "PREEMPTED", "JOBS", "MISSES", "P50 ms", "MAX ms");
         for (final JsonNode task : status.path("tasks")) {
             final JsonNode response = task.path("response_ns");
-            out.printf(Locale.ROOT, "%5d %-20s %8d %5s %4d %-10s %9d %9d %8d %8d %10s %10s%n", task.path("id").asInt(),
-                task.path("name").asText(), task.path("pid").asInt(),
-                task.path("priority").asInt() == 0 ? "BE" : task.path("priority").asText(), task.path("gpu").asInt(),
+            out.printf(Locale.ROOT, "%5d %-20s %8d %5s %5s %4d %-10s %9d %9d %8d %8d %10s %10s%n",
+                task.path("id").asInt(), task.path("name").asText(), task.path("pid").asInt(),
+                task.path("priority").asInt() == 0 ? "BE" : task.path("priority").asText(),
+                task.path("boost").asInt() == 0 ? "-" : task.path("boost").asText(), task.path("gpu").asInt(),
                 task.path("state").asText(), task.path("segments").asLong(), task.path("preemptions").asLong(),
                 task.path("jobs").asLong(), task.path("job_misses").asLong(), milliseconds(response.path("p50")),
                 milliseconds(response.path("max")));

@@ -200,6 +200,12 @@ class AdmissionSystemTest {
         final StringOutput rr = StringOutput.of("hint", "--dir", dir, "--policy", "rr");
         assertEquals(ExitCode.FAILURE, rr.status());
         assertTrue(rr.text().contains("no sound analysis"), rr.text());
+        final StringOutput set = StringOutput.of("policy", "--dir", dir, "--set", "rr");
+        assertEquals(ExitCode.FAILURE, set.status());
+        assertTrue(set.text().contains("no sound analysis"), set.text());
+        final StringOutput rule = StringOutput.of("policy", "--dir", dir, "--task", "guest", "--overrun", "notify");
+        assertEquals(ExitCode.FAILURE, rule.status());
+        assertTrue(rule.text().contains("its budget bounds nothing"), rule.text());
         assertEquals("fp", rig.status().path("policy").asText());
         final StringOutput high = StringOutput.of("hint", "--dir", dir, "guest", "--priority", "90");
         assertEquals(ExitCode.FAILURE, high.status(), high.text());

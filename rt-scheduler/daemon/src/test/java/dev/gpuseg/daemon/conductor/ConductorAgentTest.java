@@ -121,6 +121,10 @@ class ConductorAgentTest {
             SeqPacketSocket socket = rig.connect()) {
             ConductorRig.ask(socket, ConductorRig.hello("app"));
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.PRIORITY_OFFSET, 100), "priority is 100", "1..99");
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.FLAGS_OFFSET, 100 << Abi.TASK_BOOST_SHIFT),
+                "boost is 100", "1..99");
+            refused(socket, 0, p -> p.data().putInt(Abi.MsgTaskOpen.FLAGS_OFFSET, 40 << Abi.TASK_BOOST_SHIFT),
+                "boost is 40", "best effort");
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.PRIORITY_OFFSET, -1), "4294967295", "1..99");
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET, 100), "gpu_priority is 100");
             refused(socket, 0, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET, 3), "best effort");
@@ -137,7 +141,7 @@ class ConductorAgentTest {
                 assertNull(open(socket, ConductorRig.taskOpen("t" + i, 0)));
             }
             refused(socket, 0, p -> { }, "user " + ProcessStatus.effectiveUid() + " has 3 tasks");
-            assertEquals(14, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
+            assertEquals(16, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
         }
     }
 
