@@ -9,17 +9,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
-import dev.gpuseg.daemon.platform.FileAccess;
-import dev.gpuseg.daemon.platform.ProcessStatus;
+import dev.gpuseg.daemon.platform.PrivateFile;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -38,9 +31,11 @@ final class AdmittedFile {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Path path;
+    private final PrivateFile file;
 
     AdmittedFile(final Path path) {
         this.path = path;
+        file = new PrivateFile(path, BYTES_MAX);
     }
 
     /**
@@ -58,17 +53,7 @@ final class AdmittedFile {
                 root.withArray("tasks").add(node(task));
             }
         }
-        final Path next = path.resolveSibling(path.getFileName() + ".new");
-        Files.deleteIfExists(next);
-        try (FileChannel out = FileChannel.open(next, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
-            FileAccess.chmod(next, 0600);
-            final ByteBuffer text = ByteBuffer.wrap((root + "\n").getBytes(StandardCharsets.UTF_8));
-            while (text.hasRemaining()) {
-                out.write(text);
-            }
-            out.force(true);
-        }
-        Files.move(next, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        file.write((root + "\n").getBytes(StandardCharsets.UTF_8));
     }
 
     private static ObjectNode node(final Admitted task) {
@@ -89,17 +74,13 @@ final class AdmittedFile {
      * @throws IOException if the file is not one that a daemon of this user wrote: one line with the reason
      */
     List<Admitted> read(final long untilNs) throws IOException {
-        if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+        final byte[] content = file.read();
+        if (content == null) {
             return List.of();
-        }
-        if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS) || Files.size(path) > BYTES_MAX
-            || (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS)
-            != ProcessStatus.effectiveUid()) {
-            throw new IOException(path + " is not a file of at most " + BYTES_MAX + " bytes of this user; remove it");
         }
         final JsonNode root;
         try {
-            root = JSON.readTree(Files.readAllBytes(path));
+            root = JSON.readTree(content);
         } catch (final JsonProcessingException e) {
             throw new IOException(path + " is not JSON (" + e.getOriginalMessage() + "); it is ignored", e);
         }

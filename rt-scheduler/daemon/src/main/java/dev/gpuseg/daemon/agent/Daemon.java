@@ -40,6 +40,7 @@ import dev.gpuseg.daemon.platform.ProcessStatus;
 import dev.gpuseg.daemon.platform.SystemCallException;
 import dev.gpuseg.daemon.platform.ThreadControl;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.SavedPolicy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -292,8 +293,11 @@ public final class Daemon implements AutoCloseable {
         }
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         requireUsable(config.settings());
+        final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")));
+        restore(saved);
         final DispatcherCommands commands =
             new DispatcherCommands(dispatcher, clerk, this::completeStatus, this::requestStop);
+        commands.saved(saved);
         commands.liveView(this::liveView);
         commands.admission(admission);
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
@@ -407,6 +411,27 @@ public final class Daemon implements AutoCloseable {
             throw new StartUpException("--admission enforce: " + refused);
         }
         dispatcher.submit(() -> dispatcher.applySettings(settings));
+    }
+
+    /** As if somebody gave the saved commands again; a file that cannot be used keeps no daemon from starting. */
+    private void restore(final SavedPolicy saved) {
+        try {
+            final PolicySettings settings = saved.read();
+            if (settings == PolicySettings.NONE) {
+                return;
+            }
+            dispatcher.requireUsable(settings);
+            final String refused = admission == null ? null : admission.refuseSettings(settings);
+            if (refused != null) {
+                throw new IllegalArgumentException(saved.path() + ": " + refused);
+            }
+            dispatcher.submit(() -> dispatcher.applySettings(settings));
+            saved.accepted();
+            System.err.println("gpuseg: settings of `gpuseg policy --save` hold again (" + saved.path()
+                + "); --forget removes them");
+        } catch (final IllegalArgumentException e) {
+            System.err.println("gpuseg: saved policy settings are ignored: " + e.getMessage());
+        }
     }
 
     private static AgentRunner runner(final org.agrona.concurrent.Agent agent) {

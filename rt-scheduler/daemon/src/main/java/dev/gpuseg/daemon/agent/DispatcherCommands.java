@@ -14,8 +14,10 @@ import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.daemon.platform.PeerCredentials;
 import dev.gpuseg.daemon.platform.ProcessStatus;
+import java.io.IOException;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
@@ -38,6 +40,7 @@ final class DispatcherCommands implements DispatcherProxy {
     private final Consumer<String> requestStop;
     private ConductorProxy conductor;
     private Function<JsonNode, ObjectNode> liveView;
+    private SavedPolicy saved;
     /** Null while admission is off. */
     private ProvenAdmission admission;
 
@@ -64,6 +67,11 @@ final class DispatcherCommands implements DispatcherProxy {
 
     void conductor(final ConductorProxy proxy) {
         conductor = proxy;
+    }
+
+    /** Remembers what is changed; used on the clerk's thread. */
+    void saved(final SavedPolicy policy) {
+        saved = policy;
     }
 
     void admission(final ProvenAdmission proven) {
@@ -179,7 +187,8 @@ final class DispatcherCommands implements DispatcherProxy {
 
     private void policy(final long correlation, final JsonNode request) {
         if (!request.has("policy")) {
-            settings(correlation, request.path("settings"));
+            settings(correlation, request.path("settings"), request.path("save").asBoolean(false),
+                request.path("forget").asBoolean(false));
             return;
         }
         final Policy policy;
@@ -191,11 +200,12 @@ final class DispatcherCommands implements DispatcherProxy {
         }
         ifAdmitted(correlation, proven -> proven.refusePolicy(policy.name()), () -> dispatcher.submit(() -> {
             dispatcher.setPolicy(policy);
+            clerk.execute(() -> saved.changed(JsonNodeFactory.instance.objectNode().put("policy", policy.name())));
             reply(correlation, JsonNodeFactory.instance.objectNode().put("policy", policy.name()));
         }));
     }
 
-    private void settings(final long correlation, final JsonNode given) {
+    private void settings(final long correlation, final JsonNode given, final boolean save, final boolean forget) {
         final PolicySettings settings;
         try {
             settings = given.isMissingNode() ? PolicySettings.NONE : PolicySettings.parse(given, "policy");
@@ -208,8 +218,31 @@ final class DispatcherCommands implements DispatcherProxy {
             dispatcher.applySettings(settings);
             final ObjectNode answer = JsonNodeFactory.instance.objectNode();
             dispatcher.describePolicy(answer.putArray("lines")::add);
-            reply(correlation, answer);
+            clerk.execute(() -> keep(correlation, given, save, forget, answer));
         }));
+    }
+
+    /** The last step of a policy command: what was changed is remembered, and kept if that was asked for. */
+    private void keep(final long correlation, final JsonNode given, final boolean save, final boolean forget,
+        final ObjectNode answer) {
+        try {
+            if (!given.isMissingNode()) {
+                saved.changed(given);
+            }
+            if (save) {
+                saved.save();
+            }
+            if (forget) {
+                saved.forget();
+            }
+        } catch (final IOException e) {
+            refuse(correlation, EIO, e.getMessage());
+            return;
+        }
+        if (saved.exists()) {
+            answer.withArray("lines").add("saved in " + saved.path() + " for the next start");
+        }
+        reply(correlation, answer);
     }
 
     private void hint(final long correlation, final JsonNode request) {

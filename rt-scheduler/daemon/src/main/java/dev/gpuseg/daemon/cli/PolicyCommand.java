@@ -52,6 +52,13 @@ final class PolicyCommand implements Callable<Integer> {
     @Option(names = "--overrun", paramLabel = "ACTION", description = "notify, demote, suspend or skip-next")
     private String overrun;
 
+    @Option(names = "--save", description = "keep what was changed since the start, this change included, and what was "
+        + "kept before: the next daemon makes these changes again, after its own settings")
+    private boolean save;
+
+    @Option(names = "--forget", description = "keep nothing for the next daemon; what holds now goes on to hold")
+    private boolean forget;
+
     @Override
     public Integer call() {
         final RuntimeDirectory where = directory.resolve();
@@ -61,6 +68,15 @@ final class PolicyCommand implements Callable<Integer> {
         if (settings != null) {
             PolicySettings.parse(settings, file == null ? "policy" : file.toString());
             request.set("settings", settings);
+        }
+        if (save && forget) {
+            throw usage("give --save or --forget, not both");
+        }
+        if (save) {
+            request.put("save", true);
+        }
+        if (forget) {
+            request.put("forget", true);
         }
         final JsonNode answer = AdminClient.ask(where, request);
         answer.path("lines").forEach(line -> out.println(line.asText()));

@@ -233,6 +233,18 @@ public final class RuntimeDirectory {
     }
 
     /**
+     * The policy settings that an administrator keeps for the next daemon.
+     *
+     * @param stateDirectories {@code $STATE_DIRECTORY} of a systemd service, null elsewhere: what lies there outlives a
+     *                         reboot
+     * @return absolute path in the first state directory, else in this directory
+     */
+    public Path savedPolicy(final String stateDirectories) {
+        final String first = stateDirectories == null ? "" : stateDirectories.split(":", 2)[0];
+        return (first.startsWith("/") ? Path.of(first) : root).resolve("policy.json");
+    }
+
+    /**
      * The admitted tasks, for a daemon that starts again.
      *
      * @return absolute path

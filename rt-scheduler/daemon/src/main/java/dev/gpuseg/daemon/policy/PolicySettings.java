@@ -63,7 +63,8 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Lis
     private static final long BYTES_MAX = 1 << 20;
     private static final Set<String> KEYS = Set.of("version", "policy", "class_width", "frame", "phase", "guard",
         "inside", "lend_idle", "windows", "sharing", "quantum", "tasks", "groups");
-    private static final List<String> POLICY_KEYS =
+    /** What belongs to a policy, and goes with it. */
+    static final List<String> POLICY_KEYS =
         List.of("class_width", "frame", "phase", "guard", "inside", "lend_idle", "windows");
     private static final Set<String> WINDOW_KEYS = Set.of("partition", "offset", "length");
     private static final Set<String> TASK_KEYS = Set.of("task", "weight", "cap", "overrun", "partition", "budget");

@@ -213,4 +213,16 @@ class AdmissionSystemTest {
         assertEquals(ExitCode.OK, StringOutput.of("hint", "--dir", dir, "lidar", "--priority", "61").status());
         assertEquals(61, rig.status().path("tasks").get(1).path("priority").asInt());
     }
+
+    @Test
+    void shouldIgnoreSavedSettingsThatAdmissionRefuses() throws Exception {
+        final Path file = fits();
+        Files.writeString(rig.file("policy.json"), "{\"version\": 1, \"policy\": \"classes\"}");
+        rig.gpu();
+        final Child daemon = rig.daemon("--admission", "enforce", "--taskset", file.toString());
+        SystemRig.await("it says so", 10_000, () -> daemon.said().contains("saved policy settings are ignored")
+            && daemon.said().contains("policy classes has no sound analysis"));
+        assertEquals("fp", rig.status().path("policy").asText());
+        assertEquals("fp", rig.status().path("admission").path("policy").asText());
+    }
 }

@@ -19,6 +19,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** Real processes in real control groups, where this machine lets us make some. */
 @Timeout(90)
 class CgroupSystemTest {
+    private static final int ATTEMPTS = 5;
+    private static final int MEASURED_MS = 2_000;
+
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
 
@@ -110,5 +113,35 @@ class CgroupSystemTest {
         SystemRig.await("both are off the hardware", 5_000, () -> rig.held() == 2);
         assertTrue(holder.isAlive());
         assertEquals(2, group(topPath + "/user").path("processes").asInt());
+    }
+
+    /** 1:3, and that the heavier one has at least one and a half times as much: the machine may be busy. */
+    @Test
+    void shouldShareTheGpuByTheWeightsOfTheGroups() throws Exception {
+        final Path rules = Files.writeString(rig.file("groups.yaml"), "version: 1\ngroups:\n"
+            + "  - {path: \"" + topPath + "/user/**\", weight: 100}\n"
+            + "  - {path: \"" + topPath + "/robot/**\", weight: 300}\n");
+        rig.realTime("--cgroup-rules", rules.toString());
+        final Child light = rig.task("light", 0, "60s", "gpu:0ms+60s", "60s");
+        final Child heavy = rig.task("heavy", 0, "60s", "gpu:0ms+60s", "60s");
+        move(light.pid(), top.resolve("user"));
+        move(heavy.pid(), top.resolve("robot"));
+        SystemRig.await("both are followed", 20_000, () -> group(topPath + "/robot").path("processes").asInt() == 1
+            && group(topPath + "/user").path("processes").asInt() == 1);
+        SystemRig.await("both have begun", 20_000, () -> rig.counter("grants")
+            + rig.counter("optimistic_begins") >= 2);
+        double lightShare = 0;
+        double heavyShare = 0;
+        for (int attempt = 0; attempt < ATTEMPTS && !(lightShare > 0 && heavyShare >= 1.5 * lightShare); attempt++) {
+            final long fromNs = System.nanoTime();
+            Thread.sleep(MEASURED_MS);
+            final long toNs = System.nanoTime();
+            Thread.sleep(300);   // the slice in progress is logged when it ends
+            lightShare = GpuShare.of(rig.file("spans"), light.pid(), fromNs, toNs);
+            heavyShare = GpuShare.of(rig.file("spans"), heavy.pid(), fromNs, toNs);
+        }
+        final String shares = "weight 100: " + lightShare + ", weight 300: " + heavyShare + " of the simulated GPU";
+        System.out.println(shares);
+        assertTrue(lightShare > 0 && heavyShare >= 1.5 * lightShare, shares);
     }
 }

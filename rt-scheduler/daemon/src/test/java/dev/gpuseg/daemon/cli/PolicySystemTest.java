@@ -245,4 +245,33 @@ class PolicySystemTest {
             return changes[0] >= 2;
         });
     }
+
+    @Test
+    void shouldKeepSettingsForTheNextDaemonIfAsked() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final String dir = rig.directory().root().toString();
+        assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--set", "edf").status());
+        rig.nextDaemon();
+        assertEquals("fp", rig.status().path("policy").asText(), "nobody asked");
+        assertEquals(ExitCode.USAGE, StringOutput.of("policy", "--dir", dir, "--save", "--forget").status());
+        assertEquals(ExitCode.OK,
+            StringOutput.of("policy", "--dir", dir, "--task", "later", "--overrun", "suspend").status());
+        final StringOutput saved = StringOutput.of("policy", "--dir", dir, "--set", "edf", "--save");
+        assertEquals(ExitCode.OK, saved.status(), saved.text());
+        assertTrue(saved.text().contains("policy.json for the next start"), saved.text());
+        final Child next = rig.nextDaemon();
+        assertEquals("edf", rig.status().path("policy").asText());
+        SystemRig.await("it says so", 10_000, () -> next.said().contains("hold again"));
+        endless("later", 0);
+        awaitBegun("later");
+        assertTrue(StringOutput.of("policy", "--dir", dir).text().contains("overrun suspend"), "set before, too");
+        Files.writeString(rig.file("policy.json"), "{\"version\":1,\"policy\":\"ed");
+        final Child third = rig.nextDaemon();
+        assertEquals("fp", rig.status().path("policy").asText());
+        SystemRig.await("one line", 10_000, () -> third.said().contains("saved policy settings are ignored: "
+            + rig.file("policy.json") + " is not JSON"));
+        assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--forget").status());
+        assertTrue(Files.notExists(rig.file("policy.json")));
+    }
 }
