@@ -56,6 +56,9 @@ final class TopLoop {
     private int selectedId;
     private int selected;
     private int firstShown;
+    private int lastSetTask = -1;
+    private int lastSetPriority;
+    private long lastSetNs;
 
     TopLoop(final Terminal terminal, final RuntimeDirectory directory, final long delayNs, final TopRow.Sort sort,
         final String filter) {
@@ -284,7 +287,10 @@ final class TopLoop {
 
     private void step(final int by) {
         if (!rows.isEmpty()) {
-            setPriority(Integer.toString(rows.get(selected).priority() + by));
+            final TopRow row = rows.get(selected);
+            // what is shown follows the journal and may lag behind what the daemon has just accepted
+            final boolean justSet = row.id() == lastSetTask && System.nanoTime() - lastSetNs < NOTICE_NS;
+            setPriority(Integer.toString((justSet ? lastSetPriority : row.priority()) + by));
         }
     }
 
@@ -300,6 +306,9 @@ final class TopLoop {
                 .put("task", Integer.toString(rows.get(selected).id())).put("priority", Integer.parseInt(text))
                 .put("gpu_priority", 0));
             say(answer.path("changed").path(0).asText(), false);
+            lastSetTask = rows.get(selected).id();
+            lastSetPriority = Integer.parseInt(text);
+            lastSetNs = System.nanoTime();
         } catch (final IllegalStateException e) {
             say(e.getMessage(), true);
         }
