@@ -914,6 +914,11 @@ public final class DispatcherAgent implements Runnable {
     private void remove(final ClientEntry entry, final int reason) {
         final int clientId = entry.client.clientId();
         try {
+            FaultBarrier.settle();
+        } catch (final InternalError e) {
+            counters.increment(Counter.CLIENT_ERRORS);   // of its files; later nobody would know whose it was
+        }
+        try {
             closeTasks(entry);
             epoll.remove(entry.client.doorbell().fd());
         } finally {
