@@ -7,11 +7,13 @@
  *
  * Every begin waits for the daemon's grant. The rate is kept whatever the daemon does: a begin that is due while the
  * one before still waits is made late, and counted from the moment at which it was due (`due`); `begin` counts from the
- * call. One JSON object on stdout at the end. With --parent, everybody exits when that process dies.
+ * call. One JSON object on stdout at the end. Everybody exits when the process dies that started us.
+ *
+ * The witness (--witness) has nothing to do with gpuseg: a process that only reads the clock, on a processor of its
+ * own. What it misses, the machine took: nobody's tail can be shorter there.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,20 +24,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/client.h"
 #include "bench/histogram.h"
 #include "bench/pace.h"
-#include "gpuseg.h"
 
 #define LEAD_NS (1500 * NS_PER_MS)     /* for everybody to connect */
 #define BEGIN_LIMIT_NS (10 * NS_PER_S) /* a grant that takes longer is a failure */
 #define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
 #define STALLS_FROM_NS (100 * NS_PER_US)
+#define GAPS_FROM_NS (10 * NS_PER_US)
 
-enum { CLIENTS_MAX = 256, RATE_MAX = 1000000, STALLS_MAX = 4096, SPIN_LONG = 0x7fffffff };
+enum { CLIENTS_MAX = 256, RATE_MAX = 1000000, STALLS_MAX = 4096, CPUS_MAX = 1024 };
 
 struct stall {
 	int64_t at_ns; /* when it was due */
 	int64_t took_ns;
+	int64_t late_ns; /* of that, before the client called begin */
 };
 
 struct shared {
@@ -46,12 +50,19 @@ struct shared {
 	int failure; /* -errno */
 };
 
+/* Times between two looks at the clock that were 10 us or more apart. */
+struct witness {
+	struct histogram gaps;
+	uint64_t above_stall;
+};
+
 static struct options {
-	const char *directory;
+	struct client_options client;
 	int64_t clients, rate, duration_ns, warmup_ns;
-	int cpu;
-	bool spin, stalls;
-	int priority;
+	int cpus[CPUS_MAX]; /* client i runs on cpus[i % cpu_count] */
+	int cpu_count;
+	int witness; /* its processor, -1: none */
+	bool stalls;
 } options;
 
 static int run_round(gpuseg_task *task, int64_t due_ns, bool measured, struct shared *s)
@@ -72,7 +83,8 @@ static int run_round(gpuseg_task *task, int64_t due_ns, bool measured, struct sh
 		histogram_add(&s->due, begun_ns - due_ns);
 		if (begun_ns - due_ns > STALLS_FROM_NS) {
 			if (s->stalls_seen < STALLS_MAX)
-				s->stalls[s->stalls_seen] = (struct stall){due_ns, begun_ns - due_ns};
+				s->stalls[s->stalls_seen] =
+					(struct stall){due_ns, begun_ns - due_ns, begin_ns - due_ns};
 			s->stalls_seen++;
 		}
 	}
@@ -88,7 +100,6 @@ static int run_round(gpuseg_task *task, int64_t due_ns, bool measured, struct sh
 
 static int run_client(int index, int64_t start_ns, struct shared *s)
 {
-	struct gpuseg_connect_attr connect_attr = GPUSEG_CONNECT_ATTR_INIT;
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
 	struct gpuseg_counters counters = {.size = sizeof(counters)};
 	const int64_t period_ns = NS_PER_S / options.rate, offset_ns = period_ns * index / options.clients;
@@ -99,24 +110,19 @@ static int run_client(int index, int64_t start_ns, struct shared *s)
 	int rc;
 
 	snprintf(name, sizeof(name), "load-%d", index);
-	connect_attr.dir = options.directory;
-	connect_attr.name = attr.name = name;
-	attr.priority = (uint32_t)options.priority;
 	attr.flags = GPUSEG_TASK_ALWAYS_WAIT;
 	attr.timeout_ns = BEGIN_LIMIT_NS;
-	attr.spin_count = options.spin ? SPIN_LONG : GPUSEG_SPIN_NONE;
-	rc = gpuseg_connect(&connect_attr, &client);
+	rc = open_client(name, name, &options.client, &attr, &client, &task);
 	if (rc < 0) {
-		message("%s: connect: %s %s", name, gpuseg_strerror(rc), gpuseg_last_message(NULL));
+		gpuseg_disconnect(client);
 		return rc;
 	}
-	rc = gpuseg_task_open(client, &attr, &task);
 	for (int64_t k = 0; rc >= 0; k++) {
 		const int64_t due_ns = start_ns + offset_ns + k * period_ns;
 
 		if (due_ns >= end_ns)
 			break;
-		if (options.spin)
+		if (options.client.spin)
 			spin_until(due_ns);
 		else
 			sleep_until(due_ns, NULL);
@@ -130,6 +136,20 @@ static int run_client(int index, int64_t start_ns, struct shared *s)
 	return rc < 0 ? rc : 0;
 }
 
+static void run_witness(int64_t start_ns, struct witness *w)
+{
+	const int64_t end_ns = start_ns + options.warmup_ns + options.duration_ns;
+
+	sleep_until(start_ns + options.warmup_ns, NULL);
+	for (int64_t last_ns = now_ns(), at_ns; last_ns < end_ns; last_ns = at_ns) {
+		at_ns = now_ns();
+		if (at_ns - last_ns >= GAPS_FROM_NS)
+			histogram_add(&w->gaps, at_ns - last_ns);
+		if (at_ns - last_ns > STALLS_FROM_NS)
+			w->above_stall++;
+	}
+}
+
 static void print_times(const char *name, const struct histogram *h)
 {
 	printf("\"%s_ns\":{\"n\":%" PRIu64 ",\"p50\":%" PRId64 ",\"p90\":%" PRId64 ",\"p99\":%" PRId64
@@ -138,7 +158,7 @@ static void print_times(const char *name, const struct histogram *h)
 	       histogram_at(h, 999000), histogram_at(h, 999900), h->max_ns);
 }
 
-static void print_result(const struct shared *shared)
+static void print_result(const struct shared *shared, const struct witness *w)
 {
 	static struct shared sum;
 	bool first = true;
@@ -166,9 +186,15 @@ static void print_result(const struct shared *shared)
 		printf(",\"stalls\":[");
 		for (int i = 0; i < options.clients; i++)
 			for (uint64_t k = 0; k < shared[i].stalls_seen && k < STALLS_MAX; k++, first = false)
-				printf("%s[%" PRId64 ",%" PRId64 "]", first ? "" : ",", shared[i].stalls[k].at_ns,
-				       shared[i].stalls[k].took_ns);
+				printf("%s[%" PRId64 ",%" PRId64 ",%" PRId64 "]", first ? "" : ",",
+				       shared[i].stalls[k].at_ns, shared[i].stalls[k].took_ns,
+				       shared[i].stalls[k].late_ns);
 		printf("]");
+	}
+	if (options.witness >= 0) {
+		printf(",\"witness\":{\"cpu\":%d,\"gaps_above_100us\":%" PRIu64 ",", options.witness, w->above_stall);
+		print_times("gaps_above_10us", &w->gaps);
+		printf("}");
 	}
 	printf("}\n");
 }
@@ -183,23 +209,49 @@ static const char help[] =
 	"  --warmup DURATION     before (default 1s)\n"
 	"  --priority N          0 best effort (default), 1..99 real time\n"
 	"  --wait sleep|spin     between segments and for the grant (default sleep)\n"
-	"  --cpu N               pin every client to this processor\n"
-	"  --stalls              list begins that took more than 100 us from when they were due: [due ns, ns]\n"
+	"  --cpus LIST           pin the clients to these processors in turn, for instance 2-5,8\n"
+	"  --scheduling fifo:P|other   of the clients and the witness, where permitted (default other)\n"
+	"  --stalls              list begins that took more than 100 us from when they were due: [due ns, ns, late "
+	"ns]\n"
+	"  --witness N           one more process that only reads the clock, on this processor: its gaps\n"
 	"  --help                this text\n";
+
+/* A list as Linux writes it: numbers and ranges, joined by commas. */
+static void parse_cpus(const char *text)
+{
+	for (const char *at = text;;) {
+		char *end;
+		long from = strtol(at, &end, 10), to = from;
+		bool valid = end != at;
+
+		if (valid && *end == '-') {
+			at = end + 1;
+			to = strtol(at, &end, 10);
+			valid = end != at;
+		}
+		if (!valid || (*end != ',' && *end != '\0') || from < 0 || to < from || to >= CPUS_MAX ||
+		    options.cpu_count + to - from >= CPUS_MAX)
+			usage_error("--cpus: \"%s\" is no list of processors; write it like 2-5,8", text);
+		for (; from <= to; from++)
+			options.cpus[options.cpu_count++] = (int)from;
+		if (*end == '\0')
+			return;
+		at = end + 1;
+	}
+}
 
 static void parse_options(int argc, char **argv)
 {
-	enum { DIRECTORY = 1, CLIENTS, RATE, DURATION, WARMUP, PRIORITY, WAIT, CPU, STALLS, HELP };
+	enum { CLIENTS = 1, RATE, DURATION, WARMUP, CPUS, STALLS, WITNESS, HELP };
 	static const struct option known[] = {
-		{"dir", required_argument, NULL, DIRECTORY},
+		CLIENT_OPTIONS,
 		{"clients", required_argument, NULL, CLIENTS},
 		{"rate", required_argument, NULL, RATE},
 		{"duration", required_argument, NULL, DURATION},
 		{"warmup", required_argument, NULL, WARMUP},
-		{"priority", required_argument, NULL, PRIORITY},
-		{"wait", required_argument, NULL, WAIT},
-		{"cpu", required_argument, NULL, CPU},
+		{"cpus", required_argument, NULL, CPUS},
 		{"stalls", no_argument, NULL, STALLS},
+		{"witness", required_argument, NULL, WITNESS},
 		{"help", no_argument, NULL, HELP},
 		{0},
 	};
@@ -207,9 +259,6 @@ static void parse_options(int argc, char **argv)
 
 	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (option) {
-		case DIRECTORY:
-			options.directory = optarg;
-			break;
 		case CLIENTS:
 			options.clients = option_integer("--clients", optarg, 1, CLIENTS_MAX);
 			break;
@@ -222,68 +271,85 @@ static void parse_options(int argc, char **argv)
 		case WARMUP:
 			options.warmup_ns = option_duration("--warmup", optarg, 0, DURATION_MAX_NS);
 			break;
-		case PRIORITY:
-			options.priority = (int)option_integer("--priority", optarg, 0, 99);
-			break;
-		case WAIT:
-			if (strcmp(optarg, "sleep") != 0 && strcmp(optarg, "spin") != 0)
-				usage_error("--wait: \"%s\" is unknown; use sleep or spin", optarg);
-			options.spin = strcmp(optarg, "spin") == 0;
-			break;
-		case CPU:
-			options.cpu = (int)option_integer("--cpu", optarg, 0, 4095);
+		case CPUS:
+			parse_cpus(optarg);
 			break;
 		case STALLS:
 			options.stalls = true;
+			break;
+		case WITNESS:
+			options.witness = (int)option_integer("--witness", optarg, 0, CPUS_MAX - 1);
 			break;
 		case HELP:
 			fputs(help, stdout);
 			exit(EXIT_SUCCESS);
 		default:
-			exit(EXIT_USAGE);
+			if (!take_client_option(option, optarg, &options.client))
+				exit(EXIT_USAGE); /* getopt_long said why */
 		}
 	}
 	if (optind < argc)
 		usage_error("unexpected argument \"%s\"; see --help", argv[optind]);
-	if (!options.directory)
+	if (!options.client.directory)
 		usage_error("--dir is missing; give the runtime directory of the daemon");
+}
+
+/* A child that dies with us; returns twice, as fork does. */
+static pid_t spawn(pid_t parent, int cpu)
+{
+	const pid_t pid = fork();
+
+	if (pid < 0) {
+		message("fork: %s", strerror(errno));
+		exit(EXIT_FAILURE); /* those that run already die with us */
+	}
+	if (pid > 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	if (cpu >= 0 && pin_to_cpu(cpu) != 0)
+		message("processor %d: not pinned: %s", cpu, strerror(errno));
+	try_scheduling(options.client.scheduling);
+	return 0;
+}
+
+static void *shared_memory(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED) {
+		message("%zu bytes of shared memory: %s", bytes, strerror(errno));
+		exit(EXIT_FAILURE);
+	}
+	return memory;
 }
 
 int main(int argc, char **argv)
 {
 	const pid_t parent = getpid();
+	struct witness *witness;
 	struct shared *shared;
 	int64_t start_ns;
 	int status, failures = 0;
 
 	program_name = "gpuseg-bench-load";
 	options = (struct options){
-		.clients = 64, .rate = 1000, .duration_ns = 10 * NS_PER_S, .warmup_ns = NS_PER_S, .cpu = -1};
+		.clients = 64, .rate = 1000, .duration_ns = 10 * NS_PER_S, .warmup_ns = NS_PER_S, .witness = -1};
 	parse_options(argc, argv);
 	prctl(PR_SET_PDEATHSIG, SIGTERM); /* whoever started us */
-	shared = mmap(NULL, (size_t)options.clients * sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (shared == MAP_FAILED) {
-		message("memory for %" PRId64 " clients: %s", options.clients, strerror(errno));
-		return EXIT_FAILURE;
-	}
+	shared = shared_memory((size_t)options.clients * sizeof(*shared));
+	witness = shared_memory(sizeof(*witness));
 	start_ns = now_ns() + LEAD_NS + options.clients * 40 * NS_PER_MS;
 	for (int i = 0; i < options.clients; i++) {
-		const pid_t pid = fork();
-
-		if (pid < 0) {
-			message("fork: %s", strerror(errno));
-			return EXIT_FAILURE;
-		}
-		if (pid == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() != parent)
-				_exit(EXIT_FAILURE);
-			if (options.cpu >= 0 && pin_to_cpu(options.cpu) != 0)
-				message("--cpu %d: not pinned", options.cpu);
+		if (spawn(parent, options.cpu_count ? options.cpus[i % options.cpu_count] : -1) == 0) {
 			shared[i].failure = run_client(i, start_ns, &shared[i]);
 			_exit(shared[i].failure ? EXIT_FAILURE : EXIT_SUCCESS);
 		}
+	}
+	if (options.witness >= 0 && spawn(parent, options.witness) == 0) {
+		run_witness(start_ns, witness);
+		_exit(EXIT_SUCCESS);
 	}
 	for (;;) {
 		const pid_t pid = wait(&status);
@@ -294,6 +360,6 @@ int main(int argc, char **argv)
 			break;
 		failures += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
 	}
-	print_result(shared);
+	print_result(shared, witness);
 	return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

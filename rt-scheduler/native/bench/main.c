@@ -12,17 +12,16 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/client.h"
 #include "bench/floor.h"
 #include "bench/latencies.h"
 #include "bench/pace.h"
-#include "gpuseg.h"
 
 #define PACE_DAEMON_NS (5 * NS_PER_US)	   /* lets the daemon digest the end before the next begin */
 #define PREGRANT_WAIT_NS (200 * NS_PER_MS) /* for the daemon's first pre-grant after the task was opened */
@@ -30,16 +29,13 @@
 
 #define FLOOD "flood" /* the one mode that measures nothing */
 
-enum { UNSET = -1, ROUNDS_MAX = 100 * 1000 * 1000, SPIN_LONG = 0x7fffffff };
+enum { UNSET = -1, ROUNDS_MAX = 100 * 1000 * 1000 };
 
 struct options {
-	const char *directory;
+	struct client_options client;
 	int64_t rounds, warmup;
 	int64_t pace_ns; /* UNSET: the mode's own */
 	int cpu, peer_cpu;
-	int priority;
-	bool sleep;
-	struct scheduling scheduling;
 };
 
 static void print_result(const char *mode, const struct options *o, int64_t pace_ns, struct latencies *l,
@@ -143,7 +139,6 @@ static int run_daemon(const char *mode, const struct options *o, struct latencie
 {
 	const int64_t pace_ns = o->pace_ns == UNSET ? PACE_DAEMON_NS : o->pace_ns;
 	const bool waits = strcmp(mode, "begin") == 0, floods = strcmp(mode, FLOOD) == 0;
-	struct gpuseg_connect_attr connect_attr = GPUSEG_CONNECT_ATTR_INIT;
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
 	struct gpuseg_counters before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
 	gpuseg_client *client = NULL;
@@ -155,21 +150,15 @@ static int run_daemon(const char *mode, const struct options *o, struct latencie
 		message("%s: --cpu %d: %s", mode, o->cpu, strerror(-rc));
 		return rc;
 	}
-	connect_attr.dir = o->directory;
-	connect_attr.name = "bench-ipc";
-	rc = gpuseg_connect(&connect_attr, &client);
-	if (rc < 0) {
-		message("%s: connect: %s %s", mode, gpuseg_strerror(rc), gpuseg_last_message(NULL));
-		return rc;
-	}
-	attr.name = "bench";
-	attr.priority = o->priority;
 	attr.flags = waits ? GPUSEG_TASK_ALWAYS_WAIT : 0;
-	attr.spin_count = o->sleep ? GPUSEG_SPIN_NONE : SPIN_LONG;
 	attr.timeout_ns = BEGIN_LIMIT_NS;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_FAIL;
-	rc = gpuseg_task_open(client, &attr, &task);
-	if (rc >= 0 && !waits && !floods) {
+	rc = open_client(mode, "bench", &o->client, &attr, &client, &task);
+	if (rc < 0) {
+		gpuseg_disconnect(client);
+		return rc;
+	}
+	if (!waits && !floods) {
 		rc = await_pregrant(client, task);
 		if (rc == -EAGAIN)
 			message("%s: the daemon pre-grants nothing; its policy, mechanism or load does not allow it",
@@ -223,17 +212,14 @@ static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
 
 static void parse_options(int argc, char **argv, struct options *o)
 {
-	enum { DIRECTORY = 1, ROUNDS, WARMUP, PACE, CPU, PEER_CPU, PRIORITY, WAIT, SCHEDULING, HELP };
+	enum { ROUNDS = 1, WARMUP, PACE, CPU, PEER_CPU, HELP };
 	static const struct option known[] = {
-		{"dir", required_argument, NULL, DIRECTORY},
+		CLIENT_OPTIONS,
 		{"n", required_argument, NULL, ROUNDS},
 		{"warmup", required_argument, NULL, WARMUP},
 		{"pace", required_argument, NULL, PACE},
 		{"cpu", required_argument, NULL, CPU},
 		{"peer-cpu", required_argument, NULL, PEER_CPU},
-		{"priority", required_argument, NULL, PRIORITY},
-		{"wait", required_argument, NULL, WAIT},
-		{"scheduling", required_argument, NULL, SCHEDULING},
 		{"help", no_argument, NULL, HELP},
 		{0},
 	};
@@ -241,9 +227,6 @@ static void parse_options(int argc, char **argv, struct options *o)
 
 	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (option) {
-		case DIRECTORY:
-			o->directory = optarg;
-			break;
 		case ROUNDS:
 			o->rounds = option_integer("--n", optarg, 1, ROUNDS_MAX);
 			break;
@@ -259,22 +242,12 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case PEER_CPU:
 			o->peer_cpu = (int)option_integer("--peer-cpu", optarg, 0, 4095);
 			break;
-		case PRIORITY:
-			o->priority = (int)option_integer("--priority", optarg, 0, 99);
-			break;
-		case WAIT:
-			if (strcmp(optarg, "spin") != 0 && strcmp(optarg, "sleep") != 0)
-				usage_error("--wait: \"%s\" is unknown; use spin or sleep", optarg);
-			o->sleep = strcmp(optarg, "sleep") == 0;
-			break;
-		case SCHEDULING:
-			o->scheduling = option_scheduling("--scheduling", optarg);
-			break;
 		case HELP:
 			fputs(help, stdout);
 			exit(EXIT_SUCCESS);
 		default:
-			exit(EXIT_USAGE); /* getopt_long said why */
+			if (!take_client_option(option, optarg, &o->client))
+				exit(EXIT_USAGE); /* getopt_long said why */
 		}
 	}
 	if (optind == argc)
@@ -291,13 +264,13 @@ static int mode_index(const char *name)
 
 int main(int argc, char **argv)
 {
-	struct options o = {
-		.rounds = 100000, .warmup = 20000, .pace_ns = UNSET, .cpu = UNSET, .peer_cpu = UNSET, .priority = 99};
+	struct options o = {.rounds = 100000, .warmup = 20000, .pace_ns = UNSET, .cpu = UNSET, .peer_cpu = UNSET};
 	struct latencies l;
 	bool measures = false;
 	int rc = 0;
 
 	program_name = "gpuseg-bench-ipc";
+	o.client = (struct client_options){.priority = 99, .spin = true};
 	parse_options(argc, argv, &o);
 	for (int i = optind; i < argc; i++) {
 		mode_index(argv[i]); /* refuse before the first measurement */
@@ -311,12 +284,7 @@ int main(int argc, char **argv)
 	if (rc != 0)
 		message("memory is not locked (%s): page faults may show in the tail", strerror(-rc));
 	rc = 0;
-	if (o.scheduling.fifo) {
-		rc = apply_scheduling(o.scheduling);
-		if (rc != 0)
-			message("--scheduling fifo:%d: %s; going on as other", o.scheduling.priority, strerror(-rc));
-		rc = 0;
-	}
+	try_scheduling(o.client.scheduling);
 	for (int i = optind; i < argc && rc == 0; i++) {
 		l.count = 0;
 		rc = modes[mode_index(argv[i])].run(argv[i], &o, &l);

@@ -43,6 +43,7 @@ import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -181,6 +182,7 @@ public final class Daemon implements AutoCloseable {
         if (config.warmUpRecords() > 0) {
             warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords(), config.policy(),
                 capabilities.preemptive());
+            System.gc();   // the warm-up's garbage, while nobody waits: the next collection is far away then
         }
         ring = new JournalRing(root.resolve("journal.ring"), JournalRing.DEFAULT_CAPACITY);
         tightenJournal();
@@ -639,6 +641,7 @@ public final class Daemon implements AutoCloseable {
         self.put("policy", view.path("policy").asText());
         self.put("held_contexts", held.count());
         self.put("tap_failure", journal.tapFailure());
+        self.put("heap_used_bytes", ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
         view.set("daemon", self);
         final ObjectNode counted = view.putObject("counters");
         for (final Counter counter : Counter.values()) {

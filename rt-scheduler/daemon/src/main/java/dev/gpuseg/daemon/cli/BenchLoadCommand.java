@@ -16,6 +16,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -50,9 +51,12 @@ final class BenchLoadCommand implements Callable<Integer> {
         description = "of every client, 0 best effort, 1..99 (default: 0)")
     private int priority;
 
-    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
-        description = "of the daemon's dispatcher (default: hybrid)")
+    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep",
+        description = "of the daemon's dispatcher (default: spin where it has a CPU of its own, else hybrid)")
     private String idle;
+
+    @Mixin
+    private BenchCores cores;
 
     @Option(names = "--json", description = "as JSON")
     private boolean json;
@@ -63,9 +67,19 @@ final class BenchLoadCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--clients is " + clients + ", --rate " + rate
                 + ", --duration " + duration.toMillis() + "ms; use 1..64, 1..100000 and at least 1s");
         }
+        cores.check();
         final ObjectNode result;
         try (LoadRig rig = new LoadRig()) {
-            rig.start(List.of(), List.of("--idle", idle));
+            final List<String> daemon = new ArrayList<>(List.of("--idle", idle != null ? idle : cores.enough() ? "spin"
+                : "hybrid"));
+            if (cores.enough()) {
+                rig.confine(cores.below(1));
+                daemon.addAll(List.of("--cpu", Integer.toString(cores.fromTop(0))));
+            }
+            if (cores.priority() > 0) {
+                daemon.addAll(List.of("--priority", Integer.toString(cores.priority())));
+            }
+            rig.start(List.of("-XX:+AlwaysPreTouch"), daemon);   // else the heap grows until its first collection
             result = measure(rig);
         }
         final PrintWriter out = spec.commandLine().getOut();
@@ -79,24 +93,27 @@ final class BenchLoadCommand implements Callable<Integer> {
     }
 
     private ObjectNode measure(final LoadRig rig) throws IOException, InterruptedException, TimeoutException {
-        final Child generator = rig.clients(List.of("--clients", Integer.toString(clients), "--rate",
+        final List<String> options = new ArrayList<>(List.of("--clients", Integer.toString(clients), "--rate",
             Integer.toString(rate), "--duration", duration.toMillis() + "ms", "--priority",
             Integer.toString(priority)));
-        final List<Long> rss = new ArrayList<>();
-        long filesMost = 0;
+        if (cores.enough()) {   // one more CPU is left to the journal, the virtual GPU and the JVM's own threads
+            options.addAll(List.of("--cpus", cores.below(1).without(1).toString()));
+        }
+        final Child generator = rig.clients(options);
+        final Soak soak = new Soak(rig);
         for (long atNs = System.nanoTime(); generator.isAlive(); atNs += SAMPLE_NS) {
-            rss.add(rig.processFigure("RssAnon"));
-            filesMost = Math.max(filesMost, rig.queueFiles());
+            soak.sample();
             LoadRig.sleepUntil(atNs + SAMPLE_NS);
         }
         final JsonNode seen = LoadRig.result(generator, LIMIT_S);
         FaultRig.await(() -> rig.status().path("clients").size() == 0, 5_000);
         final JsonNode status = rig.status();
         FaultRig.await(() -> noQueueFiles(rig), 5_000);
-        final long filesLeft = rig.queueFiles();
+        final long filesLeft = rig.queueFiles().size();
         final int stopped = rig.stop();
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
-        result.put("simulated", true).put("cpus", Runtime.getRuntime().availableProcessors());
+        result.put("simulated", true).put("cpus", cores.count()).put("cpu_list", cores.toString());
+        result.put("dispatcher_fifo", cores.priority());
         result.setAll((ObjectNode) seen);
         final long[] journal = journaled(rig);
         final long lost = Math.abs(seen.path("begins").asLong() - FaultRig.counter(status, "begins"))
@@ -109,37 +126,22 @@ final class BenchLoadCommand implements Callable<Integer> {
         result.put("achieved_per_s", Math.round(seen.path("begin_ns").path("n").asLong()
             / (seen.path("duration_s").asDouble() + seen.path("due_ns").path("max").asLong() / NS_PER_S)));
         result.put("max_cycle_ns", FaultRig.counter(status, "max_cycle_ns"));
-        memory(result, rss);
-        result.put("queue_files_most", filesMost).put("queue_files_left", filesLeft).put("stop_status", stopped);
+        soak.report(result);
+        result.put("queue_files_left", filesLeft).put("stop_status", stopped);
         result.put("holds", lost == 0 && seen.path("drops").asLong() == 0 && seen.path("failed_clients").asInt() == 0
             && result.path("poisoned").asLong() == 0 && filesLeft == 0 && stopped == 0
-            && filesMost <= (long) FILES_PER_CLIENT * clients && result.path("journal_dropped").asLong() == 0
+            && result.path("queue_files_most").asLong() <= (long) FILES_PER_CLIENT * clients
+            && result.path("journal_dropped").asLong() == 0
             && result.path("anon_growth_kib").asLong() <= GROWTH_KIB);
         return result;
     }
 
     private static boolean noQueueFiles(final LoadRig rig) {
         try {
-            return rig.queueFiles() == 0;
+            return rig.queueFiles().isEmpty();
         } catch (final IOException e) {
             return false;
         }
-    }
-
-    /**
-     * Private memory; pages of mapped queues and of the journal belong to files that are bounded otherwise. Growth: the
-     * last quarter's mean against the second one's, when classes are loaded and buffers are touched.
-     */
-    private static void memory(final ObjectNode result, final List<Long> rss) {
-        final int quarter = rss.size() / 4;
-        result.put("anon_kib_second_quarter", mean(rss, quarter, 2 * quarter));
-        result.put("anon_kib_last_quarter", mean(rss, 3 * quarter, rss.size()));
-        result.put("anon_growth_kib", quarter == 0 ? 0
-            : result.path("anon_kib_last_quarter").asLong() - result.path("anon_kib_second_quarter").asLong());
-    }
-
-    private static long mean(final List<Long> values, final int from, final int to) {
-        return (long) values.subList(from, Math.max(from, to)).stream().mapToLong(Long::longValue).average().orElse(0);
     }
 
     /** Events that the journal still has, and sequence numbers missing between them. */
@@ -168,11 +170,15 @@ final class BenchLoadCommand implements Callable<Integer> {
                 v.path("p99_9").asLong(), v.path("p99_99").asLong(), v.path("max").asLong());
         }
         out.printf(Locale.ROOT, "lost %d, refused %d, failed clients %d, journal: %d dropped, %d gaps; private memory "
-            + "%.1f -> %.1f MiB; queue files at most %d, left %d: %s%n", r.path("lost").asLong(),
+            + "%.1f -> %.1f MiB; heap in use after the "
+            + "last collections %.1f -> %.1f MiB; queue files at most %d, %d made and deleted, left %d; journal files "
+            + "%d made, at most %d: %s%n", r.path("lost").asLong(),
             r.path("drops").asLong(), r.path("failed_clients").asInt(), r.path("journal_dropped").asLong(),
             r.path("journal_gaps").asLong(), r.path("anon_kib_second_quarter").asLong() / 1024.0,
-            r.path("anon_kib_last_quarter").asLong() / 1024.0, r.path("queue_files_most").asLong(),
-            r.path("queue_files_left").asLong(),
+            r.path("anon_kib_last_quarter").asLong() / 1024.0, r.path("heap_kib_low_second_quarter").asLong() / 1024.0,
+            r.path("heap_kib_low_last_quarter").asLong() / 1024.0, r.path("queue_files_most").asLong(),
+            r.path("queue_files_seen").asLong(), r.path("queue_files_left").asLong(),
+            r.path("journal_files_seen").asLong(), r.path("journal_files_most").asLong(),
             r.path("holds").asBoolean() ? "holds" : "DOES NOT HOLD");
     }
 }

@@ -7,7 +7,9 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -21,6 +23,9 @@ final class Evidence implements AutoCloseable {
     private static final long SAMPLE_US = 2_000;
     private static final int MINFLT = 7;
     private static final int MAJFLT = 9;
+    private static final int STEAL = 8;
+    private static final long MS_PER_TICK = 10;
+    private static final String CLIENT_WAITED = "scheduler: the client waited for its CPU";
     private static final Pattern LOG = Pattern.compile("\\[(\\d+)ns\\](?:\\[[^\\]]*\\])*\\s*(.*)");
     private static final Pattern SAFEPOINT = Pattern.compile("Safepoint \"([^\"]+)\".*?Total:\\s*(\\d+) ns.*");
     /** A thread that waited for a CPU for that share of a stall has its cause. */
@@ -29,7 +34,7 @@ final class Evidence implements AutoCloseable {
     private static final String DEOPTIMISATION = "JIT: code of a method was thrown away meanwhile";
     private static final String COMPILATION = "JIT: a method was compiled meanwhile";
 
-    private record Sample(long atNs, long dispatcherWaitedNs, long clientWaitedNs, long faults) {
+    private record Sample(long atNs, long dispatcherWaitedNs, long clientWaitedNs, long faults, long clientFaults) {
     }
 
     private record JvmEvent(long fromNs, long toNs, String what) {
@@ -44,6 +49,7 @@ final class Evidence implements AutoCloseable {
     private volatile boolean running = true;
     private int safepoints;
     private int collections;
+    private final Map<Integer, Long> stolenBefore = stolenTicks();
 
     /**
      * Samples from now on.
@@ -72,7 +78,8 @@ final class Evidence implements AutoCloseable {
     private void sample() {
         try {
             while (running) {
-                samples.add(new Sample(System.nanoTime(), waitedNs(dispatcher), waitedNs(client), faults(dispatcher)));
+                samples.add(new Sample(System.nanoTime(), waitedNs(dispatcher), waitedNs(client), faults(dispatcher),
+                    faults(client)));
                 TimeUnit.MICROSECONDS.sleep(SAMPLE_US);
             }
         } catch (final IOException e) {
@@ -130,41 +137,101 @@ final class Evidence implements AutoCloseable {
         return collections;
     }
 
-    /** The cause of a stall, as far as there is evidence for one. */
-    String cause(final long fromNs, final long tookNs) {
-        final long toNs = fromNs + tookNs;
+    /**
+     * Time that the hypervisor gave to others since the start, in ms, by {@code /proc/stat} (in ticks of 10 ms).
+     *
+     * @return figures by name
+     */
+    Map<String, Long> stolen(final int dispatcherCpu, final int clientCpu) throws IOException {
+        final Map<Integer, Long> now = stolenTicks();
+        return Map.of("stolen_ms_dispatcher_cpu", stolenMs(now, dispatcherCpu), "stolen_ms_client_cpu",
+            stolenMs(now, clientCpu));
+    }
+
+    private long stolenMs(final Map<Integer, Long> now, final int cpu) {
+        return (now.getOrDefault(cpu, 0L) - stolenBefore.getOrDefault(cpu, 0L)) * MS_PER_TICK;
+    }
+
+    private static Map<Integer, Long> stolenTicks() throws IOException {
+        final Map<Integer, Long> ticks = new HashMap<>();
+        for (final String line : Files.readAllLines(Path.of("/proc/stat"))) {
+            final String[] fields = line.split("\\s+");
+            if (fields[0].matches("cpu\\d+") && fields.length > STEAL) {
+                ticks.put(Integer.parseInt(fields[0].substring(3)), Long.parseLong(fields[STEAL]));
+            }
+        }
+        return ticks;
+    }
+
+    /**
+     * The cause of a stall, as far as there is evidence for one.
+     *
+     * @param dueNs  when it began
+     * @param tookNs how long it took
+     * @param lateNs of that, before the client even called begin: the daemon has no part in it
+     */
+    String cause(final long dueNs, final long tookNs, final long lateNs) {
+        final boolean clientLate = lateNs > tookNs / 2;
+        final long toNs = dueNs + tookNs;
+        if (!clientLate) {
+            for (final JvmEvent event : jvm) {
+                if (event.toNs > dueNs && event.fromNs < toNs && event.toNs > event.fromNs) {
+                    return event.what;
+                }
+            }
+        }
+        final int after = firstAtOrAfter(toNs);
+        final int before = firstAtOrAfter(dueNs + 1) - 1;
+        if (before < 0 || after == samples.size()) {
+            return "unexplained: not sampled";
+        }
+        final String seen = clientLate ? ofClient(samples.get(before), samples.get(after), tookNs)
+            : ofDispatcher(samples.get(before), samples.get(after), tookNs);
+        if (!seen.isEmpty()) {
+            return seen;
+        }
         for (final JvmEvent event : jvm) {
-            if (event.toNs > fromNs && event.fromNs < toNs && event.toNs > event.fromNs) {
+            if (!clientLate && event.toNs >= dueNs && event.fromNs <= toNs) {
                 return event.what;
             }
         }
-        Sample before = null;
-        Sample after = null;
-        for (final Sample sample : samples) {
-            if (sample.atNs <= fromNs) {
-                before = sample;
-            } else if (sample.atNs >= toNs) {
-                after = sample;
-                break;
+        return clientLate ? "the client's CPU stood still: hypervisor or interrupt, not seen by Linux or the JVM"
+            : "unexplained: nothing seen by Linux or the JVM (hypervisor, interrupt, the dispatcher's own work)";
+    }
+
+    private static String ofClient(final Sample before, final Sample after, final long tookNs) {
+        if (after.clientWaitedNs - before.clientWaitedNs > tookNs * SHARE) {
+            return CLIENT_WAITED;
+        }
+        return after.clientFaults > before.clientFaults ? "page fault of the client" : "";
+    }
+
+    private static String ofDispatcher(final Sample before, final Sample after, final long tookNs) {
+        if (after.dispatcherWaitedNs - before.dispatcherWaitedNs > tookNs * SHARE) {
+            return "scheduler: the dispatcher waited for its CPU";
+        }
+        if (after.clientWaitedNs - before.clientWaitedNs > tookNs * SHARE) {
+            return CLIENT_WAITED;
+        }
+        if (after.faults > before.faults) {
+            return "page fault of the dispatcher";
+        }
+        return after.clientFaults > before.clientFaults ? "page fault of the client" : "";
+    }
+
+    /** The first sample not before a time; their number if there is none. */
+    private int firstAtOrAfter(final long ns) {
+        int low = 0;
+        int high = samples.size();
+        while (low < high) {
+            final int middle = (low + high) >>> 1;
+            if (samples.get(middle).atNs < ns) {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        if (before != null && after != null) {
-            if (after.dispatcherWaitedNs - before.dispatcherWaitedNs > tookNs * SHARE) {
-                return "scheduler: the dispatcher waited for its CPU";
-            }
-            if (after.clientWaitedNs - before.clientWaitedNs > tookNs * SHARE) {
-                return "scheduler: the client waited for its CPU";
-            }
-            if (after.faults > before.faults) {
-                return "page fault of the dispatcher";
-            }
-        }
-        for (final JvmEvent event : jvm) {
-            if (event.toNs >= fromNs && event.fromNs <= toNs) {
-                return event.what;
-            }
-        }
-        return before == null || after == null ? "unexplained: not sampled" : "unexplained";
+        return low;
     }
 
     @Override

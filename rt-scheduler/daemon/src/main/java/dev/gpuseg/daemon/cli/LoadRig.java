@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.platform.CpuSet;
+import dev.gpuseg.daemon.platform.ThreadControl;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +27,7 @@ final class LoadRig implements AutoCloseable {
     private final List<Child> children = new ArrayList<>();
     private Child gpu;
     private Child daemon;
+    private CpuSet before;
 
     LoadRig() throws IOException {
         final Path memory = Path.of("/dev/shm");
@@ -39,6 +42,12 @@ final class LoadRig implements AutoCloseable {
 
     Path root() {
         return root;
+    }
+
+    /** This thread, until the rig is closed, and what it starts from now on run on these CPUs unless told otherwise. */
+    void confine(final CpuSet cpus) {
+        before = CpuSet.allowed();
+        ThreadControl.pinTo(cpus);
     }
 
     /**
@@ -88,6 +97,11 @@ final class LoadRig implements AutoCloseable {
         return AdminClient.ask(RuntimeDirectory.resolve(root.toString()), AdminClient.command("status"));
     }
 
+    /** As {@link #status}, from the journal's thread: the dispatcher is not asked. */
+    JsonNode live() {
+        return AdminClient.ask(RuntimeDirectory.resolve(root.toString()), AdminClient.command("live").put("since", -2));
+    }
+
     /** A figure of {@code /proc/PID/status} of the daemon, in KiB or as it stands; -1 if it is not there. */
     long processFigure(final String name) throws IOException {
         for (final String line : Files.readAllLines(Path.of("/proc/" + daemon.pid() + "/status"))) {
@@ -99,16 +113,25 @@ final class LoadRig implements AutoCloseable {
     }
 
     /** Cycle files of clients' queues, as linked for the clients. */
-    long queueFiles() throws IOException {
-        final Path clients = root.resolve("clients");
-        if (!Files.exists(clients)) {
-            return 0;
+    List<Path> queueFiles() throws IOException {
+        return cycles(root.resolve("clients"), "/queue/");
+    }
+
+    /** Cycle files of the journal. */
+    List<Path> journalFiles() throws IOException {
+        return cycles(root.resolve("journal"), "");
+    }
+
+    private static List<Path> cycles(final Path below, final String part) throws IOException {
+        final List<Path> found = new ArrayList<>();
+        if (Files.exists(below)) {
+            try (Stream<Path> all = Files.walk(below)) {
+                all.filter(p -> p.toString().endsWith(".cq4") && p.toString().contains(part)).forEach(found::add);
+            } catch (final java.io.UncheckedIOException e) {
+                return found;   // a client left, or a file was deleted, while we looked: the next look sees the rest
+            }
         }
-        try (Stream<Path> all = Files.walk(clients)) {
-            return all.filter(p -> p.toString().endsWith(".cq4") && p.toString().contains("/queue/")).count();
-        } catch (final java.io.UncheckedIOException e) {
-            return -1;   // a client left while we looked
-        }
+        return found;
     }
 
     /** Ends daemon and GPU in order; the daemon's exit status. */
@@ -132,5 +155,8 @@ final class LoadRig implements AutoCloseable {
         }
         RuntimeDirectory.deleteTree(root);
         RuntimeDirectory.deleteTree(errors);
+        if (before != null) {
+            ThreadControl.pinTo(before);
+        }
     }
 }

@@ -12,7 +12,10 @@ import dev.gpuseg.daemon.config.ConfigProblem;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.ipc.ClientQueue;
 import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.daemon.platform.CpuSet;
 import dev.gpuseg.daemon.platform.NotifySocket;
+import dev.gpuseg.daemon.platform.SystemCallException;
+import dev.gpuseg.daemon.platform.ThreadControl;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -96,6 +99,11 @@ final class RunCommand implements Callable<Integer> {
         description = "SCHED_FIFO priority of the dispatcher, 1..99 (default: 0, none)")
     private int priority;
 
+    @Option(names = "--lock-memory", negatable = true, defaultValue = "false", fallbackValue = "true",
+        description = "keep all pages of the daemon in memory (mlockall): no page faults, but all of its heap is taken "
+            + "(default: no)")
+    private boolean lockMemory;
+
     @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
         description = "compile the hot path with synthetic records before accepting clients (default: yes)")
     private boolean warmUp;
@@ -118,6 +126,7 @@ final class RunCommand implements Callable<Integer> {
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
         try {
+            lockMemoryIfAsked();
             daemon = Daemon.start(config, metricsAt);
         } catch (final StartUpException e) {
             notify.close();
@@ -148,6 +157,16 @@ final class RunCommand implements Callable<Integer> {
             daemon.close();
         }
         return ExitCode.OK;
+    }
+
+    private void lockMemoryIfAsked() {
+        try {
+            if (lockMemory) {
+                ThreadControl.lockMemory();
+            }
+        } catch (final IllegalStateException | SystemCallException e) {
+            throw new StartUpException("--lock-memory: " + e.getMessage(), e);
+        }
     }
 
     /** A signal is a clean stop too, so the exit status is 0 and not 128 + the signal. */
@@ -208,9 +227,8 @@ final class RunCommand implements Callable<Integer> {
         if (priority < 0 || priority > 99) {
             throw usage("--priority is " + priority + "; use 1..99, or 0 for none");
         }
-        if (cpu < -1 || cpu >= Runtime.getRuntime().availableProcessors()) {
-            throw usage("--cpu is " + cpu + "; this process may use CPUs 0.."
-                + (Runtime.getRuntime().availableProcessors() - 1));
+        if (cpu != -1 && !CpuSet.exists(cpu)) {
+            throw usage("--cpu is " + cpu + "; this machine has no such CPU, see `lscpu -e`");
         }
         if (watchdogPeriod.toMillis() < 40 || watchdogPeriod.toMillis() > 10_000) {
             throw usage("--watchdog-period is " + watchdogPeriod.toMillis()

@@ -3,8 +3,11 @@ package dev.gpuseg.daemon.platform;
 
 import com.sun.jna.Native;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 import org.agrona.BufferUtil;
 
@@ -16,6 +19,7 @@ public final class ThreadControl {
     private static final int MCL_FUTURE = 2;
     private static final int MASK_BYTES = 128;
     private static final int PR_SET_TIMERSLACK = 29;
+    private static final int CAP_IPC_LOCK = 14;
 
     private ThreadControl() {
     }
@@ -38,10 +42,19 @@ public final class ThreadControl {
         if (cpu < 0 || cpu >= MASK_BYTES * 8) {
             throw new IllegalArgumentException("cpu " + cpu + " is out of range; use 0.." + (MASK_BYTES * 8 - 1));
         }
+        pinTo(CpuSet.parse(Integer.toString(cpu)));
+    }
+
+    /**
+     * Binds the calling thread, and the processes and threads that it starts from now on, to some CPUs.
+     *
+     * @param cpus at least one, below 1024
+     */
+    public static void pinTo(final CpuSet cpus) {
         final ByteBuffer mask = ByteBuffer.allocateDirect(MASK_BYTES).order(ByteOrder.nativeOrder());
-        mask.put(cpu / 8, (byte) (1 << (cpu % 8)));
+        mask.put(cpus.cpus().toByteArray());   // little endian by bytes, as the kernel reads it on what we run on
         if (LibC.schedSetaffinity(0, MASK_BYTES, BufferUtil.address(mask)) < 0) {
-            throw new SystemCallException("sched_setaffinity", "cpu " + cpu, Native.getLastError());
+            throw new SystemCallException("sched_setaffinity", "cpu " + cpus, Native.getLastError());
         }
     }
 
@@ -59,10 +72,33 @@ public final class ThreadControl {
         }
     }
 
-    /** Keeps all pages of this process, present and future, in memory. */
+    /**
+     * Keeps all pages of this process, present and future, in memory.
+     *
+     * @throws IllegalStateException if only a part may be locked: every mapping beyond it would fail later
+     */
     public static void lockMemory() {
+        if (!mayLockAll()) {
+            throw new IllegalStateException("RLIMIT_MEMLOCK is finite, and locking all memory needs it unlimited or "
+                + "CAP_IPC_LOCK; try `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit");
+        }
         if (LibC.mlockall(MCL_CURRENT | MCL_FUTURE) < 0) {
             throw new SystemCallException("mlockall", "MCL_CURRENT | MCL_FUTURE", Native.getLastError());
+        }
+    }
+
+    private static boolean mayLockAll() {
+        try {
+            for (final String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+                if (line.startsWith("CapEff:")
+                    && (Long.parseUnsignedLong(line.substring(7).strip(), 16) >>> CAP_IPC_LOCK & 1) != 0) {
+                    return true;
+                }
+            }
+            return Files.readAllLines(Path.of("/proc/self/limits")).stream()
+                .anyMatch(line -> line.startsWith("Max locked memory") && line.split("\\s+")[3].equals("unlimited"));
+        } catch (final IOException e) {
+            throw new IllegalStateException("/proc/self: " + e.getMessage(), e);
         }
     }
 

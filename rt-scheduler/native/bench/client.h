@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.h - what the benches' clients have in common: their options, and a task that is ready for its first begin. */
+#ifndef GPUSEG_BENCH_CLIENT_H
+#define GPUSEG_BENCH_CLIENT_H
+
+#include <getopt.h>
+
+#include "common/base.h"
+#include "gpuseg.h"
+
+struct client_options {
+	const char *directory;
+	int priority; /* of the task on the GPU */
+	bool spin;    /* for grants (and between segments, where a bench says so) */
+	struct scheduling scheduling;
+};
+
+enum { CLIENT_DIRECTORY = 256, CLIENT_PRIORITY, CLIENT_WAIT, CLIENT_SCHEDULING };
+
+/* Entries for getopt_long, without has_arg other than required. */
+#define CLIENT_OPTIONS                                                                                                 \
+	{"dir", required_argument, NULL, CLIENT_DIRECTORY}, {"priority", required_argument, NULL, CLIENT_PRIORITY},    \
+		{"wait", required_argument, NULL, CLIENT_WAIT},                                                        \
+	{                                                                                                              \
+		"scheduling", required_argument, NULL, CLIENT_SCHEDULING                                               \
+	}
+
+/* Takes an option of CLIENT_OPTIONS; false: it is none. Exits with EXIT_USAGE on a wrong value. */
+bool take_client_option(int option, const char *value, struct client_options *options);
+
+/*
+ * Connects and opens one task, both of that name; attr holds what differs between benches (name, priority and
+ * spin_count are set here). 0 or -errno, after a message that begins with who. *client is set if it connected.
+ */
+int open_client(const char *who, const char *name, const struct client_options *options, struct gpuseg_task_attr *attr,
+		gpuseg_client **client, gpuseg_task **task);
+
+/* --scheduling for the calling thread; says so where that is not permitted and goes on without. */
+void try_scheduling(struct scheduling scheduling);
+
+#endif /* GPUSEG_BENCH_CLIENT_H */
