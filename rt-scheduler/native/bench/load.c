@@ -158,7 +158,7 @@ static void print_times(const char *name, const struct histogram *h)
 	       histogram_at(h, 999000), histogram_at(h, 999900), h->max_ns);
 }
 
-static void print_result(const struct shared *shared, const struct witness *w)
+static void print_result(const struct shared *shared, const struct witness *w, int64_t from_ns)
 {
 	static struct shared sum;
 	bool first = true;
@@ -181,7 +181,7 @@ static void print_result(const struct shared *shared, const struct witness *w)
 	print_times("begin", &sum.begin);
 	printf(",");
 	print_times("due", &sum.due);
-	printf(",\"stalls_seen\":%" PRIu64, sum.stalls_seen);
+	printf(",\"from_ns\":%" PRId64 ",\"stalls_seen\":%" PRIu64, from_ns, sum.stalls_seen);
 	if (options.stalls) {
 		printf(",\"stalls\":[");
 		for (int i = 0; i < options.clients; i++)
@@ -360,6 +360,6 @@ int main(int argc, char **argv)
 			break;
 		failures += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
 	}
-	print_result(shared, witness);
+	print_result(shared, witness, start_ns + options.warmup_ns);
 	return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

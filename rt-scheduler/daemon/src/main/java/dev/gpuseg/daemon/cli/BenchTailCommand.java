@@ -179,7 +179,8 @@ final class BenchTailCommand implements Callable<Integer> {
         final long allocated = hotPathBytes(after) - hotPathBytes(before);
         one.put("allocated_bytes", allocated).put("allocated_bytes_per_begin", (double) allocated
             / Math.max(1, seen.path("begins").asLong()));
-        one.put("collections", evidence.collections()).put("safepoints", evidence.safepoints());
+        final long fromNs = seen.path("from_ns").asLong();
+        one.put("collections", evidence.collections(fromNs)).put("safepoints", evidence.safepoints(fromNs));
         if (seen.has("witness")) {
             one.set("witness", seen.path("witness"));
         }

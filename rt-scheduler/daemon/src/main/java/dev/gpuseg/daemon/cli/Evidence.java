@@ -47,8 +47,8 @@ final class Evidence implements AutoCloseable {
     private final Thread sampler = new Thread(this::sample, "gpuseg-evidence");
     private final long startNs = System.nanoTime();
     private volatile boolean running = true;
-    private int safepoints;
-    private int collections;
+    private final List<Long> safepoints = new ArrayList<>();
+    private final List<Long> collections = new ArrayList<>();
     private final Map<Integer, Long> stolenBefore = stolenTicks();
 
     /**
@@ -117,11 +117,11 @@ final class Evidence implements AutoCloseable {
         }
         final Matcher safepoint = SAFEPOINT.matcher(text);
         if (safepoint.matches()) {   // written at its end
-            safepoints++;
+            safepoints.add(atNs);
             jvm.add(new JvmEvent(atNs - Long.parseLong(safepoint.group(2)), atNs, "safepoint "
                 + safepoint.group(1)));
         } else if (text.contains("Pause ")) {
-            collections++;
+            collections.add(atNs);
         } else if (text.contains("made not entrant")) {
             jvm.add(new JvmEvent(atNs, atNs, DEOPTIMISATION));
         } else if (text.contains("dev.gpuseg") || text.contains("org.agrona")) {
@@ -129,12 +129,14 @@ final class Evidence implements AutoCloseable {
         }
     }
 
-    int safepoints() {
-        return safepoints;
+    /** Safepoints from a time on. */
+    long safepoints(final long fromNs) {
+        return safepoints.stream().filter(atNs -> atNs >= fromNs).count();
     }
 
-    int collections() {
-        return collections;
+    /** Collections that stopped the JVM, from a time on. */
+    long collections(final long fromNs) {
+        return collections.stream().filter(atNs -> atNs >= fromNs).count();
     }
 
     /**
