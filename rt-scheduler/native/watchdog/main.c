@@ -3,9 +3,12 @@
  * gpuseg-watchdog - a dead or hung daemon must never leave an application frozen.
  *
  *   daemon's death (pidfd) ------------------------> enable everything held, clear the entries, exit
- *   heartbeat older than the period, something held -> enable everything held, leave the entries, tell the enforcers
- *                                                     (watchdog page: releases), again every period while it lasts
+ *   heartbeat too old, something held -------------> enable everything held, leave the entries, tell the enforcers
+ *                                                     (watchdog page: releases), again as often while it lasts
  *   clean stop, nothing held ----------------------> exit
+ *
+ * The period is the promise: nobody stays frozen for longer. So the heartbeat is too old at nine tenths of it, and the
+ * last tenth is for waking up and for the operations of the release.
  *
  * It runs in a session of its own and holds no descriptor of the daemon. Nothing is allocated after start. A process
  * that has died but not been reaped counts as dead: a pidfd says so when the last thread is gone, so no enforcer of the
@@ -23,8 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/base.h"
@@ -32,6 +37,8 @@
 
 #define PERIOD_MIN_NS (4 * NS_PER_MS)
 #define PERIOD_MAX_NS (10 * NS_PER_S)
+#define MARGIN_SHARE 10		      /* of the period: its tenth part */
+#define UNASKED_PRIORITY 50	      /* SCHED_FIFO where --scheduling is not given and it is permitted */
 #define RETRY_LIMIT_NS (2 * NS_PER_S) /* after a death: how long an enable that fails is tried again */
 
 struct options {
@@ -39,7 +46,7 @@ struct options {
 	pid_t daemon;
 	int64_t period_ns;
 	struct scheduling scheduling;
-	bool release, force;
+	bool scheduling_given, release, force;
 };
 
 static struct watchdog {
@@ -47,7 +54,9 @@ static struct watchdog {
 	pid_t daemon;
 	int pidfd; /* -1: it was dead when we came */
 	int signals;
+	int timer; /* absolute, CLOCK_MONOTONIC: a late look does not make the next one later */
 	int64_t period_ns;
+	int64_t hang_ns; /* a heartbeat older than this is no sign of life: the period less the margin */
 	struct gpuseg_watchdog *page;
 	struct held_file held;
 	int held_error; /* last one reported, so that it is said once */
@@ -181,14 +190,14 @@ static int64_t check_heartbeat(const struct gpuseg_status *status, int64_t time_
 {
 	const int64_t age_ns = time_ns - status->heartbeat_ns;
 
-	if (age_ns <= dog.period_ns) {
+	if (age_ns <= dog.hang_ns) {
 		if (dog.stalled)
 			message("daemon %d answers again", dog.daemon);
 		dog.stalled = false;
-		return status->heartbeat_ns + dog.period_ns + 1;
+		return status->heartbeat_ns + dog.hang_ns + 1;
 	}
-	/* Again every period: an enforcer that lives on beside a hung dispatcher may disable anew. */
-	if (!dog.stalled || time_ns - dog.stall_release_ns >= dog.period_ns) {
+	/* Again and again: an enforcer that lives on beside a hung dispatcher may disable anew. */
+	if (!dog.stalled || time_ns - dog.stall_release_ns >= dog.hang_ns) {
 		const struct release_report report = release_all(false, INT64_MAX, dog.stalled);
 
 		if (!dog.stalled)
@@ -198,12 +207,14 @@ static int64_t check_heartbeat(const struct gpuseg_status *status, int64_t time_
 		dog.stalled = true;
 		dog.stall_release_ns = time_ns;
 	}
-	return dog.stall_release_ns + dog.period_ns;
+	return dog.stall_release_ns + dog.hang_ns;
 }
 
 static int watch(void)
 {
-	struct pollfd polled[] = {{.fd = dog.pidfd, .events = POLLIN}, {.fd = dog.signals, .events = POLLIN}};
+	struct pollfd polled[] = {{.fd = dog.pidfd, .events = POLLIN},
+				  {.fd = dog.signals, .events = POLLIN},
+				  {.fd = dog.timer, .events = POLLIN}};
 
 	if (dog.pidfd < 0)
 		return after_death(now_ns());
@@ -229,10 +240,10 @@ static int watch(void)
 			}
 		}
 
-		const int64_t left_ns = next_ns - now_ns();
-		const struct timespec timeout = to_timespec(left_ns > 0 ? left_ns : 0);
-		if (ppoll(polled, ARRAY_LENGTH(polled), &timeout, NULL) < 0 && errno != EINTR) {
-			message("poll: %s", strerror(errno));
+		const struct itimerspec alarm = {.it_value = to_timespec(next_ns)};
+		if (timerfd_settime(dog.timer, TFD_TIMER_ABSTIME, &alarm, NULL) != 0 ||
+		    (poll(polled, ARRAY_LENGTH(polled), -1) < 0 && errno != EINTR)) {
+			message("timer: %s", strerror(errno));
 			return EXIT_FAILURE;
 		}
 		if (polled[0].revents)
@@ -242,7 +253,8 @@ static int watch(void)
 			if (held_count(&dog.held) > 0)
 				message("asked to stop while contexts are held: staying until they are enabled");
 		}
-		polled[0].revents = polled[1].revents = 0;
+		for (size_t i = 0; i < ARRAY_LENGTH(polled); i++)
+			polled[i].revents = 0; /* the timer is set anew, which makes it unreadable */
 	}
 }
 
@@ -255,6 +267,7 @@ static int start_watching(const struct options *options)
 	dog.directory = options->directory;
 	dog.daemon = options->daemon;
 	dog.period_ns = options->period_ns;
+	dog.hang_ns = dog.period_ns - dog.period_ns / MARGIN_SHARE;
 
 	/* Out of the daemon's session and process group, so that a signal to these does not reach us. A group leader
 	 * cannot leave its session; it is in a group of its own already. */
@@ -269,8 +282,9 @@ static int start_watching(const struct options *options)
 	sigaddset(&blocked, SIGINT);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	dog.signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (dog.signals < 0) {
-		message("signalfd: %s", strerror(errno));
+	dog.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (dog.signals < 0 || dog.timer < 0) {
+		message("%s: %s", dog.signals < 0 ? "signalfd" : "timerfd", strerror(errno));
 		return EXIT_FAILURE;
 	}
 	dog.pidfd = pidfd_of(dog.daemon);
@@ -289,9 +303,10 @@ static int start_watching(const struct options *options)
 		message("%s/%s: %s", dog.directory, GPUSEG_WATCHDOG_NAME, strerror(-rc));
 		return EXIT_FAILURE;
 	}
+	prctl(PR_SET_TIMERSLACK, 1); /* for SCHED_OTHER; real-time threads have none */
 	if (options->scheduling.fifo) {
 		rc = apply_scheduling(options->scheduling);
-		if (rc != 0)
+		if (rc != 0 && options->scheduling_given)
 			message("--scheduling fifo:%d: %s; going on as other", options->scheduling.priority,
 				strerror(-rc));
 	}
@@ -368,8 +383,9 @@ static const char help[] =
 	"Enables the contexts that a dead or hung daemon left disabled.\n\n"
 	"  --dir DIR                  runtime directory of the daemon\n"
 	"  --daemon-pid PID           the daemon to watch; exits 0 after its clean stop or death and release\n"
-	"  --period DURATION          age at which the daemon's heartbeat means it hangs (default 100ms)\n"
-	"  --scheduling fifo:P|other  where permitted (default other)\n"
+	"  --period DURATION          nobody stays frozen for longer; a heartbeat of nine tenths of it means that the\n"
+	"                             daemon hangs (default 100ms)\n"
+	"  --scheduling fifo:P|other  where permitted (default fifo:50, where permitted)\n"
 	"  --release                  once: enable everything that is held, say what was done, exit\n"
 	"  --force                    with --release: even if a living daemon owns it\n"
 	"  --help                     this text\n"
@@ -399,6 +415,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case SCHEDULING:
 			options->scheduling = option_scheduling("--scheduling", optarg);
+			options->scheduling_given = true;
 			break;
 		case RELEASE:
 			options->release = true;
@@ -425,7 +442,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct options options = {.period_ns = 100 * NS_PER_MS};
+	struct options options = {.period_ns = 100 * NS_PER_MS, .scheduling = {true, UNASKED_PRIORITY}};
 
 	program_name = "gpuseg-watchdog";
 	parse_options(argc, argv, &options);

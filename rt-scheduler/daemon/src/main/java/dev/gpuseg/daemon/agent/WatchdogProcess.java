@@ -6,6 +6,8 @@ import dev.gpuseg.daemon.ipc.WatchdogPage;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
@@ -28,9 +30,10 @@ final class WatchdogProcess implements AutoCloseable {
      * Starts the watchdog and waits until it watches.
      *
      * @param directory of the daemon
-     * @param periodMs  age of the heartbeat at which it releases
+     * @param periodMs  nobody stays frozen for longer: it releases when the heartbeat is nine tenths of this old
      * @param priority  SCHED_FIFO priority of the dispatcher, 0 = none; the watchdog gets the next higher one, for
-     *                  who starves the daemon must not starve the watchdog too
+     *                  who starves the daemon must not starve the watchdog too. Without, it takes SCHED_FIFO by itself
+     *                  if it may
      * @param heartbeat called with the time while waiting, so that the watchdog sees a living daemon
      * @return the watchdog
      * @throws StartUpException if it does not start
@@ -40,9 +43,13 @@ final class WatchdogProcess implements AutoCloseable {
         final Path program = program();
         final Process process;
         try {
-            process = new ProcessBuilder(program.toString(), "--dir", directory.root().toString(), "--daemon-pid",
-                Long.toString(ProcessHandle.current().pid()), "--period", periodMs + "ms",
-                "--scheduling", priority == 0 ? "other" : "fifo:" + Math.min(HIGHEST, priority + 1))
+            final List<String> command = new ArrayList<>(List.of(program.toString(), "--dir",
+                directory.root().toString(), "--daemon-pid", Long.toString(ProcessHandle.current().pid()), "--period",
+                periodMs + "ms"));
+            if (priority > 0) {
+                command.addAll(List.of("--scheduling", "fifo:" + Math.min(HIGHEST, priority + 1)));
+            }
+            process = new ProcessBuilder(command)
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)

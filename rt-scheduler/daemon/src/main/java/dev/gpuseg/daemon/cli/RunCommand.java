@@ -86,7 +86,8 @@ final class RunCommand implements Callable<Integer> {
 
     @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
         defaultValue = "100ms",
-        description = "age of the heartbeat at which the watchdog releases everybody (default: ${DEFAULT-VALUE})")
+        description = "nobody stays frozen for longer than this: when the daemon's heartbeat is nine tenths of it old, "
+            + "the watchdog releases everybody (default: ${DEFAULT-VALUE})")
     private Duration watchdogPeriod;
 
     @Option(names = "--no-watchdog", description = "start no watchdog: a dead daemon can leave applications frozen")

@@ -53,6 +53,6 @@ class FaultsTest {
             "--no-watchdog", "--json");
         assertEquals(ExitCode.FAILURE, faults.status(), faults.text());
         final JsonNode result = new ObjectMapper().readTree(faults.out());
-        assertTrue(result.path("longest_freeze_ms").asDouble() > 110, faults.text());
+        assertTrue(result.path("longest_freeze_ms").asDouble() > 100, faults.text());
     }
 }
