@@ -30,8 +30,8 @@ import picocli.CommandLine.Spec;
     description = "Break things on purpose, on a simulated GPU: real processes are killed, stopped, starved of disk "
         + "and clock, in an order drawn from a seed; after each round nothing may be lost and nobody may hang. "
         + "Exit status 0: nothing lost, nobody hung, no context disabled for longer than the watchdog's period after a "
-        + "fault. 1: otherwise. The watchdog leaves itself a tenth of the period for being woken and for its operations: "
-        + "a machine that is later than that fails here.")
+        + "fault. 1: otherwise. The watchdog leaves itself a tenth of the period for being woken and for its "
+        + "operations: a machine that is later than that fails here.")
 final class FaultsCommand implements Callable<Integer> {
     private static final int MOST_ROUNDS = 100_000;
     private static final long NS_PER_MS = 1_000_000;
