@@ -29,6 +29,7 @@ static inline int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+#ifdef __CUDACC__
 __global__ void work(float *out, long n)
 {
 	float a = threadIdx.x * 1e-3f, b = 1.0001f;
@@ -36,31 +37,45 @@ __global__ void work(float *out, long n)
 		a = fmaf(a, b, 1e-7f);
 	out[blockIdx.x * blockDim.x + threadIdx.x] = a;
 }
+#endif
 
 struct gpu_work {
-	float *device;
+	float *device; /* `slots` outputs, one behind the other */
 	float *host;
 	float *reference; /* one block's worth */
 	int blocks;
 	int threads;
+	int slots;
 	long n;
 };
 
-static inline void gpu_work_open(struct gpu_work *w)
+static inline size_t gpu_work_bytes(const struct gpu_work *w)
+{
+	return (size_t)w->blocks * w->threads * sizeof(float);
+}
+
+/* `slots`: kernels whose results are kept until they are checked together. */
+static inline void gpu_work_open(struct gpu_work *w, int slots)
 {
 	cudaDeviceProp prop;
 	CHECK(cudaGetDeviceProperties(&prop, 0));
 	w->blocks = prop.multiProcessorCount * 8;
 	w->threads = 256;
-	size_t bytes = (size_t)w->blocks * w->threads * sizeof(float);
+	w->slots = slots;
+	size_t bytes = gpu_work_bytes(w) * slots;
 	CHECK(cudaMalloc(&w->device, bytes));
 	w->host = (float *)malloc(bytes);
 	w->reference = (float *)malloc(w->threads * sizeof(float));
 }
 
-static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s)
+static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 {
-	work<<<w->blocks, w->threads, 0, s>>>(w->device, w->n);
+	float *out = w->device + (size_t)slot * w->blocks * w->threads;
+#ifdef __CUDACC__
+	work<<<w->blocks, w->threads, 0, s>>>(out, w->n);
+#else
+	cuda_standin_launch(out, (size_t)w->blocks * w->threads, w->threads, w->n, s);
+#endif
 }
 
 /* ns per loop iteration with the clocks as they are; minimum of five. */
@@ -70,7 +85,7 @@ static inline double gpu_work_calibrate(struct gpu_work *w)
 	w->n = 1000000;
 	for (int i = 0; i < 6; i++) {
 		int64_t t = now_ns();
-		gpu_work_launch(w, 0);
+		gpu_work_launch(w, 0, 0);
 		CHECK(cudaDeviceSynchronize());
 		double per = (double)(now_ns() - t) / w->n;
 		if (i && per < best)
@@ -82,22 +97,22 @@ static inline double gpu_work_calibrate(struct gpu_work *w)
 /* Must be called while the length is final: the reference is a first undisturbed run's first block. */
 static inline void gpu_work_reference(struct gpu_work *w)
 {
-	gpu_work_launch(w, 0);
+	gpu_work_launch(w, 0, 0);
 	CHECK(cudaDeviceSynchronize());
 	CHECK(cudaMemcpy(w->reference, w->device, w->threads * sizeof(float), cudaMemcpyDeviceToHost));
 }
 
 static inline void gpu_work_poison(struct gpu_work *w, cudaStream_t s)
 {
-	CHECK(cudaMemsetAsync(w->device, 0xff, (size_t)w->blocks * w->threads * sizeof(float), s));
+	CHECK(cudaMemsetAsync(w->device, 0xff, gpu_work_bytes(w) * w->slots, s));
 }
 
-/* Number of wrong elements of the last run. */
+/* Number of wrong elements of the last run, of all slots together. */
 static inline long gpu_work_wrong(struct gpu_work *w)
 {
 	long wrong = 0;
-	CHECK(cudaMemcpy(w->host, w->device, (size_t)w->blocks * w->threads * sizeof(float), cudaMemcpyDeviceToHost));
-	for (int i = 0; i < w->blocks * w->threads; i++)
+	CHECK(cudaMemcpy(w->host, w->device, gpu_work_bytes(w) * w->slots, cudaMemcpyDeviceToHost));
+	for (int i = 0; i < w->slots * w->blocks * w->threads; i++)
 		wrong += memcmp(&w->host[i], &w->reference[i % w->threads], sizeof(float)) != 0;
 	return wrong;
 }

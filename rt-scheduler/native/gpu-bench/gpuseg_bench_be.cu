@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	volatile struct be_page *page =
 	    (struct be_page *)mmap(0, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct gpu_work w;
-	gpu_work_open(&w);
+	gpu_work_open(&w, 1);
 	if (per <= 0)
 		per = gpu_work_calibrate(&w);
 	w.n = (long)(kernel_ms * 1e6 / per);
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 	while (!page->stop && now_ns() < until) {
 		int64_t a = now_ns();
 		gpu_work_poison(&w, 0);
-		gpu_work_launch(&w, 0);
+		gpu_work_launch(&w, 0, 0);
 		CHECK(cudaDeviceSynchronize());
 		int64_t b = now_ns();
 		if (b - a > longest)

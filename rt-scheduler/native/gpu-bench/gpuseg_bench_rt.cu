@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measured real-time process: `jobs` kernels of a set length, a pause of 30 to 39 ms between them (--pause-ms, seeded), each
- * response time taken from just before begin to the kernel's end, every result checked.
+ * The measured real-time process: `jobs` kernels of a set length, a pause between them (--pause-ms plus a seeded part of
+ * up to --jitter-ms, 30 and 9 unless told), each response time taken from just before begin to the kernel's end, every result
+ * checked. A job may be a burst of kernels, each in a segment of its own; then the response is that of the whole burst.
  *
  *   gpuseg-bench-rt --mode none|segment|wait|off-then-launch|launch-then-off --kernel-ms X --per NS --jobs N --seed N
  *                   [--pids P,P,...] [--priority N] [--hint-ms X] [--slice-us N] [--other-slice-us N] [--samples FILE]
  *                   [--pages FILE,FILE,...]   count the kernels of these best-effort processes meanwhile
- *                   [--own-page FILE]         its word 1 is 1 while a segment runs, 64-bit word 2 counts kernels
+ *                   [--own-page FILE]         its word 1 is 1 while a segment runs, 64-bit word 2 counts jobs
+ *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
  *   none              nothing but the kernel
  *   segment           libgpuseg, optimistic begin        wait   libgpuseg, begin waits until the others are off
  *   off-then-launch, launch-then-off   the bare driver calls on --pids, without gpuseg: what enforcement costs at least
@@ -25,6 +27,7 @@
 #include "gpuseg_cuda.h"
 
 #define JOBS_MAX 100000
+#define BURST_MAX 16
 
 static volatile sig_atomic_t stopping;
 static struct gpuseg_rm_process others[16];
@@ -112,8 +115,9 @@ static void sleep_until(int64_t at_ns)
 int main(int argc, char **argv)
 {
 	const char *mode = "none", *pids = "", *samples = NULL;
-	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30;
-	int jobs = 100, priority = 80, calibrate = 0;
+	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9;
+	int jobs = 100, priority = 80, calibrate = 0, burst = 1;
+	long burst_gap_us = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL;
@@ -122,6 +126,7 @@ int main(int argc, char **argv)
 	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
 	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
 	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
+	    {"jitter-ms", 1, 0, 'J'}, {"burst", 1, 0, 'b'},   {"burst-gap-us", 1, 0, 'g'},
 	    {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
@@ -138,12 +143,15 @@ int main(int argc, char **argv)
 		case 'f': samples = optarg; break;
 		case 'c': calibrate = 1; break;
 		case 'w': pause_ms = atof(optarg); break;
+		case 'J': jitter_ms = atof(optarg); break;
+		case 'b': burst = atoi(optarg); break;
+		case 'g': burst_gap_us = atol(optarg); break;
 		case 'o': own = own_page(optarg); break;
 		case 'G': map_pages(strdup(optarg)); break;
 		default: return 2;
 		}
 	}
-	if (jobs < 1 || jobs > JOBS_MAX)
+	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0)
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -152,12 +160,12 @@ int main(int argc, char **argv)
 	signal(SIGINT, on_signal);
 	CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
 	struct gpu_work w;
-	gpu_work_open(&w);
+	gpu_work_open(&w, burst);
 	if (calibrate) {
 		int64_t until = now_ns() + 5000000000ll;
 		w.n = 1000000;
 		while (now_ns() < until) {
-			gpu_work_launch(&w, 0);
+			gpu_work_launch(&w, 0, 0);
 			CHECK(cudaDeviceSynchronize());
 		}
 		printf("%.9f\n", gpu_work_calibrate(&w));
@@ -211,58 +219,71 @@ int main(int argc, char **argv)
 	int64_t *begin = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *end = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *lateness = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
+	int64_t *part = (int64_t *)calloc((size_t)JOBS_MAX * burst, sizeof(int64_t)); /* response of each segment */
 	long wrong = 0;
-	int n = 0;
+	int n = 0, failed = 0;
 	int64_t windows = 0;
 	usleep(300000);
 	const int64_t loop_from = now_ns();
 	const uint64_t kernels_from = other_kernels();
-	for (; n < jobs && !stopping; n++) {
-		int64_t at = now_ns() + (int64_t)(pause_ms * 1e6) + (pause_ms > 0 ? rand_r(&seed) % 9000000 : 0);
+	for (; n < jobs && !stopping && !failed; n++) {
+		int64_t at = now_ns() + (int64_t)(pause_ms * 1e6) +
+			     (jitter_ms >= 0.001 ? rand_r(&seed) % (long)(jitter_ms * 1e6) : 0);
 		gpu_work_poison(&w, 0);
 		CHECK(cudaDeviceSynchronize());
 		if (segment && hint_ms > 0)
 			gpuseg_hint(task, at);
 		sleep_until(at);
-		int64_t a = now_ns();
-		if (segment) {
-			int r = gpuseg_cuda_begin(&cuda);
-			if (r < 0) {
-				fprintf(stderr, "begin: %s\n", gpuseg_strerror(r));
-				break;
+		const int64_t job_from = now_ns();
+		for (int i = 0; i < burst; i++) {
+			int64_t a = now_ns();
+			if (segment) {
+				int r = gpuseg_cuda_begin(&cuda);
+				if (r < 0) {
+					fprintf(stderr, "begin: %s\n", gpuseg_strerror(r));
+					failed = 1;
+					break;
+				}
+			} else if (off_first) {
+				status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
 			}
-		} else if (off_first) {
-			status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
-		}
-		int64_t b = now_ns();
-		if (own)
-			own->ready = 1; /* the segment runs */
-		gpu_work_launch(&w, 0);
-		if (off_after)
-			status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
-		int64_t c;
-		if (segment) {
-			cudaError_t e = cudaStreamSynchronize(0);
-			c = now_ns();
+			int64_t b = now_ns();
 			if (own)
-				own->ready = 0;
-			gpuseg_end(task);
-			CHECK(e);
-		} else {
-			cudaError_t e = cudaDeviceSynchronize();
-			c = now_ns();
-			if (off_first || off_after)
-				status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
-			CHECK(e);
+				own->ready = 1; /* the segment runs */
+			gpu_work_launch(&w, 0, i);
+			if (off_after)
+				status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
+			int64_t c;
+			if (segment) {
+				cudaError_t e = cudaStreamSynchronize(0);
+				c = now_ns();
+				if (own)
+					own->ready = 0;
+				gpuseg_end(task);
+				CHECK(e);
+			} else {
+				cudaError_t e = cudaDeviceSynchronize();
+				c = now_ns();
+				if (own)
+					own->ready = 0;
+				if (off_first || off_after)
+					status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
+				CHECK(e);
+			}
+			int64_t d = now_ns();
+			windows += d - a;
+			part[(size_t)n * burst + i] = c - a;
+			response[n] = c - job_from;
+			begin[n] += b - a;
+			end[n] += d - c;
+			if (i + 1 < burst)
+				sleep_until(d + burst_gap_us * 1000);
 		}
-		int64_t d = now_ns();
+		if (failed)
+			break;
 		if (own)
 			own->kernels = own->kernels + 1;
-		windows += d - a;
-		response[n] = c - a;
-		begin[n] = b - a;
-		end[n] = d - c;
-		lateness[n] = a - at;
+		lateness[n] = job_from - at;
 		wrong += gpu_work_wrong(&w);
 	}
 	const int64_t loop_ns = now_ns() - loop_from;
@@ -285,6 +306,21 @@ int main(int argc, char **argv)
 	figures("begin_ns", begin, n);
 	printf(",");
 	figures("end_ns", end, n);
+	if (burst > 1) {
+		int64_t *later = (int64_t *)calloc((size_t)n * (burst - 1), sizeof(int64_t));
+		int64_t *first = (int64_t *)calloc(n, sizeof(int64_t));
+		for (int i = 0; i < n; i++) {
+			first[i] = part[(size_t)i * burst];
+			memcpy(later + (size_t)i * (burst - 1), part + (size_t)i * burst + 1,
+			       (burst - 1) * sizeof(int64_t));
+		}
+		printf(",\"burst\":%d,\"burst_gap_us\":%ld,", burst, burst_gap_us);
+		figures("first_ns", first, n);
+		printf(",");
+		figures("later_ns", later, n * (burst - 1));
+		free(first);
+		free(later);
+	}
 	if (segment) {
 		struct gpuseg_counters counters = {};
 		counters.size = sizeof(counters);
@@ -296,16 +332,29 @@ int main(int argc, char **argv)
 	if (samples) {
 		FILE *f = fopen(samples, "w");
 		if (f) {
-			fprintf(f, "response_ns,begin_ns,end_ns,late_ns\n");
-			for (int i = 0; i < n; i++)
-				fprintf(f, "%ld,%ld,%ld,%ld\n", (long)response[i], (long)begin[i], (long)end[i],
+			fprintf(f, "response_ns,begin_ns,end_ns,late_ns");
+			for (int b = 0; burst > 1 && b < burst; b++)
+				fprintf(f, ",segment_%d_ns", b + 1);
+			fprintf(f, "\n");
+			for (int i = 0; i < n; i++) {
+				fprintf(f, "%ld,%ld,%ld,%ld", (long)response[i], (long)begin[i], (long)end[i],
 					(long)lateness[i]);
-			fclose(f);
+				for (int b = 0; burst > 1 && b < burst; b++)
+					fprintf(f, ",%ld", (long)part[(size_t)i * burst + b]);
+				fprintf(f, "\n");
+			}
+			if (fclose(f) != 0) {
+				perror(samples);
+				return 1;
+			}
+		} else {
+			perror(samples);
+			return 1;
 		}
 	}
 	if (segment) {
 		gpuseg_cuda_close(&cuda);
 		gpuseg_disconnect(client);
 	}
-	return wrong || status || n < jobs ? 1 : 0;
+	return wrong || status || (n < jobs && !stopping) ? 1 : 0;
 }

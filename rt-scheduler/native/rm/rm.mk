@@ -21,7 +21,7 @@ $(RM_BUILD)/gpuseg-rm: rm/rm_tool.c rm/gpuseg_rm.c rm/gpuseg_rm.h rm/rm_wire.h |
 $(RM_BUILD)/gpuseg-rm-standin: rm/rm_standin.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
 	$(RM_CC) $(RM_CFLAGS) -o $@ rm/rm_standin.c
 
-$(RM_BUILD)/gpuseg-rm-app: rm/rm_app.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
+$(RM_BUILD)/gpuseg-rm-app: rm/rm_app.c rm/rm_context.h rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
 	$(RM_CC) $(RM_CFLAGS) -o $@ rm/rm_app.c -lpthread
 
 $(RM_BUILD)/libgpuseg-rm-fake.so: rm/rm_fake.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stands in for the CUDA runtime where there is no GPU: the few functions that the programs of this directory and
+ * gpuseg_cuda.h call, on a context of the RM stand-in (../../rm). Memory is the host's, one iteration of the kernel takes
+ * one nanosecond, one stream, one thread. For tests of the bench; its times say nothing about any GPU.
+ */
+#ifndef GPUSEG_CUDA_STANDIN_H
+#define GPUSEG_CUDA_STANDIN_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int cudaError_t;
+typedef struct cuda_standin_stream *cudaStream_t;
+typedef struct cuda_standin_event *cudaEvent_t;
+
+#define cudaSuccess 0
+#define cudaEventBlockingSync 1u
+#define cudaEventDisableTiming 2u
+#define cudaDeviceScheduleSpin 1u
+#define cudaMemcpyDeviceToHost 2
+
+struct cudaDeviceProp {
+	int multiProcessorCount;
+};
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
+cudaError_t cudaSetDeviceFlags(unsigned int flags);
+cudaError_t cuda_standin_malloc(void **memory, size_t bytes);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
+const char *cudaGetErrorString(cudaError_t error);
+
+/* The kernel: after `n` ns of GPU time `out` holds what only n and the place of an element determine. */
+void cuda_standin_launch(float *out, size_t count, int threads, long n, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+
+static inline cudaError_t cudaMalloc(float **memory, size_t bytes)
+{
+	return cuda_standin_malloc((void **)memory, bytes);
+}
+#endif
+
+#endif
