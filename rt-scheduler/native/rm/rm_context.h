@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rm_context.h - a context on the RM stand-in: the objects, handles and the order that libcuda of 580.159.04 showed on an
- * H200, and kernels on its first channel. For programs that stand in for CUDA programs; libgpuseg-rm-fake.so is preloaded.
+ * rm_context.h - a context on the RM stand-in: the objects, handles and the order that libcuda of 580.159.04 showed on
+ * an H200, and kernels on its first channel. For programs that stand in for CUDA programs; libgpuseg-rm-fake.so is
+ * preloaded.
  */
 #ifndef GPUSEG_RM_CONTEXT_H
 #define GPUSEG_RM_CONTEXT_H
@@ -21,7 +22,8 @@ struct context {
 	uint32_t channel;
 };
 
-static inline uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32_t handle, uint32_t class_id, uint32_t engine)
+static inline uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32_t handle, uint32_t class_id,
+				uint32_t engine)
 {
 	uint32_t params[5] = {0, 0, 0, engine, 0};
 	struct rm_wire_alloc a = {.client = client, .parent = parent, .handle = handle, .class_id = class_id};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for the CUDA runtime where there is no GPU: the few functions that the programs of this directory and
- * gpuseg_cuda.h call, on a context of the RM stand-in (../../rm). Memory is the host's, one iteration of the kernel takes
- * one nanosecond, one stream, one thread. For tests of the bench; its times say nothing about any GPU.
+ * gpuseg_cuda.h call, on a context of the RM stand-in (../../rm). Memory is the host's, one iteration of the kernel
+ * takes one nanosecond, one stream, one thread. For tests of the bench; its times say nothing about any GPU.
  */
 #ifndef GPUSEG_CUDA_STANDIN_H
 #define GPUSEG_CUDA_STANDIN_H
