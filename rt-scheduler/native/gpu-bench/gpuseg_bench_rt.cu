@@ -7,7 +7,9 @@
  *   gpuseg-bench-rt --mode none|segment|wait|off-then-launch|launch-then-off --kernel-ms X --per NS --jobs N --seed N
  *                   [--pids P,P,...] [--priority N] [--hint-ms X] [--slice-us N] [--other-slice-us N] [--samples FILE]
  *                   [--pages FILE,FILE,...]   count the kernels of these best-effort processes meanwhile
- *                   [--own-page FILE]         its word 1 is 1 while a segment runs, 64-bit word 2 counts jobs
+ *                   [--own-page FILE]         its word 1 is 1 while a segment runs, the 64 bits at byte 16 count jobs;
+ *                                             the process ends after the job in which somebody sets the word at byte 8
+ *                   [--name TEXT]             of the task, for the journal
  *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
  *   none              nothing but the kernel
  *   segment           libgpuseg, optimistic begin        wait   libgpuseg, begin waits until the others are off
@@ -114,7 +116,7 @@ static void sleep_until(int64_t at_ns)
 
 int main(int argc, char **argv)
 {
-	const char *mode = "none", *pids = "", *samples = NULL;
+	const char *mode = "none", *pids = "", *samples = NULL, *name = "bench-rt";
 	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9;
 	int jobs = 100, priority = 80, calibrate = 0, burst = 1;
 	long burst_gap_us = 0;
@@ -126,7 +128,7 @@ int main(int argc, char **argv)
 	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
 	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
 	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
-	    {"jitter-ms", 1, 0, 'J'}, {"burst", 1, 0, 'b'},   {"burst-gap-us", 1, 0, 'g'},
+	    {"name", 1, 0, 'N'},     {"jitter-ms", 1, 0, 'J'}, {"burst", 1, 0, 'b'},   {"burst-gap-us", 1, 0, 'g'},
 	    {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
@@ -143,6 +145,7 @@ int main(int argc, char **argv)
 		case 'f': samples = optarg; break;
 		case 'c': calibrate = 1; break;
 		case 'w': pause_ms = atof(optarg); break;
+		case 'N': name = optarg; break;
 		case 'J': jitter_ms = atof(optarg); break;
 		case 'b': burst = atoi(optarg); break;
 		case 'g': burst_gap_us = atol(optarg); break;
@@ -185,7 +188,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s\n", gpuseg_last_message(NULL));
 			return 1;
 		}
-		attr.name = "bench-rt";
+		attr.name = name;
 		attr.priority = (uint32_t)priority;
 		attr.flags = strcmp(mode, "wait") == 0 ? GPUSEG_TASK_ALWAYS_WAIT : 0;
 		if (gpuseg_task_open(client, &attr, &task) < 0) {
@@ -285,6 +288,8 @@ int main(int argc, char **argv)
 			own->kernels = own->kernels + 1;
 		lateness[n] = job_from - at;
 		wrong += gpu_work_wrong(&w);
+		if (own && own->stop)
+			stopping = 1;
 	}
 	const int64_t loop_ns = now_ns() - loop_from;
 	const uint64_t kernels = other_kernels() - kernels_from;

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 
 /** Starts the CUDA programs of {@code rt-scheduler/native/gpu-bench}. One thread. */
 final class CudaBench {
@@ -26,11 +27,10 @@ final class CudaBench {
     private static final int WRONG_AT = 24;
 
     private final Path root;
-    private final Path errors;
 
-    CudaBench(final Path root, final Path errors) {
+    /** Keeps the files of its processes there. */
+    CudaBench(final Path root) {
         this.root = root;
-        this.errors = errors;
     }
 
     /** A best-effort process and the page it counts in. */
@@ -47,6 +47,10 @@ final class CudaBench {
             return page.getLong(WRONG_AT);
         }
 
+        void askToStop() {
+            page.putInt(STOP_AT, 1);
+        }
+
         void awaitReady() throws InterruptedException {
             final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_LIMIT_S);
             while (page.getInt(READY_AT) != 1) {
@@ -61,7 +65,7 @@ final class CudaBench {
     /** Asks all to stop, then waits for each. */
     static void stop(final List<Other> running) throws InterruptedException, TimeoutException {
         for (final Other o : running) {
-            o.page().putInt(STOP_AT, 1);
+            o.askToStop();
         }
         for (final Other o : running) {
             try {
@@ -70,6 +74,21 @@ final class CudaBench {
                 o.child().close();
             }
         }
+    }
+
+    /** Kills what still runs. */
+    static void close(final List<Other> running) {
+        running.forEach(o -> o.child().close());
+    }
+
+    /**
+     * What a program said at its end.
+     *
+     * @param status   exit status
+     * @param lastLine last line of its output
+     * @param said     for a message
+     */
+    record Answer(int status, String lastLine, String said) {
     }
 
     static String program(final String which) {
@@ -89,6 +108,13 @@ final class CudaBench {
     /** Kernels back to back until stopped; user -1 = this one. */
     Other startOther(final String name, final double kernelMs, final String perIteration, final int user)
         throws IOException {
+        return startCounting(name, user, page -> List.of(program("be"), page.toString(), Double.toString(kernelMs),
+            perIteration, Integer.toString(RUN_LIMIT_S * 4)));
+    }
+
+    /** A process that counts in a page (struct be_page); user -1 = this one. */
+    Other startCounting(final String name, final int user, final Function<Path, List<String>> program)
+        throws IOException {
         final Path file = root.resolve("other-" + name);
         Files.write(file, new byte[PAGE_BYTES]);
         final List<String> command = new ArrayList<>();
@@ -97,10 +123,9 @@ final class CudaBench {
             Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
             command.addAll(List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups"));
         }
-        command.addAll(List.of(program("be"), file.toString(), Double.toString(kernelMs), perIteration,
-            Integer.toString(RUN_LIMIT_S * 4)));
+        command.addAll(program.apply(file));
         final MappedByteBuffer page;
-        final Child child = Child.start("best-effort process " + name, command, errors);
+        final Child child = Child.start("process " + name, command, errorsOf(name));
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             page = channel.map(FileChannel.MapMode.READ_WRITE, 0, PAGE_BYTES);
         }
@@ -108,13 +133,24 @@ final class CudaBench {
         return new Other(child, page, file);
     }
 
+    private Path errorsOf(final String name) {
+        return root.resolve("errors-" + name);
+    }
+
+    /** Runs a program to its end, whatever its status. */
+    Answer answer(final String name, final List<String> command) throws InterruptedException, TimeoutException {
+        try (Child child = Child.start(name, command, errorsOf(name))) {
+            final int status = child.awaitExit(RUN_LIMIT_S);
+            return new Answer(status, child.lastLine(), child.said());
+        }
+    }
+
     /** Runs a program to its end and gives its last line. */
     String run(final String name, final List<String> command) throws InterruptedException, TimeoutException {
-        try (Child child = Child.start(name, command, errors)) {
-            if (child.awaitExit(RUN_LIMIT_S) != 0) {
-                throw new IllegalStateException(name + " failed: " + child.said());
-            }
-            return child.lastLine();
+        final Answer answer = answer(name, command);
+        if (answer.status() != 0) {
+            throw new IllegalStateException(name + " failed: " + answer.said());
         }
+        return answer.lastLine();
     }
 }

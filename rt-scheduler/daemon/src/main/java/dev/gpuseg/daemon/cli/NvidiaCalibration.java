@@ -40,7 +40,7 @@ final class NvidiaCalibration implements CalibrationRig {
         final Path memory = Path.of("/dev/shm");
         root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-calibrate-")
             : Files.createTempDirectory("gpuseg-calibrate-");
-        cuda = new CudaBench(root, root.resolve("errors"));
+        cuda = new CudaBench(root);
         perIteration = cuda.nsPerIteration();
     }
 

@@ -75,8 +75,8 @@ class RecordedRunsTest {
         }
     }
 
-    private static BenchGpuCommand.Strategy strategy(final String title) {
-        for (final BenchGpuCommand.Strategy strategy : BenchGpuCommand.Strategy.values()) {
+    private static GpuStrategy strategy(final String title) {
+        for (final GpuStrategy strategy : GpuStrategy.values()) {
             if (strategy.title().equals(title)) {
                 return strategy;
             }
