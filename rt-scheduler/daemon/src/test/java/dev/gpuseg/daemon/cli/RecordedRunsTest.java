@@ -41,6 +41,10 @@ class RecordedRunsTest {
     @ParameterizedTest
     @MethodSource("manifests")
     void shouldNameEveryFileInTheManifest(final Path manifest) throws IOException {
+        assertNamesEverything(manifest);
+    }
+
+    static void assertNamesEverything(final Path manifest) throws IOException {
         final JsonNode content = JSON.readTree(manifest.toFile());
         for (final String key : List.of("machine", "driver", "date", "seed")) {
             assertTrue(content.has(key), () -> manifest + " does not say " + key);
@@ -61,17 +65,46 @@ class RecordedRunsTest {
     @ParameterizedTest
     @MethodSource("results")
     void shouldFollowFromTheSamples(final Path file) throws IOException {
+        assertFollows(file);
+    }
+
+    /** Every figure of a results.json follows from the samples beside it. */
+    static void assertFollows(final Path file) throws IOException {
         final JsonNode content = JSON.readTree(file.toFile());
+        if (content.has("scenarios")) {
+            for (final JsonNode scenario : content.path("scenarios")) {
+                assertNamedSamples(file, scenario);
+                for (final JsonNode cell : scenario.path("cells")) {
+                    if (cell.has("samples")) {
+                        assertRatios(file, cell, scenario.path("alone"));
+                    }
+                }
+            }
+            return;
+        }
         final JsonNode alone = content.path("alone");
         assertFigures(file.resolveSibling("samples-alone.csv"), alone);
         for (final JsonNode cell : content.path("cells")) {
             final Path samples = file.resolveSibling("samples-" + cell.path("others").asInt() + "-"
                 + strategy(cell.path("strategy").asText()).name().toLowerCase(Locale.ROOT) + ".csv");
             assertFigures(samples, cell);
-            for (final String p : List.of("p50", "p99")) {
-                assertEquals(cell.path("response_ns").path(p).asDouble() / alone.path("response_ns").path(p).asDouble(),
-                    cell.path(p + "_to_alone").asDouble(), RATIO_DIGITS, () -> samples + ": " + p + " to alone");
-            }
+            assertRatios(samples, cell, alone);
+        }
+    }
+
+    private static void assertNamedSamples(final Path file, final JsonNode node) throws IOException {
+        if (node.has("samples")) {
+            assertFigures(file.resolveSibling(node.path("samples").asText()), node);
+        }
+        for (final JsonNode child : node) {
+            assertNamedSamples(file, child);
+        }
+    }
+
+    private static void assertRatios(final Path file, final JsonNode cell, final JsonNode alone) {
+        for (final String p : List.of("p50", "p99")) {
+            assertEquals(cell.path("response_ns").path(p).asDouble() / alone.path("response_ns").path(p).asDouble(),
+                cell.path(p + "_to_alone").asDouble(), RATIO_DIGITS, () -> file + ": " + p + " to alone");
         }
     }
 
