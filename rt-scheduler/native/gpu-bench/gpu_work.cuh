@@ -117,6 +117,8 @@ static inline long gpu_work_wrong(struct gpu_work *w)
 	return wrong;
 }
 
+#define BE_PAGE_BYTES 4096 /* of the file; its readers map all of it */
+
 /* What a best-effort process shows to whoever runs the bench: a small mapped file. */
 struct be_page {
 	int32_t pid;
@@ -128,6 +130,8 @@ struct be_page {
 	int64_t last_ns; /* end of the last kernel */
 	int64_t longest_ns;
 	int64_t first_ns;
+	int64_t mark_ns;  /* set by the observer, after it has set after_ns to 0 */
+	int64_t after_ns; /* end of the first kernel that ended after mark_ns */
 };
 
 #endif

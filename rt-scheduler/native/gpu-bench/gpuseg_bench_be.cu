@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	double per = atof(argv[3]);
 	int64_t until = now_ns() + (int64_t)(atof(argv[4]) * 1e9);
 	int fd = open(argv[1], O_RDWR | O_CREAT, 0644);
-	if (fd < 0 || ftruncate(fd, sizeof(struct be_page)) != 0) {
+	if (fd < 0 || ftruncate(fd, BE_PAGE_BYTES) != 0) {
 		perror(argv[1]);
 		return 1;
 	}
@@ -46,6 +46,8 @@ int main(int argc, char **argv)
 			longest = b - a;
 		page->longest_ns = longest;
 		page->last_ns = b;
+		if (page->mark_ns && !page->after_ns && b > page->mark_ns)
+			page->after_ns = b;
 		page->kernels = page->kernels + 1;
 		if (page->kernels % 4 == 0)
 			page->wrong = page->wrong + gpu_work_wrong(&w);

@@ -89,7 +89,7 @@ static void map_pages(char *list)
 static volatile struct be_page *own_page(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT, 0644);
-	void *map = fd < 0 || ftruncate(fd, 4096) != 0
+	void *map = fd < 0 || ftruncate(fd, BE_PAGE_BYTES) != 0
 			? MAP_FAILED
 			: mmap(NULL, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
