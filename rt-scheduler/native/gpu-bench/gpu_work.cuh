@@ -124,7 +124,7 @@ struct be_page {
 	int32_t pid;
 	uint32_t ready;
 	uint32_t stop;
-	uint32_t reserved;
+	uint32_t reserved; /* gpuseg-bench-rt --gate: 1 = go */
 	uint64_t kernels;
 	uint64_t wrong;
 	int64_t last_ns; /* end of the last kernel */

@@ -9,6 +9,8 @@
  *                   [--pages FILE,FILE,...]   count the kernels of these best-effort processes meanwhile
  *                   [--own-page FILE]         its word 1 is 1 while a segment runs, the 64 bits at byte 16 count jobs;
  *                                             the process ends after the job in which somebody sets the word at byte 8
+ *                   [--gate]                  start the jobs when the word at byte 12 of the own page is 1
+ *                   [--open FILE]             set that word in the page of another one, and wait for its first job
  *                   [--name TEXT]             of the task, for the journal
  *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
  *   none              nothing but the kernel
@@ -30,6 +32,7 @@
 
 #define JOBS_MAX 100000
 #define BURST_MAX 16
+#define OPEN_LIMIT_NS 60000000000ll
 
 static volatile sig_atomic_t stopping;
 static struct gpuseg_rm_process others[16];
@@ -118,17 +121,17 @@ int main(int argc, char **argv)
 {
 	const char *mode = "none", *pids = "", *samples = NULL, *name = "bench-rt";
 	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9;
-	int jobs = 100, priority = 80, calibrate = 0, burst = 1;
+	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0;
 	long burst_gap_us = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
-	volatile struct be_page *own = NULL;
+	volatile struct be_page *own = NULL, *opens = NULL;
 	static const struct option options[] = {
 	    {"mode", 1, 0, 'm'},   {"kernel-ms", 1, 0, 'k'}, {"per", 1, 0, 'p'},	{"jobs", 1, 0, 'j'},
 	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
 	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
 	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
-	    {"name", 1, 0, 'N'},     {"jitter-ms", 1, 0, 'J'}, {"burst", 1, 0, 'b'},   {"burst-gap-us", 1, 0, 'g'},
+	    {"name", 1, 0, 'N'},     {"jitter-ms", 1, 0, 'J'}, {"gate", 0, 0, 'A'},     {"open", 1, 0, 'a'},	     {"burst", 1, 0, 'b'},   {"burst-gap-us", 1, 0, 'g'},
 	    {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
@@ -147,6 +150,8 @@ int main(int argc, char **argv)
 		case 'w': pause_ms = atof(optarg); break;
 		case 'N': name = optarg; break;
 		case 'J': jitter_ms = atof(optarg); break;
+		case 'A': gate = 1; break;
+		case 'a': opens = own_page(optarg); break;
 		case 'b': burst = atoi(optarg); break;
 		case 'g': burst_gap_us = atol(optarg); break;
 		case 'o': own = own_page(optarg); break;
@@ -154,7 +159,7 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	}
-	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0)
+	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 || (gate && !own))
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -227,6 +232,19 @@ int main(int argc, char **argv)
 	int n = 0, failed = 0;
 	int64_t windows = 0;
 	usleep(300000);
+	while (gate && !own->reserved && !stopping)
+		usleep(1000);
+	if (opens) {
+		const int64_t limit = now_ns() + OPEN_LIMIT_NS;
+		opens->reserved = 1;
+		while (!opens->kernels && !stopping) {
+			if (now_ns() > limit) {
+				fprintf(stderr, "the process behind --open does no job\n");
+				return 1;
+			}
+			usleep(1000);
+		}
+	}
 	const int64_t loop_from = now_ns();
 	const uint64_t kernels_from = other_kernels();
 	for (; n < jobs && !stopping && !failed; n++) {

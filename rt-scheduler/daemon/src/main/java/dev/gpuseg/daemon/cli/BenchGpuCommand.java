@@ -73,10 +73,11 @@ final class BenchGpuCommand implements Callable<Integer> {
     private List<Integer> others;
 
     @Option(names = "--strategies", paramLabel = "NAME", split = ",",
-        description = "of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the others)")
+        description = "of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the others, and "
+            + "OPTIMISTIC_SLICE, which the daemon does by itself)")
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
-        GpuStrategy.OPTIMISTIC_SLICE, GpuStrategy.HINT, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE);
+        GpuStrategy.HINT, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
         description = "the strategy that is held against the goals (default: ${DEFAULT-VALUE})")
@@ -89,7 +90,7 @@ final class BenchGpuCommand implements Callable<Integer> {
         description = "real-time jobs per cell, 20..100000 (default: ${DEFAULT-VALUE})")
     private int jobs;
 
-    @Option(names = "--pause", paramLabel = "MS", defaultValue = "20",
+    @Option(names = "--pause", paramLabel = "MS", defaultValue = "15",
         description = "shortest pause between jobs; up to 9 ms more, by the seed (default: ${DEFAULT-VALUE})")
     private double pauseMs;
 

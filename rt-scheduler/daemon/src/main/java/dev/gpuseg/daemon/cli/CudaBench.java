@@ -18,7 +18,7 @@ import java.util.function.Function;
 
 /** Starts the CUDA programs of {@code rt-scheduler/native/gpu-bench}. One thread. */
 final class CudaBench {
-    private static final int START_LIMIT_S = 60;
+    private static final int START_LIMIT_S = 120;
     private static final int RUN_LIMIT_S = 240;
     private static final int PAGE_BYTES = 4096;
     private static final int READY_AT = 4;

@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
@@ -69,15 +68,16 @@ final class LevelsScenario implements GpuScenario {
                 bench.samples(name + "-low").toString()));
             final CudaBench.Other low = bench.cuda().startCounting(name, -1, page -> {
                 final List<String> all = new ArrayList<>(GpuBench.in(daemon, lowCommand));
-                all.addAll(List.of("--own-page", page.toString()));
+                all.addAll(List.of("--own-page", page.toString(), "--gate"));
                 return all;
             });
             lows.add(low);
-            awaitFirstKernel(low);
             // without protection a job takes tens of times longer; the command is to end within minutes
             final int jobs = s == GpuStrategy.NONE ? Math.max(20, bench.plan().jobs() / 2) : bench.plan().jobs();
             final List<String> command = bench.realTimeCommand(s.mode(), HIGH_MS, jobs);
-            command.addAll(List.of("--priority", Integer.toString(HIGH), "--name", name));
+            // the lower one waits until this one is set up: its segments would make that take seconds
+            command.addAll(List.of("--priority", Integer.toString(HIGH), "--name", name, "--open",
+                low.file().toString()));
             final ObjectNode high = bench.measured(name, command, daemon);
             GpuBench.compare(high, alone, 0);
             low.askToStop();
@@ -95,16 +95,6 @@ final class LevelsScenario implements GpuScenario {
             return high;
         } finally {
             CudaBench.close(lows);
-        }
-    }
-
-    private static void awaitFirstKernel(final CudaBench.Other low) throws InterruptedException {
-        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_S);
-        while (low.kernels() == 0) {
-            if (!low.child().isAlive() || System.nanoTime() - limitNs > 0) {
-                throw new IllegalStateException("the lower level does not work: " + low.child().said());
-            }
-            Thread.sleep(5);
         }
     }
 }

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -213,6 +214,34 @@ class BenchGpuTest {
         assertTrue(scenarios.path("short").path("alone").path("wrong").asLong() > 0, run.said());
         assertTrue(scenarios.path("pytorch").path("not_run").asText().contains("torch"), run.said());
         assertFalse(scenarios.path("pytorch").has("cells"));
+    }
+
+    @Test
+    void shouldRecordTheFreezeOfEachRoundInWhichTheDaemonIsKilled() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/python3")), "python3 is not installed");
+        final List<String> java = Child.java(List.of());
+        java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE));
+        script(root.resolve("gpuseg"), java.stream().map(word -> "'" + word + "'")
+            .collect(Collectors.joining(" ", "#!/bin/sh\nexec ", " \"$@\"\n")));
+        final Path rounds = Path.of(System.getProperty("gpuseg.root", "."),
+            "rt-scheduler/native/gpu-bench/fault_rounds.py");
+        try (Child child = Child.start("fault rounds", List.of("env", "GPUSEG_RM_STANDIN=" + socket(),
+            "/usr/bin/python3", rounds.toString(), "--kind", "daemon", "--rounds", "2", "--per", "1", "--build",
+            root.resolve("programs").toString(), "--gpuseg", root.resolve("gpuseg").toString(), "--out",
+            root.resolve("faults").toString()), root.resolve("fault-errors"))) {
+            final int status = child.awaitExit(LIMIT_S);
+            // 1: somebody was frozen for longer than the period, which a busy machine can do
+            assertTrue(status == 0 || status == 1, child.said());
+            final JsonNode said = JSON.readTree(root.resolve("faults/faults-daemon.json").toFile());
+            assertEquals(2, said.path("rounds").asInt(), child.said());
+            assertEquals(0, said.path("wrong").asInt(), child.said());
+            final List<String> lines = Files.readAllLines(root.resolve("faults/faults-daemon.csv"));
+            assertEquals(3, lines.size(), lines.toString());
+            final int column = List.of(lines.get(0).split(",")).indexOf("freeze_ms");
+            for (final String line : lines.subList(1, lines.size())) {
+                assertTrue(Double.parseDouble(line.split(",")[column]) > 0, line);
+            }
+        }
     }
 
     private static List<String> names(final JsonNode node) {
