@@ -102,6 +102,14 @@ enum gpuseg_task_attr_flag {
 	GPUSEG_TASK_BOOST_IF_PERMITTED = 1 << 1 /* boost_priority: go on without it where it is not permitted */
 };
 
+/* How segments get the GPU from work of lower rank; real-time tasks only. Measured: ./gpuseg bench gpu */
+enum gpuseg_strategy {
+	GPUSEG_STRATEGY_DEFAULT = 0,	    /* the daemon's: interrupt, unless it was told otherwise */
+	GPUSEG_STRATEGY_INTERRUPT = 1,	    /* other work is off the hardware from begin to end */
+	GPUSEG_STRATEGY_SLICE = 2,	    /* it stays on; this process has a long time slice. No bound on the response */
+	GPUSEG_STRATEGY_INTERRUPT_SLICE = 3 /* both */
+};
+
 #define GPUSEG_SPIN_DEFAULT 0	    /* the library's choice: 200, or none on a single processor */
 #define GPUSEG_SPIN_NONE UINT32_MAX /* sleep at once */
 
@@ -127,10 +135,12 @@ struct gpuseg_task_attr {
 	 * Real-time tasks only. See gpuseg_begin().
 	 */
 	uint32_t boost_priority;
+	uint32_t strategy; /* enum gpuseg_strategy; the process has a long slice while one of its tasks asks for it */
+	uint32_t reserved; /* 0 */
 };
 #define GPUSEG_TASK_ATTR_INIT                                                                                          \
 	{                                                                                                              \
-		sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                     \
+		sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0               \
 	}
 
 /*

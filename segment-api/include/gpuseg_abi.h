@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 2
+#define GPUSEG_ABI_MINOR 3
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -340,6 +340,9 @@ enum gpuseg_task_flag {
 /* Bits 8..14 of the flags: SCHED_FIFO priority at which the task's thread runs inside its windows; 0 = its own. */
 #define GPUSEG_TASK_BOOST_SHIFT 8
 #define GPUSEG_TASK_BOOST_MASK 0x7f00
+/* Bits 1..2: how segments get the GPU. 0 = the daemon's choice, 1 interrupt, 2 slice, 3 interrupt and slice. Since 1.3. */
+#define GPUSEG_TASK_STRATEGY_SHIFT 1
+#define GPUSEG_TASK_STRATEGY_MASK 0x6
 
 enum gpuseg_overrun {
 	GPUSEG_OVERRUN_DEFAULT = 0,  /* the daemon's choice: demote */
@@ -357,7 +360,7 @@ struct gpuseg_msg_task_open {
 	uint32_t priority;     /* 0 best effort, 1..99 */
 	uint32_t gpu_priority; /* 0 = same as priority */
 	uint32_t gpu;	       /* GPU index, from 0 */
-	uint32_t flags;	       /* enum gpuseg_task_flag, and the boost */
+	uint32_t flags;	       /* enum gpuseg_task_flag, boost and strategy */
 	int64_t period_ns;     /* 0 = not periodic */
 	int64_t deadline_ns;   /* relative; 0 = period */
 	int64_t budget_ns;     /* longest time that a segment may hold the GPU, preempted time excluded; 0 = none */

@@ -196,6 +196,7 @@ int main(int argc, char **argv)
 		attr.name = name;
 		attr.priority = (uint32_t)priority;
 		attr.flags = strcmp(mode, "wait") == 0 ? GPUSEG_TASK_ALWAYS_WAIT : 0;
+		attr.spin_count = 4000000; /* as the bare calls: this thread keeps its CPU while it waits */
 		if (gpuseg_task_open(client, &attr, &task) < 0) {
 			fprintf(stderr, "%s\n", gpuseg_last_message(client));
 			return 1;

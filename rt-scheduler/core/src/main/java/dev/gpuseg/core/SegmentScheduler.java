@@ -58,6 +58,11 @@ public final class SegmentScheduler {
     /** The shortest quantum, ns. */
     public static final long QUANTUM_MIN_NS = 100_000;
 
+    /** Time slice of a context with a task of {@link Strategy#SLICE} or {@link Strategy#INTERRUPT_SLICE}. */
+    public static final long LONG_SLICE_NS = 1_000_000_000;
+    /** Longest resume hold-off. */
+    public static final long HOLDOFF_MAX_NS = 10_000_000;
+
     private static final long TIMESLICE_MIN_NS = 10_000;
 
     private final SchedulerConfig config;
@@ -86,6 +91,8 @@ public final class SegmentScheduler {
     private final long[] timesliceNs;
     /** Suspended segments of each GPU. */
     private final int[] suspendedCount;
+    /** Until then best-effort contexts stay off although no segment is begun; in the past = not so. */
+    private final long[] restUntilNs;
     /** Whether the last decision of a GPU held somebody back for reasons that are not the policy's order. */
     private final boolean[] gated;
 
@@ -94,6 +101,8 @@ public final class SegmentScheduler {
     private long clockNs;
     private long baseTimesliceNs;
     private boolean hasTimeslices;
+    private int longSlices;
+    private long holdoffNs;
 
     /**
      * Reserves all memory that it will ever use.
@@ -115,6 +124,7 @@ public final class SegmentScheduler {
         timesliceNs = new long[config.maxContexts() + 1];
         suspendedCount = new int[gpus];
         gated = new boolean[gpus];
+        restUntilNs = new long[gpus];
         one = new SegmentView(segments);
         other = new SegmentView(segments);
         begun = new int[gpus][config.maxTasks() + 1];
@@ -249,10 +259,14 @@ public final class SegmentScheduler {
         if (sibling != ContextTable.NONE) {
             qualify(sibling);
         }
-        if (isGated(contexts.gpu[c])) {
-            decide(contexts.gpu[c]);   // its partition may have become another
+        if (isGated(contexts.gpu[c]) || isResting(contexts.gpu[c])) {
+            decide(contexts.gpu[c]);   // its partition may have become another, or it may be on from now on
         }
         qualify(t);
+        if (p.strategy().hasLongSlice()) {
+            longSlices++;
+            refreshTimeslices();
+        }
     }
 
     /**
@@ -276,7 +290,48 @@ public final class SegmentScheduler {
             decide(gpu);
         }
         qualifyOnlyTask(c);
+        refreshTimeslices();
         return true;
+    }
+
+    /**
+     * Changes how a task's segments get the GPU; a begun segment at once.
+     *
+     * @param taskId   a task
+     * @param strategy from now on
+     * @param nowNs    now
+     * @return false if the task is not open
+     */
+    public boolean setStrategy(final int taskId, final Strategy strategy, final long nowNs) {
+        Objects.requireNonNull(strategy, "strategy");
+        advance(nowNs);
+        if (!isOpen(taskId)) {
+            return false;
+        }
+        if (segments.strategy[taskId] != strategy) {
+            longSlices += (strategy.hasLongSlice() ? 1 : 0) - (segments.strategy[taskId].hasLongSlice() ? 1 : 0);
+            segments.strategy[taskId] = strategy;
+            decide(contexts.gpu[segments.contextId[taskId]]);
+            refreshTimeslices();
+        }
+        return true;
+    }
+
+    /**
+     * Lets best-effort contexts rest when the last segment has ended: they come back only after this long, unless a
+     * best-effort segment begins. A real-time segment that begins earlier finds them off already and waits for nobody.
+     * Contexts with real-time tasks come back at once. Of no meaning while time partitions, weights or caps decide.
+     *
+     * @param ns    0..{@value #HOLDOFF_MAX_NS}; 0 = they come back at once
+     * @param nowNs now
+     * @throws IllegalArgumentException if it is out of range
+     */
+    public void setResumeHoldoff(final long ns, final long nowNs) {
+        if (ns < 0 || ns > HOLDOFF_MAX_NS) {
+            throw new IllegalArgumentException("resume hold-off is " + ns + " ns; it must be 0.." + HOLDOFF_MAX_NS);
+        }
+        advance(nowNs);
+        holdoffNs = ns;
     }
 
     /**
@@ -554,7 +609,8 @@ public final class SegmentScheduler {
 
     /** Rare: when weights, groups or contexts change. */
     private void refreshTimeslices() {
-        if (!config.preemptive() || baseTimesliceNs == 0 && shares.sharing() == Sharing.TURNS && !hasTimeslices) {
+        if (!config.preemptive() || longSlices == 0 && !hasTimeslices
+            && (baseTimesliceNs == 0 || shares.sharing() == Sharing.TURNS)) {
             return;
         }
         hasTimeslices = false;
@@ -566,7 +622,8 @@ public final class SegmentScheduler {
                     members += contexts.group[contexts.steerable(gpu, j)] == contexts.group[c] ? 1 : 0;
                 }
                 final int weight = shares.weight(contexts.group[c]);
-                final long wanted = !shares.isInUse() || shares.sharing() == Sharing.TURNS ? 0
+                final long wanted = hasLongSlice(c) ? LONG_SLICE_NS
+                    : baseTimesliceNs == 0 || !shares.isInUse() || shares.sharing() == Sharing.TURNS ? 0
                     : Math.max(TIMESLICE_MIN_NS, baseTimesliceNs * weight / WEIGHT_DEFAULT / members);
                 hasTimeslices |= wanted != 0;
                 if (timesliceNs[c] != wanted) {
@@ -575,6 +632,15 @@ public final class SegmentScheduler {
                 }
             }
         }
+    }
+
+    private boolean hasLongSlice(final int c) {
+        for (int t = contexts.firstTask(c); longSlices > 0 && t != ContextTable.NONE; t = contexts.nextTask(t)) {
+            if (segments.strategy[t].hasLongSlice()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     // ---- segments --------------------------------------------------------------------------------------------------
@@ -848,12 +914,12 @@ public final class SegmentScheduler {
             contexts.unblockAll(gpu);
         }
         if (count == 0) {
-            running[gpu] = NONE;
-            background[gpu] = true;
+            rest(gpu, wasBackground, wasGated);
         } else if (config.preemptive()) {
+            endRest(gpu);
             markContexts(order, count, order[0]);
             running[gpu] = chooseByContext(order, count, order[0]);
-            background[gpu] = policy.admitsBackground(one.at(order[0]));
+            background[gpu] = policy.admitsBackground(one.at(order[0])) || nobodyInterrupts(gpu, order, count);
             collectExceptions(gpu, order, count);
         } else {
             running[gpu] = chooseByGate(order, count, order[0]);
@@ -873,6 +939,64 @@ public final class SegmentScheduler {
 
     private boolean isGated(final int gpu) {
         return policy.enforces() && (policy.isTimed() || shares.isInUse() || suspendedCount[gpu] > 0);
+    }
+
+    /** All that run are of {@link Strategy#SLICE}. */
+    private boolean nobodyInterrupts(final int gpu, final int[] order, final int count) {
+        if (segments.strategy[running[gpu]].interrupts()) {
+            return false;   // nearly always
+        }
+        for (int i = 0; i < count; i++) {
+            if (chosen[order[i]] && segments.strategy[order[i]].interrupts()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** No segment is begun: everybody may run, best-effort contexts perhaps a little later. */
+    private void rest(final int gpu, final boolean wasBackground, final boolean wasGated) {
+        if (holdoffNs > 0 && running[gpu] != NONE && !wasBackground && !wasGated && policy.enforces()) {
+            restUntilNs[gpu] = Time.addSaturating(clockNs, holdoffNs);
+            timers.set(gpuTimer(gpu), restUntilNs[gpu]);
+        }
+        running[gpu] = NONE;
+        if (!isResting(gpu)) {
+            endRest(gpu);
+            background[gpu] = true;
+            return;
+        }
+        background[gpu] = false;
+        final int[] list = exceptions[gpu];
+        int n = 0;
+        for (int i = 0; i < contexts.steerableCount(gpu); i++) {
+            final int c = contexts.steerable(gpu, i);
+            if (hasRealTimeTask(c)) {
+                contexts.exception[c] = decision;
+                list[n++] = c;
+            }
+        }
+        exceptionCount[gpu] = n;
+    }
+
+    private boolean isResting(final int gpu) {
+        return clockNs < restUntilNs[gpu];
+    }
+
+    private void endRest(final int gpu) {
+        if (restUntilNs[gpu] != 0) {
+            restUntilNs[gpu] = 0;
+            timers.set(gpuTimer(gpu), Time.NEVER);
+        }
+    }
+
+    private boolean hasRealTimeTask(final int c) {
+        for (int t = contexts.firstTask(c); t != ContextTable.NONE; t = contexts.nextTask(t)) {
+            if (Priority.isRealTime(segments.gpuPriority[t])) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private int gpuTimer(final int gpu) {
@@ -1276,6 +1400,7 @@ public final class SegmentScheduler {
             contexts.partition[c] = 0;
         }
         pregrants.forget(t);
+        longSlices -= segments.strategy[t].hasLongSlice() ? 1 : 0;
         segments.open[t] = false;
     }
 

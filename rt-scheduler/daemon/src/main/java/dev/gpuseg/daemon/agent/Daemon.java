@@ -288,10 +288,11 @@ public final class Daemon implements AutoCloseable {
     private void startThreads(final Capabilities capabilities) {
         final SchedulerConfig scheduling = new SchedulerConfig(config.policy(), config.gpus(), TASKS_MAX, CONTEXTS_MAX,
             capabilities.preemptive(), config.optimistic(), config.site().unmanaged());
+        final IdleMode enforcersIdle = config.idle().ofEnforcers(Runtime.getRuntime().availableProcessors());
         enforcers = new Enforcer[config.gpus()];
         for (int gpu = 0; gpu < enforcers.length; gpu++) {
             enforcers[gpu] = new Enforcer(gpu, mechanisms.get(gpu), held, watchdog == null ? null : watchdog.page(),
-                CONTEXTS_MAX, config.priority(), this::wakeDispatcher);
+                CONTEXTS_MAX, config.priority(), enforcersIdle, this::wakeDispatcher);
         }
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         requireUsable(config.settings());

@@ -11,6 +11,7 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.core.Sharing;
+import dev.gpuseg.core.Strategy;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.core.TimePartitions;
@@ -99,6 +100,8 @@ public final class DispatcherAgent implements Runnable {
     private final Set<Integer> groupsNamed = new TreeSet<>();
     private Sharing sharing = Sharing.TURNS;
     private long quantumNs = PolicySettings.QUANTUM_NS;
+    private Strategy defaultStrategy = Strategy.INTERRUPT;
+    private long holdoffNs;
 
     private ConductorProxy conductor;
     private ClientEntry current;
@@ -507,7 +510,8 @@ public final class DispatcherAgent implements Runnable {
      */
     private void onHint(final TaskEntry task, final long atNs) {
         final GpuState gpu = gpus[task.request.gpu()];
-        if (!preemptive || !task.isRealTime() || scheduler.policy() == RoundRobin.INSTANCE) {
+        if (!preemptive || !task.isRealTime() || !task.strategy.interrupts()
+            || scheduler.policy() == RoundRobin.INSTANCE) {
             return;
         }
         final TaskEntry known = gpu.hintedTask == GpuState.NOBODY ? null : tasks[gpu.hintedTask];
@@ -1064,6 +1068,13 @@ public final class DispatcherAgent implements Runnable {
                 + gpus.length);
             return;
         }
+        if (request.strategy() != null && request.strategy().hasLongSlice()
+            && !gpus[request.gpu()].enforcer.mechanism().capabilities().timeslice()) {
+            refuse(request, EINVAL, "task \"" + request.name() + "\": strategy is " + request.strategy().label()
+                + ", but mechanism " + gpus[request.gpu()].enforcer.mechanism().name() + " cannot set time slices; "
+                + "use interrupt");
+            return;
+        }
         final int id = freeTask();
         final int slot = id < 0 ? -1 : entry.client.session().allocateSlot();
         if (slot < 0) {
@@ -1081,6 +1092,7 @@ public final class DispatcherAgent implements Runnable {
             return;
         }
         final TaskEntry task = new TaskEntry(id, entry, slot, contextId, request);
+        task.strategy = strategyOf(request);
         final Session session = entry.client.session();
         tasks[id] = task;
         entry.tasks.add(task);
@@ -1088,7 +1100,7 @@ public final class DispatcherAgent implements Runnable {
         session.gpu(slot, request.gpu());
         scheduler.addTask(new TaskParameters(id, contextId, request.priority(), request.gpuPriority(),
             request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed, request.overrun(),
-            request.windowNs(), request.partition()));
+            request.windowNs(), request.partition(), task.strategy));
         journalText(EventKind.TASK_OPEN, request.gpu(), id, contextId, request.clientId(), request.priority(),
             request.deadlineNs(), describe(task).toString());
         if (request.weight() > 0) {
@@ -1103,6 +1115,14 @@ public final class DispatcherAgent implements Runnable {
         }
         counters.increment(Counter.TASKS_OPENED);
         conductor.taskOpened(request.correlation(), 0, id, slot, "");
+    }
+
+    /** What the task asks for, else what rules and settings say; best effort has none to choose. */
+    private Strategy strategyOf(final TaskOpen request) {
+        if (request.priority() == 0) {
+            return Strategy.INTERRUPT;
+        }
+        return request.strategy() != null ? request.strategy() : defaultStrategy;
     }
 
     private TaskEntry siblingOf(final int contextId) {
@@ -1201,11 +1221,28 @@ public final class DispatcherAgent implements Runnable {
                 + "observes; restart it with --mechanism gate or better");
         }
         if (settings.sharing() == Sharing.TIMESLICES) {
-            for (final GpuState gpu : gpus) {
-                if (!gpu.enforcer.mechanism().capabilities().timeslice()) {
-                    throw new IllegalArgumentException("sharing is timeslices; mechanism "
-                        + gpu.enforcer.mechanism().name() + " cannot set them, use turns");
-                }
+            requireTimeslices("sharing is timeslices", "use turns");
+        }
+        if (settings.strategy() != null && settings.strategy().hasLongSlice()) {
+            requireTimeslices("strategy is " + settings.strategy().label(), "use interrupt");
+        }
+        for (final PolicySettings.TaskRule rule : settings.taskRules()) {
+            if (rule.strategy() != null && rule.strategy().hasLongSlice()) {
+                requireTimeslices("strategy of task \"" + rule.task() + "\" is " + rule.strategy().label(),
+                    "use interrupt");
+            }
+        }
+        if (settings.holdoffNs() > 0 && !preemptive) {
+            throw new IllegalArgumentException("resume_holdoff is " + settings.holdoffNs() + " ns; this daemon's "
+                + "mechanism takes nothing off the GPU that could come back later, leave it out");
+        }
+    }
+
+    private void requireTimeslices(final String what, final String remedy) {
+        for (final GpuState gpu : gpus) {
+            if (!gpu.enforcer.mechanism().capabilities().timeslice()) {
+                throw new IllegalArgumentException(what + "; mechanism " + gpu.enforcer.mechanism().name()
+                    + " cannot set time slices, " + remedy);
             }
         }
     }
@@ -1228,6 +1265,19 @@ public final class DispatcherAgent implements Runnable {
             scheduler.setSharing(sharing, quantumNs, nowNs);
             journalText(EventKind.POLICY, 0, 0, 0, 0, sharing.ordinal(), quantumNs, "sharing "
                 + sharing.name().toLowerCase(Locale.ROOT) + " quantum " + quantumNs + " ns");
+        }
+        if (settings.strategy() != null) {
+            defaultStrategy = settings.strategy();
+            for (final TaskEntry task : tasks) {
+                if (task != null && task.request.strategy() == null && task.request.priority() > 0) {
+                    changeStrategy(task, defaultStrategy);
+                }
+            }
+        }
+        if (settings.holdoffNs() >= 0) {
+            holdoffNs = settings.holdoffNs();
+            scheduler.setResumeHoldoff(holdoffNs, nowNs);
+            journalText(EventKind.POLICY, 0, 0, 0, 0, 0, holdoffNs, "resume hold-off " + holdoffNs + " ns");
         }
         for (final PolicySettings.GroupRule rule : settings.groupRules()) {
             apply(rule.group(), rule.share());
@@ -1255,7 +1305,8 @@ public final class DispatcherAgent implements Runnable {
         return new PolicySettings.TaskRule(now.task(),
             new PolicySettings.Share(share.weight() == 0 ? before.share().weight() : share.weight(),
                 cap ? share.quotaNs() : before.share().quotaNs(), cap ? share.periodNs() : before.share().periodNs()),
-            now.overrun() == null ? before.overrun() : now.overrun(), now.partition(), now.budgetNs());
+            now.overrun() == null ? before.overrun() : now.overrun(),
+            now.strategy() == null ? before.strategy() : now.strategy(), now.partition(), now.budgetNs());
     }
 
     private void apply(final TaskEntry task, final PolicySettings.TaskRule rule) {
@@ -1264,9 +1315,19 @@ public final class DispatcherAgent implements Runnable {
             journalText(EventKind.POLICY, task.request.gpu(), 0, 0, 0, task.id, 0, "overrun of task " + task.id
                 + " is " + rule.overrun().label());
         }
+        if (rule.strategy() != null && task.request.priority() > 0) {
+            changeStrategy(task, rule.strategy());
+        }
         for (final int contextId : task.client.process.contexts) {
             apply(scheduler.ownGroup(contextId), rule.share());
         }
+    }
+
+    private void changeStrategy(final TaskEntry task, final Strategy strategy) {
+        task.strategy = strategy;
+        scheduler.setStrategy(task.id, strategy, nowNs);
+        journalText(EventKind.POLICY, task.request.gpu(), 0, 0, 0, task.id, 0, "strategy of task " + task.id + " is "
+            + strategy.label());
     }
 
     private void apply(final int group, final PolicySettings.Share share) {
@@ -1294,6 +1355,7 @@ public final class DispatcherAgent implements Runnable {
         final Policy policy = scheduler.policy();
         told.accept("policy " + policy.name() + (policy instanceof TimePartitions p ? " (frame " + p.frameNs()
             + " ns, inside " + p.inner().name() + ")" : ""));
+        told.accept("strategy " + defaultStrategy.label() + ", resume hold-off " + holdoffNs + " ns");
         told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + quantumNs + " ns");
         for (final int group : groupsNamed) {
             told.accept("group " + group + share(group));
@@ -1437,6 +1499,7 @@ public final class DispatcherAgent implements Runnable {
         node.put("on_overrun", request.overrun().label());
         node.put("optimistic", request.optimistic());
         node.put("boost", request.boost());
+        node.put("strategy", task.strategy.label());
         return node;
     }
 

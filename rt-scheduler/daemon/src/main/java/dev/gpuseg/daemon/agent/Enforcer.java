@@ -49,6 +49,7 @@ final class Enforcer implements Runnable {
 
     private final int gpu;
     private final int priority;
+    private final IdleMode idle;
     private final Mechanism mechanism;
     private final HeldFile held;
     private WatchdogPage watchdog;
@@ -90,11 +91,13 @@ final class Enforcer implements Runnable {
      * @param watchdog       the watchdog's page, or null without a watchdog
      * @param maxContexts    highest context id
      * @param priority       SCHED_FIFO priority of its thread, 0 = none; the dispatcher has the same
+     * @param idle           what its thread does when nothing waits; waking it may take longer than the driver's call
      * @param wakeDispatcher called after every result
      */
     Enforcer(final int gpu, final Mechanism mechanism, final HeldFile held, final WatchdogPage watchdog,
-        final int maxContexts, final int priority, final Runnable wakeDispatcher) {
+        final int maxContexts, final int priority, final IdleMode idle, final Runnable wakeDispatcher) {
         this.priority = priority;
+        this.idle = idle;
         this.gpu = gpu;
         this.mechanism = mechanism;
         this.held = held;
@@ -202,8 +205,14 @@ final class Enforcer implements Runnable {
         if (priority > 0) {
             ThreadControl.realTime(priority);
         }
+        long lastWorkNs = System.nanoTime();
         while (running) {
-            if (!cycle(System.nanoTime())) {
+            final long nowNs = System.nanoTime();
+            if (cycle(nowNs)) {
+                lastWorkNs = nowNs;
+            } else if (nowNs - lastWorkNs < idle.spinNs()) {
+                Thread.onSpinWait();
+            } else {
                 parked = true;   // volatile store, then the load in isNewerThan: pairs with commit, then kick
                 if (running && lifecycle.isEmpty() && !desired.isNewerThan(appliedVersion)) {
                     LockSupport.parkNanos(this, PARK_NS);

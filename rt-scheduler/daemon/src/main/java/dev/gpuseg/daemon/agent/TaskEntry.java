@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.agent;
 
+import dev.gpuseg.core.Strategy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import org.HdrHistogram.Histogram;
 
@@ -17,6 +18,8 @@ final class TaskEntry {
     /** What the task was opened with or an administrator set; a demotion by the scheduler changes neither. */
     int priority;
     int gpuPriority;
+    /** What its segments do to lower work: asked for, or the daemon's choice. */
+    Strategy strategy = Strategy.INTERRUPT;
     /** Its begin waits for a grant that is decided but not enforced yet. */
     boolean grantPending;
     /** The begun segment did not wait. */

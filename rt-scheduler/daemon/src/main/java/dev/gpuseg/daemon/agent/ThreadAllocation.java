@@ -3,16 +3,19 @@ package dev.gpuseg.daemon.agent;
 
 import java.lang.management.ManagementFactory;
 
-/** What the current thread has allocated so far, where the JVM counts it (HotSpot does). */
+/** What the current thread has allocated so far, where the JVM counts it (HotSpot with module jdk.management does). */
 final class ThreadAllocation {
-    private static final com.sun.management.ThreadMXBean THREADS = find();
+    private static final boolean COUNTED = isCounted();
 
     private ThreadAllocation() {
     }
 
-    private static com.sun.management.ThreadMXBean find() {
-        return ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean bean
-            && bean.isThreadAllocatedMemorySupported() ? bean : null;
+    private static boolean isCounted() {
+        try {
+            return Counting.THREADS != null;
+        } catch (final NoClassDefFoundError e) {
+            return false;   // a runtime image without jdk.management
+        }
     }
 
     /**
@@ -21,6 +24,17 @@ final class ThreadAllocation {
      * @return bytes, or -1 if the JVM does not count
      */
     static long bytes() {
-        return THREADS == null ? -1 : THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
+        return COUNTED ? Counting.bytes() : -1;
+    }
+
+    /** Loaded only where its types exist. */
+    private static final class Counting {
+        static final com.sun.management.ThreadMXBean THREADS =
+            ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean counting
+                && counting.isThreadAllocatedMemorySupported() ? counting : null;
+
+        static long bytes() {
+            return THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
+        }
     }
 }

@@ -194,7 +194,8 @@ final class WarmUp {
         final int id = client + 1;
         switch (client) {
             case TIGHT:   // misses and overruns each time
-                return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0);
+                return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0,
+                    null);
             case LOW:
                 return new TaskOpen(0, id, "warm-up", 2, 2, 0, true, SECOND_NS, SECOND_NS, SECOND_NS);
             case HIGH:
@@ -209,7 +210,8 @@ final class WarmUp {
         final JournalRing ring = new JournalRing(scratch.resolve("ring"), JournalRing.DEFAULT_CAPACITY);
         final StatusPage status = StatusPage.create(scratch.resolve("status"), 0, "fp", "none", 0);
         final HeldFile held = HeldFile.openOrCreate(scratch.resolve("held"));
-        final Enforcer enforcer = new Enforcer(0, mechanism, held, null, CLIENTS, 0, () -> { });
+        final Enforcer enforcer = new Enforcer(0, mechanism, held, null, CLIENTS, 0, IdleMode.SLEEP,
+            () -> { });
         final DispatcherAgent dispatcher = new DispatcherAgent(new SchedulerConfig(policy, 1, CLIENTS, CLIENTS,
             preemptive, true, Unmanaged.BEST_EFFORT), new Enforcer[] {enforcer}, ring, status, new Counters(),
             IdleMode.SPIN);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cli;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.agent.Daemon;
 import dev.gpuseg.daemon.agent.DaemonConfig;
@@ -70,6 +73,16 @@ final class RunCommand implements Callable<Integer> {
     @Option(names = "--optimistic", negatable = true, defaultValue = "true", fallbackValue = "true",
         description = "let tasks begin without waiting where nothing can outrank them (default: yes)")
     private boolean optimistic;
+
+    @Option(names = "--strategy", paramLabel = "NAME",
+        description = "how segments of tasks that choose nothing get the GPU: interrupt, slice or interrupt+slice "
+            + "(default: interrupt)")
+    private String strategy;
+
+    @Option(names = "--resume-holdoff-us", paramLabel = "N",
+        description = "best-effort work comes back so many microseconds after the last segment, 0..10000, so that the "
+            + "next segment need not take it off again (default: 0)")
+    private Integer holdoffUs;
 
     @Option(names = "--journal", paramLabel = "DIR",
         description = "journal (default: journal in the runtime directory)")
@@ -217,7 +230,7 @@ final class RunCommand implements Callable<Integer> {
 
     private DaemonConfig config() {
         final RuntimeDirectory where = directory.resolve();
-        final PolicySettings rules = policyFile == null ? PolicySettings.NONE : PolicySettings.read(policyFile);
+        final PolicySettings rules = rules();
         if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
         }
@@ -248,6 +261,26 @@ final class RunCommand implements Callable<Integer> {
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
+    }
+
+    /** The policy file, and what is said beside it. */
+    private PolicySettings rules() {
+        if (policyFile == null && strategy == null && holdoffUs == null) {
+            return PolicySettings.NONE;
+        }
+        final JsonNode file = policyFile == null ? JsonNodeFactory.instance.objectNode()
+            : PolicySettings.tree(policyFile);
+        final String source = policyFile == null ? "the command line" : policyFile.toString();
+        if (!(file instanceof ObjectNode keys)) {
+            return PolicySettings.parse(file, source);   // says what is wrong with it
+        }
+        if (strategy != null) {
+            keys.put("strategy", strategy);
+        }
+        if (holdoffUs != null) {
+            keys.put("resume_holdoff", holdoffUs + "us");
+        }
+        return PolicySettings.parse(keys, source);
     }
 
     private CommandLine.ParameterException usage(final String message) {

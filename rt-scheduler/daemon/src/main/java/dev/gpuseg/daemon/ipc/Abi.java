@@ -8,8 +8,8 @@ package dev.gpuseg.daemon.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 2;
-    public static final int ABI_VERSION = 65538;
+    public static final int ABI_MINOR = 3;
+    public static final int ABI_VERSION = 65539;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -99,6 +99,8 @@ public final class Abi {
     public static final int TASK_NO_OPTIMISTIC = 1;
     public static final int TASK_BOOST_SHIFT = 8;
     public static final int TASK_BOOST_MASK = 32512;
+    public static final int TASK_STRATEGY_SHIFT = 1;
+    public static final int TASK_STRATEGY_MASK = 6;
 
     // enum gpuseg_overrun
     public static final int OVERRUN_DEFAULT = 0;

@@ -11,6 +11,7 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
+import dev.gpuseg.core.Strategy;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.ipc.Abi;
@@ -178,7 +179,8 @@ public final class DecisionReplay implements DecisionSink {
                 scheduler.addTask(new TaskParameters(e.taskId(), e.contextId(), a.path("priority").asInt(),
                     a.path("gpu_priority").asInt(), a.path("deadline_ns").asLong(), a.path("budget_ns").asLong(),
                     a.path("optimistic").asBoolean(), OverrunAction.named(a.path("on_overrun").asText()),
-                    a.path("window_ns").asLong(), a.path("partition").asInt()));
+                    a.path("window_ns").asLong(), a.path("partition").asInt(),
+                    Strategy.named(a.path("strategy").asText(Strategy.INTERRUPT.label()))));
             }
             case TASK_CLOSE -> {
                 final int before = expected.size();
@@ -238,6 +240,10 @@ public final class DecisionReplay implements DecisionSink {
             scheduler.setWeight((int) e.arg0(), (int) e.arg1(), e.timeNs());
         } else if (text.startsWith("sharing ")) {
             scheduler.setSharing(Sharing.values()[(int) e.arg0()], e.arg1(), e.timeNs());
+        } else if (text.startsWith("strategy ")) {
+            scheduler.setStrategy((int) e.arg0(), Strategy.named(text.replaceFirst(".* ", "")), e.timeNs());
+        } else if (text.startsWith("resume hold-off ")) {
+            scheduler.setResumeHoldoff(e.arg1(), e.timeNs());
         } else if (text.startsWith("overrun ")) {
             scheduler.setOverrunAction((int) e.arg0(), OverrunAction.named(text.replaceFirst(".* ", "")), e.timeNs());
         } else if (!text.startsWith("settings ")) {   // those are the lines before them, as they were given

@@ -103,7 +103,7 @@ class EnforcerTest {
     void wire() {
         held = HeldFile.openOrCreate(directory.resolve("held"));
         device = new Recorder();
-        enforcer = new Enforcer(0, device, held, null, CONTEXTS, 0, () -> { });
+        enforcer = new Enforcer(0, device, held, null, CONTEXTS, 0, IdleMode.SLEEP, () -> { });
         for (int i = 1; i <= CONTEXTS; i++) {
             enforcer.attach(new ContextRef(i, 0, 100 + i, 1, "test"));
         }
