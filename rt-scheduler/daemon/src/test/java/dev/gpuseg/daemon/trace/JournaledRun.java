@@ -111,7 +111,8 @@ final class JournaledRun implements DecisionSink {
         ring.writeText(EventKind.TASK_OPEN, nowNs, gpuOf(c), t, c, 0, priority, 0, "{\"name\":\"t" + t
             + "\",\"priority\":" + priority + ",\"gpu_priority\":" + priority + ",\"deadline_ns\":" + DEADLINE_NS
             + ",\"budget_ns\":" + t % 2 * BUDGET_NS + ",\"window_ns\":" + windowNs + ",\"partition\":" + partition
-            + ",\"strategy\":\"" + strategy.label() + "\",\"on_overrun\":\"" + action.label() + "\",\"optimistic\":true}");
+            + ",\"strategy\":\"" + strategy.label()
+            + "\",\"on_overrun\":\"" + action.label() + "\",\"optimistic\":true}");
         ticket[t] = 0;
         record();
     }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.agent.NativePrograms;
+import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.daemon.journal.JournalReader;
+import dev.gpuseg.daemon.trace.DecisionReplay;
+import dev.gpuseg.daemon.trace.Source;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** What strategies and the resume hold-off do to a process without a segment, on the virtual GPU. */
+@Timeout(120)
+class StrategySystemTest {
+    private static final int JOBS = 40;
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    /** A best-effort process that has no segment for a minute. */
+    private void bystander() throws InterruptedException {
+        rig.start("bystander", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            rig.directory().root().toString(), "--name", "bystander", "--priority", "0", "--period", "60s",
+            "--segments", "gpu:1ms+1ms", "--offset", "60s", "--duration", "70s", "--cpu-mode", "sleep"));
+        SystemRig.await("bystander is open", 10_000, () -> !"gone".equals(rig.state("bystander")));
+    }
+
+    /** Jobs of three segments back to back; returns how often the bystander was taken off meanwhile. */
+    private long bursts(final String strategyShown) throws Exception {
+        bystander();
+        final long context = task("bystander").path("context").asLong();
+        final Child camera = rig.task("camera", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
+        SystemRig.await("camera is open", 10_000, () -> !"gone".equals(rig.state("camera")));
+        assertEquals(strategyShown, task("camera").path("strategy").asText());
+        assertTrue(SystemRig.summary(camera, 60).path("jobs").asLong() > 0);
+        SystemRig.await("everybody is back", 10_000, () -> rig.held() == 0);
+        final AtomicLong taken = new AtomicLong();
+        JournalReader.forEach(rig.directory().journal(), event -> {
+            if (event.kind() == EventKind.DISABLE && event.contextId() == context) {
+                taken.incrementAndGet();
+            }
+        });
+        return taken.get();
+    }
+
+    private JsonNode task(final String name) {
+        for (final JsonNode node : rig.status().path("tasks")) {
+            if (name.equals(node.path("name").asText())) {
+                return node;
+            }
+        }
+        throw new AssertionError("task " + name + " is not open: " + rig.status().path("tasks"));
+    }
+
+    @Test
+    void shouldTakeABystanderOffUnlessTheStrategyIsSlice() throws Exception {
+        rig.realTime();
+        assertTrue(bursts("interrupt") > 0);
+    }
+
+    @Test
+    void shouldLeaveABystanderAloneWhereTheStrategyIsSlice() throws Exception {
+        rig.realTime("--strategy", "slice");
+        assertEquals(0, bursts("slice"));
+        final StringOutput changed = StringOutput.of("policy", "--dir", rig.directory().root().toString());
+        assertTrue(changed.text().contains("strategy slice, resume hold-off 0 ns"), changed.text());
+    }
+
+    @Test
+    void shouldTakeABystanderOffOncePerBurstWithAHoldoff() throws Exception {
+        rig.realTime();
+        final long without = bursts("interrupt");
+        final Child second = rig.nextDaemon("--resume-holdoff-us", "10000", "--strategy", "interrupt+slice",
+            "--journal", rig.file("second").toString());
+        SystemRig.await("bystander came over", 20_000, () -> !"gone".equals(rig.state("bystander")));
+        final Child again = rig.task("again", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
+        SystemRig.summary(again, 60);
+        SystemRig.await("everybody is back", 10_000, () -> rig.held() == 0);
+        final AtomicLong with = new AtomicLong();
+        JournalReader.forEach(rig.file("second"), event -> {
+            if (event.kind() == EventKind.DISABLE) {
+                with.incrementAndGet();
+            }
+        });
+        assertTrue(with.get() > 0 && with.get() * 3 < without * 2, with + " with a hold-off, " + without + " without");
+        assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
+        SystemRig.awaitEnd(second, 20_000);
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.file("second")));
+        assertTrue(replayed.agrees(), replayed.toString());
+    }
+
+    @Test
+    void shouldRefuseWhatTheMechanismCannotDo() {
+        final StringOutput refused = StringOutput.of("run", "--dir", rig.file("other").toString(), "--mechanism",
+            "gate", "--strategy", "slice");
+        assertEquals(ExitCode.FAILURE, refused.status(), refused.text());
+        assertTrue(refused.text().contains("strategy is slice") && refused.text().contains("cannot set time slices"),
+            refused.text());
+        final StringOutput wrong = StringOutput.of("run", "--dir", rig.file("other").toString(), "--mechanism", "sim",
+            "--resume-holdoff-us", "10001");
+        assertEquals(ExitCode.USAGE, wrong.status(), wrong.text());
+        assertTrue(wrong.text().contains("0ms..10ms"), wrong.text());
+    }
+}
