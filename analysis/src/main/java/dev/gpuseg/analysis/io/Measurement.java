@@ -17,7 +17,8 @@ import java.util.Objects;
 
 /**
  * Responses that were measured, to stand beside the bounds. Read from what {@code gpuseg demo --json} prints:
- * {@code {"mechanism","tasks":[{"name","jobs","response_ms":{"max"}}]}}; other fields are ignored.
+ * {@code {"mechanism","tasks":[{"name","jobs","response_ms":{"max"}}]}}, or {@code gpuseg trace stats --json}, which
+ * has {@code response_ns}; other fields are ignored. Of a task that appears twice the longest response counts.
  *
  * @param source    the file
  * @param simulated measured on the virtual GPU
@@ -25,6 +26,7 @@ import java.util.Objects;
  */
 public record Measurement(String source, boolean simulated, Map<String, Figure> byTask) {
     private static final double NS_PER_MS = 1e6;
+    private static final String GIVE = "give what gpuseg demo --json or gpuseg trace stats --json printed";
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /**
@@ -55,23 +57,29 @@ public record Measurement(String source, boolean simulated, Map<String, Figure> 
             root = JSON.readTree(Files.readString(file));
         } catch (final JsonProcessingException e) {
             throw new InvalidFileException(file.toString(), e.getLocation() == null ? 0 : e.getLocation().getLineNr(),
-                "is not JSON: " + e.getOriginalMessage() + "; give what gpuseg demo --json printed");
+                "is not JSON: " + e.getOriginalMessage() + "; " + GIVE);
         }
         final Map<String, Figure> byTask = new LinkedHashMap<>();
         for (final JsonNode task : root.path("tasks")) {
-            final JsonNode max = task.path("response_ms").path("max");
+            final boolean inNs = task.has("response_ns");
+            final JsonNode max = task.path(inNs ? "response_ns" : "response_ms").path("max");
             final String name = task.path("name").asText();
-            if (name.isEmpty() || !max.isNumber() || max.asDouble() < 0 || max.asDouble() > 1e12) {
+            if (name.isEmpty() || !max.isNumber() || max.asDouble() < 0 || max.asDouble() > 1e18) {
                 throw new InvalidFileException(file.toString(), 0, "tasks: " + task
-                    + " has no name or no response_ms.max in milliseconds; give what gpuseg demo --json printed");
+                    + " has no name or no response_ms.max in milliseconds (response_ns.max); " + GIVE);
             }
-            byTask.put(name, new Figure(task.path("jobs").asLong(), Math.round(max.asDouble() * NS_PER_MS)));
+            final long maxNs = Math.round(max.asDouble() * (inNs ? 1 : NS_PER_MS));
+            byTask.merge(name, new Figure(task.path("jobs").asLong(), maxNs), Measurement::both);
         }
         if (byTask.isEmpty()) {
             throw new InvalidFileException(file.toString(), 0,
-                "holds no tasks; give what gpuseg demo --json printed");
+                "holds no tasks; " + GIVE);
         }
         return new Measurement(file.toString(), "sim".equals(root.path("mechanism").asText()), byTask);
+    }
+
+    private static Figure both(final Figure a, final Figure b) {
+        return new Figure(a.jobs() + b.jobs(), Math.max(a.maxNs(), b.maxNs()));
     }
 
     /**

@@ -87,7 +87,8 @@ final class AnalyzeCommand implements Callable<Integer> {
     private Path output;
 
     @Option(names = "--measured", paramLabel = "FILE",
-        description = "show measured responses (what `gpuseg demo --json` printed) beside the bounds; the answer is no "
+        description = "show measured responses (what `gpuseg demo --json` or `gpuseg trace stats --json` printed) "
+            + "beside the bounds; the answer is no "
             + "if one exceeds a bound that is sound for this scheduler")
     private Path measuredFile;
 

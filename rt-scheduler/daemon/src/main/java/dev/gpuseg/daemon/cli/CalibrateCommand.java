@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.cli;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.agent.IdleMode;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -49,6 +50,16 @@ final class CalibrateCommand implements Callable<Integer> {
         description = "with --mechanism sim: whose platform the virtual GPU imitates (default: ${DEFAULT-VALUE})")
     private String workload;
 
+    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
+        description = "as the daemon of `gpuseg run` will be started: epsilon contains its wake-ups "
+            + "(default: ${DEFAULT-VALUE})")
+    private String idle;
+
+    @Option(names = "--others", paramLabel = "N", defaultValue = "3",
+        description = "processes to be held back while delays are measured, 1..14; each adds to epsilon: as many "
+            + "as there will be (default: ${DEFAULT-VALUE})")
+    private int others;
+
     @Option(names = "--json", description = "print the result as JSON too")
     private boolean json;
 
@@ -57,6 +68,14 @@ final class CalibrateCommand implements Callable<Integer> {
         if (jobs < 20 || jobs > 100_000 || margin < 0 || margin > 1000) {
             throw usage("--jobs is " + jobs + ", --margin " + margin + "; use 20..100000 and 0..1000");
         }
+        if (others < 1 || others > 14) {
+            throw usage("--others is " + others + "; use 1..14");
+        }
+        try {
+            IdleMode.named(idle);
+        } catch (final IllegalArgumentException e) {
+            throw usage("--idle: " + e.getMessage());
+        }
         final String file = out.getFileName().toString();
         if (!file.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,95}\\.yaml")) {
             throw usage("--out is " + out + "; name a file of letters, digits, '.', '_' and '-' that ends in .yaml");
@@ -64,6 +83,7 @@ final class CalibrateCommand implements Callable<Integer> {
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         final Calibration calibration;
         try (CalibrationRig rig = rig()) {
+            result.put("idle", idle).put("others", others);
             result.put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
             rig.describe(result);
             calibration = measure(rig, result);
@@ -77,12 +97,12 @@ final class CalibrateCommand implements Callable<Integer> {
         switch (mechanism) {
             case "sim":
                 try {
-                    return new SimCalibration(Workload.named(workload));
+                    return new SimCalibration(Workload.named(workload), idle, others);
                 } catch (final IllegalArgumentException e) {
                     throw usage("--workload: " + e.getMessage());
                 }
             case "nvidia":
-                return new NvidiaCalibration();
+                return new NvidiaCalibration(idle, others);
             default:
                 throw usage("--mechanism is \"" + mechanism + "\"; use sim or nvidia");
         }
@@ -98,8 +118,9 @@ final class CalibrateCommand implements Callable<Integer> {
         final double one = rig.rate(1);
         final double two = rig.rate(2);
         result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);
-        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, one, two),
-            margin / PERCENT);
+        result.put("driver_timeslice_ns", rig.timesliceNs());
+        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, one, two,
+            rig.timesliceNs()), margin / PERCENT);
     }
 
     private long[] say(final String name, final long[] values, final ObjectNode result) {

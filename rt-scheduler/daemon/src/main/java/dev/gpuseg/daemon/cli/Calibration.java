@@ -12,12 +12,16 @@ import java.util.stream.LongStream;
  *                             others held back         epsilon = the most that a response exceeds r0, times 1 + margin
  *                             shared by the driver     the most that a response exceeds r0 = timeslice + theta
  *   kernels per second        of two that share / of one alone = timeslice / (timeslice + theta)
+ *   the driver says           timeslice; then theta = the median by which a shared response exceeds r0
  *   driver calls              alpha = the longest
  * </pre>
  *
  * <p>A kernel that arrives while the other process has the GPU waits for the rest of its time slice; at arrivals that
  * fall anywhere in a slice that rest is evenly spread. The third quartile is used because the longest response shows
  * the operating system, not the GPU.
+ *
+ * <p>Where the driver tells its time slice, that is taken instead: some devices switch to new work at once, so that a
+ * response shorter than a slice contains the switch but no rest of a slice, and says nothing of how long slices are.
  *
  * <p>epsilon is what an update of the hardware delays a segment, with all that this daemon and this operating system
  * add to it. It is an observed maximum with a margin, not a proof: a longer delay that did not happen while it was
@@ -42,9 +46,10 @@ record Calibration(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs,
      * @param calls     what disables and enables took
      * @param oneRate   kernels per second of one process alone
      * @param twoRate   kernels per second of two processes together
+     * @param sliceNs   what the driver says its time slice is, 0 = it says nothing
      */
     record Samples(long[] alone, long[] blocking, long[] optimistic, long[] shared, long[] calls, double oneRate,
-        double twoRate) {
+        double twoRate, long sliceNs) {
     }
 
     /**
@@ -61,6 +66,10 @@ record Calibration(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs,
         final long delay = Math.max(call, Math.max(excess(samples.blocking, r0), excess(samples.optimistic, r0)));
         final long[] shared = samples.shared.clone();
         Arrays.sort(shared);
+        if (samples.sliceNs > 0) {
+            return new Calibration(withMargin(delay, margin), withMargin(call, margin),
+                Math.max(0, shared[shared.length / 2] - r0), samples.sliceNs, r0);
+        }
         final long wait = shared[(shared.length - 1) * 3 / 4] - r0;
         if (wait <= 0 || samples.oneRate <= 0 || samples.twoRate <= 0) {
             throw new IllegalStateException("sharing the GPU delayed nobody (wait " + wait + " ns, " + samples.oneRate

@@ -28,6 +28,11 @@ interface CalibrationRig extends AutoCloseable {
     /** What the driver calls of the last held-back measurements took. */
     long[] calls();
 
+    /** What the driver says its time slice is; 0 = it does not say. Known after {@link #rate}. */
+    default long timesliceNs() {
+        return 0;
+    }
+
     /** What was measured on: mechanism, driver, whether it is simulated. */
     void describe(ObjectNode into) throws InterruptedException;
 

@@ -18,7 +18,6 @@ import java.util.stream.Collectors;
 /** A real NVIDIA GPU, with the CUDA programs of the bench. */
 final class NvidiaCalibration implements CalibrationRig {
     private static final int LIMIT_S = 60;
-    private static final int OTHERS = 3;
     private static final long RATE_MS = 3_000;
     private static final double KERNEL_MS = 1;
     private static final double OTHER_MS = 20;
@@ -30,13 +29,18 @@ final class NvidiaCalibration implements CalibrationRig {
     private final CudaBench cuda;
     private final String perIteration;
     private final List<Long> calls = new ArrayList<>();
+    private final String idle;
+    private final int held;
     private int number;
+    private long timesliceNs;
 
-    NvidiaCalibration() throws IOException, InterruptedException, TimeoutException {
+    NvidiaCalibration(final String idle, final int held) throws IOException, InterruptedException, TimeoutException {
         final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
         if (!verdict.good()) {
             throw new IllegalStateException("calibrate: " + verdict.text());
         }
+        this.idle = idle;
+        this.held = held;
         final Path memory = Path.of("/dev/shm");
         root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-calibrate-")
             : Files.createTempDirectory("gpuseg-calibrate-");
@@ -47,13 +51,13 @@ final class NvidiaCalibration implements CalibrationRig {
     @Override
     public long[] responses(final Mode mode, final int jobs) throws IOException, InterruptedException,
         TimeoutException {
-        final List<CudaBench.Other> others = others(mode == Mode.ALONE ? 0 : mode == Mode.SHARED ? 1 : OTHERS);
-        final boolean held = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
+        final List<CudaBench.Other> others = others(mode == Mode.ALONE ? 0 : mode == Mode.SHARED ? 1 : held);
+        final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
         final Path directory = root.resolve("run" + number);
         final Path samples = root.resolve("samples" + number++ + ".csv");
-        try (Child daemon = held ? daemon(directory) : null) {
+        try (Child daemon = scheduled ? daemon(directory) : null) {
             final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + directory,
-                CudaBench.program("rt"), "--mode", !held ? "none" : mode == Mode.BLOCKING ? "wait" : "segment",
+                CudaBench.program("rt"), "--mode", !scheduled ? "none" : mode == Mode.BLOCKING ? "wait" : "segment",
                 "--kernel-ms", Double.toString(KERNEL_MS), "--per", perIteration, "--jobs", Integer.toString(jobs),
                 "--seed", "1", "--samples", samples.toString()));
             if (!others.isEmpty()) {
@@ -81,7 +85,7 @@ final class NvidiaCalibration implements CalibrationRig {
 
     private Child daemon(final Path directory) throws InterruptedException {
         final Child daemon = Child.start("gpuseg run", Child.java(List.of("run", "--dir", directory.toString(),
-            "--policy", "fp", "--mechanism", "nvidia")), root.resolve("errors"));
+            "--policy", "fp", "--mechanism", "nvidia", "--idle", idle)), root.resolve("errors"));
         daemon.await("ready", LIMIT_S);
         Thread.sleep(SETTLE_MS);   // it looks at the processes that run already
         return daemon;
@@ -103,6 +107,7 @@ final class NvidiaCalibration implements CalibrationRig {
         final List<CudaBench.Other> running = others(processes);
         number++;
         try {
+            timesliceNs = NvidiaSurvey.timesliceNs(running.get(0).pid());
             final long before = running.stream().mapToLong(CudaBench.Other::kernels).sum();
             final long fromNs = System.nanoTime();
             Thread.sleep(RATE_MS);
@@ -111,6 +116,11 @@ final class NvidiaCalibration implements CalibrationRig {
         } finally {
             CudaBench.stop(running);
         }
+    }
+
+    @Override
+    public long timesliceNs() {
+        return timesliceNs;
     }
 
     @Override

@@ -17,7 +17,6 @@ import java.util.concurrent.TimeoutException;
 /** The virtual GPU, with a daemon and tasks of its own. */
 final class SimCalibration implements CalibrationRig {
     private static final int LIMIT_S = 60;
-    private static final int OTHERS = 3;
     private static final long LEAD_NS = 300_000_000;
     private static final int PERIOD_MS = 40;
     private static final int RATE_MS = 2_000;
@@ -29,10 +28,14 @@ final class SimCalibration implements CalibrationRig {
     private final Path root;
     private final Workload like;
     private final List<Long> calls = new ArrayList<>();
+    private final String idle;
+    private final int held;
     private int number;
 
-    SimCalibration(final Workload like) throws IOException {
+    SimCalibration(final Workload like, final String idle, final int held) throws IOException {
         this.like = like;
+        this.idle = idle;
+        this.held = held;
         final Path memory = Path.of("/dev/shm");
         root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-calibrate-")
             : Files.createTempDirectory("gpuseg-calibrate-");
@@ -42,7 +45,7 @@ final class SimCalibration implements CalibrationRig {
     public long[] responses(final Mode mode, final int jobs) throws IOException, InterruptedException,
         TimeoutException {
         final List<long[]> all = phase(mode, jobs * PERIOD_MS, KERNEL, mode == Mode.ALONE ? 0
-            : mode == Mode.SHARED ? 1 : OTHERS);
+            : mode == Mode.SHARED ? 1 : held);
         return all.get(0);
     }
 
@@ -64,7 +67,7 @@ final class SimCalibration implements CalibrationRig {
         throws IOException, InterruptedException, TimeoutException {
         final Path directory = Files.createDirectories(root.resolve("run" + number++));
         final List<Child> children = new ArrayList<>();
-        final boolean held = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
+        final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
         try {
             final List<String> vgpu = new ArrayList<>(List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
                 directory.toString(), "--scheduling", "fifo:98", "--parent",
@@ -72,7 +75,8 @@ final class SimCalibration implements CalibrationRig {
             vgpu.addAll(like.gpuOptions());
             start(children, directory, "vgpu", vgpu).await("ready", LIMIT_S);
             final List<String> daemon = new ArrayList<>(List.of("run", "--dir", directory.toString(), "--mechanism",
-                "sim", "--policy", held ? "fp" : "rr", mode == Mode.BLOCKING ? "--no-optimistic" : "--optimistic"));
+                "sim", "--idle", idle, "--policy",
+                scheduled ? "fp" : "rr", mode == Mode.BLOCKING ? "--no-optimistic" : "--optimistic"));
             if (DemoRun.mayRunInRealTime()) {
                 daemon.addAll(List.of("--priority", "90"));
             }
@@ -105,7 +109,7 @@ final class SimCalibration implements CalibrationRig {
             }
             daemonProcess.terminate();
             daemonProcess.awaitExit(LIMIT_S);
-            if (held) {
+            if (scheduled) {
                 JournalReader.forEach(RuntimeDirectory.resolve(directory.toString()).journal(), event -> {
                     if (event.kind() == EventKind.DISABLE || event.kind() == EventKind.ENABLE) {
                         calls.add(event.arg1());

@@ -24,7 +24,7 @@ class CalibrationTest {
     private static Calibration.Samples samples(final double twoRate) {
         return new Calibration.Samples(new long[] {1_000_000, 1_005_000}, new long[] {1_300_000, 1_500_000},
             new long[] {1_400_000}, new long[] {1_100_000, 1_200_000, 1_300_000, 2_550_000, 90_000_000},
-            new long[] {200_000, 310_000}, 100, twoRate);
+            new long[] {200_000, 310_000}, 100, twoRate, 0);
     }
 
     @Test
@@ -38,6 +38,16 @@ class CalibrationTest {
     }
 
     @Test
+    void shouldTakeTheTimeSliceThatTheDriverTells() {
+        final Calibration.Samples s = samples(90);
+        final Calibration c = Calibration.of(new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(),
+            s.shared(), s.calls(), 100, 90, 2_048_000), 0.2);
+        assertEquals(2_048_000, c.timesliceNs());
+        assertEquals(300_000, c.thetaNs());
+        assertEquals(600_000, c.epsilonNs());
+    }
+
+    @Test
     void shouldNotMakeANegativeSwitchOfNoise() {
         assertEquals(0, Calibration.of(samples(100.4), 0.2).thetaNs());
     }
@@ -46,7 +56,7 @@ class CalibrationTest {
     void shouldRefuseMeasurementsInWhichSharingDelaysNobody() {
         final Calibration.Samples s = samples(90);
         final Calibration.Samples wrong = new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(), s.alone(),
-            s.calls(), 0, 0);
+            s.calls(), 0, 0, 0);
         assertThrows(IllegalStateException.class, () -> Calibration.of(wrong, 0.2));
     }
 

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /** What stands in the way of this mechanism on this machine, without touching any process but this one. */
 public final class NvidiaSurvey {
@@ -67,6 +68,35 @@ public final class NvidiaSurvey {
             }
         }
         return new Finding("nvidia", true, all.get(1).text());
+    }
+
+    /**
+     * What the driver says a process's compute work may run before it switches to another.
+     *
+     * @param pid a process that uses the first GPU
+     * @return ns, 0 if the driver does not tell
+     */
+    public static long timesliceNs(final int pid) {
+        final RmControl rm = new RmControl();
+        final RmProcess process = RmProcess.open(pid, GpuIndex.ofThisMachine(), Scope.COMPUTE, rm);
+        if (process == null) {
+            return 0;
+        }
+        try {
+            process.refresh(System.nanoTime(), new Object());
+            final RmContext context = process.context(0);
+            if (context != null) {
+                for (final RmContext.Tsg tsg : context.tsgs()) {
+                    final long us = tsg.compute() ? rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle()) : 0;
+                    if (us > 0) {
+                        return TimeUnit.MICROSECONDS.toNanos(us);
+                    }
+                }
+            }
+            return 0;
+        } finally {
+            process.close();
+        }
     }
 
     private static Finding driver() {
