@@ -102,6 +102,7 @@ public final class SegmentScheduler {
     private long baseTimesliceNs;
     private boolean hasTimeslices;
     private int longSlices;
+    private boolean keepReady;
     private long holdoffNs;
 
     /**
@@ -196,6 +197,9 @@ public final class SegmentScheduler {
             setDesired(contextId, wants(contextId));
         }
         qualifyOnlyTask(contextId);
+        if (keepReady) {
+            decide(contexts.gpu[contextId]);
+        }
     }
 
     /**
@@ -259,7 +263,7 @@ public final class SegmentScheduler {
         if (sibling != ContextTable.NONE) {
             qualify(sibling);
         }
-        if (isGated(contexts.gpu[c]) || isResting(contexts.gpu[c])) {
+        if (isGated(contexts.gpu[c]) || isResting(contexts.gpu[c]) || keepReady) {
             decide(contexts.gpu[c]);   // its partition may have become another, or it may be on from now on
         }
         qualify(t);
@@ -286,7 +290,7 @@ public final class SegmentScheduler {
         final int gpu = contexts.gpu[c];
         final boolean wasBegun = segments.state[taskId] != SegmentState.IDLE;
         close(taskId, gpu);
-        if (wasBegun || isGated(gpu)) {
+        if (wasBegun || isGated(gpu) || keepReady) {
             decide(gpu);
         }
         qualifyOnlyTask(c);
@@ -315,6 +319,21 @@ public final class SegmentScheduler {
             refreshTimeslices();
         }
         return true;
+    }
+
+    /**
+     * Keeps contexts whose only task may begin without waiting on the hardware while a task of lower rank has a
+     * segment: its begin then finds its context on, and changes of the hardware are fewer. Work of such a process
+     * outside of segments can disturb segments of lower rank. Of no meaning while time partitions, weights or caps
+     * decide.
+     *
+     * @param keep  whether to
+     * @param nowNs now
+     */
+    public void setKeepReady(final boolean keep, final long nowNs) {
+        advance(nowNs);
+        keepReady = keep;
+        decideAll();
     }
 
     /**
@@ -356,7 +375,7 @@ public final class SegmentScheduler {
                 segments.rank[taskId] = resolved;
             }
             pregrants.relist(taskId);
-            if (segments.state[taskId] != SegmentState.IDLE) {
+            if (segments.state[taskId] != SegmentState.IDLE || keepReady) {
                 decide(contexts.gpu[segments.contextId[taskId]]);
             }
             pregrants.refresh(taskId);
@@ -921,6 +940,9 @@ public final class SegmentScheduler {
             running[gpu] = chooseByContext(order, count, order[0]);
             background[gpu] = policy.admitsBackground(one.at(order[0])) || nobodyInterrupts(gpu, order, count);
             collectExceptions(gpu, order, count);
+            if (keepReady && !background[gpu]) {
+                addReady(gpu, policy.pregrantCeiling(one.at(order[0])));
+            }
         } else {
             running[gpu] = chooseByGate(order, count, order[0]);
         }
@@ -939,6 +961,21 @@ public final class SegmentScheduler {
 
     private boolean isGated(final int gpu) {
         return policy.enforces() && (policy.isTimed() || shares.isInUse() || suspendedCount[gpu] > 0);
+    }
+
+    /** Contexts without begun segments whose task may begin over the leader without waiting. */
+    private void addReady(final int gpu, final int ceiling) {
+        int n = exceptionCount[gpu];
+        for (int i = 0; i < contexts.steerableCount(gpu); i++) {
+            final int c = contexts.steerable(gpu, i);
+            final int t = contexts.firstTask(c);
+            if (contexts.seen[c] != decision && t != ContextTable.NONE && qualifies(t)
+                && Priority.isHigherThan(segments.gpuPriority[t], ceiling)) {
+                contexts.exception[c] = decision;
+                exceptions[gpu][n++] = c;
+            }
+        }
+        exceptionCount[gpu] = n;
     }
 
     /** All that run are of {@link Strategy#SLICE}. */
@@ -1413,9 +1450,13 @@ public final class SegmentScheduler {
     /** A pre-grant is sound only for a task that is alone in its context, and whose context can be taken off. */
     private void qualify(final int t) {
         final int c = segments.contextId[t];
-        final boolean qualifies = config.optimistic() && config.preemptive() && segments.optimistic[t]
+        pregrants.qualify(t, contexts.gpu[c], qualifies(t));
+    }
+
+    private boolean qualifies(final int t) {
+        final int c = segments.contextId[t];
+        return config.optimistic() && config.preemptive() && segments.optimistic[t]
             && contexts.taskCount[c] == 1 && contexts.isSteerable(c) && !segments.skipNext[t];
-        pregrants.qualify(t, contexts.gpu[c], qualifies);
     }
 
     private boolean maySteer(final ContextKind kind) {

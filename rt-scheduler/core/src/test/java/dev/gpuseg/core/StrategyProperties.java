@@ -132,4 +132,42 @@ class StrategyProperties {
             }
         }
     }
+
+    @Property(tries = 300)
+    void keepingReadyLeavesOnWhoMayBeginAtOnceAndNobodyElse(@ForAll final long seed) {
+        final Random random = new Random(seed);
+        draw(random);
+        final SegmentScheduler plain = scheduler(FixedPriority.INSTANCE, null);
+        final SegmentScheduler ready = scheduler(FixedPriority.INSTANCE, null);
+        ready.setKeepReady(true, 0);
+        long nowNs = 0;
+        for (int i = 0; i < STEPS; i++) {
+            nowNs += 1 + random.nextInt(40);
+            if (random.nextInt(10) == 0) {
+                final int t = random.nextInt(TASKS);
+                priority[t] = random.nextInt(10);
+                plain.setPriority(t, priority[t], 0, nowNs);
+                ready.setPriority(t, priority[t], 0, nowNs);
+            } else {
+                event(random, nowNs, plain, ready);
+            }
+            sameSegments(plain, ready);
+            for (int c = 0; c <= STRANGER; c = c == CONTEXTS - 1 ? STRANGER : c + 1) {
+                assertEquals(plain.contextDesired(c) || isReady(ready, c), ready.contextDesired(c), "context " + c);
+            }
+        }
+    }
+
+    private boolean isReady(final SegmentScheduler s, final int context) {
+        int only = -1;
+        for (int t = 0; t < TASKS; t++) {
+            if (contextOf[t] == context) {
+                if (only >= 0) {
+                    return false;
+                }
+                only = t;
+            }
+        }
+        return only >= 0 && s.state(only) == SegmentState.IDLE && s.isPregranted(only);
+    }
 }

@@ -188,4 +188,25 @@ class StrategyTest {
         assertThrows(IllegalArgumentException.class, () -> Strategy.named("both"));
         assertEquals(Strategy.INTERRUPT_SLICE, Strategy.named("interrupt+slice"));
     }
+
+    @Test
+    void shouldKeepReadyWhoMayBeginOverTheRunningOne() {
+        task(1, 30, Strategy.INTERRUPT);
+        task(2, 70, Strategy.INTERRUPT);
+        task(3, 20, Strategy.INTERRUPT);
+        begin(1);
+        assertFalse(s.contextDesired(2));
+        s.setKeepReady(true, nowNs);
+        assertTrue(s.contextDesired(2));
+        assertFalse(s.contextDesired(3) || s.contextDesired(9));
+        s.setPriority(3, 80, 0, nowNs);
+        assertTrue(s.contextDesired(3));
+        begin(2);
+        assertFalse(s.contextDesired(1));
+        s.addTask(new TaskParameters(4, 3, 1, 0, 0, 0, true));
+        assertFalse(s.contextDesired(3), "with two tasks neither begins without waiting");
+        s.setKeepReady(false, nowNs);
+        end(2);
+        assertFalse(s.contextDesired(2));
+    }
 }

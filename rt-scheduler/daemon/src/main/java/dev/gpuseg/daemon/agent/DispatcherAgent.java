@@ -102,6 +102,7 @@ public final class DispatcherAgent implements Runnable {
     private long quantumNs = PolicySettings.QUANTUM_NS;
     private Strategy defaultStrategy = Strategy.INTERRUPT;
     private long holdoffNs;
+    private boolean keepReady;
 
     private ConductorProxy conductor;
     private ClientEntry current;
@@ -1279,6 +1280,11 @@ public final class DispatcherAgent implements Runnable {
             scheduler.setResumeHoldoff(holdoffNs, nowNs);
             journalText(EventKind.POLICY, 0, 0, 0, 0, 0, holdoffNs, "resume hold-off " + holdoffNs + " ns");
         }
+        if (settings.keepReady() != null) {
+            keepReady = settings.keepReady();
+            scheduler.setKeepReady(keepReady, nowNs);
+            journalText(EventKind.POLICY, 0, 0, 0, 0, keepReady ? 1 : 0, 0, "keep ready " + keepReady);
+        }
         for (final PolicySettings.GroupRule rule : settings.groupRules()) {
             apply(rule.group(), rule.share());
             groupsNamed.add(rule.group());
@@ -1355,7 +1361,8 @@ public final class DispatcherAgent implements Runnable {
         final Policy policy = scheduler.policy();
         told.accept("policy " + policy.name() + (policy instanceof TimePartitions p ? " (frame " + p.frameNs()
             + " ns, inside " + p.inner().name() + ")" : ""));
-        told.accept("strategy " + defaultStrategy.label() + ", resume hold-off " + holdoffNs + " ns");
+        told.accept("strategy " + defaultStrategy.label() + ", resume hold-off " + holdoffNs + " ns, keep ready "
+            + keepReady);
         told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + quantumNs + " ns");
         for (final int group : groupsNamed) {
             told.accept("group " + group + share(group));

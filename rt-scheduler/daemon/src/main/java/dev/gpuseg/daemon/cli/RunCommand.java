@@ -84,6 +84,11 @@ final class RunCommand implements Callable<Integer> {
             + "next segment need not take it off again (default: 0)")
     private Integer holdoffUs;
 
+    @Option(names = "--keep-ready", negatable = true, fallbackValue = "true",
+        description = "leave processes whose task may begin over the running one on the GPU meanwhile: their begin "
+            + "costs less, their work outside segments can disturb the running one (default: no)")
+    private Boolean keepReady;
+
     @Option(names = "--journal", paramLabel = "DIR",
         description = "journal (default: journal in the runtime directory)")
     private Path journal;
@@ -265,7 +270,7 @@ final class RunCommand implements Callable<Integer> {
 
     /** The policy file, and what is said beside it. */
     private PolicySettings rules() {
-        if (policyFile == null && strategy == null && holdoffUs == null) {
+        if (policyFile == null && strategy == null && holdoffUs == null && keepReady == null) {
             return PolicySettings.NONE;
         }
         final JsonNode file = policyFile == null ? JsonNodeFactory.instance.objectNode()
@@ -279,6 +284,9 @@ final class RunCommand implements Callable<Integer> {
         }
         if (holdoffUs != null) {
             keys.put("resume_holdoff", holdoffUs + "us");
+        }
+        if (keepReady != null) {
+            keys.put("keep_ready", keepReady.booleanValue());
         }
         return PolicySettings.parse(keys, source);
     }

@@ -38,6 +38,7 @@ import java.util.Set;
  * quantum: 10ms               # longest turn; with timeslices: the slice of a process of weight 100
  * strategy: interrupt         # how segments get the GPU: interrupt, slice or interrupt+slice (default interrupt)
  * resume_holdoff: 500us       # best-effort work comes back so much later than the last segment ends (default 0)
+ * keep_ready: false           # tasks that may begin over the running one keep their contexts on meanwhile (default no)
  * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend, strategy: slice}]
  * groups: [{group: 7, weight: 50, cap: none}]
  * </pre>
@@ -50,12 +51,13 @@ import java.util.Set;
  * @param quantumNs  0 = the usual one of the sharing
  * @param strategy   of tasks that choose none, null = as it is
  * @param holdoffNs  -1 = as it is
+ * @param keepReady  null = as it is
  * @param taskRules  by name, in order
  * @param groupRules by number, in order
  * @param text       one line for the journal
  */
 public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Strategy strategy, long holdoffNs,
-    List<TaskRule> taskRules, List<GroupRule> groupRules, String text) {
+    Boolean keepReady, List<TaskRule> taskRules, List<GroupRule> groupRules, String text) {
 
     /** The longest turn that is usual: 10 ms. */
     public static final long QUANTUM_NS = 10_000_000;
@@ -63,13 +65,13 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Str
     public static final long TIMESLICE_NS = 2_000_000;
     /** Nothing is said. */
     public static final PolicySettings NONE =
-        new PolicySettings(null, null, 0, null, -1, List.of(), List.of(), "");
+        new PolicySettings(null, null, 0, null, -1, null, List.of(), List.of(), "");
 
     private static final int UNSAID = -1;
     private static final long BYTES_MAX = 1 << 20;
     private static final Set<String> KEYS = Set.of("version", "policy", "class_width", "frame", "phase", "guard",
-        "inside", "lend_idle", "windows", "sharing", "quantum", "strategy", "resume_holdoff", "tasks",
-        "groups");
+        "inside", "lend_idle", "windows", "sharing", "quantum", "strategy", "resume_holdoff", "keep_ready",
+        "tasks", "groups");
     /** What belongs to a policy, and goes with it. */
     static final List<String> POLICY_KEYS =
         List.of("class_width", "frame", "phase", "guard", "inside", "lend_idle", "windows");
@@ -182,7 +184,11 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Str
         if (holdoffNs > SegmentScheduler.HOLDOFF_MAX_NS) {
             throw refuse(source, "resume_holdoff is " + root.path("resume_holdoff") + "; use 0ms..10ms");
         }
+        if (root.has("keep_ready") && !root.path("keep_ready").isBoolean()) {
+            throw refuse(source, "keep_ready is " + root.path("keep_ready") + "; use true or false");
+        }
         return new PolicySettings(policy, sharing, quantumNs, strategy(root, source, ""), holdoffNs,
+            root.has("keep_ready") ? Boolean.valueOf(root.path("keep_ready").asBoolean()) : null,
             tasks(root, source), groups(root, source), root.toString());
     }
 

@@ -244,6 +244,8 @@ public final class DecisionReplay implements DecisionSink {
             scheduler.setStrategy((int) e.arg0(), Strategy.named(text.replaceFirst(".* ", "")), e.timeNs());
         } else if (text.startsWith("resume hold-off ")) {
             scheduler.setResumeHoldoff(e.arg1(), e.timeNs());
+        } else if (text.startsWith("keep ready ")) {
+            scheduler.setKeepReady(e.arg0() == 1, e.timeNs());
         } else if (text.startsWith("overrun ")) {
             scheduler.setOverrunAction((int) e.arg0(), OverrunAction.named(text.replaceFirst(".* ", "")), e.timeNs());
         } else if (!text.startsWith("settings ")) {   // those are the lines before them, as they were given

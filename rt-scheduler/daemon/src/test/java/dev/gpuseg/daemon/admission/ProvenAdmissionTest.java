@@ -236,7 +236,8 @@ class ProvenAdmissionTest {
         assertTrue(text.contains("partitions") && text.contains("--admission off") && text.lines().count() == 1, text);
         final ProvenAdmission running = admission(enforce);
         assertTrue(running.refuseSettings(new PolicySettings(new TimePartitions(FixedPriority.INSTANCE, 100 * MS, 0, 0,
-            false, new TimePartitions.Window(1, 0, 50 * MS)), null, 0, null, -1, List.of(), List.of(), "")).contains(
+            false, new TimePartitions.Window(1, 0, 50 * MS)), null, 0, null, -1, null, List.of(),
+            List.of(), "")).contains(
             "policy partitions"));
         assertEquals("fp", running.status(true, 0).path("policy").asText());
         final ProvenAdmission warned = new ProvenAdmission(new AdmissionSettings(AdmissionMode.WARN, enforce.declared(),
@@ -247,7 +248,7 @@ class ProvenAdmissionTest {
     }
 
     private static PolicySettings rule(final String task, final OverrunAction action) {
-        return new PolicySettings(null, null, 0, null, -1, List.of(new PolicySettings.TaskRule(task,
+        return new PolicySettings(null, null, 0, null, -1, null, List.of(new PolicySettings.TaskRule(task,
             new PolicySettings.Share(0, -1, 0), action, null, -1, -1)), List.of(), "");
     }
 

@@ -151,7 +151,7 @@ final class JournaledRun implements DecisionSink {
             write(EventKind.GRANT, 0, (int) told[0], told[1], 0, 0, 0);
         }
         final int t = 1 + random.nextInt(TASKS);
-        switch (random.nextInt(24)) {
+        switch (random.nextInt(26)) {
             case 0, 1, 2, 3, 4, 5, 6 -> begin(t);
             case 7, 8, 9, 10, 11 -> end(t, false);
             case 12 -> end(t, true);
@@ -178,6 +178,11 @@ final class JournaledRun implements DecisionSink {
                 final long ns = random.nextBoolean() ? 0 : random.nextLong(MS);
                 scheduler.setResumeHoldoff(ns, nowNs);
                 policy(0, 0, ns, "resume hold-off " + ns + " ns");
+            }
+            case 23 -> {
+                final boolean keep = random.nextBoolean();
+                scheduler.setKeepReady(keep, nowNs);
+                policy(0, keep ? 1 : 0, 0, "keep ready " + keep);
             }
             default -> share();
         }
