@@ -28,7 +28,9 @@ enum GpuStrategy {
     /** The daemon sets slices and takes nobody off. */
     DAEMON_SLICE("slice by the daemon", "segment", List.of("--strategy", "slice")),
     /** The daemon does both. */
-    DAEMON_INTERRUPT_SLICE("interrupt+slice by the daemon", "segment", List.of("--strategy", "interrupt+slice"));
+    DAEMON_INTERRUPT_SLICE("interrupt+slice by the daemon", "segment", List.of("--strategy", "interrupt+slice")),
+    /** Who may begin over the running one stays on the GPU meanwhile; shows only where there are two levels. */
+    KEEP_READY("interrupt, kept ready", "segment", List.of("--keep-ready"));
 
     private final String title;
     private final String mode;
