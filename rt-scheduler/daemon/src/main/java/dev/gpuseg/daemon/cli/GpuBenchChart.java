@@ -137,12 +137,13 @@ final class GpuBenchChart {
         svg.text(LEFT - 8, middle + 4, 11, Canvas.Anchor.END, false, INK, row.name());
         svg.rectangle(x(1), y + 4, Math.max(1, x(p50) - x(1)), ROW - 8, row.colour(), String.format(Locale.ROOT,
             "%s: p50 %.3f, p99 %.3f, max %.3f", row.name(), p50, p99, most));
-        if (p50 > MOST) {
+        if (p50 <= MOST) {
+            svg.line(x(p50), middle, x(most), middle, row.colour(), 1, false);
+        }
+        if (most > MOST) {   // it goes on
             final double edge = x(MOST);
             svg.polyline(new double[] {edge - 12, edge - 5, edge - 12}, new double[] {middle - 4, middle, middle + 4},
-                0xffffff, 2, false);
-        } else {
-            svg.line(x(p50), middle, x(Math.min(most, MOST)), middle, row.colour(), 1, false);
+                p50 > MOST ? 0xffffff : row.colour(), 2, false);
         }
         if (p99 <= MOST) {
             svg.line(x(p99), y + 2, x(p99), y + ROW - 2, INK, 2, false);
