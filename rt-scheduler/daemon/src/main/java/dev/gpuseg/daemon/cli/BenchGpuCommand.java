@@ -110,13 +110,18 @@ final class BenchGpuCommand implements Callable<Integer> {
         description = "run the best-effort processes as this user (needs root and setpriv)")
     private int user;
 
+    @Option(names = "--settle", paramLabel = "MS", defaultValue = "500",
+        description = "wait this long after the start of a daemon: it looks at the processes that run already, 30 ms "
+            + "each on an H200's machine (default: ${DEFAULT-VALUE})")
+    private int settleMs;
+
     @Option(names = "--python", paramLabel = "PROGRAM", defaultValue = "python3",
         description = "interpreter with torch and torchvision (default: ${DEFAULT-VALUE})")
     private String python;
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        if (jobs < 20 || jobs > 100_000 || kernelMs <= 0 || otherMs <= 0 || pauseMs < 0
+        if (jobs < 20 || jobs > 100_000 || kernelMs <= 0 || otherMs <= 0 || pauseMs < 0 || settleMs < 0
             || others.stream().anyMatch(n -> n < 1 || n > 14)) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--jobs is " + jobs + ", --others " + others
                 + "; use 20..100000 jobs, 1..14 processes, lengths above 0 and pauses of 0 or more");
@@ -167,7 +172,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     private void measure(final ObjectNode result, final GpuBenchRecord record)
         throws IOException, InterruptedException, TimeoutException {
         final GpuBench.Plan plan = new GpuBench.Plan(jobs, seed, pauseMs, strategies, idle, user, python,
-            record == null ? null : record.samples());
+            settleMs, record == null ? null : record.samples());
         final ObjectNode measured = result.putObject("scenarios");
         final Runnable save = () -> {
             try {

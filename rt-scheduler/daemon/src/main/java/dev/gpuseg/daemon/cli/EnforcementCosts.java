@@ -111,7 +111,7 @@ final class EnforcementCosts {
         final List<Begin> begins, final Begin[] current) {
         final EventKind kind = event.kind();
         final Begin begin = current[0];
-        if (kind == EventKind.DISABLE) {
+        if (kind == EventKind.DISABLE && event.arg1() > 0) {   // 0: a process without work on the GPU, no call
             calls.put(event.arg0(), event.arg1());   // contexts of one call share its times
             if (begin != null && event.arg0() - begin.clientNs >= 0) {
                 begin.callNs = Math.min(begin.callNs, event.arg0());

@@ -23,7 +23,6 @@ import java.util.stream.Collectors;
 final class GpuBench implements AutoCloseable {
     private static final int START_LIMIT_S = 60;
     private static final long BASELINE_MS = 3_000;
-    private static final long SETTLE_MS = 500;
     private static final double DIGITS = 1e4;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -37,10 +36,11 @@ final class GpuBench implements AutoCloseable {
      * @param idle       of the daemon's dispatcher
      * @param user       of the best-effort processes; -1 = this one
      * @param python     interpreter of the PyTorch scenario
+     * @param settleMs   after the start of a daemon
      * @param samples    directory for samples, or null: they are not kept
      */
     record Plan(int jobs, int seed, double pauseMs, List<GpuStrategy> strategies, String idle, int user, String python,
-        Path samples) {
+        int settleMs, Path samples) {
     }
 
     /** What is done while best-effort processes run. */
@@ -189,7 +189,7 @@ final class GpuBench implements AutoCloseable {
             directory.resolveSibling(directory.getFileName() + "-errors"));
         try {
             daemon.await("ready", START_LIMIT_S);
-            Thread.sleep(SETTLE_MS);   // it looks at the processes that run already
+            Thread.sleep(plan.settleMs());   // it looks at the processes that run already
         } catch (final IllegalStateException | InterruptedException e) {
             daemon.close();
             throw e;

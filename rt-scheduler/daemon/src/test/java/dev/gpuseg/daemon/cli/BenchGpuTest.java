@@ -38,6 +38,9 @@ class BenchGpuTest {
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
     private static final Path FAKE = BUILD.resolve("libgpuseg-rm-fake.so");
 
+    /** With it a process is known after some hundred questions instead of thousands. */
+    private static final Path CAPTURE = BUILD.resolve("libgpuseg-preload.so");
+
     /** What the bench expects of the PyTorch programs: their arguments, their page, their last line. */
     private static final String PYTHON = """
         #!/bin/sh
@@ -88,8 +91,8 @@ class BenchGpuTest {
         final Path programs = Files.createDirectory(root.resolve("programs"));
         final Path path = Files.createDirectory(root.resolve("path"));
         for (final String name : List.of("gpuseg-watchdog", "standin/gpuseg-bench-rt", "standin/gpuseg-bench-be")) {
-            script(programs.resolve(Path.of(name).getFileName()), "#!/bin/sh\nLD_PRELOAD=" + FAKE + " exec "
-                + BUILD.resolve(name) + " \"$@\"\n");
+            script(programs.resolve(Path.of(name).getFileName()), "#!/bin/sh\nLD_PRELOAD='" + CAPTURE + " " + FAKE
+                + "' exec " + BUILD.resolve(name) + " \"$@\"\n");
         }
         script(path.resolve("nvidia-smi"), "#!/bin/sh\necho 'Stand-in GPU, 0.0, 1000 MHz, 500 MHz, 30'\n");
         script(path.resolve("python-standin"), PYTHON);
@@ -123,7 +126,7 @@ class BenchGpuTest {
             + root.resolve("path") + ":" + System.getenv("PATH")));
         command.addAll(environment);
         final List<String> arguments = new ArrayList<>(List.of("bench", "gpu", "--jobs", Integer.toString(JOBS),
-            "--pause", "1", "--out", root.resolve("out").toString()));
+            "--pause", "1", "--settle", "4000", "--out", root.resolve("out").toString()));
         arguments.addAll(List.of(options));
         final List<String> java = Child.java(arguments);
         java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE));
@@ -193,7 +196,7 @@ class BenchGpuTest {
         assertEquals("Stand-in GPU", manifest.path("machine").path("gpu").asText());
         assertEquals(1, manifest.path("seed").asInt());
         assertTrue(manifest.path("runs").get(0).path("command").asText()
-            .startsWith("gpuseg bench gpu --jobs 20 --pause 1 --out "), manifest.toString());
+            .startsWith("gpuseg bench gpu --jobs 20 --pause 1 --settle 4000 --out "), manifest.toString());
         assertEquals(0, manifest.path("wrong_results").asInt());
         assertTrue(manifest.has("commit") && manifest.has("xid_lines_in_dmesg") && manifest.has("privilege"));
         try (Stream<Path> files = Files.list(out.resolve("bench"))) {
