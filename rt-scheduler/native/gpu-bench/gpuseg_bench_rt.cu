@@ -249,10 +249,11 @@ int main(int argc, char **argv)
 	const int64_t loop_from = now_ns();
 	const uint64_t kernels_from = other_kernels();
 	for (; n < jobs && !stopping && !failed; n++) {
-		int64_t at = now_ns() + (int64_t)(pause_ms * 1e6) +
-			     (jitter_ms >= 0.001 ? rand_r(&seed) % (long)(jitter_ms * 1e6) : 0);
 		gpu_work_poison(&w, 0);
 		CHECK(cudaDeviceSynchronize());
+		/* only now: that was work outside of a segment, and waited for others; begins must not follow their ends */
+		int64_t at = now_ns() + (int64_t)(pause_ms * 1e6) +
+			     (jitter_ms >= 0.001 ? rand_r(&seed) % (long)(jitter_ms * 1e6) : 0);
 		if (segment && hint_ms > 0)
 			gpuseg_hint(task, at);
 		sleep_until(at);

@@ -91,7 +91,7 @@ final class BenchGpuCommand implements Callable<Integer> {
         description = "real-time jobs per cell, 20..100000 (default: ${DEFAULT-VALUE})")
     private int jobs;
 
-    @Option(names = "--pause", paramLabel = "MS", defaultValue = "15",
+    @Option(names = "--pause", paramLabel = "MS", defaultValue = "30",
         description = "shortest pause between jobs; up to 9 ms more, by the seed (default: ${DEFAULT-VALUE})")
     private double pauseMs;
 
