@@ -56,7 +56,7 @@ expression QD;
  fn(struct device_queue_manager *dqm, struct queue *q, struct qcm_process_device *qpd, P)
  {
  <+...
-+kfd_gpuseg_queue_init(dqm, q);
++kfd_gpuseg_queue_init(dqm, qpd, q);
  if (QD)
  mqd_mgr->restore_mqd(...);
  else

@@ -11,6 +11,7 @@
 
 struct device_queue_manager;
 struct pid;
+struct qcm_process_device;
 struct queue;
 
 /**
@@ -54,7 +55,8 @@ int kfd_gpuseg_init(void);
 void kfd_gpuseg_exit(void);
 void kfd_gpuseg_dqm_add(struct device_queue_manager *dqm);
 void kfd_gpuseg_dqm_remove(struct device_queue_manager *dqm);
-void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct queue *q);
+void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
+			   struct queue *q);
 
 /* kfd_gpuseg.c: called by kfd_gpuseg_dqm.c */
 bool kfd_gpuseg_wanted(const struct pid *tgid, u32 gpu_id, u64 serial, bool sdma);

@@ -84,12 +84,18 @@ static bool gpuseg_wanted(struct device_queue_manager *dqm, const struct queue *
 /**
  * kfd_gpuseg_queue_init - a queue is being created
  * @dqm: its device, locked
+ * @qpd: its process on that device
  * @q: the queue, before its MQD is initialised from its properties
  *
  * Called after the last time that the creator gave up the DQM lock. So a hold made
  * before finds the queue here, and one made after finds it in the list.
+ *
+ * The same is made true of evictions: create_queue_nocpsch() looks at the count of
+ * evictions before it gives up the lock to allocate. A queue that missed one would
+ * run while its memory may move, and the restore would load and count it twice.
  */
-void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct queue *q)
+void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
+			   struct queue *q)
 {
 	static atomic64_t last_serial = ATOMIC64_INIT(0);
 
@@ -97,6 +103,7 @@ void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct queue *q)
 	q->gpuseg.serial = atomic64_inc_return(&last_serial);
 	q->gpuseg.error = 0;
 	q->gpuseg.stuck = false;
+	q->properties.is_evicted = !!qpd->evicted;
 	q->properties.is_gpuseg_held = gpuseg_wanted(dqm, q);
 }
 

@@ -371,10 +371,13 @@ static const struct amdgpu_mes_funcs fake_mes_funcs = {
 
 /* ------------------------------------------------------------------------------ amdgpu */
 
-static int fake_alloc(size_t size, void **mem, u64 *gpu_addr, void **cpu_ptr)
+static int fake_alloc(struct amdgpu_device *adev, size_t size, void **mem, u64 *gpu_addr, void **cpu_ptr)
 {
+	struct fake_device *device = of_adev(adev);
 	void *memory = vzalloc(size);
 
+	if (device && device->fault.allocate_us)
+		usleep_range(device->fault.allocate_us, device->fault.allocate_us + 100);
 	if (!memory)
 		return -ENOMEM;
 	atomic_inc(&fake_allocations);
@@ -387,7 +390,7 @@ static int fake_alloc(size_t size, void **mem, u64 *gpu_addr, void **cpu_ptr)
 int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size, void **mem_obj, uint64_t *gpu_addr,
 				void **cpu_ptr, bool mqd_gfx9)
 {
-	return fake_alloc(size, mem_obj, gpu_addr, cpu_ptr);
+	return fake_alloc(adev, size, mem_obj, gpu_addr, cpu_ptr);
 }
 
 void amdgpu_amdkfd_free_gtt_mem(struct amdgpu_device *adev, void **mem_obj)
@@ -404,7 +407,7 @@ int kfd_gtt_sa_allocate(fake_node *node, unsigned int size, struct kfd_mem_obj *
 
 	if (!object)
 		return -ENOMEM;
-	if (fake_alloc(size, &memory, &object->gpu_addr, (void **)&object->cpu_ptr)) {
+	if (fake_alloc(node->adev, size, &memory, &object->gpu_addr, (void **)&object->cpu_ptr)) {
 		kfree(object);
 		return -ENOMEM;
 	}

@@ -51,7 +51,7 @@ struct fake_fault {
 	__u32 mes_failures;		/* add_hw_queue, remove_hw_queue: -EIO */
 	__u32 fence_losses;		/* the CP does not answer an unmap */
 	__u32 destroy_us;		/* not a count: every unload lasts that long */
-	__u32 reserved;
+	__u32 allocate_us;		/* not a count: an MQD's allocation, which gives up the driver's lock, lasts that long */
 };
 
 struct fake_queue_state {

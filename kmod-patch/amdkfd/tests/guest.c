@@ -2,9 +2,9 @@
 /*
  * The whole user space of the test machine: it is /init. Loads gpuseg_fake.ko and tests /dev/gpuseg-kfd with real
  * processes as the owners of queues. The kernel command line says what to do:
- *   gpuseg.part=abi          the interface, refusals, deaths, watchdog, faults, unloading; with gpuseg.long=1 all of it
- *   gpuseg.part=random gpuseg.seed=S gpuseg.sequences=N
- *                            N random sequences, state compared with a model after each step
+ *   gpuseg.seed=S gpuseg.sequences=N
+ *                            interface, refusals, deaths, watchdog, faults, unloading (with gpuseg.long=1 the test with
+ *                            hundreds of processes too), then N random sequences, compared with a model after each step
  *   gpuseg.part=module       loads what /order lists (the patched amdgpu module) and tests what needs no GPU
  * Prints "ok NAME" or "not ok NAME: why", then "guest: P passed, F failed", and ends the machine.
  */
@@ -864,6 +864,41 @@ static void should_nest_with_evictions_in_any_order(void)
 	check_clean();
 }
 
+static void should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_created(void)
+{
+	int fd = open_patient();
+	uint32_t i;
+
+	/* The driver gives up its lock while it allocates. With MES and HWS it allocates before it looks. */
+	for (i = 0; i < COUNT(can_hold); i++) {
+		struct worker worker = start_worker(false);
+		uint32_t gpu = can_hold[i], id = 0;
+		int first = create_queue(&worker, gpu, FAKE_COMPUTE, 100);
+
+		set_fault((struct fake_fault){ .gpu = gpu, .allocate_us = 300000 });
+		send_order(&worker, ORDER_CREATE, gpu, FAKE_COMPUTE, 100, 0);
+		sleep_ms(100);
+		CHECK_EQ(evict(&worker, gpu, false), 0);
+		CHECK_EQ(await_answer(&worker, &id), 0);
+		CHECK(!runs(gpu, &worker, first) && !runs(gpu, &worker, id));
+		CHECK_EQ(evict(&worker, gpu, true), 0);
+		CHECK(runs(gpu, &worker, first) && runs(gpu, &worker, id));
+		CHECK_EQ(destroy_queue(&worker, id), 0);
+
+		send_order(&worker, ORDER_CREATE, gpu, FAKE_COMPUTE, 100, 0);
+		sleep_ms(100);
+		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_HOLD, 0, ALL), 0);
+		CHECK_EQ(await_answer(&worker, &id), 0);
+		CHECK(!runs(gpu, &worker, first) && !runs(gpu, &worker, id));
+		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_RELEASE, 0, ALL), 0);
+		CHECK(runs(gpu, &worker, first) && runs(gpu, &worker, id));
+		set_fault((struct fake_fault){ .gpu = gpu });
+		kill_worker(&worker);
+	}
+	close(fd);
+	check_clean();
+}
+
 static void should_run_only_when_no_file_holds(void)
 {
 	struct worker worker = start_worker(false);
@@ -1545,6 +1580,7 @@ static void should_agree_with_the_model_after_every_step(void)
 	int64_t start = now_ns();
 	bool any;
 
+	CHECK(random_sequences > 0);
 	for (i = 0; i < MODEL_WORKERS; i++)
 		model_new_worker(&model[i]);
 	for (i = 0; i < MODEL_FILES; i++)
@@ -1621,9 +1657,6 @@ static void should_leave_nothing_behind(void)
 	close(fake_fd);
 	fake_fd = -1;
 	CHECK_EQ(unload_module("gpuseg_fake"), 0);
-	/* Two scans take a minute on a busy host: once is enough. */
-	if (random_sequences)
-		return;
 	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 	fd = open("/sys/kernel/debug/kmemleak", O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
@@ -1680,6 +1713,13 @@ static char *option(const char *name)
 	return NULL;
 }
 
+static uint64_t number_option(const char *name)
+{
+	const char *text = option(name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static void run_abi(void)
 {
 	run_test("should_refuse_whoever_is_not_root", should_refuse_whoever_is_not_root);
@@ -1703,6 +1743,7 @@ static void run_logic(void)
 	run_test("should_hold_one_queue_and_not_the_one_that_inherits_its_id", should_hold_one_queue_and_not_the_one_that_inherits_its_id);
 	run_test("should_let_copies_go_on_where_asked", should_let_copies_go_on_where_asked);
 	run_test("should_nest_with_evictions_in_any_order", should_nest_with_evictions_in_any_order);
+	run_test("should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_created", should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_created);
 	run_test("should_run_only_when_no_file_holds", should_run_only_when_no_file_holds);
 	run_test("should_refuse_no_hws_on_gfx11_with_a_reason", should_refuse_no_hws_on_gfx11_with_a_reason);
 	run_test("should_list_the_queues_of_a_process", should_list_the_queues_of_a_process);
@@ -1752,6 +1793,7 @@ static void should_unload_the_patched_amdgpu(void)
 
 int main(void)
 {
+	struct timespec booted;
 	const char *part;
 	int console;
 
@@ -1770,6 +1812,8 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	part = option("gpuseg.part");
 	part = part ? strdup(part) : "";
+	clock_gettime(CLOCK_BOOTTIME, &booted);
+	printf("# user space runs %.1f s after the kernel began\n", booted.tv_sec + booted.tv_nsec / 1e9);
 
 	if (!strcmp(part, "module")) {
 		run_test("should_load_the_patched_amdgpu", should_load_the_patched_amdgpu);
@@ -1782,15 +1826,13 @@ int main(void)
 		if (r || fake_fd < 0) {
 			printf("not ok load: gpuseg_fake.ko: %d\n", r);
 			failed++;
-		} else if (!strcmp(part, "random")) {
-			random_state = strtoull(option("gpuseg.seed"), NULL, 10) * 0x9e3779b97f4a7c15ull + 1;
-			random_sequences = (uint32_t)strtoul(option("gpuseg.sequences"), NULL, 10);
-			mes_leaks = ioctl(fake_fd, FAKE_MES_LEAKS) == 1;
-			run_test("should_agree_with_the_model_after_every_step", should_agree_with_the_model_after_every_step);
 		} else {
 			mes_leaks = ioctl(fake_fd, FAKE_MES_LEAKS) == 1;
 			run_abi();
 			run_logic();
+			random_state = number_option("gpuseg.seed") * 0x9e3779b97f4a7c15ull + 1;
+			random_sequences = (uint32_t)number_option("gpuseg.sequences");
+			run_test("should_agree_with_the_model_after_every_step", should_agree_with_the_model_after_every_step);
 		}
 		run_test("should_leave_nothing_behind", should_leave_nothing_behind);
 	}
