@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cgroup;
 
+import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.EventTap;
 import dev.gpuseg.daemon.journal.JournalEvent;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.agrona.collections.Int2ObjectHashMap;
 
 /**
  * GPU time by group, from the windows of segments as the journal shows them: from grant or resume to preemption or end.
@@ -16,12 +18,14 @@ import java.util.Map;
  * tasks: what the hardware gave each is not visible here. Work of processes that never registered is in no window and
  * is not counted.
  *
- * <p>Thread-safe: the journal's thread writes, the clerk's reads.
+ * <p>An event allocates nothing: garbage that the journal's thread makes stops the dispatcher's when it is collected.
+ * Thread-safe: the journal's thread writes, the clerk's reads.
  */
 public final class GpuTimeAccount implements EventTap {
     private static final int PATHS_MAX = 1024;
     /** Events up to so long ago have arrived, save on a machine that is stuck, ns. */
     private static final long SETTLED_NS = 100_000_000L;
+    private static final long NEVER = Long.MIN_VALUE;
 
     /** Sums of one group, ns. */
     private static final class Sums {
@@ -36,7 +40,6 @@ public final class GpuTimeAccount implements EventTap {
         private final int gpu;
         private final int contextId;
         private boolean realTime;
-        private boolean running;
 
         private Task(final int gpu, final int contextId, final boolean realTime) {
             this.gpu = gpu;
@@ -58,14 +61,17 @@ public final class GpuTimeAccount implements EventTap {
     }
 
     private final Map<String, Sums> sumsByPath = new LinkedHashMap<>(16, 0.75f, true);
-    private final Map<Integer, String> pathByContext = new HashMap<>();
-    private final Map<Integer, Task> tasks = new HashMap<>();
-    private final Map<Integer, Long> chargedNs = new HashMap<>();
+    private final Int2ObjectHashMap<String> pathByContext = new Int2ObjectHashMap<>();
+    private final Int2ObjectHashMap<Task> tasks = new Int2ObjectHashMap<>();
+    /** Tasks that have a GPU, in any order. */
+    private final List<Task> running = new ArrayList<>();
+    private final long[] chargedNs = new long[SchedulerConfig.GPUS_MAX];
     private long lastSeq;
     private long gaps;
 
     /** An account without any time. */
     public GpuTimeAccount() {
+        Arrays.fill(chargedNs, NEVER);
     }
 
     /**
@@ -90,15 +96,17 @@ public final class GpuTimeAccount implements EventTap {
         }
         if (kind != EventKind.START && lastSeq != 0 && event.seq() != lastSeq + 1) {
             gaps++;
-            tasks.values().forEach(task -> task.running = false);   // what was missed may have ended them
+            running.clear();   // what was missed may have ended them
         }
         lastSeq = event.seq();
         switch (kind) {
             case START:
                 tasks.clear();
+                running.clear();
                 break;
             case TASK_OPEN:
-                tasks.put(event.taskId(), new Task(event.gpu(), event.contextId(), event.arg0() > 0));
+                running.remove(tasks.put(event.taskId(),
+                    new Task(event.gpu(), event.contextId(), event.arg0() > 0)));
                 break;
             case POLICY:
                 if (tasks.containsKey(event.taskId())) {
@@ -126,32 +134,35 @@ public final class GpuTimeAccount implements EventTap {
 
     private void running(final JournalEvent event, final boolean on) {
         final Task task = tasks.get(event.taskId());
-        if (task == null || task.running == on) {
+        if (task == null || running.contains(task) == on) {
             return;
         }
         charge(task.gpu, event.timeNs());
-        task.running = on;
         if (on) {
+            running.add(task);
             sums(task.contextId).windows++;
+        } else {
+            running.remove(task);
         }
     }
 
     private void chargeAll(final long untilNs) {
-        for (final Map.Entry<Integer, Long> entry : Map.copyOf(chargedNs).entrySet()) {
-            if (untilNs - entry.getValue() > 0) {
-                charge(entry.getKey(), untilNs);
+        for (int gpu = 0; gpu < chargedNs.length; gpu++) {
+            if (chargedNs[gpu] != NEVER && untilNs - chargedNs[gpu] > 0) {
+                charge(gpu, untilNs);
             }
         }
     }
 
     /** Divides the time since the last change of one GPU among those that had it. */
     private void charge(final int gpu, final long nowNs) {
-        final long sinceNs = Math.max(0, nowNs - chargedNs.getOrDefault(gpu, nowNs));
-        chargedNs.merge(gpu, nowNs, Math::max);
-        final Map<Integer, Integer> tasksByContext = runningOn(gpu);
-        for (final Task task : tasks.values()) {
-            if (task.running && task.gpu == gpu) {
-                final long partNs = sinceNs / tasksByContext.size() / tasksByContext.get(task.contextId);
+        final long sinceNs = chargedNs[gpu] == NEVER ? 0 : Math.max(0, nowNs - chargedNs[gpu]);
+        chargedNs[gpu] = Math.max(chargedNs[gpu], nowNs);
+        final int contexts = contextsOn(gpu);
+        for (int i = 0; i < running.size(); i++) {
+            final Task task = running.get(i);
+            if (task.gpu == gpu) {
+                final long partNs = sinceNs / contexts / tasksOf(task.contextId);
                 final Sums sums = sums(task.contextId);
                 sums.gpuNs += partNs;
                 sums.bestEffortNs += task.realTime ? 0 : partNs;
@@ -160,18 +171,29 @@ public final class GpuTimeAccount implements EventTap {
         }
     }
 
-    private Map<Integer, Integer> runningOn(final int gpu) {
-        final Map<Integer, Integer> count = new HashMap<>();
-        for (final Task task : tasks.values()) {
-            if (task.running && task.gpu == gpu) {
-                count.merge(task.contextId, 1, Integer::sum);
+    private int contextsOn(final int gpu) {
+        int contexts = 0;
+        for (int i = 0; i < running.size(); i++) {
+            boolean first = running.get(i).gpu == gpu;
+            for (int j = 0; first && j < i; j++) {
+                first = running.get(j).contextId != running.get(i).contextId;
             }
+            contexts += first ? 1 : 0;
+        }
+        return contexts;
+    }
+
+    private int tasksOf(final int contextId) {
+        int count = 0;
+        for (int i = 0; i < running.size(); i++) {
+            count += running.get(i).contextId == contextId ? 1 : 0;
         }
         return count;
     }
 
     private Sums sums(final int contextId) {
-        final String path = pathByContext.getOrDefault(contextId, "");
+        final String known = pathByContext.get(contextId);
+        final String path = known == null ? "" : known;
         Sums sums = sumsByPath.get(path);
         if (sums == null) {
             if (sumsByPath.size() >= PATHS_MAX) {

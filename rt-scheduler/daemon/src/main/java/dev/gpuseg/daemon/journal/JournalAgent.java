@@ -6,10 +6,9 @@ import dev.gpuseg.daemon.platform.SystemCallException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
+import org.agrona.collections.ArrayUtil;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.MessageHandler;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -23,6 +22,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 public final class JournalAgent implements Agent, AutoCloseable {
     private static final int BATCH = 256;
     private static final long RETRY_NS = 100_000_000;
+    private static final EventTap[] NO_TAPS = {};
 
     private final JournalRing ring;
     private final JournalWriter writer;
@@ -31,7 +31,9 @@ public final class JournalAgent implements Agent, AutoCloseable {
     private volatile long lost;
     private volatile String failure = "";
     private final JournalEvent event = new JournalEvent();
-    private final List<EventTap> taps = new CopyOnWriteArrayList<>();
+    /** Replaced, not changed: going through it allocates nothing. */
+    private volatile EventTap[] taps = NO_TAPS;
+    private final Object tapLock = new Object();
     private volatile String tapFailure = "";
     /** Taken from the ring and not written yet: the file system is full. Oldest first; at most a batch. */
     private final Deque<byte[]> waiting = new ArrayDeque<>();
@@ -92,7 +94,9 @@ public final class JournalAgent implements Agent, AutoCloseable {
      * @param tap called on this agent's thread
      */
     public void addTap(final EventTap tap) {
-        taps.add(tap);
+        synchronized (tapLock) {
+            taps = ArrayUtil.add(taps, tap);
+        }
     }
 
     /**
@@ -101,14 +105,17 @@ public final class JournalAgent implements Agent, AutoCloseable {
      * @param tap one that was added
      */
     public void removeTap(final EventTap tap) {
-        taps.remove(tap);
+        synchronized (tapLock) {
+            taps = ArrayUtil.remove(taps, tap);
+        }
     }
 
     private void onMessage(final int type, final MutableDirectBuffer buffer, final int offset, final int length) {
         append(buffer, offset, length);
-        if (!taps.isEmpty() && length >= JournalEvent.BYTES) {
+        final EventTap[] now = taps;
+        if (now.length > 0 && length >= JournalEvent.BYTES) {
             event.decode(buffer, offset, length);
-            for (final EventTap tap : taps) {
+            for (final EventTap tap : now) {
                 show(tap);
             }
         }
@@ -118,7 +125,7 @@ public final class JournalAgent implements Agent, AutoCloseable {
         try {
             tap.onEvent(event);
         } catch (final RuntimeException e) {
-            taps.remove(tap);
+            removeTap(tap);
             tapFailure = tap + " was taken away at event " + event.seq() + ": " + e;
         }
     }
