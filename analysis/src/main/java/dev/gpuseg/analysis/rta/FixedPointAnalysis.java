@@ -166,6 +166,7 @@ abstract class FixedPointAnalysis<W> implements Analysis {
             // A sum above 2^63 ns lies above every deadline (at most 2^53 ns).
             return Recurrence.EXCEEDED;
         }
+        recurrence.setStretch(s.supplyOf(i));
         final long w = recurrence.solve(s.deadline[i] - s.jitter[i]);
         if (w == Recurrence.EXCEEDED) {
             return w;

@@ -7,6 +7,9 @@ import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.core.Priority;
+import dev.gpuseg.core.TimePartitions;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * A task set as arrays, prepared once and shared by several analyses: the inner loops touch nothing else.
@@ -51,6 +54,8 @@ public final class PreparedSet {
     final long[] stall;
     final long[] stallPeriod;
     final boolean stalls;
+    /** By GPU: when it is there at all; null = always. */
+    final Supply[] supply;
 
     private PreparedSet(final TaskSet set, final boolean needPriorities) {
         this.set = set;
@@ -81,6 +86,7 @@ public final class PreparedSet {
             anyStall |= stall[g] > 0;
         }
         stalls = anyStall;
+        supply = null;
         sortByPriority(set, index, realTime);
         period = new long[n];
         deadline = new long[n];
@@ -189,6 +195,79 @@ public final class PreparedSet {
         stall = other.stall;
         stallPeriod = other.stallPeriod;
         stalls = other.stalls;
+        supply = other.supply;
+    }
+
+    private PreparedSet(final PreparedSet other, final int[] virtualGpu, final long[] virtualStall,
+        final long[] virtualStallPeriod, final Supply[] supplies) {
+        set = other.set;
+        count = other.count;
+        realTimeCount = other.realTimeCount;
+        index = other.index;
+        period = other.period;
+        deadline = other.deadline;
+        jitter = other.jitter;
+        blocking = other.blocking;
+        cpuWork = other.cpuWork;
+        gpuWork = other.gpuWork;
+        host = other.host;
+        device = other.device;
+        eta = other.eta;
+        cpu = other.cpu;
+        gpu = virtualGpu;
+        priority = other.priority;
+        gpuPriority = other.gpuPriority;
+        segmentStart = other.segmentStart;
+        segmentHost = other.segmentHost;
+        segmentDevice = other.segmentDevice;
+        segmentTotal = other.segmentTotal;
+        epsilon = other.epsilon;
+        theta = other.theta;
+        timeslice = other.timeslice;
+        separateGpuPriorities = other.separateGpuPriorities;
+        gpuCount = supplies.length;
+        stall = virtualStall;
+        stallPeriod = virtualStallPeriod;
+        stalls = other.stalls;
+        supply = supplies;
+    }
+
+    /**
+     * The same set where each pair of GPU and partition is a GPU of its own, there only in the windows of the partition
+     * ({@code docs/partitions.md}). Two updates are lost at each opening.
+     *
+     * @param table     the windows, of every GPU
+     * @param partition of each position
+     */
+    PreparedSet partitioned(final TimePartitions table, final int[] partition) {
+        final int[] virtual = new int[count];
+        final List<Supply> supplies = new ArrayList<>();
+        final List<int[]> pairs = new ArrayList<>();
+        for (int p = 0; p < count; p++) {
+            virtual[p] = -1;
+            for (int v = 0; gpu[p] >= 0 && v < pairs.size(); v++) {
+                if (pairs.get(v)[0] == gpu[p] && pairs.get(v)[1] == partition[p]) {
+                    virtual[p] = v;
+                }
+            }
+            if (gpu[p] >= 0 && virtual[p] < 0) {
+                virtual[p] = pairs.size();
+                pairs.add(new int[] {gpu[p], partition[p]});
+                supplies.add(Supply.of(table, partition[p], Math.multiplyExact(2, epsilon[p])));
+            }
+        }
+        final long[] virtualStall = new long[pairs.size()];
+        final long[] virtualPeriod = new long[pairs.size()];
+        for (int v = 0; v < virtualStall.length; v++) {
+            virtualStall[v] = stall[pairs.get(v)[0]];
+            virtualPeriod[v] = stallPeriod[pairs.get(v)[0]];
+        }
+        return new PreparedSet(this, virtual, virtualStall, virtualPeriod, supplies.toArray(new Supply[0]));
+    }
+
+    /** When the GPU of a task is there; null = always, or the task needs none. */
+    Supply supplyOf(final int p) {
+        return supply == null || gpu[p] < 0 ? null : supply[gpu[p]];
     }
 
     /** The same set with GPU priorities of its own; the array is kept, and a search may change it. */

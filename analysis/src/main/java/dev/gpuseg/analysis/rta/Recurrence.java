@@ -41,6 +41,17 @@ final class Recurrence {
         long at(long w, Recurrence at);
     }
 
+    /** How long a demand takes where its resource is not always there. */
+    interface Stretch {
+        /**
+         * Time for a demand; at least the demand, does not decrease.
+         *
+         * @param demandNs nanoseconds, 0 or more
+         * @return nanoseconds; {@link Long#MAX_VALUE} = for ever
+         */
+        long timeFor(long demandNs);
+    }
+
     private long[] period;
     private long[] jitter;
     private long[] cost;
@@ -54,6 +65,8 @@ final class Recurrence {
     private Extra extra;
     private int extraKind;
     private long extraValue;
+    private Stretch stretch;
+    private long stretched;
 
     Recurrence(final int capacity) {
         period = new long[capacity];
@@ -70,6 +83,8 @@ final class Recurrence {
         size = 0;
         extra = null;
         extraValue = 0;
+        stretch = null;
+        stretched = 0;
         Arrays.fill(base, 0);
     }
 
@@ -80,6 +95,11 @@ final class Recurrence {
     void setExtra(final Extra newExtra, final int newKind) {
         extra = newExtra;
         extraKind = newKind;
+    }
+
+    /** Solves for the least w that is at least the time for the right-hand side at w, not for the side itself. */
+    void setStretch(final Stretch newStretch) {
+        stretch = newStretch;
     }
 
     /** Adds a source; returns its index for {@link #jobsOf}. A cost of 0 is kept, so that indices stay dense. */
@@ -132,10 +152,11 @@ final class Recurrence {
         for (int k = 0; k < KINDS; k++) {
             fixed = Math.addExact(fixed, base[k]);
         }
-        if (fixed > limit) {
+        long sum = fixed;
+        long w = timeFor(sum);
+        if (w > limit) {
             return EXCEEDED;
         }
-        long sum = fixed;
         for (int k = 0; k < size; k++) {
             jobs[k] = 0;
             until[k] = -1;
@@ -144,31 +165,39 @@ final class Recurrence {
         for (int step = 0; step < MAX_STEPS; step++) {
             boolean changed = false;
             for (int k = 0; k < size; k++) {
-                if (sum > until[k]) {
-                    sum = Math.addExact(sum, advance(k, sum));
+                if (w > until[k]) {
+                    sum = Math.addExact(sum, advance(k, w));
                     changed = true;
-                    if (sum > limit) {
+                    w = Math.max(w, sum);
+                    if (w > limit) {
                         return EXCEEDED;
                     }
                 }
             }
             if (!changed && extra != null) {
-                final long value = extra.at(sum, this);
+                final long value = extra.at(w, this);
                 if (value > extraValue) {
                     sum = Math.addExact(sum, value - extraValue);
                     extraValue = value;
                     changed = true;
-                    if (sum > limit) {
-                        return EXCEEDED;
-                    }
                 }
             }
-            if (!changed) {
-                return sum;
+            if (changed) {
+                w = timeFor(sum);
+                if (w > limit) {
+                    return EXCEEDED;
+                }
+            } else {
+                stretched = w - sum;
+                return w;
             }
         }
         throw new InvalidModelException("the iteration did not settle in " + MAX_STEPS
             + " steps (periods far shorter than deadlines); use coarser periods");
+    }
+
+    private long timeFor(final long demand) {
+        return stretch == null ? demand : stretch.timeFor(demand);
     }
 
     /** Brings source k to its count at w; returns the cost of the new jobs. */
@@ -194,6 +223,7 @@ final class Recurrence {
             parts[INTERFERENCE] += jobs[k] * gpuShare[k];
         }
         parts[extraKind] += extraValue;
+        parts[INTERLEAVING] += stretched;
         return new Terms(parts[OWN], parts[JITTER], parts[PREEMPTION], parts[INTERFERENCE], parts[INTERLEAVING],
             parts[BLOCKING], parts[OVERHEAD]);
     }

@@ -221,6 +221,7 @@ final class Windows implements Recurrence.Extra {
                     gpuCap(h, c));
             }
         }
+        scratch.setStretch(s.supplyOf(h));
         final long length = scratch.solve(r[h]);
         return length == Recurrence.EXCEEDED ? r[h] : length;
     }

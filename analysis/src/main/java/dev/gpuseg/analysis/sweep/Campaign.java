@@ -124,17 +124,18 @@ public final class Campaign {
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
             final int at = c * (MEASURES.length + 1);
-            final AnalysisResult result = claim.analysis().analyse(set);
+            final WaitMode mode = claim.analysis().mode();
+            final AnalysisResult result = claim.analysisOf(set).analyse(set.withMode(mode));
             counts[at]++;
             if (!result.schedulable()) {
                 continue;
             }
             counts[at + 1]++;
-            final WaitMode mode = claim.analysis().mode();
             final Simulator[] byMode = simulators.computeIfAbsent(claim.mechanism(), m -> new Simulator[2]);
             if (byMode[mode.ordinal()] == null) {
                 byMode[mode.ordinal()] = new Simulator(set.withMode(mode));
             }
+            claim.configure(set, byMode[mode.ordinal()]);
             compare(claim, set.withMode(mode), result, byMode[mode.ordinal()], k, counts, at);
         }
     }

@@ -66,7 +66,9 @@ public final class CampaignSweep {
      */
     public Outcome soundness(final int sets, final boolean claimed, final Progress progress)
         throws IOException, InterruptedException {
-        final List<Claim> claims = claimed ? Claim.all().stream().filter(Claim::claimed).toList() : Claim.all();
+        final List<Claim> claims = new ArrayList<>(Claim.all());
+        claims.addAll(Claim.partitions());
+        claims.removeIf(claim -> claimed && !claim.claimed());
         final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(seed, k), seed, runsPerSet);
         final PointStore store = new PointStore(directory.resolve("points"));
         final List<String> columns = campaign.columns();

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sweep;
 
+import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
+import dev.gpuseg.analysis.sim.Simulator;
+import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.TimePartitions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -74,6 +81,46 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         claims.add(new Claim(Analyses.get("gcaps-suspend-capped"), ABSTRACT, false));
         claims.add(new Claim(Analyses.get("gcaps-busy-printed"), ABSTRACT, false));
         return List.copyOf(claims);
+    }
+
+    /**
+     * Time partitions, with a table of its own for every set.
+     *
+     * @return claims of soundness
+     */
+    public static List<Claim> partitions() {
+        return List.of(partitioned(FixedPriority.INSTANCE, CpuPolicy.FP),
+            partitioned(EarliestDeadlineFirst.INSTANCE, CpuPolicy.FP),
+            partitioned(EarliestDeadlineFirst.INSTANCE, CpuPolicy.EDF));
+    }
+
+    /** Time partitions against a bound that knows nothing of them. */
+    static Claim partitionsLeftOut() {
+        return new Claim(Analyses.get("gcaps-window-suspend"), new Mechanism(Scheduler.PARTITIONS, CpuPolicy.FP,
+            Hold.WINDOW), false);
+    }
+
+    private static Claim partitioned(final Policy inner, final CpuPolicy cores) {
+        final TimePartitions whole = new TimePartitions(inner, 1, 0, 0, false, new TimePartitions.Window(1, 0, 1));
+        return new Claim(new TimePartitioned(whole, task -> 1, cores == CpuPolicy.EDF),
+            new Mechanism(Scheduler.PARTITIONS, cores, Hold.WINDOW), true);
+    }
+
+    /** The analysis as it stands for one set: with time partitions, by the table of that set. */
+    Analysis analysisOf(final TaskSet set) {
+        return analysis instanceof TimePartitioned ? new TimePartitioned(table(set),
+            task -> PartitionTables.partition(set, task), mechanism.cpuPolicy() == CpuPolicy.EDF) : analysis;
+    }
+
+    /** Tells a simulator what is not in the set. */
+    void configure(final TaskSet set, final Simulator simulator) {
+        if (mechanism.scheduler() == Scheduler.PARTITIONS) {
+            PartitionTables.apply(set, table(set), simulator);
+        }
+    }
+
+    private TimePartitions table(final TaskSet set) {
+        return PartitionTables.of(set, analysis instanceof TimePartitioned p ? p.inner() : FixedPriority.INSTANCE);
     }
 
     /**
