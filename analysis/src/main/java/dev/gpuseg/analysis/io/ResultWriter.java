@@ -118,7 +118,7 @@ public final class ResultWriter {
             width = Math.max(width, Math.min(40, task.name().length()));
         }
         for (final AnalysisResult result : results) {
-            final Analysis analysis = Analyses.get(result.analysis());
+            final Analysis analysis = Analyses.describing(result);
             out.append('\n').append(result.analysis()).append(": ")
                 .append(result.schedulable() ? "schedulable" : "NOT schedulable").append('\n');
             out.append("  ").append(analysis.summary()).append(" [").append(claim(analysis.claim())).append("]\n");

@@ -2,6 +2,10 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.TimePartitions;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,6 +14,9 @@ import java.util.Map;
 /** The analyses by name. */
 public final class Analyses {
     private static final Map<String, Analysis> BY_NAME = register();
+    /** What time partitions are analysed by, with a table that is none. */
+    private static final List<Analysis> PARTITIONED = List.of(partitioned(FixedPriority.INSTANCE, false),
+        partitioned(EarliestDeadlineFirst.INSTANCE, false), partitioned(EarliestDeadlineFirst.INSTANCE, true));
 
     private Analyses() {
     }
@@ -51,11 +58,30 @@ public final class Analyses {
      */
     public static Analysis get(final String name) {
         final Analysis analysis = BY_NAME.get(name);
+        if (analysis == null && PARTITIONED.stream().anyMatch(p -> p.name().equals(name))) {
+            throw new IllegalArgumentException("analysis '" + name + "' needs the table of windows; give it with "
+                + "--policy-file, and no --analysis");
+        }
         if (analysis == null) {
             throw new IllegalArgumentException("analysis '" + name + "' does not exist; known are "
                 + String.join(", ", BY_NAME.keySet()));
         }
         return analysis;
+    }
+
+    /**
+     * The analysis that gave a result, for what can be said of it without a set; with time partitions, one of no table.
+     *
+     * @param result of any analysis
+     * @return its name, summary, mode and claim; for analysing, only if it needs no table
+     */
+    public static Analysis describing(final AnalysisResult result) {
+        for (final Analysis partitioned : PARTITIONED) {
+            if (partitioned.name().equals(result.analysis())) {
+                return partitioned;
+            }
+        }
+        return get(result.analysis());
     }
 
     /**
@@ -83,6 +109,11 @@ public final class Analyses {
             }
         }
         return chosen;
+    }
+
+    private static Analysis partitioned(final Policy inner, final boolean edfCores) {
+        return new TimePartitioned(new TimePartitions(inner, 1, 0, 0, false, new TimePartitions.Window(1, 0, 1)),
+            task -> 1, edfCores);
     }
 
     private static Map<String, Analysis> register() {

@@ -59,6 +59,16 @@ public final class TimePartitioned implements Analysis {
     }
 
     /**
+     * The same for other tasks.
+     *
+     * @param partitions the partition of a task by its name, 0 = none
+     * @return an analysis by the same table
+     */
+    public TimePartitioned with(final ToIntFunction<String> partitions) {
+        return new TimePartitioned(table, partitions, inside.name().startsWith("edf-edf"));
+    }
+
+    /**
      * What decides inside a window.
      *
      * @return fp or edf

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Priority;
+import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.platform.PrivateFile;
 import java.io.IOException;
@@ -63,7 +64,8 @@ final class AdmittedFile {
             .put("priority", request.priority()).put("gpu_priority", request.gpuPriority()).put("gpu", request.gpu())
             .put("optimistic", request.optimistic()).put("period_ns", request.periodNs())
             .put("deadline_ns", request.deadlineNs()).put("budget_ns", request.budgetNs())
-            .put("on_overrun", request.overrun().label()).put("boost", request.boost());
+            .put("on_overrun", request.overrun().label()).put("boost", request.boost())
+            .put("partition", request.partition());
     }
 
     /**
@@ -107,7 +109,9 @@ final class AdmittedFile {
             (int) number(node, name, "gpu", GPUS_MAX - 1), node.path("optimistic").asBoolean(true),
             number(node, name, "period_ns", DURATION_MAX_NS), number(node, name, "deadline_ns", DURATION_MAX_NS),
             number(node, name, "budget_ns", DURATION_MAX_NS)).with(priority, gpuPriority, overrun(node, name))
-            .withBoost(node.has("boost") ? (int) number(node, name, "boost", Priority.MAX) : 0);
+            .withBoost(node.has("boost") ? (int) number(node, name, "boost", Priority.MAX) : 0)
+            .withPartition(node.has("partition")
+                ? (int) number(node, name, "partition", TimePartitions.PARTITIONS_MAX) : 0);
         return new Admitted(request, (int) number(node, name, "uid", UID_MAX), 0, 0, 0, priority,
             gpuPriority, Admitted.Source.UNKNOWN, untilNs);
     }

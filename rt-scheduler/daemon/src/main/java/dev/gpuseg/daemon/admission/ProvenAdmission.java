@@ -11,8 +11,12 @@ import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
@@ -57,7 +61,7 @@ public final class ProvenAdmission implements AdmissionControl {
     private final TaskModels models;
     private final List<Admitted> tasks = new ArrayList<>();
     private final Deque<Incident> incidents = new ArrayDeque<>();
-    private String policy;
+    private Policy policy;
     /** What administrators said about overruns, by the name of the task. */
     private Map<String, OverrunAction> overrunRules = Map.of();
     private SoundAnalysis sound;
@@ -72,14 +76,14 @@ public final class ProvenAdmission implements AdmissionControl {
      * Starts with the places of the tasks that an earlier daemon had admitted.
      *
      * @param settings     mode other than off
-     * @param policy       name of the policy
+     * @param policy       what decides, with its parameters
      * @param capabilities of the mechanism
      * @param gpus         number of GPUs that the daemon drives
      * @param state        file of the admitted tasks
      * @param clockNs      CLOCK_MONOTONIC, ns
      * @throws IllegalArgumentException if admission is to be enforced and cannot be, with one line of why
      */
-    public ProvenAdmission(final AdmissionSettings settings, final String policy, final Capabilities capabilities,
+    public ProvenAdmission(final AdmissionSettings settings, final Policy policy, final Capabilities capabilities,
         final int gpus, final Path state, final LongSupplier clockNs) {
         this.settings = settings;
         this.policy = policy;
@@ -261,7 +265,7 @@ public final class ProvenAdmission implements AdmissionControl {
      * @return null if it may, else one line why not
      */
     public synchronized String refusePolicy(final String name) {
-        return refuseChange(name, overrunRules);
+        return refuseChange(Policy.named(name), overrunRules);
     }
 
     /**
@@ -286,18 +290,18 @@ public final class ProvenAdmission implements AdmissionControl {
                 rules.put(rule.task(), rule.overrun());
             }
         }
-        final String name = change.policy() == null ? policy : change.policy().name();
-        return name.equals(policy) && rules.equals(overrunRules) ? null : refuseChange(name, rules);
+        final Policy next = change.policy() == null ? policy : change.policy();
+        return next.equals(policy) && rules.equals(overrunRules) ? null : refuseChange(next, rules);
     }
 
-    private String refuseChange(final String name, final Map<String, OverrunAction> rules) {
+    private String refuseChange(final Policy wanted, final Map<String, OverrunAction> rules) {
         expire();
-        final SoundAnalysis next = SoundAnalysis.of(name, level, settings.waitMode(), settings.cores());
-        final String policyBefore = policy;
+        final SoundAnalysis next = SoundAnalysis.of(wanted, level, settings.waitMode(), settings.cores());
+        final Policy policyBefore = policy;
         final Map<String, OverrunAction> rulesBefore = overrunRules;
-        policy = name;
+        policy = wanted;
         overrunRules = rules;
-        final String what = name.equals(policyBefore) ? "rules for tasks" : "policy " + name;
+        final String what = wanted.equals(policyBefore) ? "rules for tasks" : "policy " + wanted.name();
         String why = next.exists() ? null : next.reason();
         Prospect prospect = null;
         final List<Admitted> changed = new ArrayList<>();
@@ -414,7 +418,8 @@ public final class ProvenAdmission implements AdmissionControl {
     // ---- the set --------------------------------------------------------------------------------------------------
 
     private boolean byDeadline() {
-        return EarliestDeadlineFirst.INSTANCE.name().equals(policy);
+        final Policy decides = policy instanceof TimePartitions table ? table.inner() : policy;
+        return EarliestDeadlineFirst.INSTANCE.equals(decides);
     }
 
     private boolean byPriority() {
@@ -455,8 +460,21 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
-        return Prospect.of(by.analysis(), id, settings.platform(), settings.waitMode(), placed, floating,
-            !byDeadline());
+        return Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(), settings.waitMode(),
+            placed, floating, !byDeadline());
+    }
+
+    /** Partitions are what the tasks asked for when they were opened; who uses no GPU has none. */
+    private Analysis withPartitions(final Analysis analysis, final List<Admitted> admitted) {
+        if (!(analysis instanceof TimePartitioned partitioned)) {
+            return analysis;
+        }
+        final Map<String, Integer> partitions = new HashMap<>();
+        for (final Admitted open : admitted) {
+            partitions.put(open.source() == Admitted.Source.DECLARED ? open.request().name()
+                : nameInSet(open, admitted), open.request().partition());
+        }
+        return partitioned.with(name -> partitions.getOrDefault(name, 0));
     }
 
     /** A hint may have changed the priorities since. */
@@ -523,7 +541,7 @@ public final class ProvenAdmission implements AdmissionControl {
         expire();
         final ObjectNode node = JsonNodeFactory.instance.objectNode();
         node.put("mode", settings.mode().word());
-        node.put("policy", policy);
+        node.put("policy", policy.name());
         node.put("analysis", current.analysis() == null ? "" : current.analysis().name());
         node.put("problem", current.problem());
         node.put("proven", current.proven()

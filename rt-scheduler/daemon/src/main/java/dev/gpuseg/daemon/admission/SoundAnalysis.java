@@ -4,8 +4,11 @@ package dev.gpuseg.daemon.admission;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.mechanism.Capabilities;
 
 /**
@@ -17,6 +20,35 @@ import dev.gpuseg.daemon.mechanism.Capabilities;
  *                 in that one
  */
 public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boosted) {
+    /**
+     * Chooses for a policy with its parameters.
+     *
+     * @param policy what decides
+     * @param level  as below
+     * @param mode   as below
+     * @param cores  as below
+     * @return the analysis, or the reason why there is none
+     */
+    public static SoundAnalysis of(final Policy policy, final int level, final WaitMode mode, final CoreOrder cores) {
+        if (!(policy instanceof TimePartitions table)) {
+            return of(policy.name(), level, mode, cores);
+        }
+        if (level != Capabilities.INTERRUPT) {
+            return none("time partitions have a sound analysis with a mechanism of level 3 only (sim, nvidia), which "
+                + "takes running work off at the end of a window; use one, or --admission off");
+        }
+        if (mode == WaitMode.BUSY) {
+            return none("threads that spin (mode: busy) while their partition is closed keep their cores from "
+                + "everybody, for which there is no sound analysis; use mode: suspend");
+        }
+        try {
+            return new SoundAnalysis(new TimePartitioned(table, task -> 0, cores == CoreOrder.EDF), "",
+                none("a boost inside windows has no sound analysis under time partitions; open the task without one"));
+        } catch (final IllegalArgumentException e) {
+            return none(e.getMessage());
+        }
+    }
+
     /**
      * Chooses.
      *

@@ -213,7 +213,7 @@ public final class Daemon implements AutoCloseable {
                 + "the GPU is in no analysis; use --unmanaged best-effort, or --admission warn");
         }
         try {
-            return new ProvenAdmission(config.site().admission(), config.policy().name(), capabilities, config.gpus(),
+            return new ProvenAdmission(config.site().admission(), config.policy(), capabilities, config.gpus(),
                 config.directory().admitted(), System::nanoTime);
         } catch (final IllegalArgumentException e) {
             throw new StartUpException(e.getMessage(), e);

@@ -17,6 +17,11 @@ import dev.gpuseg.analysis.partition.Partitioning;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.daemon.admission.CoreOrder;
+import dev.gpuseg.daemon.admission.SoundAnalysis;
+import dev.gpuseg.daemon.mechanism.Capabilities;
+import dev.gpuseg.daemon.policy.PolicySettings;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -25,7 +30,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -58,6 +65,11 @@ final class AnalyzeCommand implements Callable<Integer> {
     @Option(names = "--analysis", paramLabel = "NAME,…",
         description = "which analyses, or all; default: gcaps-window-suspend or -busy, after the mode of the set")
     private String analysisNames;
+
+    @Option(names = "--policy-file", paramLabel = "FILE",
+        description = "policy with its parameters, as `gpuseg run` and `gpuseg simulate` take it, instead of "
+            + "--analysis: fp, edf, or time partitions with the partition of each task")
+    private Path policyFile;
 
     @Option(names = "--assign", paramLabel = "rm|dm|audsley|opa",
         description = "assign priorities; audsley and opa search GPU priorities for the first analysis")
@@ -145,7 +157,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         boolean holds = results.stream().allMatch(AnalysisResult::schedulable);
         if (measured != null) {
             for (final AnalysisResult result : results) {
-                final boolean sound = Analyses.get(result.analysis()).claim() == Analysis.Claim.SOUND;
+                final boolean sound = Analyses.describing(result).claim() == Analysis.Claim.SOUND;
                 for (final String line : measured.exceeded(result)) {
                     holds &= !sound;
                     spec.commandLine().getErr().println("gpuseg analyze: " + line);
@@ -202,7 +214,39 @@ final class AnalyzeCommand implements Callable<Integer> {
     }
 
     private List<Analysis> analyses(final TaskSet set) {
+        if (policyFile != null) {
+            return List.of(ofPolicy(set, PolicySettings.read(policyFile)));
+        }
         return analysisNames == null ? List.of(Analyses.recommended(set.mode())) : Analyses.parse(analysisNames);
+    }
+
+    /** What is sound for a policy with a mechanism that interrupts running work. */
+    private Analysis ofPolicy(final TaskSet set, final PolicySettings settings) {
+        if (analysisNames != null || format.equals("html")) {
+            throw new IllegalArgumentException("--policy-file goes with neither --analysis nor --format html; it "
+                + "chooses the analysis, and the report knows no partitions");
+        }
+        final Map<String, Integer> partitions = new HashMap<>();
+        for (final PolicySettings.TaskRule rule : settings.taskRules()) {
+            if (set.tasks().stream().noneMatch(task -> task.name().equals(rule.task()))) {
+                throw new IllegalArgumentException("--policy-file: task \"" + rule.task()
+                    + "\" is not in the task set; check the name");
+            }
+            partitions.put(rule.task(), Math.max(0, rule.partition()));
+        }
+        if (settings.policy() == null) {
+            throw new IllegalArgumentException("--policy-file " + policyFile + " names no policy; add one");
+        }
+        if (!settings.unproven().isEmpty()) {
+            throw new IllegalArgumentException("--policy-file " + policyFile + ": " + settings.unproven());
+        }
+        final SoundAnalysis sound = SoundAnalysis.of(settings.policy(), Capabilities.INTERRUPT, set.mode(),
+            CoreOrder.FP);
+        if (!sound.exists()) {
+            throw new IllegalArgumentException("--policy-file " + policyFile + ": " + sound.reason());
+        }
+        return sound.analysis() instanceof TimePartitioned p ? p.with(name -> partitions.getOrDefault(name, 0))
+            : sound.analysis();
     }
 
     private String render(final TaskSet set, final List<AnalysisResult> results, final Measurement measured)

@@ -64,6 +64,17 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
     }
 
     /**
+     * The same in a time partition.
+     *
+     * @param newPartition 0 = none
+     * @return a copy
+     */
+    public TaskOpen withPartition(final int newPartition) {
+        return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
+            budgetNs, overrun, windowNs, newPartition, weight, boost, strategy);
+    }
+
+    /**
      * The same with a boost.
      *
      * @param newBoost 0..99

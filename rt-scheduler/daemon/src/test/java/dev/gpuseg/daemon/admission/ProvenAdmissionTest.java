@@ -7,10 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
@@ -53,7 +59,8 @@ class ProvenAdmissionTest {
     }
 
     private ProvenAdmission admission(final AdmissionSettings settings) {
-        return new ProvenAdmission(settings, "fp", LEVEL_3, 1, directory.resolve("admitted.json"), () -> nowNs);
+        return new ProvenAdmission(settings, FixedPriority.INSTANCE, LEVEL_3, 1, directory.resolve("admitted.json"),
+            () -> nowNs);
     }
 
     private static TaskOpen open(final int client, final String name, final int priority, final long budgetMs) {
@@ -228,23 +235,73 @@ class ProvenAdmissionTest {
         assertEquals(1, admission.status(true, 0).path("warned").asInt());
     }
 
+    private static TimePartitions table(final Policy inner, final long secondMs) {
+        return new TimePartitions(inner, 50 * MS, 0, 2 * MS, false, new TimePartitions.Window(1, 0, 30 * MS),
+            new TimePartitions.Window(2, 30 * MS, secondMs * MS));
+    }
+
+    private static PolicySettings policy(final Policy policy) {
+        return new PolicySettings(policy, null, 0, null, -1, null, List.of(), List.of(), "");
+    }
+
     @Test
-    void shouldSayInOneLineThatPartitionsAreNotAnalysed() throws IOException {
+    void shouldAdmitByTheWindowsOfThePartitionWithTheNumbersOfTheAnalysis() throws IOException {
+        final AdmissionSettings settings = settings(task("camera", 1, 70, 4) + task("lidar", 2, 60, 4)
+            + task("map", 2, 50, 20));
+        final ProvenAdmission admission = new ProvenAdmission(settings, table(FixedPriority.INSTANCE, 20), LEVEL_3, 1,
+            directory.resolve("admitted.json"), () -> nowNs);
+        assertNull(admission.refuse(open(1, "camera", 70, 0).withPartition(1), client(1, 0)));
+        assertNull(admission.refuse(open(2, "lidar", 60, 0).withPartition(2), client(2, 0)));
+        final JsonNode status = admission.status(true, 0);
+        assertEquals("partition-fp-suspend", status.path("analysis").asText());
+        assertTrue(status.path("proven").asBoolean(), status.toString());
+        final AnalysisResult same = new TimePartitioned(table(FixedPriority.INSTANCE, 20),
+            task -> "camera".equals(task) ? 1 : 2, false).analyse(settings.declared().withTasks(
+            settings.declared().tasks().subList(0, 2)));
+        final JsonNode tasks = status.path("result").path("results").path("partition-fp-suspend").path("tasks");
+        for (int i = 0; i < 2; i++) {
+            assertEquals(same.tasks().get(i).wcrtNs(), tasks.get(i).path("wcrt_ns").asLong());
+        }
+        // 20 + 1 ms of work a job are too much for what is left of partition 2, and not for partition 1
+        final String refused = admission.refuse(open(3, "map", 50, 0).withPartition(2), client(3, 0));
+        assertTrue(refused.contains("\"map\"") && refused.contains("partition-fp-suspend"), refused);
+        assertTrue(admission.refuse(open(3, "map", 50, 0).withPartition(3), client(3, 0)).contains("\"map\""),
+            "partition 3 has no window");
+        assertNull(admission.refuse(open(3, "map", 50, 0).withPartition(1), client(3, 0)));
+        // the table may not shrink below what was proven
+        final String shrunk = admission.refuseSettings(policy(table(FixedPriority.INSTANCE, 5)));
+        assertTrue(shrunk.startsWith("policy partitions: task \"lidar\""), shrunk);
+        assertNull(admission.refuseSettings(policy(table(EarliestDeadlineFirst.INSTANCE, 20))));
+        assertEquals("partition-edf-fp-suspend", admission.status(true, 0).path("analysis").asText());
+        // the next daemon keeps the places in their partitions
+        admission.clientGone(1, Removal.STOPPING);
+        admission.clientGone(2, Removal.STOPPING);
+        admission.clientGone(3, Removal.STOPPING);
+        final ProvenAdmission next = new ProvenAdmission(settings, table(FixedPriority.INSTANCE, 20), LEVEL_3, 1,
+            directory.resolve("admitted.json"), () -> nowNs);
+        assertEquals(3, next.status(true, 0).path("tasks").size(), next.status(true, 0).toString());
+    }
+
+    @Test
+    void shouldSayInOneLineWhichPartitionsAreNotAnalysed() throws IOException {
         final AdmissionSettings enforce = settings(task("camera", 1, 70, 4));
-        final String text = assertThrows(IllegalArgumentException.class, () -> new ProvenAdmission(enforce,
-            "partitions", LEVEL_3, 1, directory.resolve("x"), () -> nowNs)).getMessage();
-        assertTrue(text.contains("partitions") && text.contains("--admission off") && text.lines().count() == 1, text);
+        final TimePartitions classes = table(new HighestClassFirst(10), 20);
+        final String text = assertThrows(IllegalArgumentException.class, () -> new ProvenAdmission(enforce, classes,
+            LEVEL_3, 1, directory.resolve("x"), () -> nowNs)).getMessage();
+        assertTrue(text.contains("use inside: fp or edf") && text.lines().count() == 1, text);
         final ProvenAdmission running = admission(enforce);
-        assertTrue(running.refuseSettings(new PolicySettings(new TimePartitions(FixedPriority.INSTANCE, 100 * MS, 0, 0,
-            false, new TimePartitions.Window(1, 0, 50 * MS)), null, 0, null, -1, null, List.of(),
-            List.of(), "")).contains(
-            "policy partitions"));
+        assertTrue(running.refuseSettings(policy(classes)).contains("policy partitions"));
         assertEquals("fp", running.status(true, 0).path("policy").asText());
         final ProvenAdmission warned = new ProvenAdmission(new AdmissionSettings(AdmissionMode.WARN, enforce.declared(),
-            enforce.platform(), CoreOrder.FP, GRACE_NS), "partitions", LEVEL_3, 1, directory.resolve("x"), () -> nowNs);
+            enforce.platform(), CoreOrder.FP, GRACE_NS), classes, LEVEL_3, 1, directory.resolve("x"), () -> nowNs);
         assertNull(warned.refuse(open(1, "camera", 70, 0), client(1, 0)));
         assertFalse(warned.status(true, 0).path("proven").asBoolean());
         assertTrue(warned.status(true, 0).path("problem").asText().contains("partitions"));
+        final TimePartitions fp = table(FixedPriority.INSTANCE, 20);
+        assertTrue(SoundAnalysis.of(fp, 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 3"));
+        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("use mode: suspend"));
+        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("use inside: edf"));
+        assertFalse(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().exists());
     }
 
     private static PolicySettings rule(final String task, final OverrunAction action) {
@@ -332,7 +389,8 @@ class ProvenAdmissionTest {
         final AdmissionSettings unassigned = settings(task("camera", 1, 70, 4).replace("priority: 70, ", ""));
         assertTrue(assertThrows(IllegalArgumentException.class, () -> admission(unassigned)).getMessage()
             .contains("priority is missing"));
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> new ProvenAdmission(settings, "fp", LEVEL_3, 2,
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> new ProvenAdmission(settings,
+            FixedPriority.INSTANCE, LEVEL_3, 2,
             directory.resolve("x"), () -> 0)).getMessage().contains("the daemon drives 2"));
         final AdmissionSettings full = settings("  - {name: hog, cpu: 1, period: 10ms, priority: 9, "
             + "segments: [{cpu: 11ms}]}\n");
