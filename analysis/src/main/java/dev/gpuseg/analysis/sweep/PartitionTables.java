@@ -55,11 +55,13 @@ final class PartitionTables {
             windows.add(new TimePartitions.Window(1 + random.nextInt(partitions), atNs, lengthNs));
             atNs += lengthNs + (random.nextBoolean() ? 0 : random.nextLong((frameNs - atNs - lengthNs) / 5 + 1));
         }
-        if (windows.isEmpty()) {
-            windows.add(new TimePartitions.Window(1, 0, frameNs));
-        }
-        return new TimePartitions(inner, frameNs, random.nextLong(frameNs), guardNs, random.nextBoolean(),
-            windows.toArray(new TimePartitions.Window[0]));
+        final long phaseNs = random.nextLong(frameNs);
+        final boolean lending = random.nextBoolean();
+        final TimePartitions table = windows.isEmpty() ? null : new TimePartitions(inner, frameNs, phaseNs, guardNs,
+            lending, windows.toArray(new TimePartitions.Window[0]));
+        // nobody may have the whole frame: the others would wait for ever
+        return table != null && table.nextChangeNs(0) != Long.MAX_VALUE ? table : new TimePartitions(inner, frameNs,
+            phaseNs, guardNs, lending, new TimePartitions.Window(1, 0, frameNs / 2));
     }
 
     private static int partitions(final TaskSet set) {

@@ -166,4 +166,45 @@ class AnalyzeCommandTest {
         assertEquals(ExitCode.USAGE, bad.status());
         assertTrue(bad.text().contains("response_ms.max"), bad.text());
     }
+
+    private static final String PARTITIONS = """
+        version: 1
+        policy: partitions
+        frame: 40ms
+        guard: 1ms
+        inside: %s
+        windows: [{partition: 1, offset: 0ms, length: %s}, {partition: 2, offset: 20ms, length: 20ms}]
+        tasks: [{task: %s, partition: 1}, {task: b, partition: 2}]
+        """;
+
+    @Test
+    void shouldAnalyseTimePartitionsByThePolicyFile() throws IOException {
+        final String set = file("set.yaml", SET.formatted("200ms"));
+        final String policy = file("policy.yaml", PARTITIONS.formatted("fp", "20ms", "a"));
+        assertEquals(0, run(set, "--policy-file", policy), err::toString);
+        assertTrue(out.toString().contains("partition-fp-suspend: schedulable"), out.toString());
+        assertEquals(0, run(set, "--policy-file", file("edf.yaml", PARTITIONS.formatted("edf", "20ms", "a")),
+            "--format", "json"), err::toString);
+        assertTrue(out.toString().contains("\"partition-edf-fp-suspend\""), out.toString());
+        // 4 ms less than guard and two updates leave: nothing is served
+        assertEquals(3, run(set, "--policy-file", file("short.yaml", PARTITIONS.formatted("fp", "3ms", "a"))));
+    }
+
+    @Test
+    void shouldRefuseAPolicyThatNothingIsProvenForAndWrongNames() throws IOException {
+        final String set = file("set.yaml", SET.formatted("200ms"));
+        final String policy = file("policy.yaml", PARTITIONS.formatted("fp", "20ms", "a"));
+        final String[][] wrong = {
+            {set, "--policy-file", file("who.yaml", PARTITIONS.formatted("fp", "20ms", "nobody")), "nobody"},
+            {set, "--policy-file", file("classes.yaml", PARTITIONS.formatted("classes", "20ms", "a")), "inside: fp or"},
+            {set, "--policy-file", policy, "--analysis", "gcaps-suspend", "goes with neither"},
+            {set, "--analysis", "partition-fp-suspend", "needs the table of windows"},
+        };
+        for (final String[] one : wrong) {
+            err.getBuffer().setLength(0);
+            final String expected = one[one.length - 1];
+            assertEquals(2, run(java.util.Arrays.copyOf(one, one.length - 1)), err::toString);
+            assertTrue(err.toString().contains(expected) && err.toString().lines().count() == 1, err.toString());
+        }
+    }
 }
