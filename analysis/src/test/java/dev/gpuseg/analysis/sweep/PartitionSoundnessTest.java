@@ -16,6 +16,10 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.analysis.sim.SimulationOptions;
+import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
+import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
+import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.TimePartitions;
@@ -54,6 +58,32 @@ class PartitionSoundnessTest {
         final Campaign campaign = new Campaign(List.of(claim), k -> CampaignSets.generate(SEED, k), SEED, RUNS);
         final long exceeded = campaign.run(0, 100).get("exceeded sets of " + claim.title());
         assertTrue(exceeded > 10, "exceeded: " + exceeded);
+    }
+
+    /** Tasks that use no GPU attain their bounds easily: those that do must come near theirs too. */
+    @Test
+    void shouldComeNearTheBoundsOfTasksThatUseTheGpu() {
+        final Claim claim = Claim.partitions().get(0);
+        double nearest = 0;
+        for (long k = 0; k < 400; k++) {
+            final TaskSet set = CampaignSets.generate(SEED, k).withMode(WaitMode.SUSPEND);
+            final AnalysisResult result = claim.analysisOf(set).analyse(set);
+            if (result.schedulable()) {
+                final Simulator simulator = new Simulator(set);
+                claim.configure(set, simulator);
+                for (int seed = 0; seed < RUNS; seed++) {
+                    simulator.execute(SimulationOptions.ofDurationNs(1_000 * MS)
+                        .with(Scheduler.PARTITIONS, CpuPolicy.FP).withSeed(seed));
+                    for (int i = 0; i < set.tasks().size(); i++) {
+                        final Long bound = result.tasks().get(i).wcrtNs();
+                        if (bound != null && set.tasks().get(i).gpuSegmentCount() > 0) {
+                            nearest = Math.max(nearest, (double) simulator.maxResponseNs(i) / bound);
+                        }
+                    }
+                }
+            }
+        }
+        assertTrue(nearest > 0.6 && nearest <= 1, "nearest " + nearest);
     }
 
     /** By hand: C 1, G 21, epsilon 1, a window of 12 in each frame of 20. */
