@@ -69,6 +69,16 @@ public final class TimePartitioned implements Analysis {
     }
 
     /**
+     * Whether a partition has any time.
+     *
+     * @param partition 0..255
+     * @return false if no window of the table is its own (0: if the windows leave no gap)
+     */
+    public boolean opens(final int partition) {
+        return Supply.of(table, partition, 0).timeFor(1) != Long.MAX_VALUE;
+    }
+
+    /**
      * What decides inside a window.
      *
      * @return fp or edf

@@ -205,6 +205,12 @@ public final class ProvenAdmission implements AdmissionControl {
         if (newcomer.source() == Admitted.Source.UNKNOWN) {
             return TaskModels.unknown(effective(newcomer), settings.declared() != null);
         }
+        if (sound.analysis() instanceof TimePartitioned table && newcomer.isRealTime()
+            && !table.opens(request.partition())) {
+            return who + (request.partition() == 0 ? "it has no partition, and the windows leave no time without one"
+                : "partition " + request.partition() + " has no window") + "; open it in a partition that has one, or "
+                + "change the table";
+        }
         if (newcomer.source() != Admitted.Source.DECLARED) {
             return null;
         }

@@ -265,8 +265,10 @@ class ProvenAdmissionTest {
         // 20 + 1 ms of work a job are too much for what is left of partition 2, and not for partition 1
         final String refused = admission.refuse(open(3, "map", 50, 0).withPartition(2), client(3, 0));
         assertTrue(refused.contains("\"map\"") && refused.contains("partition-fp-suspend"), refused);
-        assertTrue(admission.refuse(open(3, "map", 50, 0).withPartition(3), client(3, 0)).contains("\"map\""),
-            "partition 3 has no window");
+        assertEquals("task \"map\": partition 3 has no window; open it in a partition that has one, or change the "
+            + "table",
+            admission.refuse(open(3, "map", 50, 0).withPartition(3), client(3, 0)));
+        assertTrue(admission.refuse(open(3, "map", 50, 0), client(3, 0)).contains("it has no partition"));
         assertNull(admission.refuse(open(3, "map", 50, 0).withPartition(1), client(3, 0)));
         // the table may not shrink below what was proven
         final String shrunk = admission.refuseSettings(policy(table(FixedPriority.INSTANCE, 5)));

@@ -32,7 +32,7 @@ class CommandLineTest {
         "run --watchdog-period 1ms         | 40ms",
         "run --journal-size 5              | unit",
         "run --queue-size 300KiB           | power of two",
-        "run --cpu 9999                    | CPUs 0..",
+        "run --cpu 9999                    | no such CPU",
         "run --gpus 0                      | 1..16",
         "run --priority 100                | 1..99",
         "demo --duration 10                | unit",

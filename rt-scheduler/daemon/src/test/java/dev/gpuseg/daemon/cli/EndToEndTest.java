@@ -100,14 +100,10 @@ class EndToEndTest {
         SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
         SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
-        try (StallProbe machine = new StallProbe()) {
-            final long killedNs = System.nanoTime();
-            SystemRig.signal(daemon, "KILL");
-            SystemRig.await("the watchdog enables it", 10_000, () -> rig.held() == 0);
-            final long tookNs = System.nanoTime() - killedNs;
-            assertTrue(tookNs <= WATCHDOG_PERIOD_NS + machine.longestNs(),
-                "the watchdog took " + tookNs + " ns; the machine itself was late by " + machine.longestNs() + " ns");
-        }
+        SystemRig.signal(daemon, "KILL");
+        // Entries are cleared when the last thread of the daemon is gone, which takes as long as the machine is busy.
+        // The contexts are enabled before that, when its heartbeat is old: how soon, the next test measures.
+        SystemRig.await("the watchdog enables it", 10_000, () -> rig.held() == 0);
         daemon.awaitExit(5);
         final Child next = rig.daemon();
         assertEquals(0, rig.held());
