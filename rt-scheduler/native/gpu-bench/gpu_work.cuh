@@ -54,6 +54,18 @@ static inline size_t gpu_work_bytes(const struct gpu_work *w)
 	return (size_t)w->blocks * w->threads * sizeof(float);
 }
 
+/* Before the first call of CUDA: GPU `index` in the order of the PCI bus is the only one; -1 = as the environment says. */
+static inline void gpu_work_choose(int index)
+{
+	char text[16];
+
+	if (index < 0)
+		return;
+	snprintf(text, sizeof(text), "%d", index);
+	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+	setenv("CUDA_VISIBLE_DEVICES", text, 1);
+}
+
 /* `slots`: kernels whose results are kept until they are checked together. */
 static inline void gpu_work_open(struct gpu_work *w, int slots)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A best-effort process that never stops: kernels of a set length back to back, results checked. Links nothing of gpuseg.
- * usage: gpuseg-bench-be PAGE KERNEL_MS NS_PER_ITERATION SECONDS
+ * usage: gpuseg-bench-be PAGE KERNEL_MS NS_PER_ITERATION SECONDS [GPU]
+ * GPU: index in the order of the PCI bus; left out, the first that the environment shows
  */
 #include "gpu_work.cuh"
 
@@ -12,9 +13,10 @@
 int main(int argc, char **argv)
 {
 	if (argc < 5) {
-		fprintf(stderr, "usage: gpuseg-bench-be PAGE KERNEL_MS NS_PER_ITERATION SECONDS\n");
+		fprintf(stderr, "usage: gpuseg-bench-be PAGE KERNEL_MS NS_PER_ITERATION SECONDS [GPU]\n");
 		return 2;
 	}
+	gpu_work_choose(argc > 5 ? atoi(argv[5]) : -1);
 	double kernel_ms = atof(argv[2]);
 	double per = atof(argv[3]);
 	int64_t until = now_ns() + (int64_t)(atof(argv[4]) * 1e9);

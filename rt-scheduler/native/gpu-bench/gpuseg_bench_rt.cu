@@ -12,6 +12,7 @@
  *                   [--gate]                  start the jobs when the word at byte 12 of the own page is 1
  *                   [--open FILE]             set that word in the page of another one, and wait for its first job
  *                   [--name TEXT]             of the task, for the journal
+ *                   [--gpu N]                 work on GPU N, in the order of the PCI bus, and name it in the task
  *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
  *   none              nothing but the kernel
  *   segment           libgpuseg, optimistic begin        wait   libgpuseg, begin waits until the others are off
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 {
 	const char *mode = "none", *pids = "", *samples = NULL, *name = "bench-rt";
 	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9;
-	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0;
+	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0, gpu = -1;
 	long burst_gap_us = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
@@ -130,6 +131,7 @@ int main(int argc, char **argv)
 	    {"mode", 1, 0, 'm'},   {"kernel-ms", 1, 0, 'k'}, {"per", 1, 0, 'p'},	{"jobs", 1, 0, 'j'},
 	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
 	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
+	    {"gpu", 1, 0, 'u'},
 	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
 	    {"name", 1, 0, 'N'},     {"jitter-ms", 1, 0, 'J'}, {"gate", 0, 0, 'A'},     {"open", 1, 0, 'a'},	     {"burst", 1, 0, 'b'},   {"burst-gap-us", 1, 0, 'g'},
 	    {0, 0, 0, 0}};
@@ -147,6 +149,7 @@ int main(int argc, char **argv)
 		case 'O': other_slice_us = atol(optarg); break;
 		case 'f': samples = optarg; break;
 		case 'c': calibrate = 1; break;
+		case 'u': gpu = atoi(optarg); break;
 		case 'w': pause_ms = atof(optarg); break;
 		case 'N': name = optarg; break;
 		case 'J': jitter_ms = atof(optarg); break;
@@ -166,6 +169,7 @@ int main(int argc, char **argv)
 	const int off_after = strcmp(mode, "launch-then-off") == 0;
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
+	gpu_work_choose(gpu);
 	CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
 	struct gpu_work w;
 	gpu_work_open(&w, burst);
@@ -195,6 +199,7 @@ int main(int argc, char **argv)
 		}
 		attr.name = name;
 		attr.priority = (uint32_t)priority;
+		attr.gpu = gpu < 0 ? 0 : (uint32_t)gpu;
 		attr.flags = strcmp(mode, "wait") == 0 ? GPUSEG_TASK_ALWAYS_WAIT : 0;
 		attr.spin_count = 4000000; /* as the bare calls: this thread keeps its CPU while it waits */
 		if (gpuseg_task_open(client, &attr, &task) < 0) {

@@ -24,7 +24,9 @@
 #define RM_CLIENT_BASE 0xc1d00000u
 #define RM_CLIENT_SCAN 0x2000u
 #define RM_HANDLE_BASE 0x5c000000u
-#define RM_HANDLE_SCAN 0x400u
+#define RM_HANDLE_SCAN 0x400u	   /* at least; more GPUs or contexts, more handles */
+#define RM_HANDLE_SCAN_MAX 0x10000u
+#define RM_HANDLE_MISSES 0x100u	   /* one after the other end the search */
 
 _Static_assert(sizeof(struct gpuseg_rm_control) == 32, "RM control block");
 _Static_assert(sizeof(struct gpuseg_rm_disable_channels) == 536, "disable channels parameters");
@@ -180,13 +182,18 @@ static void scan_client(struct gpuseg_rm_process *p, int fd, uint32_t client)
 	uint32_t graphics[GPUSEG_RM_CHANNELS_MAX];
 	uint32_t graphics_count = 0;
 	uint32_t first_channel = p->channel_count;
+	uint32_t misses = 0;
 
-	for (uint32_t h = RM_HANDLE_BASE; h < RM_HANDLE_BASE + RM_HANDLE_SCAN; h++) {
+	for (uint32_t h = RM_HANDLE_BASE; h < RM_HANDLE_BASE + RM_HANDLE_SCAN_MAX; h++) {
 		uint32_t class_id = 0;
 
 		p->controls++;
-		if (handle_info(fd, client, h, 2, &class_id) != 0)
+		if (handle_info(fd, client, h, 2, &class_id) != 0) {
+			if (++misses >= RM_HANDLE_MISSES && h >= RM_HANDLE_BASE + RM_HANDLE_SCAN)
+				break;
 			continue;
+		}
+		misses = 0;
 		if (getenv("GPUSEG_RM_VERBOSE")) {
 			uint32_t parent = 0;
 			handle_info(fd, client, h, 1, &parent);
@@ -269,33 +276,65 @@ int64_t gpuseg_rm_switch(int fd, uint32_t client, uint32_t subdevice, int disabl
 	return result;
 }
 
+static const struct gpuseg_rm_device *device_of(const struct gpuseg_rm_process *p, const struct gpuseg_rm_tsg *tsg)
+{
+	for (uint32_t d = 0; d < p->device_count; d++)
+		if (p->devices[d].client == tsg->client && p->devices[d].handle == tsg->device)
+			return &p->devices[d];
+	return NULL;
+}
+
+uint32_t gpuseg_rm_gpu_id(const struct gpuseg_rm_process *process, const struct gpuseg_rm_tsg *tsg)
+{
+	const struct gpuseg_rm_device *device = device_of(process, tsg);
+
+	return device ? device->gpu_id : UINT32_MAX;
+}
+
 int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, uint32_t n, int disable, int compute)
 {
-	uint32_t clients[GPUSEG_RM_CHANNELS_MAX];
-	uint32_t channels[GPUSEG_RM_CHANNELS_MAX];
-	const struct gpuseg_rm_device *carrier = NULL;
-	uint32_t count = 0;
+	uint32_t done[GPUSEG_RM_DEVICES_MAX]; /* GPUs: a subdevice switches channels of its own only */
+	uint32_t done_count = 0;
+	int64_t result = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct gpuseg_rm_process *p = processes[i];
+	for (;;) {
+		uint32_t clients[GPUSEG_RM_CHANNELS_MAX];
+		uint32_t channels[GPUSEG_RM_CHANNELS_MAX];
+		const struct gpuseg_rm_device *carrier = NULL;
+		uint32_t count = 0;
+		int64_t status;
 
-		for (uint32_t c = 0; c < p->channel_count; c++) {
-			struct gpuseg_rm_tsg *tsg = tsg_of(p, p->channels[c].client, p->channels[c].tsg);
+		for (uint32_t i = 0; i < n; i++) {
+			struct gpuseg_rm_process *p = processes[i];
 
-			if (!tsg || (compute && tsg->engine != GPUSEG_RM_ENGINE_GR0))
-				continue;
-			if (count == GPUSEG_RM_CHANNELS_MAX)
-				return -E2BIG;
-			clients[count] = p->channels[c].client;
-			channels[count++] = p->channels[c].handle;
-			for (uint32_t d = 0; d < p->device_count && !carrier; d++)
-				if (p->devices[d].client == tsg->client && p->devices[d].handle == tsg->device)
-					carrier = &p->devices[d];
+			for (uint32_t c = 0; c < p->channel_count; c++) {
+				struct gpuseg_rm_tsg *tsg = tsg_of(p, p->channels[c].client, p->channels[c].tsg);
+				const struct gpuseg_rm_device *device = tsg ? device_of(p, tsg) : NULL;
+				int seen = 0;
+
+				if (!device || (compute && tsg->engine != GPUSEG_RM_ENGINE_GR0))
+					continue;
+				for (uint32_t k = 0; k < done_count; k++)
+					seen |= done[k] == device->gpu_id;
+				if (seen || (carrier && carrier->gpu_id != device->gpu_id))
+					continue;
+				if (count == GPUSEG_RM_CHANNELS_MAX)
+					return -E2BIG;
+				if (!carrier)
+					carrier = device;
+				clients[count] = p->channels[c].client;
+				channels[count++] = p->channels[c].handle;
+			}
 		}
+		if (!carrier)
+			return done_count == 0 ? -ENODEV : result;
+		status = gpuseg_rm_switch(carrier->fd, carrier->client, carrier->subdevice, disable, clients, channels, count);
+		if (status != 0 && result == 0)
+			result = status;
+		if (done_count == GPUSEG_RM_DEVICES_MAX)
+			return result;
+		done[done_count++] = carrier->gpu_id;
 	}
-	if (!carrier)
-		return -ENODEV;
-	return gpuseg_rm_switch(carrier->fd, carrier->client, carrier->subdevice, disable, clients, channels, count);
 }
 
 int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, size_t size)

@@ -160,7 +160,10 @@ void gpuseg_rm_detach(struct gpuseg_rm_process *process);
 int64_t gpuseg_rm_switch(int fd, uint32_t client, uint32_t subdevice, int disable, const uint32_t *clients,
 			 const uint32_t *channels, uint32_t count);
 
-/* All channels of GR0 TSGs (compute = 1) or of all TSGs of the given processes, in one go. */
+/* RM's number of the GPU that a TSG of the process is on, UINT32_MAX if it did not say. */
+uint32_t gpuseg_rm_gpu_id(const struct gpuseg_rm_process *process, const struct gpuseg_rm_tsg *tsg);
+
+/* All channels of GR0 TSGs (compute = 1) or of all TSGs of the given processes, in one go for each GPU. */
 int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, uint32_t n, int disable, int compute);
 
 /*

@@ -4,10 +4,15 @@
  * order that libcuda of 580.159.04 showed on an H200, then kernels back to back, each result checked. Runs with
  * libgpuseg-rm-fake.so preloaded.
  *
- * usage: gpuseg-rm-app PAGE KERNEL_MS [again | fork]
+ * usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec CHILDPAGE]
  *   PAGE    mapped file: pid, ready, stop, kernels, wrong, last_ns, longest_ns (struct page)
  *   again   makes a second context (another client, other channels) when `again` in PAGE becomes 1
+ *   two     the same of the same client, as a second context of one CUDA process
+ *   gpus    the same on the next GPU
  *   fork    works in a child; the parent waits
+ *   child   works itself; a child that was forked afterwards holds the descriptors and does nothing
+ *   exec    works itself; a child that was forked afterwards executes this program anew on CHILDPAGE
+ * CUDA_VISIBLE_DEVICES=N: on GPU N
  */
 #define _GNU_SOURCE
 #include "gpuseg_rm.h"
@@ -35,6 +40,7 @@ struct page {
 	int64_t longest_ns;
 	int64_t first_ns;
 	uint64_t kernels2;
+	int32_t child;
 };
 
 static int64_t now_ns(void)
@@ -47,6 +53,8 @@ static int64_t now_ns(void)
 
 static volatile struct page *shared;
 static double kernel_ms;
+static const char *mode = "";
+static struct context first;
 
 static void *second_context(void *arg)
 {
@@ -56,10 +64,14 @@ static void *second_context(void *arg)
 	(void)arg;
 	while (!shared->again && !shared->stop)
 		usleep(1000);
-	fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		exit(1);
-	c = make_context(fd);
+	if (strcmp(mode, "again") == 0) {
+		fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			exit(1);
+		c = make_context(fd, visible_gpu());
+	} else {
+		c = add_context(first.fd, first.client, SECOND_CONTEXT, visible_gpu() + (strcmp(mode, "gpus") == 0));
+	}
 	while (!shared->stop) {
 		if (kernel(&c, kernel_ms, shared->kernels2 + 7) != 1)
 			exit(1);
@@ -70,15 +82,18 @@ static void *second_context(void *arg)
 
 int main(int argc, char **argv)
 {
+	const pid_t parent = getpid();
 	pthread_t second;
 	struct context c;
+	pid_t child;
 	int fd;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | fork]\n");
+	if (argc < 3 || (argc > 3 && strcmp(argv[3], "exec") == 0 && argc < 5)) {
+		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec PAGE]\n");
 		return 2;
 	}
 	kernel_ms = atof(argv[2]);
+	mode = argc > 3 ? argv[3] : "";
 	fd = open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0 || ftruncate(fd, 4096) != 0) {
 		perror(argv[1]);
@@ -87,9 +102,8 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (shared == MAP_FAILED)
 		return 1;
-	if (argc > 3 && strcmp(argv[3], "fork") == 0) {
-		pid_t child = fork();
-
+	if (strcmp(mode, "fork") == 0) {
+		child = fork();
 		if (child != 0) {
 			int status = 0;
 
@@ -102,8 +116,22 @@ int main(int argc, char **argv)
 		perror("/dev/nvidiactl");
 		return 1;
 	}
-	c = make_context(fd);
-	if (argc > 3 && strcmp(argv[3], "again") == 0)
+	first = make_context(fd, visible_gpu());
+	c = first;
+	if (strcmp(mode, "child") == 0 || strcmp(mode, "exec") == 0) {
+		child = fork();
+		if (child == 0 && mode[0] == 'c') {
+			while (!shared->stop && getppid() == parent)
+				usleep(1000);
+			_exit(0);
+		}
+		if (child == 0) {
+			execl("/proc/self/exe", argv[0], argv[4], argv[2], (char *)NULL);
+			_exit(127);
+		}
+		shared->child = child;
+	}
+	if (strcmp(mode, "again") == 0 || strcmp(mode, "two") == 0 || strcmp(mode, "gpus") == 0)
 		pthread_create(&second, NULL, second_context, NULL);
 	shared->pid = getpid();
 	shared->first_ns = now_ns();

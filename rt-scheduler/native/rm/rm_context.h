@@ -22,13 +22,16 @@ struct context {
 	uint32_t channel;
 };
 
+/* `detail`: the engine of a channel group, the GPU of a device. */
 static inline uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32_t handle, uint32_t class_id,
-				uint32_t engine)
+				uint32_t detail)
 {
-	uint32_t params[5] = {0, 0, 0, engine, 0};
+	uint32_t params[5] = {0, 0, 0, detail, 0};
 	struct rm_wire_alloc a = {.client = client, .parent = parent, .handle = handle, .class_id = class_id};
 
-	if (class_id == GPUSEG_RM_CLASS_TSG) {
+	if (class_id == GPUSEG_RM_CLASS_DEVICE)
+		params[0] = detail;
+	if (class_id == GPUSEG_RM_CLASS_TSG || class_id == GPUSEG_RM_CLASS_DEVICE) {
 		a.params = (uint64_t)(uintptr_t)params;
 		a.params_size = sizeof(params);
 	}
@@ -40,10 +43,41 @@ static inline uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32
 	return a.handle;
 }
 
-static inline struct context make_context(int fd)
+#define SECOND_CONTEXT 0x100u /* distance of its handles from those of the first */
+
+/* A context of an existing client. */
+static inline struct context add_context(int fd, uint32_t client, uint32_t distance, uint32_t gpu)
 {
 	static const uint32_t copy_tsgs[3] = {0x5c00003e, 0x5c00004c, 0x5c00005a};
-	struct context c = {.fd = fd};
+	const uint32_t device = 0x5c000002 + distance;
+	const uint32_t tsg = 0x5c000015 + distance;
+	struct context c = {.fd = fd, .client = client};
+
+	allocate(fd, client, client, device, GPUSEG_RM_CLASS_DEVICE, gpu);
+	allocate(fd, client, device, device + 1, GPUSEG_RM_CLASS_SUBDEVICE, 0);
+	allocate(fd, client, device, tsg, GPUSEG_RM_CLASS_TSG, GPUSEG_RM_ENGINE_GR0);
+	for (uint32_t i = 0; i < 8; i++) {
+		uint32_t channel = (i == 0 ? 0x5c00001c : 0x5c000022 + 4 * (i - 1)) + distance;
+
+		allocate(fd, client, tsg, channel, 0xc86f, 0);
+		allocate(fd, client, channel, channel + 1, 0xcbc0, 0);
+		allocate(fd, client, channel, channel + 2, 0xc8b5, 0);
+	}
+	for (uint32_t t = 0; t < 3; t++) {
+		allocate(fd, client, device, copy_tsgs[t] + distance, GPUSEG_RM_CLASS_TSG, 11 + t);
+		for (uint32_t i = 0; i < 4; i++) {
+			uint32_t channel = copy_tsgs[t] + distance + 2 + 3 * i;
+
+			allocate(fd, client, copy_tsgs[t] + distance, channel, 0xc86f, 0);
+			allocate(fd, client, channel, channel + 1, 0xc8b5, 0);
+		}
+	}
+	c.channel = 0x5c00001c + distance;
+	return c;
+}
+
+static inline struct context make_context(int fd, uint32_t gpu)
+{
 	struct rm_wire_free probe = {0};
 
 	/* libcuda makes a client that it frees at once */
@@ -51,28 +85,15 @@ static inline struct context make_context(int fd)
 	probe.handle = probe.client;
 	if (ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', GPUSEG_RM_ESC_FREE, sizeof(probe)), &probe) != 0)
 		exit(1);
-	c.client = allocate(fd, 0, 0, 0, GPUSEG_RM_CLASS_CLIENT, 0);
-	allocate(fd, c.client, c.client, 0x5c000002, GPUSEG_RM_CLASS_DEVICE, 0);
-	allocate(fd, c.client, 0x5c000002, 0x5c000003, GPUSEG_RM_CLASS_SUBDEVICE, 0);
-	allocate(fd, c.client, 0x5c000002, 0x5c000015, GPUSEG_RM_CLASS_TSG, GPUSEG_RM_ENGINE_GR0);
-	for (uint32_t i = 0; i < 8; i++) {
-		uint32_t channel = i == 0 ? 0x5c00001c : 0x5c000022 + 4 * (i - 1);
+	return add_context(fd, allocate(fd, 0, 0, 0, GPUSEG_RM_CLASS_CLIENT, 0), 0, gpu);
+}
 
-		allocate(fd, c.client, 0x5c000015, channel, 0xc86f, 0);
-		allocate(fd, c.client, channel, channel + 1, 0xcbc0, 0);
-		allocate(fd, c.client, channel, channel + 2, 0xc8b5, 0);
-	}
-	for (uint32_t t = 0; t < 3; t++) {
-		allocate(fd, c.client, 0x5c000002, copy_tsgs[t], GPUSEG_RM_CLASS_TSG, 11 + t);
-		for (uint32_t i = 0; i < 4; i++) {
-			uint32_t channel = copy_tsgs[t] + 2 + 3 * i;
+/* The first of CUDA_VISIBLE_DEVICES, as CUDA's device 0. */
+static inline uint32_t visible_gpu(void)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
-			allocate(fd, c.client, copy_tsgs[t], channel, 0xc86f, 0);
-			allocate(fd, c.client, channel, channel + 1, 0xc8b5, 0);
-		}
-	}
-	c.channel = 0x5c00001c;
-	return c;
+	return visible ? (uint32_t)strtoul(visible, NULL, 10) : 0;
 }
 
 /* Returns 1 for a right result, 0 for a wrong one, -1 when the driver is gone. */

@@ -8,13 +8,17 @@
  *  - FIFO_DISABLE_CHANNELS takes at most 64 channels of any clients, walks them in order and stops at the first
  *    unknown one with INVALID_CHANNEL (0x21), what came before it stays changed [seen];
  *  - disables are counted: a channel disabled twice needs two enables; an enable too many is ignored [seen];
+ *  - several GPUs (GPUS): a device names its GPU in its parameters, what hangs below it is on that GPU, a subdevice
+ *    switches channels of its own GPU only (another's: INVALID_CHANNEL) [assumed];
  *  - what is disabled stays disabled when the caller dies; a client dies when the last duplicate of its file is closed,
  *    not when its process does [seen].
  *
  * One kernel per channel at a time; a kernel advances in real time while its channel is enabled. No contention between
  * contexts is modelled: response times mean nothing here, states do.
  *
- * usage: gpuseg-rm-standin SOCKET [COST_US]     (COST_US: delay of each disable or enable)
+ * usage: gpuseg-rm-standin SOCKET [COST_US [GPUS]]   (COST_US: delay of each disable or enable; GPUS: 1 unless told)
+ *
+ * GPU n has RM's number 0x600 + 0x100 n, that is PCI address 0000:06:00.0 + n buses.
  */
 #define _GNU_SOURCE
 #include "gpuseg_rm.h"
@@ -52,6 +56,7 @@ struct object {
 	uint32_t handle;
 	uint32_t class_id;
 	uint32_t engine;
+	uint32_t gpu;
 	uint32_t disabled;
 	uint64_t timeslice_us;
 	int file; /* of a client object */
@@ -71,6 +76,7 @@ static uint32_t next_client = 0xc1d00001u;
 static struct rm_wire_inject injected;
 static struct rm_wire_stats stats;
 static long cost_us;
+static uint32_t gpus = 1;
 static volatile sig_atomic_t stopping;
 
 static void on_signal(int signal)
@@ -132,7 +138,9 @@ static void answer(int fd, const struct rm_wire_request *request, int error)
 
 static uint32_t allocate(int file, struct rm_wire_alloc *a, const uint8_t *params, uint32_t params_size)
 {
+	const struct object *parent;
 	struct object *o;
+	uint32_t gpu;
 
 	if (object_count == OBJECTS_MAX)
 		return NV_ERR_NO_MEMORY;
@@ -149,15 +157,22 @@ static uint32_t allocate(int file, struct rm_wire_alloc *a, const uint8_t *param
 	o = find(a->client, a->client);
 	if (!o || o->file != file)
 		return NV_ERR_INVALID_CLIENT;
-	if (!find(a->client, a->parent))
+	parent = find(a->client, a->parent);
+	if (!parent)
 		return NV_ERR_INVALID_OBJECT_HANDLE;
 	if (find(a->client, a->handle))
+		return NV_ERR_INVALID_ARGUMENT;
+	gpu = parent->gpu;
+	if (a->class_id == GPUSEG_RM_CLASS_DEVICE && params_size >= sizeof(gpu))
+		memcpy(&gpu, params, sizeof(gpu));
+	if (gpu >= gpus)
 		return NV_ERR_INVALID_ARGUMENT;
 	o = &objects[object_count++];
 	*o = (struct object){.client = a->client,
 			     .parent = a->parent,
 			     .handle = a->handle,
 			     .class_id = a->class_id,
+			     .gpu = gpu,
 			     .file = file,
 			     .reply_fd = -1};
 	if (a->class_id == GPUSEG_RM_CLASS_TSG) {
@@ -168,7 +183,7 @@ static uint32_t allocate(int file, struct rm_wire_alloc *a, const uint8_t *param
 	return NV_OK;
 }
 
-static uint32_t switch_channels(const struct gpuseg_rm_disable_channels *p)
+static uint32_t switch_channels(uint32_t gpu, const struct gpuseg_rm_disable_channels *p)
 {
 	if (p->count > GPUSEG_RM_BATCH_MAX || p->runlist_preempt_event != 0)
 		return NV_ERR_INVALID_ARGUMENT;
@@ -181,7 +196,7 @@ static uint32_t switch_channels(const struct gpuseg_rm_disable_channels *p)
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct object *o = find(p->client[i], p->channel[i]);
 
-		if (!o || !GPUSEG_RM_IS_CHANNEL(o->class_id))
+		if (!o || !GPUSEG_RM_IS_CHANNEL(o->class_id) || o->gpu != gpu)
 			return NV_ERR_INVALID_CHANNEL;
 		if (p->disable)
 			o->disabled++;
@@ -226,7 +241,7 @@ static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *pa
 		return NV_OK;
 	}
 	case GPUSEG_RM_GPU_GET_ID: {
-		uint32_t id = 6;
+		uint32_t id = 0x600 + 0x100 * o->gpu;
 
 		if (c->params_size != sizeof(id) || o->class_id != GPUSEG_RM_CLASS_SUBDEVICE)
 			return NV_ERR_INVALID_PARAM_STRUCT;
@@ -239,7 +254,7 @@ static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *pa
 		if (c->params_size != sizeof(p) || o->class_id != GPUSEG_RM_CLASS_SUBDEVICE)
 			return NV_ERR_INVALID_PARAM_STRUCT;
 		memcpy(&p, params, sizeof(p));
-		return switch_channels(&p);
+		return switch_channels(o->gpu, &p);
 	}
 	case GPUSEG_RM_SET_TIMESLICE:
 	case GPUSEG_RM_GET_TIMESLICE:
@@ -426,10 +441,11 @@ int main(int argc, char **argv)
 	uint64_t last;
 
 	if (argc < 2 || strlen(argv[1]) >= sizeof(address.sun_path)) {
-		fprintf(stderr, "usage: gpuseg-rm-standin SOCKET [COST_US]\n");
+		fprintf(stderr, "usage: gpuseg-rm-standin SOCKET [COST_US [GPUS]]\n");
 		return 2;
 	}
 	cost_us = argc > 2 ? atol(argv[2]) : 0;
+	gpus = argc > 3 ? (uint32_t)atol(argv[3]) : 1;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	for (int i = 0; i < FILES_MAX; i++)

@@ -72,9 +72,10 @@ static void show(const struct gpuseg_rm_process *p)
 
 		gpuseg_rm_control(p->tsgs[i].fd, p->tsgs[i].client, p->tsgs[i].handle, GPUSEG_RM_GET_TIMESLICE, &slice,
 				  sizeof(slice));
-		printf("%s{\"client\":\"%08x\",\"handle\":\"%08x\",\"gr0\":%s,\"channels\":%u,\"timeslice_us\":%lu}",
+		printf("%s{\"client\":\"%08x\",\"handle\":\"%08x\",\"gr0\":%s,\"channels\":%u,\"timeslice_us\":%lu,"
+		       "\"gpu_id\":\"%x\"}",
 		       i ? "," : "", p->tsgs[i].client, p->tsgs[i].handle, p->tsgs[i].engine == 1 ? "true" : "false",
-		       p->tsgs[i].channels, (unsigned long)slice);
+		       p->tsgs[i].channels, (unsigned long)slice, gpuseg_rm_gpu_id(p, &p->tsgs[i]));
 	}
 	printf("]}\n");
 }

@@ -35,7 +35,7 @@ static cudaError_t ready(void)
 	if (fd < 0)
 		failure = ERROR_UNKNOWN;
 	else
-		context = make_context(fd);
+		context = make_context(fd, visible_gpu());
 	return failure;
 }
 

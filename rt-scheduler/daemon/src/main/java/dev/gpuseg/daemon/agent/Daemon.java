@@ -236,37 +236,48 @@ public final class Daemon implements AutoCloseable {
 
     /** What a dead daemon left disabled is enabled before anything else. */
     private void enableLeftovers() {
-        final Mechanism mechanism = mechanisms.get(0);
-        final List<Integer> ours = new ArrayList<>();
-        final List<ContextRef> contexts = new ArrayList<>();
+        final Mechanism first = mechanisms.get(0);
+        final List<List<Integer>> ours = new ArrayList<>();
+        final List<List<ContextRef>> contexts = new ArrayList<>();
+        for (int gpu = 0; gpu < mechanisms.size(); gpu++) {
+            ours.add(new ArrayList<>());
+            contexts.add(new ArrayList<>());
+        }
         held.forEach((index, id, pid, startTicks, gpu, contextId, payload) -> {
             if (startTicks != 0 && !ProcessStatus.isAlive(pid, startTicks)) {
                 held.release(index);   // its contexts died with it
-            } else if (id == mechanism.id()) {
-                ours.add(index);
-                contexts.add(new ContextRef(contextId, gpu, pid, startTicks, "held"));
+            } else if (id == first.id() && gpu >= 0 && gpu < mechanisms.size()) {
+                ours.get(gpu).add(index);
+                contexts.get(gpu).add(new ContextRef(contextId, gpu, pid, startTicks, "held"));
             }
         });
-        if (!contexts.isEmpty()) {
-            final ContextRef[] enable = contexts.toArray(new ContextRef[0]);
-            for (final ContextRef context : enable) {
-                mechanism.attach(context);
-            }
-            mechanism.apply(new ContextRef[0], 0, enable, enable.length);
-            for (int i = 0; i < enable.length; i++) {
-                if (enable[i].outcome() == ContextRef.Outcome.DONE) {   // what is ABSENT here is left to the tool
-                    held.release(ours.get(i));
-                }
-                mechanism.detach(enable[i]);
-            }
+        for (int gpu = 0; gpu < mechanisms.size(); gpu++) {
+            enableLeftovers(mechanisms.get(gpu), contexts.get(gpu).toArray(new ContextRef[0]), ours.get(gpu));
         }
         if (held.count() > 0) {
             releaseWithTool();
         }
         if (held.count() > 0) {
             throw new StartUpException("held file " + config.directory().held() + ": " + held.count()
-                + " contexts are still disabled and could not be enabled (" + mechanism.lastError()
+                + " contexts are still disabled and could not be enabled (" + first.lastError()
                 + "); run `gpuseg release --dir " + config.directory().root() + "`");
+        }
+    }
+
+    /** A mechanism switches contexts of its own GPU only. */
+    private void enableLeftovers(final Mechanism mechanism, final ContextRef[] enable, final List<Integer> entries) {
+        if (enable.length == 0) {
+            return;
+        }
+        for (final ContextRef context : enable) {
+            mechanism.attach(context);
+        }
+        mechanism.apply(new ContextRef[0], 0, enable, enable.length);
+        for (int i = 0; i < enable.length; i++) {
+            if (enable[i].outcome() == ContextRef.Outcome.DONE) {   // what is ABSENT here is left to the tool
+                held.release(entries.get(i));
+            }
+            mechanism.detach(enable[i]);
         }
     }
 

@@ -857,13 +857,14 @@ public final class DispatcherAgent implements Runnable {
 
     private ProcessEntry addProcess(final int pid, final long startTicks, final String name,
         final ContextKind kind) {
-        final int[] contexts = new int[gpus.length];
+        final ContextRef[] contexts = new ContextRef[gpus.length];
         for (int g = 0; g < gpus.length; g++) {
-            contexts[g] = freeContext();
-            contextInUse[contexts[g]] = true;
-            gpus[g].enforcer.attach(new ContextRef(contexts[g], g, pid, startTicks, name));
-            scheduler.addContext(contexts[g], g, kind);
-            journalText(EventKind.CONTEXT_OPEN, g, 0, contexts[g], 0, pid, kind.ordinal(), name);
+            final int id = freeContext();
+            contextInUse[id] = true;
+            contexts[g] = new ContextRef(id, g, pid, startTicks, name);
+            gpus[g].enforcer.attach(contexts[g]);
+            scheduler.addContext(id, g, kind);
+            journalText(EventKind.CONTEXT_OPEN, g, 0, id, 0, pid, kind.ordinal(), name);
         }
         settle();
         final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
@@ -1527,6 +1528,10 @@ public final class DispatcherAgent implements Runnable {
                 context.put("name", process.name);
                 context.put("registered", process.clients > 0);
                 context.put("wanted_on", scheduler.contextDesired(process.contexts[g]));
+                final int units = gpus[g].enforcer.mechanism().units(process.refs[g]);
+                if (units >= 0) {
+                    context.put("units", units);
+                }
             }
         }
         for (final ClientEntry entry : clients) {

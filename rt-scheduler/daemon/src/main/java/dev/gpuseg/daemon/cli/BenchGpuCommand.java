@@ -41,7 +41,9 @@ final class BenchGpuCommand implements Callable<Integer> {
         /** Segments back to back. */
         BURST,
         /** ResNet-50. */
-        PYTORCH
+        PYTORCH,
+        /** Two GPUs. */
+        GPUS
     }
 
     private static final double SHORT_MS = 1;
@@ -57,7 +59,8 @@ final class BenchGpuCommand implements Callable<Integer> {
     private boolean json;
 
     @Option(names = "--scenarios", paramLabel = "NAME", split = ",",
-        description = "long, short, levels, burst, pytorch (default: all; pytorch is left out without torch)")
+        description = "long, short, levels, burst, pytorch, gpus (default: all; pytorch is left out without "
+            + "torch, gpus where there is only one)")
     private List<Scenario> scenarios;
 
     @Option(names = "--kernel", paramLabel = "MS", defaultValue = "5",
@@ -213,6 +216,7 @@ final class BenchGpuCommand implements Callable<Integer> {
                     case LEVELS -> new LevelsScenario();
                     case BURST -> new BurstScenario();
                     case PYTORCH -> new TorchScenario();
+                    case GPUS -> new GpusScenario(kernelMs, otherMs);
                 });
             }
         }

@@ -105,11 +105,11 @@ final class CudaBench {
         return run("calibration", List.of(program("rt"), "--calibrate"));
     }
 
-    /** Kernels back to back until stopped; user -1 = this one. */
-    Other startOther(final String name, final double kernelMs, final String perIteration, final int user)
-        throws IOException {
+    /** Kernels back to back until stopped; user -1 = this one; gpu -1 = the first that the environment shows. */
+    Other startOther(final String name, final double kernelMs, final String perIteration, final int user,
+        final int gpu) throws IOException {
         return startCounting(name, user, page -> List.of(program("be"), page.toString(), Double.toString(kernelMs),
-            perIteration, Integer.toString(RUN_LIMIT_S * 4)));
+            perIteration, Integer.toString(RUN_LIMIT_S * 4), Integer.toString(gpu)));
     }
 
     /** A process that counts in a page (struct be_page); user -1 = this one. */

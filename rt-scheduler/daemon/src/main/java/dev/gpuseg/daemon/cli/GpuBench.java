@@ -137,12 +137,17 @@ final class GpuBench implements AutoCloseable {
         final String group = "group-" + groups++;
         try {
             for (int i = 0; i < count; i++) {
-                running.add(cuda.startOther(group + "-" + i, kernelMs, perIteration, plan.user()));
+                running.add(cuda.startOther(group + "-" + i, kernelMs, perIteration, plan.user(), -1));
             }
             watch(running, scenario, body);
         } finally {
             CudaBench.close(running);
         }
+    }
+
+    /** One more best-effort process, on the GPU of this index. The caller stops it. */
+    CudaBench.Other startOther(final String name, final double kernelMs, final int gpu) throws IOException {
+        return cuda.startOther(name, kernelMs, perIteration, plan.user(), gpu);
     }
 
     /** The same with processes that were started already. They are stopped at the end. */

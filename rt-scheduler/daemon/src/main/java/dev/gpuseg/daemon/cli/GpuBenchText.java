@@ -47,10 +47,20 @@ final class GpuBenchText {
         to.printf(Locale.ROOT, "%-3s %-38s %8s %8s %8s %9s %9s %8s%n", "BE", "strategy", "p50", "p99", "max",
             "p99/alone", "begin p50", "BE kept");
         line(0, "alone", scenario.path("alone"));
+        if (scenario.has("alone_second")) {
+            line(0, "alone, GPU 1", scenario.path("alone_second"));
+        }
         for (final JsonNode cell : scenario.path("cells")) {
             line(cell.path("others").asInt(), cell.path("strategy").asText(), cell);
             if (cell.has("low")) {
                 line(cell.path("others").asInt(), "    the lower level", cell.path("low"));
+            }
+            if (cell.has("other_gpu")) {
+                line(cell.path("others").asInt(), "    the task on GPU 1", cell.path("other_gpu"));
+            }
+            if (cell.has("other_gpu_kept")) {
+                to.printf(Locale.ROOT, "        best-effort work on GPU 1 kept, segments of GPU 0 included: %.1f%%%n",
+                    cell.path("other_gpu_kept").asDouble() * PERCENT);
             }
             if (cell.has("later_ns")) {
                 to.printf(Locale.ROOT, "    %-38s %8.3f %8.3f %8.3f   driver calls per burst: %s%n",

@@ -17,6 +17,7 @@ final class GpuGoals {
     static final double SEVEN = 1.25;
     private static final double DEFAULT = 4;
     static final double LEVELS = 1.2;
+    private static final double TWO_GPUS = 1.25;
     private static final double KEPT = 0.95;
     private static final double HINT = 1.05;
     private static final double TORCH = 0.5;
@@ -80,6 +81,15 @@ final class GpuGoals {
         final double held = figure(cell(all.path("pytorch"), 3, judged));
         goals.add(atMost("PyTorch inference, p99 / that of the driver by itself: " + title, TORCH,
             plain > 0 && held > 0 ? OptionalDouble.of(held / plain) : OptionalDouble.empty()));
+        final JsonNode one = cellOf(all.path("gpus"), title);
+        final JsonNode both = cellOf(all.path("gpus"), title + GpusScenario.BOTH);
+        goals.add(atMost("two GPUs: task on GPU 0, p99 / alone: " + title, TWO_GPUS, ratio(one)));
+        goals.add(new Goal("two GPUs: best-effort work on GPU 1 kept while GPU 0 has segments", false, KEPT,
+            one.has("other_gpu_kept") ? OptionalDouble.of(one.path("other_gpu_kept").asDouble())
+                : OptionalDouble.empty()));
+        goals.add(atMost("two GPUs: a task on each, the worse p99 / alone: " + title, TWO_GPUS,
+            both.has("other_gpu") ? OptionalDouble.of(Math.max(both.path("p99_to_alone").asDouble(),
+                both.path("other_gpu").path("p99_to_alone").asDouble())) : OptionalDouble.empty()));
         goals.add(atMost("begin to grant / bare call, worst p50", ENFORCEMENT, enforcement(all, "begin_to_bare_p50")));
         goals.add(atMost("the daemon's driver call / bare call, worst p50", ENFORCEMENT,
             enforcement(all, "call_to_bare_p50")));
@@ -96,6 +106,15 @@ final class GpuGoals {
     private static JsonNode cell(final JsonNode scenario, final int others, final GpuStrategy strategy) {
         for (final JsonNode cell : scenario.path("cells")) {
             if (cell.path("others").asInt() == others && strategy.title().equals(cell.path("strategy").asText())) {
+                return cell;
+            }
+        }
+        return MissingNode.getInstance();
+    }
+
+    private static JsonNode cellOf(final JsonNode scenario, final String title) {
+        for (final JsonNode cell : scenario.path("cells")) {
+            if (title.equals(cell.path("strategy").asText())) {
                 return cell;
             }
         }

@@ -94,7 +94,7 @@ final class NvidiaCalibration implements CalibrationRig {
     private List<CudaBench.Other> others(final int count) throws IOException, InterruptedException {
         final List<CudaBench.Other> running = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            running.add(cuda.startOther(number + "-" + i, OTHER_MS, perIteration, -1));
+            running.add(cuda.startOther(number + "-" + i, OTHER_MS, perIteration, -1, -1));
         }
         for (final CudaBench.Other other : running) {
             other.awaitReady();

@@ -26,7 +26,8 @@ public final class ContextRef {
     private Outcome outcome = Outcome.NONE;
     private long beganNs;
     private long doneNs;
-    private Object attachment;
+    /** Volatile: a status page may look at it while the enforcer attaches. */
+    private volatile Object attachment;
 
     /**
      * Names a context.

@@ -88,6 +88,16 @@ public interface Mechanism extends AutoCloseable {
     byte[] heldPayload(ContextRef context);
 
     /**
+     * What stands behind a context now, for status pages. Any thread.
+     *
+     * @param context the context
+     * @return its channels, queues or the like; -1 = this mechanism does not count them
+     */
+    default int units(final ContextRef context) {
+        return -1;
+    }
+
+    /**
      * The process is gone.
      *
      * @param context the context; not named again

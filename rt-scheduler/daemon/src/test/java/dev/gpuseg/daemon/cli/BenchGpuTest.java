@@ -85,9 +85,7 @@ class BenchGpuTest {
         assumeTrue(Files.exists(FAKE) && Files.exists(BUILD.resolve("standin/gpuseg-bench-rt")),
             "the stand-ins are not built: make -C rt-scheduler/native");
         root = Files.createTempDirectory(Path.of("/dev/shm"), "gpuseg-test-bench-");
-        standin = new ProcessBuilder(BUILD.resolve("gpuseg-rm-standin").toString(), socket())
-            .redirectError(ProcessBuilder.Redirect.INHERIT).start();
-        assertEquals("ready", standin.inputReader().readLine());
+        startStandin(1);
         final Path programs = Files.createDirectory(root.resolve("programs"));
         final Path path = Files.createDirectory(root.resolve("path"));
         for (final String name : List.of("gpuseg-watchdog", "standin/gpuseg-bench-rt", "standin/gpuseg-bench-be")) {
@@ -105,6 +103,15 @@ class BenchGpuTest {
         }
         if (root != null) {
             RuntimeDirectory.deleteTree(root);
+        }
+    }
+
+    private void startStandin(final int gpus) throws IOException {
+        standin = new ProcessBuilder(BUILD.resolve("gpuseg-rm-standin").toString(), socket(), "0",
+            Integer.toString(gpus)).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        assertEquals("ready", standin.inputReader().readLine());
+        for (int gpu = 0; gpu < gpus; gpu++) {   // as /proc/driver/nvidia/gpus
+            Files.createDirectories(root.resolve("gpus/0000:0" + (6 + gpu) + ":00.0"));
         }
     }
 
@@ -129,7 +136,8 @@ class BenchGpuTest {
             "--pause", "1", "--settle", "4000", "--out", root.resolve("out").toString()));
         arguments.addAll(List.of(options));
         final List<String> java = Child.java(arguments);
-        java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE));
+        java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE,
+            "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
         command.addAll(java);
         try (Child child = Child.start("bench gpu", command, root.resolve("bench-errors"))) {
             final int status = child.awaitExit(LIMIT_S);
@@ -206,6 +214,40 @@ class BenchGpuTest {
             .parse(out.resolve("bench/results.svg").toFile());
         assertTrue(drawing.getDocumentElement().getTextContent().contains("SIMULATED"));
         assertTrue(drawing.getDocumentElement().getTextContent().contains("ResNet-50"));
+    }
+
+    @Test
+    void shouldMeasureTwoGpusUnderOneDaemon() throws Exception {
+        standin.destroyForcibly().waitFor();
+        startStandin(2);
+        final Ended run = bench(List.of(), "--scenarios", "gpus", "--kernel", "2", "--other-kernel", "3",
+            "--strategies", "NONE,OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("gpus");
+        assertEquals(2, scenario.path("gpus").asInt());
+        assertEquals(List.of("default", "default, a task on each", "interrupt, optimistic",
+            "interrupt, optimistic, a task on each"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(JOBS, cell.path("jobs").asInt(), all);
+        }
+        assertTrue(scenario.path("cells").get(2).path("other_gpu_kept").asDouble() > 0, all);
+        assertTrue(scenario.path("cells").get(3).path("other_gpu").path("jobs").asInt() > 0, all);
+        assertEquals(0, GpuGoals.wrong(result));
+        assertTrue(run.out().contains("the task on GPU 1"), run.out());
+        final JsonNode kept = StreamSupport.stream(result.path("goals").spliterator(), false)
+            .filter(goal -> goal.path("goal").asText().startsWith("two GPUs: best-effort")).findFirst().orElseThrow();
+        assertTrue(kept.path("measured").asDouble() > 0, kept.toString());
+        RecordedRunsTest.assertFollows(root.resolve("out/bench/results.json"));
+    }
+
+    @Test
+    void shouldSayWhyTwoGpusAreNotMeasuredWhereThereIsOne() throws Exception {
+        final Ended run = bench(List.of(), "--scenarios", "gpus", "--strategies", "NONE");
+        assertEquals(ExitCode.FAILURE, run.status(), "asked for by name: " + run.said());
+        assertEquals("it needs two GPUs, the driver lists 1",
+            results().path("scenarios").path("gpus").path("not_run").asText());
     }
 
     @Test

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.mechanism.nvidia;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,7 +16,10 @@ import java.util.stream.Stream;
  */
 final class GpuIndex {
     static final int UNKNOWN = -1;
-    private static final Path GPUS = Path.of("/proc/driver/nvidia/gpus");
+    /** Directory to read in place of the driver's, for tests. */
+    static final String GPUS_PROPERTY = "gpuseg.nvidia.gpus";
+    private static final String GPUS = "/proc/driver/nvidia/gpus";
+    private static final String MINOR = "Device Minor:";
 
     private final List<Integer> ids;
 
@@ -23,19 +27,49 @@ final class GpuIndex {
         ids = List.copyOf(sortedIds);
     }
 
-    /** Of this machine; empty without NVIDIA's driver. */
+    /**
+     * Of this machine; empty without NVIDIA's driver. In a container the driver may list GPUs whose device nodes are
+     * not there; CUDA does not count those, so neither does this.
+     */
     static GpuIndex ofThisMachine() {
-        final List<Integer> found = new ArrayList<>();
-        if (Files.isDirectory(GPUS)) {
-            try (Stream<Path> list = Files.list(GPUS)) {
-                list.forEach(p -> found.add(parse(p.getFileName().toString())));
+        return read(Path.of(System.getProperty(GPUS_PROPERTY, GPUS)), Path.of("/dev"));
+    }
+
+    static GpuIndex read(final Path gpus, final Path devices) {
+        final List<Integer> listed = new ArrayList<>();
+        final List<Integer> usable = new ArrayList<>();
+        if (Files.isDirectory(gpus)) {
+            try (Stream<Path> list = Files.list(gpus)) {
+                list.forEach(p -> {
+                    final int id = parse(p.getFileName().toString());
+                    if (id != UNKNOWN) {
+                        listed.add(id);
+                        if (hasNode(p.resolve("information"), devices)) {
+                            usable.add(id);
+                        }
+                    }
+                });
             } catch (final IOException e) {
                 return new GpuIndex(List.of());   // then a single GPU is assumed, see of()
             }
         }
-        found.removeIf(id -> id == UNKNOWN);
+        final List<Integer> found = usable.isEmpty() ? listed : usable;
         Collections.sort(found);
         return new GpuIndex(found);
+    }
+
+    /** True also where the driver does not say which node it is. */
+    private static boolean hasNode(final Path information, final Path devices) {
+        try {
+            for (final String line : Files.readAllLines(information, StandardCharsets.ISO_8859_1)) {
+                if (line.startsWith(MINOR)) {
+                    return Files.exists(devices.resolve("nvidia" + line.substring(MINOR.length()).strip()));
+                }
+            }
+            return true;
+        } catch (final IOException e) {
+            return true;
+        }
     }
 
     /** "0000:3b:00.0" as RM numbers it, {@link #UNKNOWN} for another form. */

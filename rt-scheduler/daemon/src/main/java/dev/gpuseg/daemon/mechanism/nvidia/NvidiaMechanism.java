@@ -330,6 +330,12 @@ public final class NvidiaMechanism implements Mechanism {
     }
 
     @Override
+    public int units(final ContextRef context) {
+        final RmContext c = current(context);
+        return c == null ? 0 : c.channelCount();
+    }
+
+    @Override
     public void detach(final ContextRef context) {
         final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
         if (t != null) {

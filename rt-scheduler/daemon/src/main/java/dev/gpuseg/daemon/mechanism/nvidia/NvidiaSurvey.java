@@ -49,7 +49,7 @@ public final class NvidiaSurvey {
         found.add(driver());
         found.add(descriptors());
         found.add(privilege());
-        final int gpus = GpuIndex.ofThisMachine().count();
+        final int gpus = gpus();
         found.add(new Finding("GPUs", true, gpus == 0 ? "the driver lists none; one is assumed"
             : "the driver lists " + gpus));
         return found;
@@ -68,6 +68,15 @@ public final class NvidiaSurvey {
             }
         }
         return new Finding("nvidia", true, all.get(1).text());
+    }
+
+    /**
+     * How many GPUs this machine has.
+     *
+     * @return those that the driver lists and whose device nodes are there; 0 = it lists none, one is assumed
+     */
+    public static int gpus() {
+        return GpuIndex.ofThisMachine().count();
     }
 
     /**

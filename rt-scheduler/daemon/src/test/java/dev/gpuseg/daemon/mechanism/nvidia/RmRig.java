@@ -33,10 +33,22 @@ final class RmRig implements AutoCloseable {
     static final class App {
         final Process process;
         private final MappedByteBuffer page;
+        private final MappedByteBuffer childPage;
 
-        private App(final Process process, final MappedByteBuffer page) {
+        private App(final Process process, final MappedByteBuffer page, final MappedByteBuffer childPage) {
             this.process = process;
             this.page = page;
+            this.childPage = childPage;
+        }
+
+        /** The process that mode "child" or "exec" forked. */
+        int childPid() {
+            return page.getInt(64);
+        }
+
+        /** What the executed program of mode "exec" shows. */
+        App child() {
+            return new App(process, childPage, null);
         }
 
         int pid() {
@@ -65,6 +77,9 @@ final class RmRig implements AutoCloseable {
 
         void stop() {
             page.putInt(8, 1);
+            if (childPage != null) {
+                childPage.putInt(8, 1);
+            }
         }
 
         ContextRef context(final int id) {
@@ -77,39 +92,64 @@ final class RmRig implements AutoCloseable {
     private final List<App> apps = new ArrayList<>();
 
     RmRig(final Path directory) throws Exception {
+        this(directory, 1);
+    }
+
+    RmRig(final Path directory, final int gpus) throws Exception {
         assumeTrue(Files.exists(FAKE), "the RM stand-in is not built: make -C rt-scheduler/native");
         this.directory = directory;
         final String socket = directory.resolve("rm.sock").toString();
-        standin = new ProcessBuilder(BUILD.resolve("gpuseg-rm-standin").toString(), socket)
+        standin = new ProcessBuilder(BUILD.resolve("gpuseg-rm-standin").toString(), socket, "0",
+            Integer.toString(gpus))
             .redirectError(ProcessBuilder.Redirect.INHERIT).start();
         if (!"ready".equals(standin.inputReader().readLine())) {
             throw new IllegalStateException("the RM stand-in did not start at " + socket);
         }
         Function.getFunction("c", "setenv").invokeInt(new Object[] {STANDIN_ENV, socket, 1});
         DriverCalls.use(FAKE.toString());
+        if (gpus > 1) {   // as /proc/driver/nvidia/gpus
+            for (int gpu = 0; gpu < gpus; gpu++) {
+                Files.createDirectories(directory.resolve("gpus/0000:0" + (6 + gpu) + ":00.0"));
+            }
+            System.setProperty(GpuIndex.GPUS_PROPERTY, directory.resolve("gpus").toString());
+        }
     }
 
     /** Starts an application and waits until it works. */
     App start(final String mode, final boolean capture, final Path program) throws Exception {
+        return start(mode, capture, program, 0);
+    }
+
+    App start(final String mode, final boolean capture, final Path program, final int gpu) throws Exception {
         final Path file = Files.createTempFile(directory, "app", ".page");
         Files.write(file, new byte[PAGE_BYTES]);
         final List<String> command = new ArrayList<>(List.of(program.toString(), file.toString(), "2"));
+        Path childFile = null;
         if (!mode.isEmpty()) {
             command.add(mode);
         }
+        if ("exec".equals(mode)) {
+            childFile = Files.createTempFile(directory, "child", ".page");
+            Files.write(childFile, new byte[PAGE_BYTES]);
+            command.add(childFile.toString());
+        }
         final ProcessBuilder builder = new ProcessBuilder(command).inheritIO();
         builder.environment().put(STANDIN_ENV, directory.resolve("rm.sock").toString());
+        builder.environment().put("CUDA_VISIBLE_DEVICES", Integer.toString(gpu));
         builder.environment().put("LD_PRELOAD",
             (capture ? BUILD.resolve("libgpuseg-preload.so") + " " : "") + FAKE);
-        final MappedByteBuffer page;
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            page = channel.map(FileChannel.MapMode.READ_WRITE, 0, PAGE_BYTES);
-        }
-        page.order(ByteOrder.LITTLE_ENDIAN);
-        final App app = new App(builder.start(), page);
+        final App app = new App(builder.start(), map(file), childFile == null ? null : map(childFile));
         apps.add(app);
         await("application is ready", app::ready);
         return app;
+    }
+
+    private static MappedByteBuffer map(final Path file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            final MappedByteBuffer page = channel.map(FileChannel.MapMode.READ_WRITE, 0, PAGE_BYTES);
+            page.order(ByteOrder.LITTLE_ENDIAN);
+            return page;
+        }
     }
 
     App start() throws Exception {
@@ -200,5 +240,6 @@ final class RmRig implements AutoCloseable {
             Thread.currentThread().interrupt();
         }
         DriverCalls.use("c");
+        System.clearProperty(GpuIndex.GPUS_PROPERTY);
     }
 }
