@@ -41,6 +41,23 @@ public final class ProcessStatus {
     }
 
     /**
+     * The parent of a process.
+     *
+     * @param pid the process
+     * @return its parent's pid, 0 if it has none or is gone
+     */
+    public static int parent(final int pid) {
+        try {
+            final String stat = Files.readString(Path.of("/proc", Integer.toString(pid), "stat"),
+                StandardCharsets.ISO_8859_1);
+            final String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+            return fields.length > 1 ? Integer.parseInt(fields[1]) : 0;
+        } catch (final IOException e) {
+            return 0;
+        }
+    }
+
+    /**
      * Whether a process exists and is the one meant.
      *
      * @param pid        the process

@@ -41,6 +41,7 @@ final class ProcessWatch implements Runnable {
     private static final long WALK_WITH_INOTIFY_NS = 5_000 * MS;
     private static final long WALK_GAP_NS = 20 * MS;
     private static final long STRANGER_NS = 3_000 * MS;
+    private static final int ANCESTORS_MAX = 8;
     private static final int POLLFDS_MAX = 1024;
     private static final int POLLFD_BYTES = 8;
     private static final short POLLIN = 1;
@@ -290,7 +291,7 @@ final class ProcessWatch implements Runnable {
                 return;
             }
         }
-        final RmProcess.Look found = t.process.refresh(nowNs, lock);
+        final RmProcess.Look found = t.process.refresh(nowNs, lock, this::elders);
         switch (found) {
             case CHANGED:
                 t.periodNs = LOOK_MIN_NS;
@@ -312,6 +313,25 @@ final class ProcessWatch implements Runnable {
             t.nextLookNs = nowNs + t.periodNs;
             t.periodNs = Math.min(LOOK_MAX_NS, 2 * t.periodNs);
         }
+    }
+
+    /** Ancestors, and whatever else is known and older. Only asked when a process has a descriptor that is new. */
+    private Map<Integer, List<Integer>> elders(final int pid) {
+        final Map<Integer, List<Integer>> found = new HashMap<>();
+        final long ticks = ProcessStatus.startTicks(pid);
+        int ancestor = ProcessStatus.parent(pid);
+        for (int i = 0; i < ANCESTORS_MAX && ancestor > 1; i++) {
+            if (ancestor != ownPid) {
+                found.put(ancestor, RmProcess.controlDescriptors(ancestor));
+            }
+            ancestor = ProcessStatus.parent(ancestor);
+        }
+        for (final Tracked t : tracked.values()) {
+            if (t.pid != pid && t.process != null && t.startTicks < ticks) {
+                found.putIfAbsent(t.pid, t.process.descriptors());
+            }
+        }
+        return found;
     }
 
     private void announce(final Tracked t) {
@@ -364,7 +384,7 @@ final class ProcessWatch implements Runnable {
             for (final Path p : list) {
                 final int pid = Integer.parseInt(p.getFileName().toString());
                 if (pid != ownPid && !tracked.containsKey(pid) && !strangers.containsKey(pid)
-                    && hasControlDevice(p.resolve("fd"))) {
+                    && !RmProcess.controlDescriptors(pid).isEmpty()) {
                     meet(pid, nowNs);
                 }
             }
@@ -382,22 +402,5 @@ final class ProcessWatch implements Runnable {
         if (ticks != 0) {
             tracked.put(pid, new Tracked(pid, ticks, nowNs));
         }
-    }
-
-    private boolean hasControlDevice(final Path fds) {
-        final byte[] target = new byte[64];
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(fds)) {
-            for (final Path p : list) {
-                final int n = DriverCalls.readlink(p.toString(), target);
-                if (n == RmProcess.CONTROL_DEVICE.length()
-                    && RmProcess.CONTROL_DEVICE.equals(new String(target, 0, n,
-                        java.nio.charset.StandardCharsets.ISO_8859_1))) {
-                    return true;
-                }
-            }
-        } catch (final IOException | DirectoryIteratorException e) {
-            return false;   // it ended meanwhile, or it is not ours to look at
-        }
-        return false;
     }
 }

@@ -86,6 +86,8 @@ final class RmProcess {
     private long lastFullNs;
     private int looks;
     private volatile boolean lookAgain;
+    /** Has the control device open, but only as it came from another process: a forked child, or who examines it. */
+    private boolean borrows;
     /** An answer of this look was neither yes nor no. */
     private boolean unsure;
 
@@ -95,6 +97,12 @@ final class RmProcess {
         this.gpus = gpus;
         this.scope = scope;
         this.rm = rm;
+    }
+
+    /** Says which processes may have been the first to have an open file that another has, too. */
+    interface Elders {
+        /** Descriptors of the control device in processes that are older than this one, by pid. */
+        Map<Integer, List<Integer>> of(int pid);
     }
 
     /** Null if there is no such process. */
@@ -123,7 +131,12 @@ final class RmProcess {
 
     /** Whether the process has the control device open, as far as the last look saw. */
     boolean usesDriver() {
-        return !files.isEmpty();
+        return borrows || !files.isEmpty();
+    }
+
+    /** Numbers of its own control descriptors inside it. */
+    List<Integer> descriptors() {
+        return files.values().stream().map(ControlFile::remoteFd).toList();
     }
 
     boolean isDistrusted() {
@@ -140,14 +153,15 @@ final class RmProcess {
      *
      * @param nowNs CLOCK_MONOTONIC
      * @param lock  held while descriptors that are no longer the application's are closed
+     * @param elders whose open files are not this process's own, though it has them, too
      * @return what became of it
      */
-    Look refresh(final long nowNs, final Object lock) {
+    Look refresh(final long nowNs, final Object lock, final Elders elders) {
         final Map<Integer, String> links = links();
         if (links == null) {
             return Look.GONE;
         }
-        final boolean taken = takeFiles(links, lock);
+        final boolean taken = takeFiles(links, lock, elders);
         if (files.isEmpty()) {
             return refusal.isEmpty() ? publish() : Look.REFUSED;
         }
@@ -181,6 +195,29 @@ final class RmProcess {
         return publish();
     }
 
+    /** The same where nobody else is known. */
+    Look refresh(final long nowNs, final Object lock) {
+        return refresh(nowNs, lock, pid -> Map.of());
+    }
+
+    /** Numbers of the control descriptors of any process; empty if it is gone or may not be looked at. */
+    static List<Integer> controlDescriptors(final int pid) {
+        final List<Integer> found = new ArrayList<>();
+        final byte[] target = new byte[LINK_BYTES];
+        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
+            for (final Path p : list) {
+                final int n = DriverCalls.readlink(p.toString(), target);
+                if (n == CONTROL_DEVICE.length()
+                    && CONTROL_DEVICE.equals(new String(target, 0, n, StandardCharsets.ISO_8859_1))) {
+                    found.add(Integer.valueOf(p.getFileName().toString()));
+                }
+            }
+        } catch (final IOException | java.nio.file.DirectoryIteratorException e) {
+            return List.of();
+        }
+        return found;
+    }
+
     /** Descriptors that matter, by number; null if the process is gone. */
     private Map<Integer, String> links() {
         final Map<Integer, String> found = new LinkedHashMap<>();
@@ -204,7 +241,7 @@ final class RmProcess {
         return found;
     }
 
-    private boolean takeFiles(final Map<Integer, String> links, final Object lock) {
+    private boolean takeFiles(final Map<Integer, String> links, final Object lock, final Elders elders) {
         boolean changed = false;
         final Iterator<Map.Entry<Integer, ControlFile>> known = files.entrySet().iterator();
         while (known.hasNext()) {
@@ -216,8 +253,15 @@ final class RmProcess {
             }
         }
         String refused = "";
+        borrows = false;
+        Map<Integer, List<Integer>> older = null;
         for (final Map.Entry<Integer, String> e : links.entrySet()) {
             if (e.getValue().equals(CONTROL_DEVICE) && !files.containsKey(e.getKey())) {
+                older = older == null ? elders.of(pid) : older;
+                if (isBorrowed(e.getKey(), older)) {
+                    borrows = true;
+                    continue;
+                }
                 final int fd = DriverCalls.pidfdGetfd(pidfd, e.getKey());
                 if (fd >= 0) {
                     files.put(e.getKey(), new ControlFile(fd, e.getKey()));
@@ -232,6 +276,21 @@ final class RmProcess {
             refusal = refused;
         }
         return changed;
+    }
+
+    /**
+     * An RM client belongs to an open file, and a forked child has its parent's. What was made through it is the
+     * parent's work: if it counted as the child's, too, the parent would be taken off for its own segment.
+     */
+    private boolean isBorrowed(final int fd, final Map<Integer, List<Integer>> older) {
+        for (final Map.Entry<Integer, List<Integer>> e : older.entrySet()) {
+            for (final int theirs : e.getValue()) {
+                if (DriverCalls.compareFiles(e.getKey(), theirs, pid, fd) == 0) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     private void drop(final ControlFile file, final Object lock) {
