@@ -265,7 +265,11 @@ enum gpuseg_mechanism {
 	GPUSEG_MECHANISM_AMD = 5
 };
 
-enum gpuseg_held_state { GPUSEG_HELD_FREE = 0, GPUSEG_HELD_DISABLED = 1 };
+enum gpuseg_held_state {
+	GPUSEG_HELD_FREE = 0,
+	GPUSEG_HELD_DISABLED = 1,
+	GPUSEG_HELD_TIMESLICE = 2 /* enabled; its time slices are not its own, the payload says what those were */
+};
 
 struct gpuseg_held_entry {
 	uint32_t state; /* enum gpuseg_held_state, release, last */

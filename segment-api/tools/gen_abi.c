@@ -287,6 +287,7 @@ static const struct constant constants[] = {
 	GROUP("enum gpuseg_held_state"),
 	I(GPUSEG_HELD_FREE),
 	I(GPUSEG_HELD_DISABLED),
+	I(GPUSEG_HELD_TIMESLICE),
 	GROUP("enum gpuseg_msg_type"),
 	I(GPUSEG_MSG_HELLO),
 	I(GPUSEG_MSG_TASK_OPEN),

@@ -32,6 +32,7 @@ _Static_assert(sizeof(struct gpuseg_rm_control) == 32, "RM control block");
 _Static_assert(sizeof(struct gpuseg_rm_disable_channels) == 536, "disable channels parameters");
 _Static_assert(sizeof(struct gpuseg_rm_handle_info) == 16, "handle info parameters");
 _Static_assert(sizeof(struct gpuseg_rm_held) == 1984, "held payload fills its entry");
+_Static_assert(sizeof(struct gpuseg_rm_timeslices) == 1984, "so does that of time slices");
 
 static int whitelisted(uint32_t command)
 {
@@ -384,6 +385,44 @@ int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, si
 		}
 	}
 	close(fd);
+	close(pidfd);
+	return result;
+}
+
+int64_t gpuseg_rm_restore_timeslices(int pid, const void *payload, size_t size)
+{
+	struct gpuseg_rm_timeslices own;
+	const size_t header = offsetof(struct gpuseg_rm_timeslices, tsgs);
+	int64_t result = 0;
+	int pidfd;
+
+	if (size < header || size > sizeof(own))
+		return -EINVAL;
+	memset(&own, 0, sizeof(own));
+	memcpy(&own, payload, size);
+	if (own.version != GPUSEG_RM_TIMESLICES_VERSION || own.count > GPUSEG_RM_TIMESLICES_MAX ||
+	    size < header + own.count * sizeof(own.tsgs[0]))
+		return -EINVAL;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	for (uint32_t i = 0; i < own.count; i++) {
+		uint64_t us = own.tsgs[i].own_us;
+		const int fd = (int)syscall(SYS_pidfd_getfd, pidfd, own.tsgs[i].fd, 0);
+		int64_t one = fd < 0 ? -errno : 0;
+
+		if (fd >= 0) {
+			one = gpuseg_rm_control(fd, own.tsgs[i].client, own.tsgs[i].tsg, GPUSEG_RM_SET_TIMESLICE, &us,
+						sizeof(us));
+			close(fd);
+		}
+		/* the process closed or freed it */
+		if (one == -EBADF || one == -ENOTTY || one == GPUSEG_RM_INVALID_CLIENT ||
+		    one == GPUSEG_RM_INVALID_OBJECT_HANDLE || one == GPUSEG_RM_OBJECT_NOT_FOUND)
+			one = 0;
+		if (one != 0 && result == 0)
+			result = one;
+	}
 	close(pidfd);
 	return result;
 }

@@ -39,6 +39,8 @@ extern "C" {
 #define GPUSEG_RM_DEVICES_MAX 16
 #define GPUSEG_RM_INVALID_CHANNEL 0x21
 #define GPUSEG_RM_INVALID_CLIENT 0x23
+#define GPUSEG_RM_INVALID_OBJECT_HANDLE 0x33
+#define GPUSEG_RM_OBJECT_NOT_FOUND 0x57
 
 /* A class is a GPFIFO channel when its low byte is 6f and it is not the channel group. Source: public class headers. */
 #define GPUSEG_RM_IS_CHANNEL(c) (((c) & 0xffu) == 0x6fu && (c) >= 0xa06fu)
@@ -97,6 +99,21 @@ struct gpuseg_rm_held {
 		uint32_t client;
 		uint32_t channel;
 	} channels[GPUSEG_RM_CHANNELS_MAX];
+};
+
+/* The same of a context whose time slices were set: those that it had. */
+#define GPUSEG_RM_TIMESLICES_VERSION 1
+#define GPUSEG_RM_TIMESLICES_MAX 123
+struct gpuseg_rm_timeslices {
+	uint32_t version; /* GPUSEG_RM_TIMESLICES_VERSION */
+	uint32_t count;
+	uint32_t reserved[2];
+	struct {
+		int32_t fd; /* as in struct gpuseg_rm_held */
+		uint32_t client;
+		uint32_t tsg;
+		uint32_t own_us;
+	} tsgs[GPUSEG_RM_TIMESLICES_MAX];
 };
 
 struct gpuseg_rm_channel {
@@ -172,6 +189,12 @@ int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, u
  * or a positive RM status.
  */
 int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, size_t size);
+
+/*
+ * Gives a process the time slices back that the payload names. What the process has freed meanwhile is no error.
+ * Returns as gpuseg_rm_release().
+ */
+int64_t gpuseg_rm_restore_timeslices(int pid, const void *payload, size_t size);
 
 /* Field 22 of /proc/<pid>/stat, 0 when there is no such process. */
 uint64_t gpuseg_rm_start_ticks(int pid);

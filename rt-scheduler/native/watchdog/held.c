@@ -82,10 +82,24 @@ int held_map(struct held_file *held, const char *directory)
 	return rc;
 }
 
-static bool is_held(const struct gpuseg_held_entry *entry)
+static bool is_in(const struct gpuseg_held_entry *entry, uint32_t state)
 {
 	/* acquire; pairs with the enforcer's release store: the rest of the entry was written before */
-	return __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) == GPUSEG_HELD_DISABLED;
+	return __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) == state;
+}
+
+static bool is_held(const struct gpuseg_held_entry *entry)
+{
+	return is_in(entry, GPUSEG_HELD_DISABLED);
+}
+
+unsigned held_timeslices(const struct held_file *held)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < held->count; i++)
+		count += is_in(&held->entries[i], GPUSEG_HELD_TIMESLICE);
+	return count;
 }
 
 unsigned held_count(const struct held_file *held)
@@ -98,10 +112,10 @@ unsigned held_count(const struct held_file *held)
 }
 
 /* Clears an entry unless it was used anew since we looked. */
-static void clear(struct held_file *held, const struct held_context *context)
+static void clear(struct held_file *held, const struct held_context *context, uint32_t state)
 {
 	struct gpuseg_held_entry *entry = &held->entries[context->index];
-	uint32_t expected = GPUSEG_HELD_DISABLED;
+	uint32_t expected = state;
 
 	if (entry->since_ns == context->since_ns && entry->pid == context->pid)
 		__atomic_compare_exchange_n(&entry->state, &expected, GPUSEG_HELD_FREE, false, __ATOMIC_RELEASE,
@@ -117,7 +131,51 @@ static void settle(struct held_file *held, const struct release_rule *rule, stru
 	if (rule->note)
 		rule->note(context, outcome);
 	if (rule->clear && outcome != RELEASE_UNKNOWN && outcome != RELEASE_FAILED)
-		clear(held, context);
+		clear(held, context, GPUSEG_HELD_DISABLED);
+}
+
+static struct held_context context_of(const struct held_file *held, uint32_t index)
+{
+	const struct gpuseg_held_entry *entry = &held->entries[index];
+
+	return (struct held_context){
+		.index = index,
+		.mechanism = entry->mechanism,
+		.pid = entry->pid,
+		.gpu = entry->gpu,
+		.since_ns = entry->since_ns,
+		.payload = entry->payload,
+		.payload_size = entry->payload_size,
+	};
+}
+
+static void restore_timeslices(struct held_file *held, const struct release_rule *rule, struct release_report *report)
+{
+	for (uint32_t i = 0; i < held->count; i++) {
+		const struct gpuseg_held_entry *entry = &held->entries[i];
+		const struct mechanism *m;
+		struct held_context c;
+		uint64_t ticks;
+		int result = -ESRCH;
+
+		if (!is_in(entry, GPUSEG_HELD_TIMESLICE) || entry->since_ns > rule->not_after_ns)
+			continue;
+		c = context_of(held, i);
+		m = mechanism_find(c.mechanism);
+		ticks = process_start_ticks(c.pid);
+		if (ticks != 0 && (entry->pid_start_ticks == 0 || entry->pid_start_ticks == ticks))
+			result = !m || !m->restore_timeslices || c.payload_size > GPUSEG_HELD_PAYLOAD
+					 ? -EINVAL
+					 : m->restore_timeslices(&c);
+		if (result == 0)
+			report->timeslices++;
+		else if (result != -ESRCH)
+			report->timeslices_failed++;
+		if (result != 0 && result != -ESRCH && report->first_error == 0)
+			report->first_error = result;
+		if (result == 0 || result == -ESRCH)
+			clear(held, &c, GPUSEG_HELD_TIMESLICE);
+	}
 }
 
 struct release_report held_release(struct held_file *held, const struct release_rule *rule)
@@ -134,15 +192,7 @@ struct release_report held_release(struct held_file *held, const struct release_
 
 		if (!is_held(entry) || entry->since_ns > rule->not_after_ns)
 			continue;
-		*c = (struct held_context){
-			.index = i,
-			.mechanism = entry->mechanism,
-			.pid = entry->pid,
-			.gpu = entry->gpu,
-			.since_ns = entry->since_ns,
-			.payload = entry->payload,
-			.payload_size = entry->payload_size,
-		};
+		*c = context_of(held, i);
 		ticks = process_start_ticks(entry->pid);
 		if (ticks == 0) {
 			settle(held, rule, &report, c, RELEASE_GONE);
@@ -177,6 +227,8 @@ struct release_report held_release(struct held_file *held, const struct release_
 			       : same[i]->result == -ESRCH ? RELEASE_GONE
 							   : RELEASE_FAILED);
 	}
+	if (rule->clear)
+		restore_timeslices(held, rule, &report);
 	return report;
 }
 

@@ -26,6 +26,9 @@ void held_unmap(struct held_file *held);
 /* How many contexts are held disabled. */
 unsigned held_count(const struct held_file *held);
 
+/* How many contexts have time slices that are not their own. */
+unsigned held_timeslices(const struct held_file *held);
+
 enum release_outcome {
 	RELEASE_ENABLED,
 	RELEASE_GONE,	 /* the context or its process does not exist any more */
@@ -37,6 +40,8 @@ enum release_outcome {
 struct release_report {
 	unsigned count[RELEASE_FAILED + 1]; /* by outcome */
 	int first_error;		    /* of a failed one, -errno */
+	unsigned timeslices;		    /* contexts that have their own again */
+	unsigned timeslices_failed;	    /* kept */
 };
 
 struct release_rule {
@@ -47,7 +52,10 @@ struct release_rule {
 	void (*note)(const struct held_context *context, enum release_outcome outcome);
 };
 
-/* Enables every context that is held disabled. Idempotent: enabling an enabled context changes nothing. */
+/*
+ * Enables every context that is held disabled. Idempotent: enabling an enabled context changes nothing. With `clear`,
+ * time slices are given back afterwards: nobody is frozen by them, and while a daemon lives they are its own.
+ */
 struct release_report held_release(struct held_file *held, const struct release_rule *rule);
 
 static inline unsigned release_kept(const struct release_report *report)

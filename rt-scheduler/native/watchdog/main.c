@@ -2,7 +2,8 @@
 /*
  * gpuseg-watchdog - a dead or hung daemon must never leave an application frozen.
  *
- *   daemon's death (pidfd) ------------------------> enable everything held, clear the entries, exit
+ *   daemon's death (pidfd) ------------------------> enable everything held, give time slices back, clear the entries,
+ *                                                     exit
  *   heartbeat too old, something held -------------> enable everything held, leave the entries, tell the enforcers
  *                                                     (watchdog page: releases), again as often while it lasts
  *   clean stop, nothing held ----------------------> exit
@@ -171,13 +172,17 @@ static int after_death(int64_t death_ns)
 				dog.daemon, report.count[RELEASE_ENABLED],
 				report.count[RELEASE_GONE] + report.count[RELEASE_REUSED], release_kept(&report),
 				(double)(now_ns() - death_ns) / (double)NS_PER_MS);
+		if (report.timeslices + report.timeslices_failed > 0)
+			message("time slices of %u contexts are their own again, of %u not", report.timeslices,
+				report.timeslices_failed);
 		/* An unknown mechanism stays unknown; a failure may pass. */
-		if (report.count[RELEASE_FAILED] == 0)
+		if (report.count[RELEASE_FAILED] == 0 && report.timeslices_failed == 0)
 			return report.count[RELEASE_UNKNOWN] == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 		if (now_ns() - death_ns > RETRY_LIMIT_NS) {
-			message("giving up: %u contexts may still be disabled (%s); run `gpuseg-watchdog --release "
-				"--dir %s`",
-				release_kept(&report), strerror(-report.first_error), dog.directory);
+			message("giving up: %u contexts may still be disabled, %u have other time slices (%s); run "
+				"`gpuseg-watchdog --release --dir %s`",
+				release_kept(&report), report.timeslices_failed, strerror(-report.first_error),
+				dog.directory);
 			return EXIT_FAILURE;
 		}
 		beat();
@@ -232,7 +237,7 @@ static int watch(void)
 			return EXIT_SUCCESS;
 		/* A page of an earlier daemon says nothing about ours. */
 		if (status_read(&status, dog.directory) == 0 && status.daemon_pid == dog.daemon) {
-			if (status.stopping == 1 && held == 0)
+			if (status.stopping == 1 && held == 0 && held_timeslices(&dog.held) == 0)
 				return EXIT_SUCCESS;
 			if (held > 0 && status.heartbeat_ns > 0) {
 				const int64_t look_ns = check_heartbeat(&status, time_ns);
@@ -374,7 +379,9 @@ static int release_once(const struct options *options)
 	held_unmap(&held);
 	printf("%u enabled, %u gone, %u not touched, %u kept\n", report.count[RELEASE_ENABLED],
 	       report.count[RELEASE_GONE], report.count[RELEASE_REUSED], release_kept(&report));
-	return release_kept(&report) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (report.timeslices + report.timeslices_failed > 0)
+		printf("time slices: %u given back, %u kept\n", report.timeslices, report.timeslices_failed);
+	return release_kept(&report) + report.timeslices_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static const char help[] =

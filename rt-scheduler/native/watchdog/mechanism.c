@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mechanism.h"
 
+#include <stddef.h>
+
 #include "common/base.h"
 
 /* The gate holds a begin back and never disables anything: there is nothing to enable. */
@@ -12,11 +14,11 @@ static void gate_release(struct held_context *const contexts[], unsigned count, 
 }
 
 static const struct mechanism mechanisms[] = {
-	{GPUSEG_MECHANISM_GATE, "gate", gate_release},
-	{GPUSEG_MECHANISM_SIM, "sim", mechanism_sim_release},
-	{GPUSEG_MECHANISM_NVIDIA, "nvidia", mechanism_nvidia_release},
-	{GPUSEG_MECHANISM_TEGRA, "tegra", mechanism_tegra_release},
-	{GPUSEG_MECHANISM_AMD, "amd", mechanism_amd_release},
+	{GPUSEG_MECHANISM_GATE, "gate", gate_release, NULL},
+	{GPUSEG_MECHANISM_SIM, "sim", mechanism_sim_release, NULL},
+	{GPUSEG_MECHANISM_NVIDIA, "nvidia", mechanism_nvidia_release, mechanism_nvidia_restore_timeslices},
+	{GPUSEG_MECHANISM_TEGRA, "tegra", mechanism_tegra_release, NULL},
+	{GPUSEG_MECHANISM_AMD, "amd", mechanism_amd_release, NULL},
 };
 
 const struct mechanism *mechanism_find(uint32_t id)

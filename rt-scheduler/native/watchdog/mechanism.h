@@ -33,12 +33,15 @@ struct mechanism {
 	 * disabled.
 	 */
 	void (*release)(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
+	/* Gives one context its own time slices back; result as above. NULL: this mechanism's daemon notes none. */
+	int (*restore_timeslices)(const struct held_context *context);
 };
 
 /* NULL: this program has no release for it. */
 const struct mechanism *mechanism_find(uint32_t id);
 
 void mechanism_nvidia_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
+int mechanism_nvidia_restore_timeslices(const struct held_context *context);
 void mechanism_tegra_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
 void mechanism_amd_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
 void mechanism_sim_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);

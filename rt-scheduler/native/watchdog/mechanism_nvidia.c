@@ -33,3 +33,10 @@ void mechanism_nvidia_release(struct held_context *const contexts[], unsigned co
 		c->result = result > 0 ? -EIO : (int)result;
 	}
 }
+
+int mechanism_nvidia_restore_timeslices(const struct held_context *context)
+{
+	const int64_t result = gpuseg_rm_restore_timeslices(context->pid, context->payload, context->payload_size);
+
+	return result > 0 ? -EIO : (int)result;
+}

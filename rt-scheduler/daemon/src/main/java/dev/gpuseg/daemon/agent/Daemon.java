@@ -254,8 +254,12 @@ public final class Daemon implements AutoCloseable {
         for (int gpu = 0; gpu < mechanisms.size(); gpu++) {
             enableLeftovers(mechanisms.get(gpu), contexts.get(gpu).toArray(new ContextRef[0]), ours.get(gpu));
         }
-        if (held.count() > 0) {
-            releaseWithTool();
+        if (held.count() + held.timeslices() > 0) {
+            releaseWithTool();   // it knows the form of every mechanism's time slices
+        }
+        if (held.timeslices() > 0) {
+            System.err.println("gpuseg: time slices of " + held.timeslices() + " contexts are still those of an "
+                + "earlier daemon; they keep them until they end");
         }
         if (held.count() > 0) {
             throw new StartUpException("held file " + config.directory().held() + ": " + held.count()

@@ -61,6 +61,9 @@ final class Enforcer implements Runnable {
     private final ContextRef[] contexts;
     private final boolean[] off;
     private final int[] heldIndex;
+    /** What the dispatcher wants of each context's time slice, 0 = its own. */
+    private final long[] timesliceNs;
+    private final int[] sliceIndex;
     private final boolean[] wantedOff;
     private final ContextRef[] toDisable;
     private final ContextRef[] toEnable;
@@ -109,6 +112,9 @@ final class Enforcer implements Runnable {
         off = new boolean[size];
         heldIndex = new int[size];
         Arrays.fill(heldIndex, HeldFile.FULL);
+        timesliceNs = new long[size];
+        sliceIndex = new int[size];
+        Arrays.fill(sliceIndex, HeldFile.FULL);
         wantedOff = new boolean[size];
         toDisable = new ContextRef[size];
         toEnable = new ContextRef[size];
@@ -136,8 +142,8 @@ final class Enforcer implements Runnable {
     }
 
     /** The device's own round robin is to give a context this much at a time. Rare: weights or groups changed. */
-    void timeslice(final int contextId, final long timesliceNs) {
-        lifecycle.add(() -> onTimeslice(contextId, timesliceNs));
+    void timeslice(final int contextId, final long wantedNs) {
+        lifecycle.add(() -> onTimeslice(contextId, wantedNs));
         kick();
     }
 
@@ -382,6 +388,11 @@ final class Enforcer implements Runnable {
                 off[i] = false;
             }
         }
+        for (int i = 0; i < contexts.length; i++) {
+            if (contexts[i] != null && timesliceNs[i] != 0) {
+                applyTimeslice(i);
+            }
+        }
         appliedVersion = -1;
     }
 
@@ -395,11 +406,48 @@ final class Enforcer implements Runnable {
         }
     }
 
-    private void onTimeslice(final int contextId, final long timesliceNs) {
+    private void onTimeslice(final int contextId, final long wantedNs) {
+        if (contexts[contextId] != null && mechanism.capabilities().timeslice()) {
+            timesliceNs[contextId] = wantedNs;
+            applyTimeslice(contextId);
+        }
+    }
+
+    /** Written down before it is set, as a disable is: a dead daemon leaves nobody with a slice that is not its own. */
+    private void applyTimeslice(final int contextId) {
         final ContextRef context = contexts[contextId];
-        if (context != null && mechanism.capabilities().timeslice()
-            && !mechanism.setTimeslice(context, timesliceNs)) {
-            error("timeslice of " + timesliceNs + " ns: " + mechanism.lastError());
+        final long wantedNs = timesliceNs[contextId];
+        if (wantedNs != 0 && mechanism.units(context) == 0) {
+            return;   // nothing to set it on yet; checkChanged comes back
+        }
+        if (wantedNs != 0) {
+            final byte[] own = mechanism.timeslicePayload(context);
+            final int before = sliceIndex[contextId];
+            if (own.length > 0) {
+                final int noted = held.noteTimeslice(mechanism.id(), context.pid(), context.pidStartTicks(), gpu,
+                    contextId, System.nanoTime(), own);
+                if (noted == HeldFile.FULL) {
+                    error("held file is full: the time slice of " + context + " is not changed");
+                    return;
+                }
+                sliceIndex[contextId] = noted;
+                if (before != HeldFile.FULL) {
+                    held.release(before);
+                }
+            }
+        }
+        if (!mechanism.setTimeslice(context, wantedNs)) {
+            error("timeslice of " + wantedNs + " ns: " + mechanism.lastError());
+        } else if (wantedNs == 0) {
+            forgetTimeslice(contextId);
+        }
+    }
+
+    private void forgetTimeslice(final int contextId) {
+        timesliceNs[contextId] = 0;
+        if (sliceIndex[contextId] != HeldFile.FULL) {
+            held.release(sliceIndex[contextId]);
+            sliceIndex[contextId] = HeldFile.FULL;
         }
     }
 
@@ -409,11 +457,18 @@ final class Enforcer implements Runnable {
             off[contextId] = false;
             unhold(contextId);
             contexts[contextId] = null;
-            mechanism.detach(context);
+            mechanism.detach(context);   // gives its own time slices back, too
+            forgetTimeslice(contextId);
         }
     }
 
     private void enableEverything() {
+        for (int i = 0; i < contexts.length; i++) {
+            if (contexts[i] != null && timesliceNs[i] != 0) {
+                timesliceNs[i] = 0;
+                applyTimeslice(i);
+            }
+        }
         for (int attempt = 0; attempt < FINAL_ATTEMPTS; attempt++) {
             Arrays.fill(wantedOff, false);
             final int count = collect(toEnable, false);

@@ -88,6 +88,7 @@ public final class Abi {
     // enum gpuseg_held_state
     public static final int HELD_FREE = 0;
     public static final int HELD_DISABLED = 1;
+    public static final int HELD_TIMESLICE = 2;
 
     // enum gpuseg_msg_type
     public static final int MSG_HELLO = 1;

@@ -12,9 +12,9 @@ import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * What is disabled at this moment: {@code struct gpuseg_held}. Written before a context is disabled and cleared after
- * it is enabled, so that whoever starts next can enable what a dead daemon left. It survives daemons, not a reboot
- * (neither does what it describes).
+ * What is disabled, and whose time slices are changed, at this moment: {@code struct gpuseg_held}. Written before a
+ * context is disabled and cleared after it is enabled, so that whoever starts next can enable what a dead daemon left.
+ * It survives daemons, not a reboot (neither does what it describes).
  *
  * <p>{@link #hold} and {@link #release} may be called by several enforcer threads; a held entry belongs to the thread
  * that took it.
@@ -111,6 +111,28 @@ public final class HeldFile implements AutoCloseable {
      */
     public int hold(final int mechanism, final int pid, final long startTicks, final int gpu, final int contextId,
         final long sinceNs, final byte[] payload) {
+        return put(Abi.HELD_DISABLED, mechanism, pid, startTicks, gpu, contextId, sinceNs, payload);
+    }
+
+    /**
+     * Writes down a context before its time slices are changed.
+     *
+     * @param mechanism  {@code Abi.MECHANISM_*}
+     * @param pid        the process
+     * @param startTicks its start, 0 = not checked
+     * @param gpu        index of the GPU
+     * @param contextId  the daemon's number for it
+     * @param sinceNs    now, CLOCK_MONOTONIC ns
+     * @param payload    what the mechanism needs to give its own back, at most {@code Abi.HELD_PAYLOAD} bytes
+     * @return index for {@link #release}, or {@link #FULL}
+     */
+    public int noteTimeslice(final int mechanism, final int pid, final long startTicks, final int gpu,
+        final int contextId, final long sinceNs, final byte[] payload) {
+        return put(Abi.HELD_TIMESLICE, mechanism, pid, startTicks, gpu, contextId, sinceNs, payload);
+    }
+
+    private int put(final int state, final int mechanism, final int pid, final long startTicks, final int gpu,
+        final int contextId, final long sinceNs, final byte[] payload) {
         if (payload.length > Abi.HELD_PAYLOAD) {
             throw new IllegalArgumentException("held payload has " + payload.length + " bytes, at most "
                 + Abi.HELD_PAYLOAD + " fit");
@@ -129,7 +151,7 @@ public final class HeldFile implements AutoCloseable {
         buffer.putLong(at + Abi.HeldEntry.SINCE_NS_OFFSET, sinceNs);
         buffer.putBytes(at + Abi.HeldEntry.PAYLOAD_OFFSET, payload);
         // release, last; pairs with the acquire of the watchdog and of `gpuseg release`
-        buffer.putIntOrdered(at + Abi.HeldEntry.STATE_OFFSET, Abi.HELD_DISABLED);
+        buffer.putIntOrdered(at + Abi.HeldEntry.STATE_OFFSET, state);
         return index;
     }
 
@@ -182,9 +204,22 @@ public final class HeldFile implements AutoCloseable {
      * @return 0 .. {@code Abi.HELD_MAX}
      */
     public int count() {
+        return count(Abi.HELD_DISABLED);
+    }
+
+    /**
+     * How many contexts have time slices that are not their own.
+     *
+     * @return 0 .. {@code Abi.HELD_MAX}
+     */
+    public int timeslices() {
+        return count(Abi.HELD_TIMESLICE);
+    }
+
+    private int count(final int state) {
         int n = 0;
         for (int i = 0; i < Abi.HELD_MAX; i++) {
-            if (buffer.getIntVolatile(entry(i) + Abi.HeldEntry.STATE_OFFSET) == Abi.HELD_DISABLED) {
+            if (buffer.getIntVolatile(entry(i) + Abi.HeldEntry.STATE_OFFSET) == state) {
                 n++;
             }
         }

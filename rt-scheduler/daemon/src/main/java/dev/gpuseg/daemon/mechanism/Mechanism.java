@@ -88,6 +88,18 @@ public interface Mechanism extends AutoCloseable {
     byte[] heldPayload(ContextRef context);
 
     /**
+     * What a tool without this daemon's memory needs to give the context its own time slices back. Asked before
+     * {@link #setTimeslice}.
+     *
+     * @param context the context
+     * @return at most {@code GPUSEG_HELD_PAYLOAD} bytes, in the form that the watchdog reads; empty: there is nothing
+     *     to give back, or the watchdog cannot do it for this mechanism
+     */
+    default byte[] timeslicePayload(final ContextRef context) {
+        return new byte[0];
+    }
+
+    /**
      * What stands behind a context now, for status pages. Any thread.
      *
      * @param context the context

@@ -27,6 +27,8 @@ class EnforcerTest {
     private final class Recorder implements Mechanism {
         private final List<String> calls = new ArrayList<>();
         private boolean broken;
+        private boolean absent;
+        private boolean changed;
         private Runnable during = () -> { };
 
         @Override
@@ -41,7 +43,7 @@ class EnforcerTest {
 
         @Override
         public Capabilities capabilities() {
-            return new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 64, false, "process");
+            return new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 64, true, "process");
         }
 
         @Override
@@ -68,7 +70,25 @@ class EnforcerTest {
 
         @Override
         public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
-            return false;
+            calls.add("slice " + context.contextId() + "=" + timesliceNs + " noted " + held.timeslices());
+            return !broken;
+        }
+
+        @Override
+        public byte[] timeslicePayload(final ContextRef context) {
+            return new byte[] {1};
+        }
+
+        @Override
+        public int units(final ContextRef context) {
+            return absent ? 0 : 1;
+        }
+
+        @Override
+        public boolean changed() {
+            final boolean result = changed;
+            changed = false;
+            return result;
         }
 
         @Override
@@ -222,5 +242,47 @@ class EnforcerTest {
         thread.join(5_000);
         assertEquals(0, held.count());
         assertEquals("+1+2+3 held 3", device.calls.get(device.calls.size() - 1));
+    }
+
+    @Test
+    void shouldNoteTimeSlicesBeforeItSetsThemAndForgetThemWhenTheyAreBack() {
+        enforcer.timeslice(1, 500);
+        settle();
+        assertEquals(List.of("slice 1=500 noted 1"), device.calls);
+        assertEquals(0, held.count(), "nobody is off for it");
+        enforcer.timeslice(1, 700);
+        enforcer.timeslice(1, 0);
+        settle();
+        assertEquals(List.of("slice 1=500 noted 1", "slice 1=700 noted 1", "slice 1=0 noted 1"), device.calls);
+        assertEquals(0, held.timeslices());
+    }
+
+    @Test
+    void shouldSetTheTimeSliceOfAProcessThatHasNoWorkYetWhenItHas() {
+        device.absent = true;
+        enforcer.timeslice(2, 500);
+        settle();
+        assertEquals(List.of(), device.calls);
+        device.absent = false;
+        device.changed = true;
+        settle();
+        assertTrue(device.calls.contains("slice 2=500 noted 1"), device.calls.toString());
+        enforcer.detach(2);
+        settle();
+        assertEquals(0, held.timeslices(), "a dead process's slice is nobody's");
+    }
+
+    @Test
+    void shouldGiveTimeSlicesBackWhenItStops() throws InterruptedException {
+        enforcer.timeslice(3, 500);
+        final Thread thread = enforcer.start();
+        final long limitNs = System.nanoTime() + 10_000_000_000L;
+        while (held.timeslices() < 1 && System.nanoTime() - limitNs < 0) {
+            Thread.sleep(1);
+        }
+        enforcer.stop();
+        thread.join(10_000);
+        assertEquals("slice 3=0 noted 1", device.calls.get(device.calls.size() - 1));
+        assertEquals(0, held.timeslices());
     }
 }

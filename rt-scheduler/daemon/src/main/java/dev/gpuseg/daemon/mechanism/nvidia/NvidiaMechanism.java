@@ -8,7 +8,8 @@ import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import dev.gpuseg.daemon.mechanism.ProcessListener;
 import dev.gpuseg.daemon.mechanism.Protection;
-import java.util.HashMap;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -37,6 +38,10 @@ public final class NvidiaMechanism implements Mechanism {
     private static final Capabilities CAPABILITIES = new Capabilities(Capabilities.INTERRUPT, DISABLE_NS,
         DISABLE_PER_CONTEXT_NS, ENABLE_NS, ENABLE_PER_CONTEXT_NS, RmControl.BATCH_MAX / CHANNELS_PER_CONTEXT, true,
         "TSG");
+    private static final int TIMESLICES_VERSION = 1;
+    private static final int TIMESLICES_HEADER_BYTES = 16;
+    private static final int TIMESLICE_BYTES = 16;
+    private static final int TIMESLICES_MAX = 123;
     private static final byte[] NOTHING = new byte[0];
 
     private final int gpu;
@@ -44,7 +49,6 @@ public final class NvidiaMechanism implements Mechanism {
     private final RmControl rm = new RmControl();
     private final AtomicBoolean changed = new AtomicBoolean();
     private final ProcessWatch watch;
-    private final Map<Long, Long> originalTimesliceUs = new HashMap<>();
     private RmContext[] batched = new RmContext[64];
     private String lastError = "";
 
@@ -294,33 +298,73 @@ public final class NvidiaMechanism implements Mechanism {
             }
             boolean done = true;
             for (final RmContext.Tsg tsg : c.tsgs()) {
-                done &= !tsg.compute() || setTimeslice(tsg, timesliceNs);
+                done &= !tsg.compute() || setTimeslice(own(context), tsg, timesliceNs);
             }
             return done;
         }
     }
 
-    private boolean setTimeslice(final RmContext.Tsg tsg, final long timesliceNs) {
-        final int fd = tsg.file().fd();
-        final long key = (long) tsg.client() << Integer.SIZE | tsg.handle() & 0xffffffffL;
-        Long original = originalTimesliceUs.get(key);
-        if (original == null) {
-            final long us = rm.timesliceUs(fd, tsg.client(), tsg.handle());
-            if (us <= 0) {
-                lastError = "time slice cannot be read: " + RmStatus.name((int) -us);
-                return false;
-            }
-            original = us;
-            originalTimesliceUs.put(key, original);
+    private static Map<Long, Long> own(final ContextRef context) {
+        return ((ProcessWatch.Tracked) context.attachment()).ownTimeslicesUs;
+    }
+
+    private static long key(final RmContext.Tsg tsg) {
+        return (long) tsg.client() << Integer.SIZE | tsg.handle() & 0xffffffffL;
+    }
+
+    /** What it had before it was changed, asked once; 0 if the driver does not tell. */
+    private long ownTimesliceUs(final Map<Long, Long> known, final RmContext.Tsg tsg) {
+        final Long own = known.get(key(tsg));
+        if (own != null) {
+            return own;
         }
-        final long us = timesliceNs == 0 ? original : Math.max(1, timesliceNs / US_IN_NS);
-        final int status = rm.setTimesliceUs(fd, tsg.client(), tsg.handle(), us);
+        final long us = rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle());
+        if (us <= 0) {
+            lastError = "time slice cannot be read: " + RmStatus.name((int) -us);
+            return 0;
+        }
+        known.put(key(tsg), us);
+        return us;
+    }
+
+    private boolean setTimeslice(final Map<Long, Long> known, final RmContext.Tsg tsg, final long timesliceNs) {
+        final long own = ownTimesliceUs(known, tsg);
+        if (own == 0) {
+            return false;
+        }
+        final long us = timesliceNs == 0 ? own : Math.max(1, timesliceNs / US_IN_NS);
+        final int status = rm.setTimesliceUs(tsg.file().fd(), tsg.client(), tsg.handle(), us);
         if (status != RmStatus.OK) {
             lastError = "time slice of " + us + " us was refused: " + RmStatus.name(status);
         } else if (timesliceNs == 0) {
-            originalTimesliceUs.remove(key);
+            known.remove(key(tsg));
         }
         return status == RmStatus.OK;
+    }
+
+    /** {@code struct gpuseg_rm_timeslices}. */
+    @Override
+    public byte[] timeslicePayload(final ContextRef context) {
+        synchronized (lock) {
+            final RmContext c = current(context);
+            if (c == null) {
+                return NOTHING;
+            }
+            final ByteBuffer b = ByteBuffer.allocate(TIMESLICES_HEADER_BYTES + TIMESLICE_BYTES * TIMESLICES_MAX)
+                .order(ByteOrder.LITTLE_ENDIAN);
+            b.position(TIMESLICES_HEADER_BYTES);
+            int count = 0;
+            for (final RmContext.Tsg tsg : c.tsgs()) {
+                final long own = tsg.compute() && count < TIMESLICES_MAX ? ownTimesliceUs(own(context), tsg) : 0;
+                if (own > 0) {
+                    b.putInt(tsg.file().remoteFd()).putInt(tsg.client()).putInt(tsg.handle())
+                        .putInt((int) Math.min(own, Integer.MAX_VALUE));
+                    count++;
+                }
+            }
+            b.putInt(0, TIMESLICES_VERSION).putInt(4, count);
+            return count == 0 ? NOTHING : java.util.Arrays.copyOf(b.array(), b.position());
+        }
     }
 
     @Override
@@ -351,10 +395,10 @@ public final class NvidiaMechanism implements Mechanism {
             if (c == null) {
                 return;
             }
+            final Map<Long, Long> known = own(context);
             for (final RmContext.Tsg tsg : c.tsgs()) {
-                final long key = (long) tsg.client() << Integer.SIZE | tsg.handle() & 0xffffffffL;
-                if (originalTimesliceUs.containsKey(key)) {
-                    setTimeslice(tsg, 0);
+                if (known.containsKey(key(tsg))) {
+                    setTimeslice(known, tsg, 0);
                 }
             }
         }

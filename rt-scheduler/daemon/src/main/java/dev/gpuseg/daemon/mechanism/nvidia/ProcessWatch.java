@@ -57,6 +57,8 @@ final class ProcessWatch implements Runnable {
         volatile boolean detached;
         /** Enforcer only: what was disabled last and not enabled since; its channels, not today's, must come back. */
         RmContext disabled;
+        /** Enforcer, under the lock: time slices before they were changed, us, by client and channel group. */
+        final Map<Long, Long> ownTimeslicesUs = new HashMap<>();
         private final long sinceNs;
         private boolean attached;
         private boolean announced;

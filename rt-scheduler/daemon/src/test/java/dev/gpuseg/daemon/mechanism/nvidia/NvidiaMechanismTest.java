@@ -261,6 +261,41 @@ class NvidiaMechanismTest {
         mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
     }
 
+    private long timesliceUs(final RmRig.App app) throws Exception {
+        for (final JsonNode tsg : rig.list(app.pid()).path("tsgs")) {
+            if (tsg.path("gr0").asBoolean()) {
+                return tsg.path("timeslice_us").asLong();
+            }
+        }
+        throw new AssertionError("no compute work: " + rig.list(app.pid()));
+    }
+
+    @Test
+    void shouldLeaveTimeSlicesToTheWatchdogsReleaseWhenItIsGone() throws Exception {
+        final RmRig.App app = rig.start();
+        final RmRig.App dead = rig.start();
+        final ContextRef c = attached(app, 1);
+        final ContextRef d = attached(dead, 2);
+        try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
+            for (final ContextRef each : List.of(c, d)) {
+                held.noteTimeslice(mechanism.id(), each.pid(), each.pidStartTicks(), 0, each.contextId(),
+                    System.nanoTime(), mechanism.timeslicePayload(each));
+                assertTrue(mechanism.setTimeslice(each, 1_000_000_000L));
+            }
+            assertEquals(1_000_000, timesliceUs(app));
+            assertEquals(mechanism.timeslicePayload(c).length, 2 * 16, "what it had is asked once");
+            mechanism.close();   // descriptors gone, as after a kill
+            assertEquals(1_000_000, timesliceUs(app), "the driver keeps it");
+            dead.process.destroyForcibly().waitFor();
+            assertEquals(2, held.timeslices());
+            assertEquals(0, held.count(), "nobody is off for it");
+            assertEquals(0, rig.run("gpuseg-watchdog", "--dir", directory.toString(), "--release", "--force"));
+            assertEquals(2048, timesliceUs(app));
+            assertEquals(0, held.timeslices());
+        }
+        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+    }
+
     @Test
     void shouldRefuseToStartWithoutADevice() {
         DriverCalls.use("c");

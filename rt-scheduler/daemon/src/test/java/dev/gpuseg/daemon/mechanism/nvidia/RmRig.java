@@ -197,6 +197,14 @@ final class RmRig implements AutoCloseable {
         return new ObjectMapper().readTree(line);
     }
 
+    /** What a late attach finds of a process. */
+    JsonNode list(final int pid) throws Exception {
+        final Process p = withDevice("gpuseg-rm", "list", Integer.toString(pid)).start();
+        final String line = p.inputReader().readLine();
+        p.waitFor(LIMIT_MS, TimeUnit.MILLISECONDS);
+        return new ObjectMapper().readTree(line);
+    }
+
     /** The next controls of a command answer with a status and do nothing. */
     void inject(final RmCommand command, final int count, final int status) throws Exception {
         run("gpuseg-rm", "inject", "0x" + Integer.toHexString(command.number()), Integer.toString(count),

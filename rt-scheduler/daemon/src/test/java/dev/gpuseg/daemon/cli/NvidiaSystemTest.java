@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.ipc.HeldFile;
+import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import java.io.IOException;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A real daemon with mechanism nvidia on the RM stand-in, its watchdog, and the bench's programs as applications. */
+@Timeout(240)
+class NvidiaSystemTest {
+    private static final int START_LIMIT_S = 60;
+    private static final int LIMIT_MS = 30_000;
+    private static final int OWN_US = 2048;
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Path BUILD =
+        Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
+    private static final Path FAKE = BUILD.resolve("libgpuseg-rm-fake.so");
+    private static final Path CAPTURE = BUILD.resolve("libgpuseg-preload.so");
+
+    private final List<Child> children = new ArrayList<>();
+    private Path root;
+    private Process standin;
+
+    @BeforeEach
+    void start() throws IOException {
+        assumeTrue(Files.exists(FAKE) && Files.exists(BUILD.resolve("standin/gpuseg-bench-rt")),
+            "the stand-ins are not built: make -C rt-scheduler/native");
+        root = Files.createTempDirectory(Path.of("/dev/shm"), "gpuseg-test-nvidia-");
+        standin = new ProcessBuilder(BUILD.resolve("gpuseg-rm-standin").toString(), socket(), "0", "2")
+            .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        assertEquals("ready", standin.inputReader().readLine());
+        for (final String gpu : List.of("0000:06:00.0", "0000:07:00.0")) {
+            Files.createDirectories(root.resolve("gpus").resolve(gpu));
+        }
+        final Path watchdog = Files.createDirectory(root.resolve("programs")).resolve("gpuseg-watchdog");
+        Files.writeString(watchdog, "#!/bin/sh\nLD_PRELOAD='" + FAKE + "' exec " + BUILD.resolve("gpuseg-watchdog")
+            + " \"$@\"\n");
+        Files.setPosixFilePermissions(watchdog, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        for (int i = children.size() - 1; i >= 0; i--) {
+            children.get(i).close();
+        }
+        if (standin != null) {
+            standin.destroyForcibly().waitFor();
+        }
+        if (root != null) {
+            RuntimeDirectory.deleteTree(root);
+        }
+    }
+
+    private String socket() {
+        return root.resolve("rm.sock").toString();
+    }
+
+    private RuntimeDirectory directory() {
+        return RuntimeDirectory.resolve(root.resolve("run").toString());
+    }
+
+    private Child daemon(final String... options) throws InterruptedException {
+        final List<String> arguments = new ArrayList<>(List.of("run", "--dir", directory().root().toString(),
+            "--mechanism", "nvidia", "--policy", "fp", "--no-warm-up"));
+        arguments.addAll(List.of(options));
+        final List<String> java = Child.java(arguments);
+        java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE,
+            "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
+        final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_RM_STANDIN=" + socket()));
+        command.addAll(java);
+        final Child daemon = Child.start("daemon", command, root.resolve("daemon.err"));
+        children.add(daemon);
+        daemon.await("ready", START_LIMIT_S);
+        return daemon;
+    }
+
+    /** A process and the page in which it counts. */
+    private record App(Child child, MappedByteBuffer page) {
+        long kernels() {
+            return page.getLong(16);
+        }
+
+        long wrong() {
+            return page.getLong(24);
+        }
+    }
+
+    private App app(final Path program, final String... arguments) throws IOException {
+        final Path file = Files.createTempFile(root, "page", "");
+        Files.write(file, new byte[4096]);
+        final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_RM_STANDIN=" + socket(), "GPUSEG_DIR="
+            + directory().root(), "LD_PRELOAD=" + CAPTURE + " " + FAKE, program.toString()));
+        for (final String argument : arguments) {
+            command.add("PAGE".equals(argument) ? file.toString() : argument);
+        }
+        final MappedByteBuffer page;
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            page = channel.map(FileChannel.MapMode.READ_WRITE, 0, 4096);
+        }
+        page.order(ByteOrder.LITTLE_ENDIAN);
+        final App app = new App(Child.start("application", command, root.resolve("app.err")), page);
+        children.add(app.child());
+        return app;
+    }
+
+    /** A real-time task with segments of 5 ms. */
+    private App realTime(final int priority, final int gpu) throws IOException {
+        return app(BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per", "1",
+            "--jobs", "100000", "--pause-ms", "2", "--priority", Integer.toString(priority), "--own-page", "PAGE",
+            "--gpu", Integer.toString(gpu), "--name", "camera");
+    }
+
+    private App bestEffort(final Path program) throws IOException {
+        return app(program, "PAGE", "2", "1", "600");
+    }
+
+    private static void await(final String what, final Condition condition) throws Exception {
+        final long limitNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LIMIT_MS);
+        while (!condition.holds()) {
+            if (System.nanoTime() - limitNs > 0) {
+                throw new AssertionError("not within " + LIMIT_MS + " ms: " + what);
+            }
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
+    }
+
+    /** Something that becomes true. */
+    private interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    /** Time slice of the process's compute work, 0 if it has none. */
+    private long timesliceUs(final App app) throws Exception {
+        final ProcessBuilder tool = new ProcessBuilder(BUILD.resolve("gpuseg-rm").toString(), "list",
+            Long.toString(app.child().pid()));
+        tool.environment().put("GPUSEG_RM_STANDIN", socket());
+        tool.environment().put("LD_PRELOAD", FAKE.toString());
+        final Process list = tool.start();
+        final JsonNode said = JSON.readTree(list.inputReader().readLine());
+        list.waitFor(LIMIT_MS, TimeUnit.MILLISECONDS);
+        for (final JsonNode tsg : said.path("tsgs")) {
+            if (tsg.path("gr0").asBoolean()) {
+                return tsg.path("timeslice_us").asLong();
+            }
+        }
+        return 0;
+    }
+
+    private int notedSlices() {
+        try (HeldFile held = HeldFile.openOrCreate(directory().held())) {
+            return held.timeslices();
+        }
+    }
+
+    private JsonNode status() {
+        return AdminClient.ask(directory(), AdminClient.command("status"));
+    }
+
+    private JsonNode context(final int gpu, final App app) {
+        for (final JsonNode context : status().path("gpus").path(gpu).path("contexts")) {
+            if (context.path("pid").asLong() == app.child().pid()) {
+                return context;
+            }
+        }
+        return com.fasterxml.jackson.databind.node.MissingNode.getInstance();
+    }
+
+    @Test
+    void shouldGiveTimeSlicesBackAfterAKillOfTheDaemon() throws Exception {
+        final Child daemon = daemon("--strategy", "slice");
+        final App task = realTime(80, 0);
+        await("the slice is set", () -> task.kernels() > 0 && timesliceUs(task) == 1_000_000);
+        assertEquals(1, notedSlices());
+        SystemRig.signal(daemon, "KILL");
+        await("the watchdog gives it back", () -> timesliceUs(task) == OWN_US);
+        await("and forgets it", () -> notedSlices() == 0);
+        assertTrue(task.child().isAlive() || task.wrong() == 0, task.child().said());
+    }
+
+    @Test
+    void shouldGiveTimeSlicesBackWhenTheDaemonStops() throws Exception {
+        final Child daemon = daemon("--strategy", "slice");
+        final App task = realTime(80, 0);
+        await("the slice is set", () -> task.kernels() > 0 && timesliceUs(task) == 1_000_000);
+        SystemRig.signal(daemon, "TERM");
+        assertEquals(0, daemon.awaitExit(START_LIMIT_S), daemon.said());
+        assertEquals(OWN_US, timesliceUs(task));
+        assertEquals(0, notedSlices());
+    }
+
+    @Test
+    void shouldKnowTheGpuOfEachProcessAndHoldEachGpuForItsOwnTask() throws Exception {
+        daemon("--gpus", "2");
+        final App camera = realTime(80, 1);
+        await("it has segments", () -> camera.kernels() > 2);
+        await("its channels are known, on GPU 1 only",
+            () -> context(1, camera).path("units").asInt() == 8 && context(0, camera).path("units").asInt() == 0);
+        assertEquals(1, status().path("tasks").get(0).path("gpu").asInt());
+        final App other = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        await("the other process is found on GPU 0", () -> context(0, other).path("units").asInt() == 8);
+        final long before = other.kernels();
+        await("it works", () -> other.kernels() > before + 3);
+        await("segments go on", () -> camera.kernels() > 10);
+        assertEquals(0, camera.wrong() + other.wrong());
+    }
+}
