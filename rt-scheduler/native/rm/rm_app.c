@@ -4,7 +4,7 @@
  * order that libcuda of 580.159.04 showed on an H200, then kernels back to back, each result checked. Runs with
  * libgpuseg-rm-fake.so preloaded.
  *
- * usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec CHILDPAGE]
+ * usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec CHILDPAGE | client]
  *   PAGE    mapped file: pid, ready, stop, kernels, wrong, last_ns, longest_ns (struct page)
  *   again   makes a second context (another client, other channels) when `again` in PAGE becomes 1
  *   two     the same of the same client, as a second context of one CUDA process
@@ -12,6 +12,7 @@
  *   fork    works in a child; the parent waits
  *   child   works itself; a child that was forked afterwards holds the descriptors and does nothing
  *   exec    works itself; a child that was forked afterwards executes this program anew on CHILDPAGE
+ *   client  opens the driver and makes no channels, as a process whose work another one does (MPS)
  * CUDA_VISIBLE_DEVICES=N: on GPU N
  */
 #define _GNU_SOURCE
@@ -89,7 +90,8 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc < 3 || (argc > 3 && strcmp(argv[3], "exec") == 0 && argc < 5)) {
-		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec PAGE]\n");
+		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec PAGE | "
+				"client]\n");
 		return 2;
 	}
 	kernel_ms = atof(argv[2]);
@@ -115,6 +117,14 @@ int main(int argc, char **argv)
 	if (fd < 0) {
 		perror("/dev/nvidiactl");
 		return 1;
+	}
+	if (strcmp(mode, "client") == 0) {
+		allocate(fd, 0, 0, 0, GPUSEG_RM_CLASS_CLIENT, 0);
+		shared->pid = getpid();
+		__atomic_store_n(&shared->ready, 1, __ATOMIC_RELEASE);
+		while (!shared->stop)
+			usleep(1000);
+		return 0;
 	}
 	first = make_context(fd, visible_gpu());
 	c = first;

@@ -1532,6 +1532,10 @@ public final class DispatcherAgent implements Runnable {
                 if (units >= 0) {
                     context.put("units", units);
                 }
+                final String remark = gpus[g].enforcer.mechanism().remark(process.refs[g]);
+                if (!remark.isEmpty()) {
+                    context.put("remark", remark);
+                }
             }
         }
         for (final ClientEntry entry : clients) {

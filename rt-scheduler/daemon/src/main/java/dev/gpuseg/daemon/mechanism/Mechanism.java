@@ -110,6 +110,16 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
+     * What is special about a context, for status pages. Any thread.
+     *
+     * @param context the context
+     * @return one line, empty if there is nothing to say
+     */
+    default String remark(final ContextRef context) {
+        return "";
+    }
+
+    /**
      * The process is gone.
      *
      * @param context the context; not named again

@@ -22,6 +22,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * channel disabled twice needs two enables, and an enable too many is ignored; so nothing is ever disabled that may
  * already be. What is disabled stays so when this process dies: see {@link #heldPayload}.
  *
+ * <p>An MPS server is one context, whoever its clients are. It is not taken off while an attached process may be one of
+ * them, see {@link #remark}.
+ *
  * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}; when they appear,
  * {@link #changed} says so and the enforcer applies its state again.
  *
@@ -177,6 +180,13 @@ public final class NvidiaMechanism implements Mechanism {
         RmContext carrier = null;
         rm.clear();
         for (int i = 0; i < count; i++) {
+            if (disable && isSpared(contexts[i])) {
+                final long nowNs = System.nanoTime();
+                contexts[i].outcome(ContextRef.Outcome.FAILED, nowNs, nowNs);
+                lastError = contexts[i] + ": " + remark(contexts[i]);
+                failed++;
+                continue;
+            }
             final RmContext c = current(contexts[i]);
             if (c == null) {
                 final boolean refused = refused(contexts[i]);
@@ -371,6 +381,26 @@ public final class NvidiaMechanism implements Mechanism {
     public byte[] heldPayload(final ContextRef context) {
         final RmContext c = current(context);
         return c == null ? NOTHING : c.heldPayload();
+    }
+
+    /**
+     * The segment for which a server would be taken off may be that of its own client: then nothing would run, and
+     * nobody would end the segment. So it stays on, which counts as a disable that failed.
+     */
+    private boolean isSpared(final ContextRef context) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        return t != null && t.mpsServer && watch.mpsClient() != 0;
+    }
+
+    @Override
+    public String remark(final ContextRef context) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        if (t == null || !t.mpsServer) {
+            return "";
+        }
+        final int client = watch.mpsClient();
+        return client == 0 ? "MPS server: all its clients are on and off together" : "MPS server: it stays on, for pid "
+            + client + " has no channels of its own and may be its client; run real-time tasks without MPS";
     }
 
     @Override

@@ -5,8 +5,10 @@ import dev.gpuseg.daemon.mechanism.ProcessListener;
 import dev.gpuseg.daemon.platform.EventFd;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -17,6 +19,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 import org.agrona.BufferUtil;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 
@@ -42,6 +45,7 @@ final class ProcessWatch implements Runnable {
     private static final long WALK_GAP_NS = 20 * MS;
     private static final long STRANGER_NS = 3_000 * MS;
     private static final int ANCESTORS_MAX = 8;
+    private static final String MPS_SERVER = "nvidia-cuda-mps-server";
     private static final int POLLFDS_MAX = 1024;
     private static final int POLLFD_BYTES = 8;
     private static final short POLLIN = 1;
@@ -59,6 +63,10 @@ final class ProcessWatch implements Runnable {
         RmContext disabled;
         /** Enforcer, under the lock: time slices before they were changed, us, by client and channel group. */
         final Map<Long, Long> ownTimeslicesUs = new HashMap<>();
+        /** W watch thread, R enforcer, dispatcher: its channels carry the work of other processes. */
+        volatile boolean mpsServer;
+        /** Uses CUDA, as it seems, without channels of its own. */
+        private boolean withoutOwn;
         private final long sinceNs;
         private boolean attached;
         private boolean announced;
@@ -90,6 +98,9 @@ final class ProcessWatch implements Runnable {
     private final byte[] scratch = new byte[4096];
     private final int ownPid = ProcessStatus.pid();
     private final int inotify;
+    /** W watch thread, R enforcer, dispatcher: an attached process that may work through an MPS server, 0 = none. */
+    private volatile int mpsClient;
+    private boolean mpsRuns;
     private long nextWalkNs;
     private boolean opened;
     private volatile ProcessListener listener;
@@ -218,8 +229,44 @@ final class ProcessWatch implements Runnable {
                 look(t, nowNs);
             }
         }
+        lookForMps();
         if (listener != null && (opened || nowNs - nextWalkNs >= 0)) {
             walk(nowNs);
+        }
+    }
+
+    /**
+     * Under MPS the server's channels do the work of its clients, and nothing outside of it tells whose. A process that
+     * uses CUDA and has no channels of its own may be such a client.
+     */
+    private void lookForMps() {
+        boolean runs = false;
+        int client = 0;
+        for (final Tracked t : tracked.values()) {
+            runs |= t.mpsServer && !t.dead;
+        }
+        for (final Tracked t : tracked.values()) {
+            if (runs && client == 0 && t.attached && !t.dead && !t.mpsServer && t.withoutOwn) {
+                client = t.pid;
+            }
+        }
+        mpsRuns = runs;
+        if (client != mpsClient) {
+            mpsClient = client;
+            onChange.run();
+        }
+    }
+
+    /** An attached process that may be a client of an MPS server, 0 if there is none. Any thread. */
+    int mpsClient() {
+        return mpsClient;
+    }
+
+    private static boolean mapsCuda(final int pid) {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/" + pid + "/maps"), StandardCharsets.ISO_8859_1)) {
+            return lines.anyMatch(line -> line.contains("/libcuda.so"));
+        } catch (final IOException | UncheckedIOException e) {
+            return false;   // it ended meanwhile, or it is not ours to look at
         }
     }
 
@@ -292,6 +339,7 @@ final class ProcessWatch implements Runnable {
                 onChange.run();
                 return;
             }
+            t.mpsServer = MPS_SERVER.equals(ProtectedProcesses.programOf(t.pid));
         }
         final RmProcess.Look found = t.process.refresh(nowNs, lock, this::elders);
         switch (found) {
@@ -306,6 +354,7 @@ final class ProcessWatch implements Runnable {
             default:
                 break;   // a process that is going is reported by its pidfd
         }
+        t.withoutOwn = t.process.hasNoWork() && (t.process.usesDriver() || mpsRuns && mapsCuda(t.pid));
         if (t.process.context(gpu) != null) {
             t.nextLookNs = nowNs + (nowNs - t.sinceNs < YOUNG_NS ? LOOK_YOUNG_NS : LOOK_KNOWN_NS);
         } else if (!t.process.usesDriver() && found != RmProcess.Look.REFUSED) {

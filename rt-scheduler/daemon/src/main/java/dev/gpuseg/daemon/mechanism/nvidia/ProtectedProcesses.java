@@ -59,6 +59,20 @@ public final class ProtectedProcesses {
     }
 
     /**
+     * File name of the program that a process runs.
+     *
+     * @param pid the process
+     * @return without its directory; empty if it is gone, or if the daemon may not look at it
+     */
+    static String programOf(final int pid) {
+        try {
+            return Files.readSymbolicLink(Path.of("/proc/" + pid + "/exe")).getFileName().toString();
+        } catch (final IOException | RuntimeException e) {
+            return "";
+        }
+    }
+
+    /**
      * Name of a process as the kernel keeps it.
      *
      * @param pid the process

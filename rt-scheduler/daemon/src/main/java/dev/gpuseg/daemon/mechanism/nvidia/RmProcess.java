@@ -134,6 +134,11 @@ final class RmProcess {
         return borrows || !files.isEmpty();
     }
 
+    /** Whether it has nothing that could be switched, on any GPU. */
+    boolean hasNoWork() {
+        return contexts.isEmpty();
+    }
+
     /** Numbers of its own control descriptors inside it. */
     List<Integer> descriptors() {
         return files.values().stream().map(ControlFile::remoteFd).toList();

@@ -261,6 +261,38 @@ class NvidiaMechanismTest {
         mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
     }
 
+    @Test
+    void shouldTakeAnMpsServerOffAsOneUnlessSomebodyMayBeItsClient() throws Exception {
+        final RmRig.App server = rig.startAs("nvidia-cuda-mps-server");
+        final RmRig.App other = rig.start();
+        final ContextRef s = attached(server, 1);
+        final ContextRef o = attached(other, 2);
+        assertEquals("MPS server: all its clients are on and off together", mechanism.remark(s));
+        assertEquals("", mechanism.remark(o));
+        assertEquals(0, off(s, o));
+        assertFalse(RmRig.advances(server, QUIET_MS));
+
+        final RmRig.App client = rig.start("client", false, RmRig.appProgram());
+        final ContextRef c = client.context(3);
+        mechanism.attach(c);
+        RmRig.await("it may be a client", () -> mechanism.remark(s).contains("pid " + client.pid() + " "));
+        RmRig.await("the mechanism tells", mechanism::changed);
+        assertEquals(1, off(s, o), "the enforcer applies its state again");
+        assertEquals(ContextRef.Outcome.FAILED, s.outcome());
+        assertEquals(ContextRef.Outcome.DONE, o.outcome());
+        assertTrue(mechanism.lastError().contains("MPS server: it stays on"), mechanism.lastError());
+        assertTrue(RmRig.advances(server, LIVELY_MS), "its client may be the one whose segment runs");
+        assertFalse(RmRig.advances(other, QUIET_MS));
+
+        client.process.destroyForcibly().waitFor();
+        RmRig.await("nobody may be a client", () -> !mechanism.remark(s).contains("stays on"));
+        assertEquals(0, off(s, o));
+        assertFalse(RmRig.advances(server, QUIET_MS));
+        assertEquals(0, on(s, o));
+        assertTrue(RmRig.advances(server, LIVELY_MS));
+        assertTrue(RmRig.advances(other, LIVELY_MS));
+    }
+
     private long timesliceUs(final RmRig.App app) throws Exception {
         for (final JsonNode tsg : rig.list(app.pid()).path("tsgs")) {
             if (tsg.path("gr0").asBoolean()) {
