@@ -10,11 +10,14 @@ ifeq ($(NVCC),)
 gpu-bench:
 	@echo "gpu-bench: nvcc is not installed; the CUDA programs are not built"
 else
-gpu-bench: $(RM_BUILD)/gpuseg-bench-be $(RM_BUILD)/gpuseg-bench-rt
+gpu-bench: $(RM_BUILD)/gpuseg-bench-be $(RM_BUILD)/gpuseg-bench-rt $(RM_BUILD)/gpuseg-bench-proc
 endif
 
 $(RM_BUILD)/gpuseg-bench-be: gpu-bench/gpuseg_bench_be.cu gpu-bench/gpu_work.cuh | $(RM_BUILD)
 	$(NVCC) $(NVCC_ARCH) $(NVCC_FLAGS) -o $@ $<
+
+$(RM_BUILD)/gpuseg-bench-proc: gpu-bench/gpuseg_bench_proc.cu gpu-bench/gpu_work.cuh | $(RM_BUILD)
+	$(NVCC) $(NVCC_ARCH) $(NVCC_FLAGS) -o $@ $< -ldl
 
 $(RM_BUILD)/obj/gpuseg_rm_cuda.o: rm/gpuseg_rm.c rm/gpuseg_rm.h | $(RM_BUILD)
 	@mkdir -p $(@D)
@@ -30,13 +33,18 @@ STANDIN_FLAGS := -O2 -Wall -Wextra -Werror -Igpu-bench/standin -I$(GPU_API)/incl
 STANDIN_DEPS := gpu-bench/gpu_work.cuh gpu-bench/standin/cuda_runtime_api.h $(RM_BUILD)/obj/cuda_standin.o
 
 .PHONY: gpu-bench-standin
-gpu-bench-standin: $(RM_BUILD)/standin/gpuseg-bench-be $(RM_BUILD)/standin/gpuseg-bench-rt
+gpu-bench-standin: $(RM_BUILD)/standin/gpuseg-bench-be $(RM_BUILD)/standin/gpuseg-bench-rt \
+		$(RM_BUILD)/standin/gpuseg-bench-proc
 
 $(RM_BUILD)/obj/cuda_standin.o: gpu-bench/standin/cuda_standin.c gpu-bench/standin/cuda_runtime_api.h rm/rm_context.h rm/rm_wire.h
 	@mkdir -p $(@D)
 	$(RM_CC) $(RM_CFLAGS) -c -o $@ $<
 
 $(RM_BUILD)/standin/gpuseg-bench-be: gpu-bench/gpuseg_bench_be.cu $(STANDIN_DEPS)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(STANDIN_FLAGS) -o $@ -x c++ $< -x none $(RM_BUILD)/obj/cuda_standin.o -lpthread
+
+$(RM_BUILD)/standin/gpuseg-bench-proc: gpu-bench/gpuseg_bench_proc.cu $(STANDIN_DEPS)
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(STANDIN_FLAGS) -o $@ -x c++ $< -x none $(RM_BUILD)/obj/cuda_standin.o -lpthread
 

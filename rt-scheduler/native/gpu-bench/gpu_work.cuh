@@ -136,7 +136,7 @@ struct be_page {
 	int32_t pid;
 	uint32_t ready;
 	uint32_t stop;
-	uint32_t reserved; /* gpuseg-bench-rt --gate: 1 = go */
+	uint32_t reserved; /* gpuseg-bench-rt --gate: 1 = go; gpuseg-bench-proc: 1 = in the second context */
 	uint64_t kernels;
 	uint64_t wrong;
 	int64_t last_ns; /* end of the last kernel */
@@ -144,6 +144,7 @@ struct be_page {
 	int64_t first_ns;
 	int64_t mark_ns;  /* set by the observer, after it has set after_ns to 0 */
 	int64_t after_ns; /* end of the first kernel that ended after mark_ns */
+	int32_t child;	  /* gpuseg-bench-proc */
 };
 
 #endif

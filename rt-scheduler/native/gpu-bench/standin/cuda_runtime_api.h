@@ -41,6 +41,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 const char *cudaGetErrorString(cudaError_t error);
 
+/* Where the next kernel runs: in the first context, or in a second one on the same GPU or the next. */
+cudaError_t cuda_standin_use(int second, int next_gpu);
+
 /* The kernel: after `n` ns of GPU time `out` holds what only n and the place of an element determine. */
 void cuda_standin_launch(float *out, size_t count, int threads, long n, cudaStream_t stream);
 

@@ -12,7 +12,8 @@
 #define MULTIPROCESSORS 1
 #define ERROR_UNKNOWN 999
 
-static struct context context;
+static struct context contexts[2];
+static int used; /* of contexts */
 static int opened;
 static int busy;
 static cudaError_t failure;
@@ -35,7 +36,7 @@ static cudaError_t ready(void)
 	if (fd < 0)
 		failure = ERROR_UNKNOWN;
 	else
-		context = make_context(fd, visible_gpu());
+		contexts[0] = make_context(fd, visible_gpu());
 	return failure;
 }
 
@@ -50,7 +51,7 @@ static void *run(void *arg)
 	(void)arg;
 	if (++number % WRONG_EVERY == 0 && getenv(WRONG_ENV))
 		return NULL;
-	if (kernel(&context, (double)job.n / 1e6, (uint64_t)job.n) == 1)
+	if (kernel(&contexts[used], (double)job.n / 1e6, (uint64_t)job.n) == 1)
 		for (size_t i = 0; i < job.count; i++)
 			job.out[i] = (float)(job.n % 100003) + (float)(i % (size_t)job.threads) / 1024;
 	else
@@ -66,6 +67,17 @@ cudaError_t cudaDeviceSynchronize(void)
 			return ERROR_UNKNOWN;
 	}
 	return ready();
+}
+
+cudaError_t cuda_standin_use(int second, int next_gpu)
+{
+	const cudaError_t error = cudaDeviceSynchronize();
+
+	if (error == cudaSuccess && second && contexts[1].client == 0)
+		contexts[1] = add_context(contexts[0].fd, contexts[0].client, SECOND_CONTEXT,
+					  visible_gpu() + (next_gpu ? 1 : 0));
+	used = second;
+	return error;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)

@@ -2,7 +2,7 @@
 package dev.gpuseg.daemon.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -130,6 +130,12 @@ class NvidiaSystemTest {
             "--gpu", Integer.toString(gpu), "--name", "camera");
     }
 
+    /** A task that is open and begins nothing for a minute. */
+    private App idle(final String priority) throws IOException {
+        return app(BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per", "1",
+            "--jobs", "100", "--pause-ms", "60000", "--priority", priority, "--name", "camera");
+    }
+
     private App bestEffort(final Path program) throws IOException {
         return app(program, "PAGE", "2", "1", "600");
     }
@@ -156,8 +162,12 @@ class NvidiaSystemTest {
         tool.environment().put("GPUSEG_RM_STANDIN", socket());
         tool.environment().put("LD_PRELOAD", FAKE.toString());
         final Process list = tool.start();
-        final JsonNode said = JSON.readTree(list.inputReader().readLine());
+        final String line = list.inputReader().readLine();
         list.waitFor(LIMIT_MS, TimeUnit.MILLISECONDS);
+        if (line == null) {
+            return 0;   // it has not opened the driver yet
+        }
+        final JsonNode said = JSON.readTree(line);
         for (final JsonNode tsg : said.path("tsgs")) {
             if (tsg.path("gr0").asBoolean()) {
                 return tsg.path("timeslice_us").asLong();
@@ -188,20 +198,36 @@ class NvidiaSystemTest {
     @Test
     void shouldGiveTimeSlicesBackAfterAKillOfTheDaemon() throws Exception {
         final Child daemon = daemon("--strategy", "slice");
-        final App task = realTime(80, 0);
-        await("the slice is set", () -> task.kernels() > 0 && timesliceUs(task) == 1_000_000);
+        final App task = idle("80");
+        await("the slice is set", () -> timesliceUs(task) == 1_000_000);
         assertEquals(1, notedSlices());
         SystemRig.signal(daemon, "KILL");
         await("the watchdog gives it back", () -> timesliceUs(task) == OWN_US);
         await("and forgets it", () -> notedSlices() == 0);
-        assertTrue(task.child().isAlive() || task.wrong() == 0, task.child().said());
+    }
+
+    @Test
+    void shouldGiveSharesBackAfterAKillOfTheDaemon() throws Exception {
+        final Path rules = root.resolve("policy.yaml");
+        Files.writeString(rules, "version: 1\nsharing: timeslices\nquantum: 1ms\n");
+        final Child daemon = daemon("--policy-file", rules.toString());
+        final App stranger = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        final App task = idle("0");
+        await("the task is open", () -> status().path("tasks").size() == 1);
+        assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", directory().root().toString(), "--task", "camera",
+            "--weight", "400").status());
+        await("the task has its share", () -> timesliceUs(task) == 4_000);
+        await("so has the process that never registered", () -> timesliceUs(stranger) == 1_000);
+        SystemRig.signal(daemon, "KILL");
+        await("both have their own again", () -> timesliceUs(task) == OWN_US && timesliceUs(stranger) == OWN_US);
+        await("and that is forgotten", () -> notedSlices() == 0);
     }
 
     @Test
     void shouldGiveTimeSlicesBackWhenTheDaemonStops() throws Exception {
         final Child daemon = daemon("--strategy", "slice");
-        final App task = realTime(80, 0);
-        await("the slice is set", () -> task.kernels() > 0 && timesliceUs(task) == 1_000_000);
+        final App task = idle("80");
+        await("the slice is set", () -> timesliceUs(task) == 1_000_000);
         SystemRig.signal(daemon, "TERM");
         assertEquals(0, daemon.awaitExit(START_LIMIT_S), daemon.said());
         assertEquals(OWN_US, timesliceUs(task));
@@ -222,5 +248,34 @@ class NvidiaSystemTest {
         await("it works", () -> other.kernels() > before + 3);
         await("segments go on", () -> camera.kernels() > 10);
         assertEquals(0, camera.wrong() + other.wrong());
+    }
+
+    @Test
+    void shouldTakeAnMpsServerOffForTasksWithChannelsOfTheirOwnAndSayWhatItIs() throws Exception {
+        daemon();
+        final Path program = root.resolve("nvidia-cuda-mps-server");
+        Files.copy(BUILD.resolve("gpuseg-rm-app"), program);
+        final App server = bestEffort(program);
+        await("the server is known", () -> remark(server).startsWith("MPS server: all its clients"));
+        final App camera = realTime(80, 0);
+        await("it has segments", () -> camera.kernels() > 2);
+        await("a segment takes the server off", () -> counter("disables") > 0);
+        final App client = app(BUILD.resolve("gpuseg-rm-app"), "PAGE", "2", "client");
+        await("a process without channels and without a task runs", () -> client.page().getInt(4) == 1);
+        assertFalse(remark(server).contains("stays on"));
+        assertEquals(0, camera.wrong() + server.wrong());
+    }
+
+    private String remark(final App app) {
+        return context(0, app).path("remark").asText();
+    }
+
+    private long counter(final String label) {
+        for (final JsonNode counter : status().path("counters")) {
+            if (label.equals(counter.path("label").asText())) {
+                return counter.path("value").asLong();
+            }
+        }
+        throw new IllegalArgumentException("no counter " + label);
     }
 }

@@ -211,6 +211,7 @@ final class ProcessWatch implements Runnable {
             if (known != null) {
                 t.process = known.process;
                 known.process = null;
+                t.mpsServer = known.mpsServer;
                 t.announced = true;
             }
         }

@@ -265,6 +265,9 @@ class NvidiaMechanismTest {
     void shouldTakeAnMpsServerOffAsOneUnlessSomebodyMayBeItsClient() throws Exception {
         final RmRig.App server = rig.startAs("nvidia-cuda-mps-server");
         final RmRig.App other = rig.start();
+        final List<Integer> found = new CopyOnWriteArrayList<>();
+        mechanism.processListener((pid, ticks, name) -> found.add(pid));
+        RmRig.await("the server is announced, as in a daemon", () -> found.contains(server.pid()));
         final ContextRef s = attached(server, 1);
         final ContextRef o = attached(other, 2);
         assertEquals("MPS server: all its clients are on and off together", mechanism.remark(s));
