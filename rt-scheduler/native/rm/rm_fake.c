@@ -27,6 +27,17 @@
 #define DEVICE "/dev/nvidiactl"
 #define REPLY_TIMEOUT_MS 60000
 
+/* Of the stand-in's path (FNV-1a): two stand-ins on one machine are two drivers, and nobody sees the other's users. */
+static uint32_t standin_number(void)
+{
+	const char *path = getenv(RM_WIRE_ENV);
+	uint32_t hash = 2166136261u;
+
+	while (path && *path)
+		hash = (hash ^ (uint8_t)*path++) * 16777619u;
+	return hash;
+}
+
 static int connect_standin(void)
 {
 	static int number;
@@ -44,8 +55,8 @@ static int connect_standin(void)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	n = snprintf(self.sun_path + 1, sizeof(self.sun_path) - 1, "%s%d-%d", RM_WIRE_NAME, (int)getpid(),
-		     __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+	n = snprintf(self.sun_path + 1, sizeof(self.sun_path) - 1, "%s%08x-%d-%d", RM_WIRE_NAME, standin_number(),
+		     (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
 	if (bind(fd, (struct sockaddr *)&self, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) ||
 	    connect(fd, (struct sockaddr *)&to, sizeof(to))) {
 		int error = errno;
@@ -195,16 +206,18 @@ EXPORT ssize_t readlink(const char *path, char *buffer, size_t size)
 	ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, path, buffer, size);
 	char line[512];
 	char inode[64];
+	char name[64];
 	FILE *file;
 
 	if (n < 10 || strncmp(path, "/proc/", 6) != 0 || strncmp(buffer, "socket:[", 8) != 0 || n - 9 >= 60)
 		return n;
 	snprintf(inode, sizeof(inode), " %.*s ", (int)(n - 9), buffer + 8);
+	snprintf(name, sizeof(name), "@%s%08x-", RM_WIRE_NAME, standin_number());
 	file = fopen("/proc/net/unix", "re");
 	if (!file)
 		return n;
 	while (fgets(line, sizeof(line), file)) {
-		if (strstr(line, inode) && strstr(line, "@" RM_WIRE_NAME)) {
+		if (strstr(line, inode) && strstr(line, name)) {
 			n = (ssize_t)(size < strlen(DEVICE) ? size : strlen(DEVICE));
 			memcpy(buffer, DEVICE, (size_t)n);
 			break;
