@@ -181,7 +181,7 @@ public final class Daemon implements AutoCloseable {
         config.directory().deleteLeftovers();
         if (config.warmUpRecords() > 0) {
             warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords(), config.policy(),
-                capabilities.preemptive());
+                mechanisms.get(0));
             System.gc();   // the warm-up's garbage, while nobody waits: the next collection is far away then
         }
         ring = new JournalRing(root.resolve("journal.ring"), JournalRing.DEFAULT_CAPACITY);

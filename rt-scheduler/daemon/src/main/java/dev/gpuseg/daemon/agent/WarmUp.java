@@ -132,9 +132,11 @@ final class WarmUp {
         }
     }
 
-    /** The enforcer's calls are compiled for more than one mechanism: the real one is none of these. */
-    private static Mechanism[] mechanisms() {
-        return new Mechanism[] {new InstantMechanism(), new InstantMechanism() { }, new InstantMechanism() { }};
+    /** The enforcer's calls are compiled for more than one mechanism; the last is as near the real one as can be. */
+    private static Mechanism[] mechanisms(final Mechanism real) {
+        final Mechanism rehearsal = real.rehearsal();
+        return new Mechanism[] {new InstantMechanism(), new InstantMechanism() { },
+            rehearsal == null ? new InstantMechanism() { } : rehearsal};
     }
 
     private final DispatcherAgent dispatcher;
@@ -154,18 +156,20 @@ final class WarmUp {
      * @param scratch    directory to use and delete again
      * @param records    about how many
      * @param policy     of the daemon; time partitions are warmed up by the policy inside their windows
-     * @param preemptive whether the daemon's mechanism can take contexts off
+     * @param real       the daemon's mechanism: what it offers to practise on is used
      * @return bytes that dispatcher and enforcer allocated per record in the second half; -1 if the JVM cannot tell
      * @throws IllegalStateException if the synthetic clients were refused: the daemon would refuse real ones too
      */
-    static double run(final Path scratch, final int records, final Policy policy, final boolean preemptive) {
+    static double run(final Path scratch, final int records, final Policy policy, final Mechanism real) {
+        final boolean preemptive = real.capabilities().preemptive();
+        final Mechanism[] mechanisms = mechanisms(real);
         final Policy played = policy instanceof TimePartitions partitions ? partitions.inner() : policy;
         double allocated = -1;
-        for (final Mechanism mechanism : mechanisms()) {
+        for (final Mechanism mechanism : mechanisms) {
             RuntimeDirectory.deleteTree(scratch);
-            try {
+            try (mechanism) {
                 Files.createDirectories(scratch);
-                allocated = runIn(scratch, records / mechanisms().length, played, preemptive, mechanism);
+                allocated = runIn(scratch, records / mechanisms.length, played, preemptive, mechanism);
             } catch (final IOException e) {
                 throw new UncheckedIOException("warm-up in " + scratch + ": " + e.getMessage(), e);
             } finally {

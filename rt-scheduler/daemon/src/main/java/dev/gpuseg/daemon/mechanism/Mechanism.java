@@ -127,6 +127,16 @@ public interface Mechanism extends AutoCloseable {
     void detach(ContextRef context);
 
     /**
+     * Something to practise on: runs the code of this class's {@link #apply} with driver calls that reach no device,
+     * for contexts that it makes up, so that the first real segment does not find it interpreted.
+     *
+     * @return another mechanism, or null if there is nothing worth practising
+     */
+    default Mechanism rehearsal() {
+        return null;
+    }
+
+    /**
      * Why the last operation failed.
      *
      * @return one line, empty if none did

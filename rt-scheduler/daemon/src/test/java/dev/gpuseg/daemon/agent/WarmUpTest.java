@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.daemon.mechanism.GateMechanism;
+import dev.gpuseg.daemon.mechanism.InstantMechanism;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Timeout;
@@ -21,7 +23,8 @@ class WarmUpTest {
     @CsvSource({"fp,true", "fp,false", "edf,true", "rr,true"})
     void shouldAllocateNothingPerEventFromQueueToJournalRing(final String policy, final boolean preemptive) {
         final Path scratch = directory.resolve("warm-up");
-        final double bytes = WarmUp.run(scratch, 240_000, Policy.named(policy), preemptive);
+        final double bytes = WarmUp.run(scratch, 240_000, Policy.named(policy),
+            preemptive ? new InstantMechanism() : new GateMechanism());
         assertTrue(bytes >= 0, "this JVM does not count allocations");
         assertTrue(bytes < 0.1, bytes + " bytes per record: something allocates on the hot path");
         assertFalse(Files.exists(scratch), "the scratch directory is removed");

@@ -30,7 +30,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>Source: public driver headers 580.x. Tested: H200, 580.159.04, 2026-11.
  */
-public final class NvidiaMechanism implements Mechanism {
+public class NvidiaMechanism implements Mechanism {
     // H200, 580.159.04: one busy context of 8 channels 650 us, three in one call 790; enable 360 and 430
     private static final long DISABLE_NS = 580_000;
     private static final long DISABLE_PER_CONTEXT_NS = 70_000;
@@ -49,7 +49,7 @@ public final class NvidiaMechanism implements Mechanism {
 
     private final int gpu;
     private final Object lock = new Object();
-    private final RmControl rm = new RmControl();
+    private final RmControl rm;
     private final AtomicBoolean changed = new AtomicBoolean();
     private final ProcessWatch watch;
     private RmContext[] batched = new RmContext[64];
@@ -68,6 +68,7 @@ public final class NvidiaMechanism implements Mechanism {
 
     NvidiaMechanism(final int gpu, final Scope scope, final Set<String> protectedNames) {
         this.gpu = gpu;
+        rm = new RmControl();
         final int fd = DriverCalls.open(RmProcess.CONTROL_DEVICE);
         if (fd < 0) {
             throw new MechanismException(RmProcess.CONTROL_DEVICE + " cannot be opened: errno " + -fd
@@ -82,6 +83,13 @@ public final class NvidiaMechanism implements Mechanism {
         watch = new ProcessWatch(gpu, gpus, scope, new ProtectedProcesses(protectedNames), lock,
             () -> changed.set(true));
         watch.start();
+    }
+
+    /** For {@link Rehearsal}: without a driver, and nobody is watched. */
+    NvidiaMechanism(final RmControl rm) {
+        gpu = 0;
+        this.rm = rm;
+        watch = null;
     }
 
     private static Set<String> names(final Protection protection) {
@@ -432,6 +440,11 @@ public final class NvidiaMechanism implements Mechanism {
                 }
             }
         }
+    }
+
+    @Override
+    public Mechanism rehearsal() {
+        return new Rehearsal();
     }
 
     @Override

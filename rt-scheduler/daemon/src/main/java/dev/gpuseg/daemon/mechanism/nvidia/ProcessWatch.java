@@ -73,7 +73,7 @@ final class ProcessWatch implements Runnable {
         private long nextLookNs;
         private long periodNs = LOOK_MIN_NS;
 
-        private Tracked(final int pid, final long startTicks, final long nowNs) {
+        Tracked(final int pid, final long startTicks, final long nowNs) {
             this.pid = pid;
             this.startTicks = startTicks;
             sinceNs = nowNs;

@@ -18,6 +18,8 @@ final class RmControl {
     static final int INFO_CLASS = 2;
 
     private static final long IOCTL_CONTROL = 0xc020462aL;
+    /** Sets the descriptor's close-on-exec flag, which is set; the kernel answers it for any file, not its driver. */
+    private static final long FIOCLEX = 0x5451;
     private static final int BLOCK_BYTES = 32;
     private static final int PARAMS_AT = 64;
     private static final int PARAMS_MAX = 536;
@@ -29,8 +31,22 @@ final class RmControl {
         ByteBuffer.allocateDirect(PARAMS_AT + PARAMS_MAX).order(ByteOrder.LITTLE_ENDIAN);
     private final long blockAddress = BufferUtil.address(memory);
     private final long paramsAddress = blockAddress + PARAMS_AT;
+    private final long request;
     private int batch;
     private long controls;
+
+    RmControl() {
+        this(IOCTL_CONTROL);
+    }
+
+    private RmControl(final long request) {
+        this.request = request;
+    }
+
+    /** One that reaches no driver: every operation on an open descriptor, of whatever file, is done at once. */
+    static RmControl pretending() {
+        return new RmControl(FIOCLEX);
+    }
 
     /** Controls issued by this object. */
     long controls() {
@@ -108,7 +124,7 @@ final class RmControl {
         controls++;
         int result;
         do {
-            result = DriverCalls.ioctl(fd, IOCTL_CONTROL, blockAddress);
+            result = DriverCalls.ioctl(fd, request, blockAddress);
         } while (result == -DriverCalls.EINTR || result == -DriverCalls.EAGAIN);
         return result < 0 ? result : memory.getInt(BLOCK_BYTES - Integer.BYTES);
     }

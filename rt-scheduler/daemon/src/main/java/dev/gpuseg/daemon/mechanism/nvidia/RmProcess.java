@@ -111,6 +111,13 @@ final class RmProcess {
         return pidfd < 0 ? null : new RmProcess(pid, pidfd, gpus, scope, rm);
     }
 
+    /** One that is made up and has this context; it has no descriptors, and is never refreshed or closed. */
+    static RmProcess pretended(final RmContext context) {
+        final RmProcess p = new RmProcess(0, -1, null, Scope.COMPUTE, null);
+        p.contexts = Map.of(context.gpu(), context);
+        return p;
+    }
+
     int pid() {
         return pid;
     }

@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.ipc.HeldFile;
 import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -60,6 +61,27 @@ class NvidiaMechanismTest {
 
     private int on(final ContextRef... contexts) {
         return mechanism.apply(NONE, 0, contexts, contexts.length);
+    }
+
+    @Test
+    void shouldPractiseWithoutReachingTheDriver() throws Exception {
+        final RmRig.App app = rig.start();
+        attached(app, 1);
+        final int before = rig.stats().get("disables").asInt();
+        final ContextRef made = new ContextRef(1, 0, app.context(1).pid(), 0, "made up");
+        final ContextRef[] all = {made};
+        try (Mechanism rehearsal = mechanism.rehearsal()) {
+            rehearsal.attach(made);
+            assertTrue(rehearsal.heldPayload(made).length > RmContext.HELD_HEADER_BYTES);
+            for (int i = 0; i < 10; i++) {
+                assertEquals(0, rehearsal.apply(all, 1, NONE, 0));
+                assertEquals(ContextRef.Outcome.DONE, made.outcome());
+                assertEquals(0, rehearsal.apply(NONE, 0, all, 1));
+            }
+            rehearsal.detach(made);
+        }
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+        assertEquals(before, rig.stats().get("disables").asInt(), "practice reached the driver");
     }
 
     @Test
