@@ -34,6 +34,9 @@ extra=
 if [ "$(major "$found")" -ge 24 ]; then
     extra="--sun-misc-unsafe-memory-access=allow --enable-native-access=ALL-UNNAMED"
 fi
+if [ "${1:-}" = run ]; then
+    extra="$extra @$share/config/daemon.jvm"
+fi
 # shellcheck disable=SC2086 # both are lists of options
 exec "$found/bin/java" "@$share/jvm.options" $extra ${GPUSEG_JAVA_OPTS:-} -cp "$share/jar/*" \
     dev.gpuseg.daemon.cli.Gpuseg "$@"

@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.cli;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -14,6 +15,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
 
 /** A process that a command started: its lines, its end, both waited for with a limit. Killed by {@link #close}. */
 final class Child implements AutoCloseable {
@@ -71,10 +73,25 @@ final class Child implements AutoCloseable {
         if (!collectorChosen) {
             command.add("-XX:+UseSerialGC");
         }
-        command.addAll(List.of("-Xms96m", "-Xmx96m", "-cp", System.getProperty("java.class.path"),
-            Gpuseg.class.getName()));
+        if (!arguments.isEmpty() && arguments.get(0).equals("run")) {
+            command.addAll(daemonFlags());
+        } else {
+            command.addAll(List.of("-Xms96m", "-Xmx96m"));
+        }
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), Gpuseg.class.getName()));
         command.addAll(arguments);
         return command;
+    }
+
+    /** What the launchers give the daemon's JVM, but for the collector. */
+    private static List<String> daemonFlags() {
+        final Path file = Path.of(System.getProperty("gpuseg.root", "."), "config", "daemon.jvm");
+        try (Stream<String> lines = Files.lines(file)) {
+            return lines.filter(line -> line.startsWith("-") && !line.endsWith("GC")).toList();
+        } catch (final IOException e) {
+            throw new UncheckedIOException(file + " cannot be read: " + e.getMessage()
+                + "; set -Dgpuseg.root to where gpuseg is installed", e);
+        }
     }
 
     private void read() {

@@ -65,7 +65,7 @@ final class LoadRig implements AutoCloseable {
             "--policy", "fp"));
         arguments.addAll(options);
         final List<String> command = Child.java(arguments);
-        command.addAll(1, jvm);
+        command.addAll(command.indexOf("-cp"), jvm);   // the last one of two that disagree wins
         daemon = Child.start("gpuseg run", command, errors.resolve("daemon"));
         children.add(daemon);
         daemon.await("ready", START_LIMIT_S);
