@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libgpuseg-preload.so - records which RM objects the process makes (gpuseg_rm_report.h), nothing else.
+ * libgpuseg-preload.so - interposes ioctl(2) of libc, which the user-mode drivers call through the PLT.
  *
- * It interposes ioctl(2) of libc, which NVIDIA's user-mode driver calls through the PLT, lets every call through
+ * NVIDIA: records which RM objects the process makes (gpuseg_rm_report.h), nothing else. It lets every call through
  * unchanged and looks only at the results of allocations and frees on the control device. It never alters an argument,
  * a result or errno, starts no thread and opens one descriptor. Without NVIDIA's driver it does nothing.
+ *
+ * AMD: gpuseg_kfd_agent.c.
  *
  * Source of the layouts: NVIDIA's public driver headers, 580.x.
  */
@@ -12,6 +14,7 @@
 #define _GNU_SOURCE
 #endif
 #include "gpuseg_rm_report.h"
+#include "preload.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,9 +37,7 @@
 #define CLASS_SUBDEVICE 0x2080u
 #define CLASS_TSG 0xa06cu
 
-typedef int (*ioctl_fn)(int, unsigned long, ...);
-
-static ioctl_fn next_ioctl;
+static gpuseg_ioctl_fn next_ioctl;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gpuseg_rm_report *report;
 static pid_t report_pid;
@@ -61,7 +62,7 @@ static void unlock_report(void)
 
 __attribute__((constructor)) static void start(void)
 {
-	next_ioctl = (ioctl_fn)(uintptr_t)dlsym(RTLD_NEXT, "ioctl");
+	next_ioctl = (gpuseg_ioctl_fn)(uintptr_t)dlsym(RTLD_NEXT, "ioctl");
 	pthread_atfork(lock_report, unlock_report, unlock_report); /* a fork never inherits a held lock */
 }
 
@@ -185,11 +186,13 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	arg = va_arg(list, void *);
 	va_end(list);
 	if (!next_ioctl)
-		next_ioctl = (ioctl_fn)(uintptr_t)dlsym(RTLD_NEXT, "ioctl");
+		next_ioctl = (gpuseg_ioctl_fn)(uintptr_t)dlsym(RTLD_NEXT, "ioctl");
 	if (!next_ioctl) {
 		errno = ENOSYS;
 		return -1;
 	}
+	if (((request >> 8) & 0xff) == GPUSEG_KFD_TYPE)
+		return gpuseg_kfd_ioctl(next_ioctl, fd, request, arg);
 	result = next_ioctl(fd, request, arg);
 	if (result >= 0 && arg && ((request >> 8) & 0xff) == ESC_TYPE) {
 		int saved = errno;

@@ -4,7 +4,8 @@
  * of its compute queues is off the hardware. Runs with libgpuseg-amd-fake.so preloaded.
  *
  * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies|twice]
- *   PAGE    mapped file: pid, ready, stop, more (1: makes another queue, then 0), kernels, signals (struct page)
+ *   PAGE    mapped file: pid, ready, stop, more (an order, then 0), kernels, signals (struct page)
+ *           orders: 1 makes another queue, 2 resumes all with UPDATE_QUEUE as ROCm's runtime does, 3 destroys the last
  *   debug   calls RUNTIME_ENABLE, as ROCm's runtime does; copies: that and an SDMA queue; twice: that and a second
  *           descriptor
  */
@@ -22,8 +23,14 @@
 #include <unistd.h>
 
 #define CREATE_QUEUE_BYTES 88
+#define CREATE_QUEUE_SIZE 32
 #define CREATE_QUEUE_GPU 36
 #define CREATE_QUEUE_TYPE 40
+#define CREATE_QUEUE_PERCENTAGE 44
+#define CREATE_QUEUE_ID 52
+#define RING 0x7f0000000000u
+#define RING_BYTES 4096u
+#define MADE_MAX 16
 
 struct page {
 	int32_t pid;
@@ -38,6 +45,8 @@ struct page {
 extern int gpuseg_amd_off(void) __attribute__((weak));
 
 static struct page *page;
+static uint32_t ids[MADE_MAX];
+static int made;
 
 static void on_signal(int number)
 {
@@ -47,14 +56,50 @@ static void on_signal(int number)
 
 static void create_queue(int kfd, uint32_t gpu_id, uint32_t type)
 {
+	const uint32_t size = RING_BYTES, percentage = 100;
 	unsigned char argument[CREATE_QUEUE_BYTES] = {0};
 
+	memcpy(argument, &(uint64_t){RING}, sizeof(uint64_t));
+	memcpy(argument + CREATE_QUEUE_SIZE, &size, sizeof(size));
+	memcpy(argument + CREATE_QUEUE_PERCENTAGE, &percentage, sizeof(percentage));
 	memcpy(argument + CREATE_QUEUE_GPU, &gpu_id, sizeof(gpu_id));
 	memcpy(argument + CREATE_QUEUE_TYPE, &type, sizeof(type));
-	if (ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 2, CREATE_QUEUE_BYTES), argument) != 0) {
+	if (made == MADE_MAX || ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 2, CREATE_QUEUE_BYTES), argument) != 0) {
 		perror("gpuseg-amd-app: CREATE_QUEUE");
 		exit(1);
 	}
+	memcpy(&ids[made++], argument + CREATE_QUEUE_ID, sizeof(ids[0]));
+}
+
+static void resume_all(int kfd)
+{
+	for (int i = 0; i < made; i++) {
+		const struct {
+			uint64_t address;
+			uint32_t id, size, percentage, priority;
+		} update = {RING, ids[i], RING_BYTES, 100, 7};
+
+		if (ioctl(kfd, _IOC(_IOC_WRITE, 'K', 7, sizeof(update)), &update) != 0)
+			perror("gpuseg-amd-app: UPDATE_QUEUE");
+	}
+}
+
+static void destroy_last(int kfd)
+{
+	uint32_t argument[2] = {made > 0 ? ids[--made] : UINT32_MAX};
+
+	if (ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 3, sizeof(argument)), argument) != 0)
+		perror("gpuseg-amd-app: DESTROY_QUEUE");
+}
+
+static void obey(int kfd, uint32_t gpu_id, uint32_t order)
+{
+	if (order == 1)
+		create_queue(kfd, gpu_id, 2);
+	else if (order == 2)
+		resume_all(kfd);
+	else
+		destroy_last(kfd);
 }
 
 int main(int argc, char **argv)
@@ -98,8 +143,10 @@ int main(int argc, char **argv)
 	while (!__atomic_load_n(&page->stop, __ATOMIC_ACQUIRE)) {
 		const struct timespec kernel = {.tv_nsec = 1000000};
 
-		if (__atomic_load_n(&page->more, __ATOMIC_ACQUIRE)) {
-			create_queue(kfd, gpu_id, 2);
+		const uint32_t order = __atomic_load_n(&page->more, __ATOMIC_ACQUIRE);
+
+		if (order) {
+			obey(kfd, gpu_id, order);
 			__atomic_store_n(&page->more, 0, __ATOMIC_RELEASE);
 		}
 		nanosleep(&kernel, NULL);

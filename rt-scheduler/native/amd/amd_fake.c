@@ -26,9 +26,18 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define NS_PER_MS 1000000LL
+#define CREATE_QUEUE_ADDRESS 0
+#define CREATE_QUEUE_SIZE 32
 #define CREATE_QUEUE_GPU 36
 #define CREATE_QUEUE_TYPE 40
+#define CREATE_QUEUE_PERCENTAGE 44
+#define CREATE_QUEUE_PRIORITY 48
 #define CREATE_QUEUE_ID 52
+#define CREATE_QUEUE_BYTES 88
+#define RING_MIN 1024u
+#define PERCENT_MASK 0xffu
+#define PRIORITY_MAX 15u
+#define MINOR_XCC 16 /* since then the second byte of a percentage names an XCC */
 
 enum { TRAP_ENABLE = 0, TRAP_DISABLE = 1, TRAP_SUSPEND = 6, TRAP_RESUME = 7, TRAP_SNAPSHOT = 13 };
 
@@ -48,6 +57,14 @@ struct trap {
 			uint32_t count;
 		} resume;
 	} u;
+};
+
+struct update {
+	uint64_t address;
+	uint32_t id;
+	uint32_t size;
+	uint32_t percentage;
+	uint32_t priority;
 };
 
 static struct amd_table *table(void)
@@ -183,7 +200,7 @@ static void settle(struct amd_table *t)
 			memset(p, 0, sizeof(*p));
 		if (p->debugger != 0 && ticks_of(p->debugger) != p->debugger_ticks) {
 			p->debugger = 0;
-			for (unsigned q = 0; q < p->n_queues; q++)
+			for (unsigned q = 0; q < AMD_QUEUES; q++)
 				p->queues[q].suspended = 0;
 		}
 	}
@@ -210,6 +227,12 @@ static bool is_held(const struct amd_table *t, const struct amd_process *p, cons
 	return false;
 }
 
+/* The driver's own word for a queue that may run, as far as the queue itself goes. */
+static bool is_active(const struct amd_queue *q)
+{
+	return q->size > 0 && q->address != 0 && (q->percentage & PERCENT_MASK) > 0;
+}
+
 EXPORT int gpuseg_amd_off(void)
 {
 	struct amd_table *t = table();
@@ -221,8 +244,10 @@ EXPORT int gpuseg_amd_off(void)
 		return 0;
 	settle(t);
 	p = process_of(t, getpid());
-	for (unsigned i = 0; p && i < p->n_queues; i++)
-		off |= !p->queues[i].sdma && (p->paused || p->queues[i].suspended || is_held(t, p, &p->queues[i]));
+	for (unsigned i = 0; p && i < AMD_QUEUES; i++)
+		off |= p->queues[i].used && !p->queues[i].sdma &&
+		       (p->paused || p->queues[i].suspended || !is_active(&p->queues[i]) ||
+			is_held(t, p, &p->queues[i]));
 	unlock(fd);
 	return off;
 }
@@ -500,11 +525,27 @@ static void put(const char *directory, const char *file, uint32_t value)
 	syscall(SYS_close, fd);
 }
 
-static void show_queue(const struct amd_process *p, const struct amd_queue *q)
+static void hide_queue(const struct amd_process *p, uint32_t id)
 {
+	static const char *const files[] = {"gpuid", "type", "size", "."};
+	char path[400];
+
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/proc/%d/queues/%u/%s", getenv(AMD_STATE_ENV), p->pid,
+			 id, files[i]);
+		if (*files[i] != '.')
+			unlink(path);
+		else
+			rmdir(path);
+	}
+}
+
+static void show_queue(const struct amd_process *p, uint32_t id)
+{
+	const struct amd_queue *q = &p->queues[id];
 	char path[400], part[96];
 
-	snprintf(part, sizeof(part), "/sys/class/kfd/kfd/proc/%d/queues/%u", p->pid, q->id);
+	snprintf(part, sizeof(part), "/sys/class/kfd/kfd/proc/%d/queues/%u", p->pid, id);
 	for (const char *slash = part + 1; slash; slash = strchr(slash + 1, '/')) {
 		snprintf(path, sizeof(path), "%s%.*s", getenv(AMD_STATE_ENV), (int)(slash - part), part);
 		mkdir(path, 0755);
@@ -516,21 +557,80 @@ static void show_queue(const struct amd_process *p, const struct amd_queue *q)
 	put(path, "gpuid", q->gpu_id); /* last: without it the queue is not there yet */
 }
 
+/* What CREATE_QUEUE and UPDATE_QUEUE both refuse or put right. */
+static bool is_valid(const struct amd_table *t, uint32_t percentage, uint32_t priority)
+{
+	return (t->minor >= MINOR_XCC ? percentage & PERCENT_MASK : percentage) <= 100 && priority <= PRIORITY_MAX;
+}
+
+static uint32_t clamped(uint32_t size)
+{
+	return size < RING_MIN ? RING_MIN : size;
+}
+
 static int create_queue(struct amd_table *t, struct amd_process *p, unsigned char *argument)
 {
-	struct amd_queue *q = &p->queues[p->n_queues];
-	uint32_t gpu_id, type;
+	uint32_t gpu_id, type, id = 0;
+	struct amd_queue q = {.used = 1, .is_new = 1};
 
 	memcpy(&gpu_id, argument + CREATE_QUEUE_GPU, sizeof(gpu_id));
 	memcpy(&type, argument + CREATE_QUEUE_TYPE, sizeof(type));
-	if (gpu_id == 0 || !knows(t, gpu_id))
+	memcpy(&q.address, argument + CREATE_QUEUE_ADDRESS, sizeof(q.address));
+	memcpy(&q.size, argument + CREATE_QUEUE_SIZE, sizeof(q.size));
+	memcpy(&q.percentage, argument + CREATE_QUEUE_PERCENTAGE, sizeof(q.percentage));
+	memcpy(&q.priority, argument + CREATE_QUEUE_PRIORITY, sizeof(q.priority));
+	if (gpu_id == 0 || !knows(t, gpu_id) || type > 4 || !is_valid(t, q.percentage, q.priority))
 		return refuse(EINVAL);
-	if (p->n_queues == AMD_QUEUES)
+	while (id < AMD_QUEUES && p->queues[id].used)
+		id++;
+	if (id == AMD_QUEUES)
 		return refuse(ENOMEM);
-	*q = (struct amd_queue){.id = p->n_queues, .gpu_id = gpu_id, .sdma = type == 1 || type == 3, .is_new = 1};
+	q.gpu_id = gpu_id;
+	q.sdma = type == 1 || type >= 3;
+	q.size = clamped(q.size);
+	p->queues[id] = q;
 	p->n_queues++;
-	memcpy(argument + CREATE_QUEUE_ID, &q->id, sizeof(q->id));
-	show_queue(p, q);
+	memcpy(argument + CREATE_QUEUE_ID, &id, sizeof(id));
+	show_queue(p, id);
+	return 0;
+}
+
+static struct amd_queue *queue_of(struct amd_process *p, uint32_t id)
+{
+	return id < AMD_QUEUES && p->queues[id].used ? &p->queues[id] : NULL;
+}
+
+static int destroy_queue(struct amd_process *p, uint32_t id)
+{
+	struct amd_queue *q = queue_of(p, id);
+
+	if (!q)
+		return refuse(EINVAL);
+	memset(q, 0, sizeof(*q));
+	p->n_queues--;
+	hide_queue(p, id);
+	return 0;
+}
+
+static int update_queue(struct amd_table *t, struct amd_process *p, const struct update *u)
+{
+	struct amd_queue *q = queue_of(p, u->id);
+	bool was;
+
+	if (!is_valid(t, u->percentage, u->priority))
+		return refuse(EINVAL);
+	if (!q)
+		return refuse(EFAULT);
+	if (t->fail > 0) {
+		t->fail--;
+		return refuse(EIO);
+	}
+	was = is_active(q);
+	q->address = u->address;
+	q->size = clamped(u->size);
+	q->percentage = u->percentage;
+	q->priority = u->priority;
+	t->deactivated += was && !is_active(q) && !q->sdma;
 	return 0;
 }
 
@@ -562,11 +662,6 @@ static int on_criu(struct amd_table *t, struct amd_process *p, const struct gpus
 		t->foreign++;
 		return refuse(EINVAL);
 	}
-}
-
-static struct amd_queue *queue_of(struct amd_process *p, uint32_t id)
-{
-	return id < p->n_queues ? &p->queues[id] : NULL;
 }
 
 static int suspend(struct amd_table *t, struct amd_process *p, struct trap *a)
@@ -641,7 +736,7 @@ static int on_trap(struct amd_table *t, struct trap *a)
 		return 0;
 	case TRAP_DISABLE:
 		p->debugger = 0;
-		for (uint32_t i = 0; i < p->n_queues; i++)
+		for (uint32_t i = 0; i < AMD_QUEUES; i++)
 			p->queues[i].suspended = 0;
 		return 0;
 	case TRAP_SUSPEND:
@@ -649,7 +744,7 @@ static int on_trap(struct amd_table *t, struct trap *a)
 	case TRAP_RESUME:
 		return resume(t, p, a);
 	case TRAP_SNAPSHOT:
-		for (uint32_t i = 0; i < p->n_queues && (a->u.s.mask & (1u << 30)); i++)
+		for (uint32_t i = 0; i < AMD_QUEUES && (a->u.s.mask & (1u << 30)); i++)
 			p->queues[i].is_new = 0;
 		return 0;
 	default:
@@ -662,6 +757,12 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 {
 	struct amd_process *p = process_of(t, owner);
 	const unsigned number = _IOC_NR(request);
+	/* looked up by number alone: what the caller's size leaves out is zero */
+	unsigned char create[CREATE_QUEUE_BYTES] = {0};
+	const size_t size = _IOC_SIZE(request);
+	struct update update = {0};
+	uint32_t id = 0;
+	int result;
 
 	if (!p)
 		return refuse(EBADF);
@@ -675,7 +776,19 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 		*(struct gpuseg_amd_version *)argument = (struct gpuseg_amd_version){1, t->minor};
 		return 0;
 	case 0x02:
-		return create_queue(t, p, argument);
+		memcpy(create, argument, size < sizeof(create) ? size : sizeof(create));
+		result = create_queue(t, p, create);
+		memcpy(argument, create, size < sizeof(create) ? size : sizeof(create));
+		return result;
+	case 0x03:
+		memcpy(&id, argument, size < sizeof(id) ? size : sizeof(id));
+		return destroy_queue(p, id);
+	case 0x07:
+		memcpy(&update, argument, size < sizeof(update) ? size : sizeof(update));
+		return update_queue(t, p, &update);
+	case 0x1a: /* SET_CU_MASK */
+	case 0x27: /* CREATE_PROCESS: nothing of either is kept */
+		return 0;
 	case 0x22:
 		return t->minor < 7 ? refuse(ENOTTY) : on_criu(t, p, argument);
 	case 0x25:

@@ -19,11 +19,15 @@
 #define AMD_GPUS 4
 
 struct amd_queue {
-	uint32_t id;
+	uint32_t used; /* its number is its place */
 	uint32_t gpu_id;
 	uint32_t sdma;
 	uint32_t is_new;    /* the debugger passes it over until a snapshot took note of it */
 	uint32_t suspended; /* by the debugger */
+	uint32_t size;	    /* as UPDATE_QUEUE programs it */
+	uint32_t percentage;
+	uint32_t priority;
+	uint64_t address;
 };
 
 struct amd_process {
@@ -78,7 +82,7 @@ struct amd_table {
 	uint32_t foreign;    /* ioctls that the stand-in does not know: must stay 0 */
 	uint32_t untraced;   /* what only the tracing thread may ask, asked by another */
 	uint32_t kicks;
-	uint32_t pad;
+	uint32_t deactivated; /* by UPDATE_QUEUE: compute queues that went from active to inactive */
 	struct amd_file files[AMD_FILES];
 	struct amd_hold all_holds[AMD_HOLDS];
 	struct amd_process processes[AMD_PROCESSES];

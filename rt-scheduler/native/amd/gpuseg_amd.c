@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent_page.h"
 #include "common/base.h"
 #include "gpuseg_kfd.h"
 
@@ -159,6 +160,29 @@ static int unpause(int pid, uint64_t start_ticks)
 	return result;
 }
 
+/* An agent that has no hold in force needs no order; one that lives and does not answer is reported. */
+static int order_agent(int pid, uint64_t start_ticks, int slot, int64_t deadline_ns)
+{
+	const int pidfd = (int)syscall(SYS_PIDFD_OPEN, pid, 0);
+	struct gpuseg_kfd_agent *page;
+	int result = -ESRCH;
+
+	if (pidfd < 0)
+		return -errno;
+	if (slot < 0 || slot >= GPUSEG_KFD_AGENT_SLOTS)
+		result = -EINVAL;
+	else if (start_ticks == 0 || process_start_ticks(pid) == start_ticks)
+		result = agent_page_open(pid, pidfd, &page);
+	close(pidfd);
+	if (result != 0)
+		return result == -ENOENT ? 0 : result; /* without an agent nothing of it was held */
+	if (__atomic_load_n(&page->slots[slot].order, __ATOMIC_ACQUIRE) & GPUSEG_KFD_AGENT_HOLD)
+		result = agent_page_wait(page, (unsigned)slot, agent_page_order(page, (unsigned)slot, false),
+					 deadline_ns);
+	agent_page_close(page);
+	return result;
+}
+
 int gpuseg_amd_release(int pid, uint64_t start_ticks, const void *payload, size_t size, int64_t deadline_ns)
 {
 	struct gpuseg_amd_held held;
@@ -167,8 +191,10 @@ int gpuseg_amd_release(int pid, uint64_t start_ticks, const void *payload, size_
 	if (size < sizeof(held))
 		return -EINVAL;
 	memcpy(&held, payload, sizeof(held));
-	if (held.version != GPUSEG_AMD_HELD_VERSION || held.rung < GPUSEG_AMD_KFD || held.rung > GPUSEG_AMD_CRIU)
+	if (held.version != GPUSEG_AMD_HELD_VERSION || held.rung < GPUSEG_AMD_KFD || held.rung > GPUSEG_AMD_AGENT)
 		return -EINVAL;
+	if (held.rung == GPUSEG_AMD_AGENT)
+		return order_agent(pid, start_ticks, held.fd, deadline_ns);
 	daemon = living_daemon(&held);
 	if (daemon == -ESRCH)
 		return held.rung == GPUSEG_AMD_CRIU ? unpause(pid, start_ticks) : 0;

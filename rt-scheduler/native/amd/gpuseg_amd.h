@@ -2,7 +2,7 @@
 /*
  * gpuseg_amd.h - bring back what a daemon took off an AMD GPU (mechanism amd).
  *
- * Three ways to take off, by kernel and permissions (dev.gpuseg.daemon.mechanism.amd.Rung), and so three ways back:
+ * Four ways to take off, by kernel and permissions (dev.gpuseg.daemon.mechanism.amd.Rung), and so four ways back:
  *   kfd    /dev/gpuseg-kfd: a hold belongs to the daemon's open file. Dead daemon: the kernel has released it. Living
  *          daemon: a duplicate of its descriptor releases it (and the kernel's own watchdog does so without the
  *          enforcer's kicks).
@@ -10,6 +10,8 @@
  *          page of memory, for the kernel lets nobody else.
  *   criu   CRIU_OP: stays in force when the daemon dies; UNPAUSE by whoever traces the process then. Living daemon: as
  *          debug. A daemon that is stopped as a whole (SIGSTOP) can be helped with kfd only.
+ *   agent  UPDATE_QUEUE by the application itself (segment-api/preload/gpuseg_kfd_agent.h): it ends holds by itself
+ * when the daemon's beat stops. Here it is given the order to, whatever state the daemon is in.
  *
  * Source of numbers: the kernel's public header kfd_ioctl.h; kmod-patch/amdkfd. No AMD hardware.
  */
@@ -46,15 +48,15 @@ enum { GPUSEG_AMD_CRIU_PROCESS_INFO = 0, GPUSEG_AMD_CRIU_UNPAUSE = 2 };
 #define GPUSEG_AMD_GET_VERSION _IOR('K', 0x01, struct gpuseg_amd_version)
 #define GPUSEG_AMD_CRIU_OP _IOWR('K', 0x22, struct gpuseg_amd_criu)
 
-enum gpuseg_amd_rung { GPUSEG_AMD_KFD = 1, GPUSEG_AMD_DEBUG = 2, GPUSEG_AMD_CRIU = 3 };
+enum gpuseg_amd_rung { GPUSEG_AMD_KFD = 1, GPUSEG_AMD_DEBUG = 2, GPUSEG_AMD_CRIU = 3, GPUSEG_AMD_AGENT = 4 };
 
 /* What the held file's payload of an AMD context holds; written by mechanism.amd.Held. */
 #define GPUSEG_AMD_HELD_VERSION 1
 struct gpuseg_amd_held {
 	uint32_t version;
-	uint32_t rung;		     /* enum gpuseg_amd_rung */
-	int32_t daemon;		     /* who took it off */
-	int32_t fd;		     /* number inside the daemon: of /dev/gpuseg-kfd, or of the page below */
+	uint32_t rung;	/* enum gpuseg_amd_rung */
+	int32_t daemon; /* who took it off */
+	int32_t fd;	/* number inside the daemon: of /dev/gpuseg-kfd, or of the page below; agent: its slot */
 	uint64_t daemon_start_ticks; /* field 22 of /proc/PID/stat */
 };
 

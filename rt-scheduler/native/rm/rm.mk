@@ -27,5 +27,6 @@ $(RM_BUILD)/gpuseg-rm-app: rm/rm_app.c rm/rm_context.h rm/gpuseg_rm.h rm/rm_wire
 $(RM_BUILD)/libgpuseg-rm-fake.so: rm/rm_fake.c rm/gpuseg_rm.h rm/rm_wire.h | $(RM_BUILD)
 	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ rm/rm_fake.c
 
-$(RM_BUILD)/libgpuseg-preload.so: $(RM_API)/preload/gpuseg_preload.c $(RM_API)/preload/gpuseg_rm_report.h | $(RM_BUILD)
-	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(RM_API)/preload/gpuseg_preload.c -ldl -lpthread
+PRELOAD := $(RM_API)/preload
+$(RM_BUILD)/libgpuseg-preload.so: $(wildcard $(PRELOAD)/*.c $(PRELOAD)/*.h) | $(RM_BUILD)
+	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(filter %.c,$^) -ldl -lpthread

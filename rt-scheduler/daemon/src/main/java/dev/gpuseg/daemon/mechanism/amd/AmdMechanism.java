@@ -87,7 +87,7 @@ public final class AmdMechanism implements Mechanism {
         final Set<String> names = new HashSet<>(ProtectedProcesses.DEFAULTS);
         names.addAll(protection.names());
         spared = new ProtectedProcesses(names);
-        lever = open(step.rung(), watchdogMs);
+        lever = open(step.rung(), index, watchdogMs);
         capabilities =
             new Capabilities(step.level(), 0, 0, 0, 0, step.rung() == Rung.KFD ? 64 : 1, false, step.rung()
                 .granularity());
@@ -96,7 +96,7 @@ public final class AmdMechanism implements Mechanism {
         watch.start();
     }
 
-    private Lever open(final Rung rung, final int watchdogMs) {
+    private Lever open(final Rung rung, final int index, final int watchdogMs) {
         switch (rung) {
             case KFD:
                 final HoldDevice device = HoldDevice.open(gpu.gpuId(), !allEngines, watchdogMs);
@@ -117,6 +117,12 @@ public final class AmdMechanism implements Mechanism {
                     throw new MechanismException("/dev/null cannot be opened (errno " + -events + "); mount /dev");
                 }
                 return new DebugLever(kfd, events);
+            case AGENT:
+                if (watchdogMs < AgentLever.PERIOD_MIN_MS || watchdogMs > AgentLever.PERIOD_MAX_MS) {
+                    throw new MechanismException("watchdog of " + watchdogMs + " ms for applications' agents; use "
+                        + AgentLever.PERIOD_MIN_MS + " to " + AgentLever.PERIOD_MAX_MS);
+                }
+                return new AgentLever(index, gpu.gpuId(), !allEngines, watchdogMs);
             default:
                 return new CriuLever();
         }

@@ -108,7 +108,7 @@ public final class AmdSurvey {
             return none;
         }
         final int level = gpu.major() >= SAVES_SINCE && sysfs.savesWaves() ? INTERRUPT : DEACTIVATE;
-        return List.of(device(gpu), debugger(gpu, level), pause(sysfs, gpu, level));
+        return List.of(device(gpu), debugger(gpu, level), pause(sysfs, gpu, level), agent(sysfs, gpu, level));
     }
 
     private static String neverPossible(final AmdSysfs.Gpu gpu) {
@@ -155,6 +155,15 @@ public final class AmdSurvey {
         }
         return has(CAP_SYS_ADMIN) || has(CAP_CHECKPOINT_RESTORE) ? Step.yes(Rung.CRIU, level)
             : Step.no(Rung.CRIU, "CAP_CHECKPOINT_RESTORE is missing; run as root");
+    }
+
+    private static Step agent(final AmdSysfs sysfs, final AmdSysfs.Gpu gpu, final int level) {
+        if (sysfs.gpus().indexOf(gpu) >= AgentPage.SLOTS) {
+            return Step.no(Rung.AGENT, "it is for " + AgentPage.SLOTS + " GPUs");
+        }
+        return has(CAP_SYS_PTRACE) ? Step.yes(Rung.AGENT, level)
+            : Step.no(Rung.AGENT, "CAP_SYS_PTRACE is missing, for the page by which applications are told; run as "
+                + "root");
     }
 
     /** Null if the driver is new enough and processes can be traced. */

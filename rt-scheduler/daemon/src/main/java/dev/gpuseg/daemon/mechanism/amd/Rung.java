@@ -8,7 +8,9 @@ public enum Rung {
     /** DBG_TRAP of the stock driver: the debugger's suspend and resume of queues. */
     DEBUG("debug", "the debugger's suspend and resume (DBG_TRAP)", "queue", 2),
     /** CRIU_OP of the stock driver: the checkpoint's pause of a whole process. */
-    CRIU("criu", "the checkpoint's pause (CRIU_OP)", "process", 3);
+    CRIU("criu", "the checkpoint's pause (CRIU_OP)", "process", 3),
+    /** UPDATE_QUEUE of the stock driver, by the application itself. */
+    AGENT("agent", "UPDATE_QUEUE inside the applications that run with libgpuseg-preload.so", "queue", 4);
 
     private final String word;
     private final String text;

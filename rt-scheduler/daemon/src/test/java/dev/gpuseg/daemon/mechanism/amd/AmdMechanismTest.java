@@ -285,6 +285,7 @@ class AmdMechanismTest {
         assertEquals(rig.table.getInt(AmdRig.PAUSES) > 0, rung == Rung.CRIU);
         assertEquals(rig.table.getInt(AmdRig.SUSPENDS) > 0, rung == Rung.DEBUG);
         assertEquals(rig.table.getInt(AmdRig.HOLDS) > 0, rung == Rung.KFD);
+        assertEquals(rig.table.getInt(AmdRig.DEACTIVATED) > 0, rung == Rung.AGENT);
     }
 
     @Test

@@ -28,6 +28,7 @@ final class AmdRig implements AutoCloseable {
     static final Path BUILD =
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
     static final Path FAKE = BUILD.resolve("libgpuseg-amd-fake.so");
+    static final Path PRELOAD = BUILD.resolve("libgpuseg-preload.so");
     // struct amd_table
     static final int MINOR = 0;
     static final int NO_HWS = 4;
@@ -48,6 +49,11 @@ final class AmdRig implements AutoCloseable {
     static final int FOREIGN = 80;
     static final int UNTRACED = 84;
     static final int KICKS = 88;
+    static final int DEACTIVATED = 92;
+    /** Orders to an application. */
+    static final int MAKE = 1;
+    static final int RESUME = 2;
+    static final int DESTROY = 3;
     private static final int TABLE_BYTES = 1 << 16;
     private static final int PAGE_BYTES = 4096;
     private static final String STANDIN_ENV = "GPUSEG_AMD_STANDIN";
@@ -84,8 +90,12 @@ final class AmdRig implements AutoCloseable {
 
         /** Makes another queue. */
         void more() throws InterruptedException {
-            page.putInt(12, 1);
-            await("another queue", () -> page.getInt(12) == 0);
+            order(MAKE);
+        }
+
+        void order(final int what) throws InterruptedException {
+            page.putInt(12, what);
+            await("the application follows order " + what, () -> page.getInt(12) == 0);
         }
 
         /** Waits until it has worked on from here. */
@@ -178,11 +188,19 @@ final class AmdRig implements AutoCloseable {
     }
 
     App start(final int queues, final int gpuId, final String kind, final Path program) throws Exception {
+        return start(queues, gpuId, kind, program, true);   // the agent must not disturb the other rungs
+    }
+
+    App start(final int queues, final int gpuId, final String kind, final Path program, final boolean agent)
+        throws Exception {
         final Path file = Files.createTempFile(directory, "app", ".page");
         Files.write(file, new byte[PAGE_BYTES]);
         final ProcessBuilder builder = new ProcessBuilder("sh", "-c", "\"$@\" & wait", "sh", program.toString(),
             file.toString(), Integer.toString(gpuId), Integer.toString(queues), kind).inheritIO();
         environment(builder.environment());
+        if (agent) {
+            builder.environment().put("LD_PRELOAD", PRELOAD + ":" + FAKE);
+        }
         final App app = new App(builder.start(), map(file, PAGE_BYTES));
         apps.add(app);
         await("application is ready", () -> app.page.getInt(4) == 1);

@@ -22,7 +22,6 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -60,12 +59,13 @@ class AmdSystemTest {
 
     private void only(final Rung rung) {
         rig.table.putInt(AmdRig.HOLD_ABI, rung == Rung.KFD ? 1 : 0);
-        rig.table.putInt(AmdRig.MINOR, rung == Rung.CRIU ? 11 : 17);
+        rig.table.putInt(AmdRig.MINOR, rung == Rung.CRIU ? 11 : rung == Rung.AGENT ? 6 : 17);
     }
 
     /** What was taken off, by all ways. */
     private int taken() {
-        return rig.table.getInt(AmdRig.HOLDS) + rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES);
+        return rig.table.getInt(AmdRig.HOLDS) + rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES)
+            + rig.table.getInt(AmdRig.DEACTIVATED);
     }
 
     @ParameterizedTest
@@ -107,9 +107,10 @@ class AmdSystemTest {
         app.mustAdvance("after the daemon's death");
     }
 
-    @Test
-    void shouldLeaveNobodyOffWhenTheDaemonIsStoppedAsAWhole() throws Exception {
-        only(Rung.KFD);
+    @ParameterizedTest
+    @EnumSource(value = Rung.class, names = {"KFD", "AGENT"})
+    void shouldLeaveNobodyOffWhenTheDaemonIsStoppedAsAWhole(final Rung rung) throws Exception {
+        only(rung);
         final App app = rig.start(1);
         final Path where = directory.resolve("run");
         final Process daemon = daemon(where);
@@ -119,8 +120,8 @@ class AmdSystemTest {
         ProcessStatus.signal((int) daemon.pid(), 19);
         app.mustAdvance("while the daemon is stopped");
         ProcessStatus.signal((int) daemon.pid(), 18);
-        final int before = rig.table.getInt(AmdRig.HOLDS);
-        AmdRig.await("the daemon takes it off again", () -> rig.table.getInt(AmdRig.HOLDS) > before);
+        final int before = taken();
+        AmdRig.await("the daemon takes it off again", () -> taken() > before);
     }
 
     private Process daemon(final Path where) throws Exception {
