@@ -103,6 +103,7 @@ struct hold {
 	int64_t beat_ns;
 	int64_t limit_ns;
 	bool answer;
+	bool refused;
 };
 
 static struct {
@@ -257,8 +258,9 @@ static void take_order(struct hold *h, const struct gpuseg_kfd_agent_slot *slot,
 	h->beat_ns = at_ns;
 	h->limit_ns = period_ms * NS_PER_MS * 3 / 4;
 	h->answer = true;
+	h->refused = (order & GPUSEG_KFD_AGENT_HOLD) && __atomic_load_n(&agent.several, __ATOMIC_ACQUIRE);
 	pthread_mutex_lock(&holds_lock);
-	h->on = (order & GPUSEG_KFD_AGENT_HOLD) && !__atomic_load_n(&agent.several, __ATOMIC_ACQUIRE);
+	h->on = (order & GPUSEG_KFD_AGENT_HOLD) && !h->refused;
 	h->gpu_id = slot->gpu_id;
 	h->flags = slot->flags;
 	pthread_mutex_unlock(&holds_lock);
@@ -301,7 +303,7 @@ static void answer(unsigned index, int result, uint32_t queue, uint32_t held)
 	struct gpuseg_kfd_agent_slot *slot = &agent.page->slots[index];
 	struct hold *h = &agent.holds[index];
 
-	slot->result = agent.several && (h->order & GPUSEG_KFD_AGENT_HOLD) ? -EOPNOTSUPP : result;
+	slot->result = h->refused ? -EOPNOTSUPP : result;
 	slot->queue = queue;
 	slot->held = held;
 	/* release; pairs with the acquire in AgentPage.hasAnswered */

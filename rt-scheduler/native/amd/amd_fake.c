@@ -67,6 +67,31 @@ struct update {
 	uint32_t priority;
 };
 
+struct event {
+	uint64_t page_offset;
+	uint32_t trigger, type, auto_reset, node, id, slot;
+};
+
+struct aperture {
+	uint64_t lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base, gpuvm_limit;
+	uint32_t gpu_id, pad;
+};
+
+struct apertures {
+	uint64_t array;
+	uint32_t count, pad;
+};
+
+struct memory {
+	uint64_t address, size, handle, mmap_offset;
+	uint32_t gpu_id, flags;
+};
+
+struct mapping {
+	uint64_t handle, gpus;
+	uint32_t n_gpus, n_done;
+};
+
 static struct amd_table *table(void)
 {
 	static struct amd_table *mapped;
@@ -753,6 +778,61 @@ static int on_trap(struct amd_table *t, struct trap *a)
 	}
 }
 
+/*
+ * What a runtime asks for before its first queue: address spaces, memory, events. All is granted and nothing of it
+ * kept; there is no memory behind it. The apertures are those of a 47-bit GPU (gfx9).
+ */
+static int on_memory(const struct amd_table *t, unsigned number, void *argument)
+{
+	static uint64_t handles;
+
+	switch (number) {
+	case 0x08: { /* CREATE_EVENT */
+		struct event *e = argument;
+
+		e->page_offset = 0;
+		e->id = e->slot = (uint32_t)__atomic_add_fetch(&handles, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	case 0x14: { /* GET_PROCESS_APERTURES_NEW */
+		struct apertures *a = argument;
+		struct aperture *d = (void *)(uintptr_t)a->array;
+
+		for (uint32_t i = 0; i < t->n_gpus && i < a->count; i++)
+			d[i] = (struct aperture){.lds_base = 0x1000000000000,
+						 .lds_limit = 0x10000FFFFFFFF,
+						 .scratch_base = 0x2000000000000,
+						 .scratch_limit = 0x20000FFFFFFFF,
+						 .gpuvm_base = 0x4000,
+						 .gpuvm_limit = 0x7FFFFFFFFFFF,
+						 .gpu_id = t->gpu_ids[i]};
+		a->count = t->n_gpus;
+		return 0;
+	}
+	case 0x16: { /* ALLOC_MEMORY_OF_GPU */
+		struct memory *m = argument;
+
+		m->handle = __atomic_add_fetch(&handles, 1, __ATOMIC_RELAXED);
+		m->mmap_offset = 0;
+		return 0;
+	}
+	case 0x18:   /* MAP_MEMORY_TO_GPU */
+	case 0x19: { /* UNMAP_MEMORY_FROM_GPU */
+		struct mapping *m = argument;
+
+		m->n_done = m->n_gpus;
+		return 0;
+	}
+	case 0x04: /* SET_MEMORY_POLICY */
+	case 0x09: /* DESTROY_EVENT */
+	case 0x15: /* ACQUIRE_VM */
+	case 0x17: /* FREE_MEMORY_OF_GPU */
+		return 0;
+	default:
+		return refuse(ENOTTY);
+	}
+}
+
 static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *argument)
 {
 	struct amd_process *p = process_of(t, owner);
@@ -797,8 +877,9 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 	case 0x26:
 		return on_trap(t, argument);
 	default:
-		t->foreign++;
-		return refuse(ENOTTY);
+		result = on_memory(t, number, argument);
+		t->foreign += result != 0;
+		return result;
 	}
 }
 
