@@ -8,9 +8,11 @@ import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.Protection;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -18,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 
 /** The stand-in of KFD, a made-up /sys, and applications that work on them. One directory, one GPU. */
 final class AmdRig implements AutoCloseable {
@@ -96,6 +99,31 @@ final class AmdRig implements AutoCloseable {
         void order(final int what) throws InterruptedException {
             page.putInt(12, what);
             await("the application follows order " + what, () -> page.getInt(12) == 0);
+        }
+
+        /** Returns when each of its threads is stopped. */
+        void suspend() throws InterruptedException {
+            ProcessStatus.signal(pid(), 19);
+            await("the application is stopped", () -> {
+                try (Stream<Path> threads = Files.list(Path.of("/proc/" + pid() + "/task"))) {
+                    return threads.allMatch(t -> stateOf(t) == 'T');
+                } catch (final IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+        }
+
+        private static char stateOf(final Path thread) {
+            try {
+                final String stat = Files.readString(thread.resolve("stat"), StandardCharsets.ISO_8859_1);
+                return stat.charAt(stat.lastIndexOf(')') + 2);
+            } catch (final IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        void goOn() {
+            ProcessStatus.signal(pid(), 18);
         }
 
         /** Waits until it has worked on from here. */

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -122,6 +123,46 @@ class AmdSystemTest {
         ProcessStatus.signal((int) daemon.pid(), 18);
         final int before = taken();
         AmdRig.await("the daemon takes it off again", () -> taken() > before);
+    }
+
+    @Test
+    void shouldHoldAgainWhenTheDaemonIsStartedAnew() throws Exception {
+        only(Rung.AGENT);
+        final App app = rig.start(1);
+        final Path where = directory.resolve("run");
+        final Process first = daemon(where);
+        client(where);
+        AmdRig.await("it is taken off", () -> taken() > 0);
+        first.destroyForcibly().waitFor();
+        app.mustAdvance("without a daemon");
+        final int before = taken();
+        daemon(directory.resolve("next"));
+        client(directory.resolve("next"));
+        AmdRig.await("the next daemon takes it off", () -> taken() > before);
+        assertTrue(app.standsStill());
+    }
+
+    @Test
+    void shouldGrantAndCountWhenAnApplicationDoesNotAnswer() throws Exception {
+        only(Rung.AGENT);
+        final App app = rig.start(1);
+        final App stopped = rig.start(1);
+        final Path where = directory.resolve("run");
+        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
+            Policy.named("fp"), "amd").withoutWarmUp();
+        try (Daemon daemon = Daemon.start(config)) {
+            stopped.suspend();
+            client(where);
+            AmdRig.await("the one that answers is taken off", () -> taken() > 0);
+            assertTrue(app.standsStill());
+            AmdRig.await("the other is counted", () -> daemon.counters().get(Counter.MECHANISM_ERRORS) > 0
+                && daemon.counters().get(Counter.GRANTS_UNENFORCED) > 0);
+            assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
+            stopped.goOn();
+            AmdRig.await("it is taken off when it goes on", () -> taken() > 1);
+        }
+        app.mustAdvance("after the daemon's stop");
+        stopped.mustAdvance("after the daemon's stop");
     }
 
     private Process daemon(final Path where) throws Exception {
