@@ -18,6 +18,7 @@
 
 #define SYS_PIDFD_GETFD 438
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+#define SEARCHED_MAX 4096 /* descriptors: one with very many must not hold up what is to be done for others */
 #define WAIT_MAX_NS (10 * NS_PER_MS) /* somebody else may give another order meanwhile, which wakes nobody here */
 
 /* A duplicate of the descriptor, mapped if it is what it should be; NULL if not. Opens nothing: that could block. */
@@ -53,7 +54,7 @@ int agent_page_open(int pid, int pidfd, struct gpuseg_kfd_agent **page)
 	static const char name[] = "/memfd:" GPUSEG_KFD_AGENT_NAME;
 	char path[32], link[320], target[64];
 	const struct dirent *entry;
-	int error = -ENOENT;
+	int error = -ENOENT, left = SEARCHED_MAX;
 	DIR *list;
 
 	*page = NULL;
@@ -61,7 +62,7 @@ int agent_page_open(int pid, int pidfd, struct gpuseg_kfd_agent **page)
 	list = opendir(path);
 	if (!list)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (!*page && (entry = readdir(list))) {
+	while (!*page && left-- > 0 && (entry = readdir(list))) {
 		ssize_t n;
 
 		snprintf(link, sizeof(link), "%s/%s", path, entry->d_name);

@@ -7,10 +7,13 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -32,6 +35,7 @@
 #define RING 0x7f1200000000u
 #define NEW_SIZE 96
 #define OLD_SIZE 88
+#define TABLE_BYTES (1 << 16)
 
 enum { PM4 = 0, SDMA = 1, AQL = 2, SDMA_XGMI = 3 };
 
@@ -60,7 +64,7 @@ static int set_up(void)
 	CHECK(mkdtemp(directory), "mkdtemp: %s", strerror(errno));
 	snprintf(path, sizeof(path), "%s/table", directory);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	CHECK(fd >= 0 && ftruncate(fd, sizeof(*table)) == 0, "%s: %s", path, strerror(errno));
+	CHECK(fd >= 0 && ftruncate(fd, TABLE_BYTES) == 0, "%s: %s", path, strerror(errno));
 	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(table != MAP_FAILED, "mmap: %s", strerror(errno));
 	close(fd);
@@ -418,6 +422,51 @@ static int without_queues(void)
 	return finish(TEST_PASSED);
 }
 
+/* KFD's number, where a machine has KFD: here a file of ours says that it is this one. */
+static const char *numbers;
+
+int open(const char *path, int flags, ...)
+{
+	int (*next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
+	va_list list;
+	mode_t mode = 0;
+
+	va_start(list, flags);
+	if (flags & (O_CREAT | O_TMPFILE))
+		mode = va_arg(list, mode_t);
+	va_end(list);
+	if (numbers && strcmp(path, "/sys/class/kfd/kfd/dev") == 0) {
+		const int fd = memfd_create("numbers", MFD_CLOEXEC);
+
+		if (write(fd, numbers, strlen(numbers)) < 0)
+			abort();
+		lseek(fd, 0, SEEK_SET);
+		return fd;
+	}
+	return next(path, flags, mode);
+}
+
+static int device_by_number(void)
+{
+	TRY(set_up());
+	const int device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int other = open("/dev/zero", O_RDWR | O_CLOEXEC);
+
+	numbers = "1:5\n"; /* /dev/zero */
+	CHECK_EQ(make(device, GPU, AQL, 100), -ENOTTY);
+	CHECK_EQ(find_page(), -ENOENT);
+	numbers = "nonsense\n";
+	CHECK_EQ(make(device, GPU, AQL, 100), -ENOTTY);
+	CHECK_EQ(find_page(), -ENOENT);
+	numbers = "1:3\n"; /* /dev/null */
+	CHECK_EQ(make(other, GPU, AQL, 100), -ENOTTY);
+	CHECK_EQ(find_page(), -ENOENT);
+	CHECK_EQ(make(device, GPU, AQL, 100), -ENOTTY);
+	CHECK_EQ(find_page(), 0);
+	CHECK_EQ(page->known, 0);
+	return finish(TEST_PASSED);
+}
+
 static int in_child(int (*what)(void))
 {
 	const pid_t child = fork();
@@ -475,10 +524,16 @@ static int fork_while_held(void)
 	return finish(TEST_PASSED);
 }
 
-static int exec_ls(void)
+/* What a program sees that is started without a fork's handlers. */
+static int spawned(void)
 {
-	execlp("sh", "sh", "-c", "! ls -l /proc/self/fd | grep -q gpuseg", NULL);
-	return TEST_FAILED;
+	char *arguments[] = {"sh", "-c", "! ls -l /proc/self/fd | grep -q gpuseg", NULL};
+	int status = -1;
+	pid_t child;
+
+	CHECK(posix_spawnp(&child, "sh", NULL, NULL, arguments, environ) == 0, "posix_spawnp");
+	CHECK(waitpid(child, &status, 0) == child, "waitpid");
+	return status;
 }
 
 static int exec_while_held(void)
@@ -489,7 +544,7 @@ static int exec_while_held(void)
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(count_descriptors(AMD_KFD_NAME), 0); /* the stand-in shows it under the device's name */
 	CHECK(count_descriptors(GPUSEG_AMD_KFD_DEVICE) == 2, "the application's and the agent's");
-	CHECK_EQ(in_child(exec_ls), 0);
+	CHECK_EQ(spawned(), 0);
 	CHECK_EQ(order(false), 0);
 	CHECK_EQ(count_descriptors(GPUSEG_AMD_KFD_DEVICE), 1); /* or the checkpoint's pause would refuse the process */
 	return finish(TEST_PASSED);
@@ -846,6 +901,7 @@ int main(void)
 		{"shouldNameTheKernelsErrorAndTryReleasesAgain", error_of_the_kernel},
 		{"shouldHoldThroughADescriptorOfItsOwnWhenTheApplicationClosedIts", duplicated_and_closed},
 		{"shouldStartNothingWithoutAQueueOrWhenSwitchedOff", without_queues},
+		{"shouldKnowTheDeviceByItsNumberWhereItHasAnotherName", device_by_number},
 		{"shouldLeaveAForkedChildWithoutItsParentsQueues", fork_while_held},
 		{"shouldHandNothingOnThroughExec", exec_while_held},
 		{"shouldRefuseAProcessWithSeveralKfdContexts", several_contexts},

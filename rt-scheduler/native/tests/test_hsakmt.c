@@ -32,6 +32,7 @@
 #define RENDER "/dev/dri/renderD"
 #define GPU 4711u
 #define SLOT 0u
+#define TABLE_BYTES (1 << 16)
 #define RING_BYTES 65536u
 #define WAIT_NS (20 * NS_PER_S)
 
@@ -115,7 +116,7 @@ static int set_up(void)
 	CHECK(mkdtemp(directory), "mkdtemp: %s", strerror(errno));
 	snprintf(path, sizeof(path), "%s/table", directory);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	CHECK(fd >= 0 && ftruncate(fd, sizeof(*table)) == 0, "%s: %s", path, strerror(errno));
+	CHECK(fd >= 0 && ftruncate(fd, TABLE_BYTES) == 0, "%s: %s", path, strerror(errno));
 	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(table != MAP_FAILED, "mmap: %s", strerror(errno));
 	close(fd);

@@ -38,10 +38,11 @@ final class AmdCosts {
             }
         }
         rung = word("rung", "how processes are taken off (gpuseg doctor says it)", Set.of("kfd", "debug", "criu",
-            "gate"));
+            "agent", "gate"));
         mode = word("mode", "how queues reach the hardware (gpuseg doctor says it)", Set.of("hws", "no-hws", "mes"));
         if (rung.equals("debug") && mode.equals("no-hws")) {
-            throw refuse(node, "platform: amd: rung debug is refused by the driver in mode no-hws; use kfd or criu");
+            throw refuse(node, "platform: amd: rung debug is refused by the driver in mode no-hws; use kfd, criu or "
+                + "agent");
         }
     }
 
@@ -110,7 +111,7 @@ final class AmdCosts {
         final long command = time("command", "from a decision to the first change begun");
         final long contexts = count("contexts", "processes with queues on this GPU, unregistered ones included");
         final long changes;
-        if (!mode.equals("hws")) {
+        if (!mode.equals("hws") || rung.equals("agent")) {
             changes = contexts * count("queues", "queues of one process that are switched");
         } else if (rung.equals("kfd")) {
             changes = IntegerMath.ceilDiv(contexts, BATCH) + 1;   // those that go off, then those that come on

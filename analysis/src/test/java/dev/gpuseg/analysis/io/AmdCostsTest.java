@@ -45,6 +45,8 @@ class AmdCostsTest {
         assertEquals(300_000 + 3 * 2 * MS, gpu("rung: kfd, contexts: 65" + rest).epsilonNs(), "two batches");
         assertEquals(300_000 + 5 * 2 * MS, gpu("rung: criu, contexts: 5" + rest).epsilonNs(), "one by one");
         assertEquals(300_000 + 5 * 2 * MS, gpu("rung: debug, contexts: 5" + rest).epsilonNs());
+        assertEquals(300_000 + 15 * 2 * MS, gpu("rung: agent, contexts: 5, queues: 3" + rest).epsilonNs(),
+            "a call a queue");
         final Gpu gpu = gpu("rung: kfd, contexts: 5" + rest);
         assertEquals(2 * MS, gpu.stallNs(), "what others change stops everybody");
         assertEquals(1_000 * MS, gpu.stallPeriodNs());
@@ -55,6 +57,7 @@ class AmdCostsTest {
         final String rest = ", change: 1ms, command: 0ms, contexts: 3, queues: 4, foreign: none";
         assertEquals(12 * MS, gpu("rung: kfd, mode: no-hws" + rest).epsilonNs());
         assertEquals(12 * MS, gpu("rung: debug, mode: mes" + rest).epsilonNs());
+        assertEquals(12 * MS, gpu("rung: agent, mode: no-hws" + rest).epsilonNs());
         assertEquals(0, gpu("rung: kfd, mode: mes" + rest).stallNs());
     }
 

@@ -129,6 +129,8 @@ final class AgentLever implements Lever {
         final String why = switch (-agent.missing) {
             case Errno.ENOENT -> "it runs without libgpuseg-preload.so; start it with LD_PRELOAD set to that file";
             case Errno.EBUSY -> "another daemon gives orders to it; stop that one";
+            case -AgentPage.TOO_MANY -> "it has no agent among its first " + AgentPage.SEARCHED_MAX + " descriptors; "
+                + "start it with LD_PRELOAD set to libgpuseg-preload.so, and have it close what it does not need";
             default -> Errno.name(-agent.missing) + " when looking for its agent; run the daemon with CAP_SYS_PTRACE";
         };
         p.result(off ? agent.missing : 0, off ? why : "");   // what never was held is not held

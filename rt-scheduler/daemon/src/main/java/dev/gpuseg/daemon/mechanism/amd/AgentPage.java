@@ -69,29 +69,42 @@ final class AgentPage {
         lapsesSeen = page.getIntVolatile(this.slot + LAPSES);
     }
 
+    /** Descriptors of a process that a search looks at: one with very many must not keep the daemon busy. */
+    static final int SEARCHED_MAX = 4096;
+    /** Result of a search: there is none among {@link #SEARCHED_MAX}, and there are more descriptors. */
+    static final int TOO_MANY = -7;
+
     /** What a search found: a page, or -errno (ENOENT: the process has no agent). */
     record Search(AgentPage page, int result) {
     }
 
     /** Looks through a process's descriptors; opens none of them, for that could block. */
     static Search find(final AmdProcess p, final int slot) {
+        return find(p, slot, SEARCHED_MAX);
+    }
+
+    static Search find(final AmdProcess p, final int slot, final int most) {
         final int pidfd = AmdCalls.pidfdOpen(p.pid());
         if (pidfd < 0) {
             return new Search(null, pidfd);
         }
         try {
             // after pidfd_open the pid names one process: is it the one that was meant?
-            return p.isAlive() ? find(p.pid(), pidfd, slot) : new Search(null, -Errno.ESRCH);
+            return p.isAlive() ? find(p.pid(), pidfd, slot, most) : new Search(null, -Errno.ESRCH);
         } finally {
             AmdCalls.close(pidfd);
         }
     }
 
-    private static Search find(final int pid, final int pidfd, final int slot) {
+    private static Search find(final int pid, final int pidfd, final int slot, final int most) {
         final byte[] target = new byte[LINK_BYTES];
         int result = -Errno.ENOENT;
+        int left = most;
         try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
             for (final Path p : list) {
+                if (left-- == 0) {
+                    return new Search(null, TOO_MANY);
+                }
                 final int n = AmdCalls.readlink(p.toString(), target);
                 if (n > 0 && new String(target, 0, n, StandardCharsets.ISO_8859_1).startsWith(LINK)) {
                     final int fd = AmdCalls.pidfdGetfd(pidfd, Integer.parseInt(p.getFileName().toString()));
@@ -208,7 +221,12 @@ final class AgentPage {
 
     /** Tells the agent that we live. */
     void beat() {
-        page.putIntOrdered(slot + BEAT, page.getInt(slot + BEAT) + 1);
+        page.putIntOrdered(slot + BEAT, beats() + 1);
+    }
+
+    /** How often that was done, by all daemons; wraps. */
+    int beats() {
+        return page.getInt(slot + BEAT);
     }
 
     /** Whether a hold of ours ended without us: it lapsed, or the watchdog gave another order. True once. */
