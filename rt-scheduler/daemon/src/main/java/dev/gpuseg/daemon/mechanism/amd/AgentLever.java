@@ -26,6 +26,7 @@ final class AgentLever implements Lever {
     private static final int HELD_BYTES = 24;
     private static final int BEATS_PER_PERIOD = 8;
     private static final long MS_IN_NS = 1_000_000;
+    private static final long LOOK_NS = MS_IN_NS;
     private static final long SEARCH_AGAIN_NS = 250 * MS_IN_NS;
 
     /** What is known of one application. */
@@ -49,7 +50,7 @@ final class AgentLever implements Lever {
     private final ByteBuffer timeout = AgentCalls.timeout();
     private final byte[] payload;
     private long beatNs;
-    private boolean ended;
+    private long lookedNs = System.nanoTime() - LOOK_NS;
 
     /** By the slot of this GPU. */
     AgentLever(final int gpu, final int gpuId, final boolean computeOnly, final int periodMs) {
@@ -165,15 +166,19 @@ final class AgentLever implements Lever {
 
     @Override
     public boolean beat() {
-        if (System.nanoTime() - beatNs > sliceNs) {
+        final long nowNs = System.nanoTime();
+        if (nowNs - lookedNs < LOOK_NS) {
+            return false;   // an enforcer that polls asks without end
+        }
+        lookedNs = nowNs;
+        if (nowNs - beatNs > sliceNs) {
             beatAll();
         }
+        boolean ended = false;
         for (final Agent agent : agents.values()) {
             ended |= agent.page != null && agent.page.ended();
         }
-        final boolean told = ended;
-        ended = false;
-        return told;
+        return ended;
     }
 
     @Override
