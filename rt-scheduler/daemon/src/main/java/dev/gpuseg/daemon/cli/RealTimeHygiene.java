@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cli;
 
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
@@ -258,8 +259,9 @@ final class RealTimeHygiene {
     }
 
     private static String text(final Path path) {
-        try {
-            return Files.readString(path, StandardCharsets.ISO_8859_1).trim();
+        // not Files.readString: it asks files of no size for one byte first, and numbers in /proc/sys end there
+        try (FileInputStream in = new FileInputStream(path.toFile())) {
+            return new String(in.readAllBytes(), StandardCharsets.ISO_8859_1).trim();
         } catch (final IOException e) {
             return "";   // absent on this kernel, or not for us: the check says so
         }

@@ -4,9 +4,11 @@ package dev.gpuseg.daemon.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.gpuseg.daemon.cli.DoctorCheck.Verdict;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -156,5 +158,16 @@ class RealTimeHygieneTest {
         for (final DoctorCheck check : new RealTimeHygiene(empty, -1).checks()) {
             assertFalse(check.found().isEmpty(), check.toString());
         }
+    }
+
+    /** Numbers in the real /proc/sys are not read like those in a temporary directory. */
+    @Test
+    void shouldReadThisMachinesOwnSettings() throws IOException {
+        final Process cat = new ProcessBuilder("cat", "/proc/sys/kernel/sched_rt_runtime_us").start();
+        final String runtime = new String(cat.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1).trim();
+        assumeFalse(runtime.isEmpty(), "no kernel with real-time throttling");
+        final String found = new RealTimeHygiene(Path.of("/"), -1).checks().stream()
+            .filter(check -> check.name().equals("real-time throttling")).findFirst().orElseThrow().found();
+        assertTrue(runtime.equals("-1") ? found.equals("off") : found.contains(" " + runtime + " us of "), found);
     }
 }
