@@ -20,7 +20,50 @@ struct context {
 	int fd;
 	uint32_t client;
 	uint32_t channel;
+	uint32_t server; /* struct rm_wire_work */
 };
+
+/*
+ * MPS, with CUDA_MPS_PIPE_DIRECTORY alone, never its default: a program named as the server leaves its client's number
+ * there, and who finds one there is its client.
+ */
+#define MPS_PIPE_ENV "CUDA_MPS_PIPE_DIRECTORY"
+#define MPS_SERVER "nvidia-cuda-mps-server"
+
+static inline int is_mps_server(void)
+{
+	return strcmp(program_invocation_short_name, MPS_SERVER) == 0;
+}
+
+static inline FILE *mps_file(const char *mode)
+{
+	const char *pipe = getenv(MPS_PIPE_ENV);
+	char path[4096];
+
+	if (!pipe || (size_t)snprintf(path, sizeof(path), "%s/standin-server", pipe) >= sizeof(path))
+		return NULL;
+	return fopen(path, mode);
+}
+
+/* 0 = no client of any. */
+static inline uint32_t mps_server(void)
+{
+	FILE *file = is_mps_server() ? NULL : mps_file("re");
+	uint32_t server = 0;
+
+	if (file) {
+		if (fscanf(file, "%x", &server) != 1)
+			server = 0;
+		fclose(file);
+	}
+	return server;
+}
+
+/* Of a context's compute work on an H200: 8, of an MPS client 2, of the server 1. */
+static inline uint32_t compute_channels(uint32_t server)
+{
+	return is_mps_server() ? 1 : server ? 2 : 8;
+}
 
 /* `detail`: the engine of a channel group, the GPU of a device. */
 static inline uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32_t handle, uint32_t class_id,
@@ -51,12 +94,12 @@ static inline struct context add_context(int fd, uint32_t client, uint32_t dista
 	static const uint32_t copy_tsgs[3] = {0x5c00003e, 0x5c00004c, 0x5c00005a};
 	const uint32_t device = 0x5c000002 + distance;
 	const uint32_t tsg = 0x5c000015 + distance;
-	struct context c = {.fd = fd, .client = client};
+	struct context c = {.fd = fd, .client = client, .server = mps_server()};
 
 	allocate(fd, client, client, device, GPUSEG_RM_CLASS_DEVICE, gpu);
 	allocate(fd, client, device, device + 1, GPUSEG_RM_CLASS_SUBDEVICE, 0);
 	allocate(fd, client, device, tsg, GPUSEG_RM_CLASS_TSG, GPUSEG_RM_ENGINE_GR0);
-	for (uint32_t i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < compute_channels(c.server); i++) {
 		uint32_t channel = (i == 0 ? 0x5c00001c : 0x5c000022 + 4 * (i - 1)) + distance;
 
 		allocate(fd, client, tsg, channel, 0xc86f, 0);
@@ -79,13 +122,21 @@ static inline struct context add_context(int fd, uint32_t client, uint32_t dista
 static inline struct context make_context(int fd, uint32_t gpu)
 {
 	struct rm_wire_free probe = {0};
+	struct context c;
+	FILE *file;
 
 	/* libcuda makes a client that it frees at once */
 	probe.client = allocate(fd, 0, 0, 0, GPUSEG_RM_CLASS_CLIENT, 0);
 	probe.handle = probe.client;
 	if (ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', GPUSEG_RM_ESC_FREE, sizeof(probe)), &probe) != 0)
 		exit(1);
-	return add_context(fd, allocate(fd, 0, 0, 0, GPUSEG_RM_CLASS_CLIENT, 0), 0, gpu);
+	c = add_context(fd, allocate(fd, 0, 0, 0, GPUSEG_RM_CLASS_CLIENT, 0), 0, gpu);
+	file = is_mps_server() ? mps_file("we") : NULL;
+	if (file) {
+		fprintf(file, "%x\n", c.client);
+		fclose(file);
+	}
+	return c;
 }
 
 /* The first of CUDA_VISIBLE_DEVICES, as CUDA's device 0. */
@@ -99,8 +150,11 @@ static inline uint32_t visible_gpu(void)
 /* Returns 1 for a right result, 0 for a wrong one, -1 when the driver is gone. */
 static inline int kernel(const struct context *c, double ms, uint64_t seed)
 {
-	struct rm_wire_work w = {
-		.client = c->client, .channel = c->channel, .duration_ns = (uint64_t)(ms * 1e6), .seed = seed};
+	struct rm_wire_work w = {.client = c->client,
+				 .channel = c->channel,
+				 .duration_ns = (uint64_t)(ms * 1e6),
+				 .seed = seed,
+				 .server = c->server};
 
 	if (ioctl(c->fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', RM_WIRE_ESC_WORK, sizeof(w)), &w) != 0 || w.status != 0)
 		return -1;

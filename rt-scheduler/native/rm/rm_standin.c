@@ -10,6 +10,9 @@
  *  - disables are counted: a channel disabled twice needs two enables; an enable too many is ignored [seen];
  *  - several GPUs (GPUS): a device names its GPU in its parameters, what hangs below it is on that GPU, a subdevice
  *    switches channels of its own GPU only (another's: INVALID_CHANNEL) [assumed];
+ *  - the kernel of an MPS client, which has channels of its own [seen], does not run while a channel of its server is off
+ *    [assumed: on an H200 a client hung while its server and the other clients were off; which of them it waited for is
+ *    unknown];
  *  - what is disabled stays disabled when the caller dies; a client dies when the last duplicate of its file is closed,
  *    not when its process does [seen].
  *
@@ -58,6 +61,7 @@ struct object {
 	uint32_t engine;
 	uint32_t gpu;
 	uint32_t disabled;
+	uint32_t server; /* of the kernel: struct rm_wire_work */
 	uint64_t timeslice_us;
 	int file; /* of a client object */
 	/* the kernel on a channel */
@@ -328,6 +332,7 @@ static void serve(int file, int reply_fd, struct rm_wire_request *request)
 		o->duration_ns = w.duration_ns;
 		o->done_ns = 0;
 		o->seed = w.seed;
+		o->server = w.server;
 		o->value = w.seed;
 		o->steps = 0;
 		return;
@@ -399,13 +404,26 @@ static void end_file(int file)
 	}
 }
 
+static int is_off(uint32_t client)
+{
+	for (int i = 0; client && i < object_count; i++)
+		if (objects[i].client == client && objects[i].disabled)
+			return 1;
+	return 0;
+}
+
+static int runs(const struct object *o)
+{
+	return o->reply_fd >= 0 && !o->disabled && !is_off(o->server);
+}
+
 static void advance(uint64_t elapsed_ns)
 {
 	for (int i = 0; i < object_count; i++) {
 		struct object *o = &objects[i];
 		uint32_t due;
 
-		if (o->reply_fd < 0 || o->disabled)
+		if (!runs(o))
 			continue;
 		o->done_ns += elapsed_ns;
 		due = o->duration_ns && o->done_ns < o->duration_ns
@@ -475,7 +493,7 @@ int main(int argc, char **argv)
 			}
 		}
 		for (int i = 0; i < object_count; i++)
-			busy |= objects[i].reply_fd >= 0 && !objects[i].disabled;
+			busy |= runs(&objects[i]);
 		if (poll(polls, count, busy ? 1 : 200) < 0 && errno != EINTR) {
 			perror("gpuseg-rm-standin: poll");
 			return 1;

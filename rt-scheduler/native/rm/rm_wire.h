@@ -67,7 +67,7 @@ struct rm_wire_work {
 	uint64_t seed;
 	uint64_t result; /* rm_work_result(seed) when every part of the kernel ran exactly once */
 	uint32_t status;
-	uint32_t pad;
+	uint32_t server; /* 0, or the client of the MPS server without which it does not run */
 };
 _Static_assert(sizeof(struct rm_wire_work) == 40, "work block");
 
