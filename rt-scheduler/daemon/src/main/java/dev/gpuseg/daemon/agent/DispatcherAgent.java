@@ -813,6 +813,9 @@ public final class DispatcherAgent implements Runnable {
                 counters.increment(Counter.WATCHDOG_RELEASES);
                 journal(EventKind.WATCHDOG, currentGpu, 0, 0, 0, 0, 0, buffer.getLong(offset), 0, 0);
                 break;
+            case Enforcer.REPEATED_ERROR:
+                counters.increment(Counter.MECHANISM_ERRORS);
+                break;
             default:
                 counters.increment(Counter.MECHANISM_ERRORS);
                 journalText(EventKind.MECHANISM_ERROR, currentGpu, 0, 0, 0, 0, 0,
@@ -836,6 +839,9 @@ public final class DispatcherAgent implements Runnable {
             changeKind(process, kind(process, ContextKind.MANAGED));
         }
         process.clients++;
+        if (process.clients == 1) {
+            tellRegistered(process, true);
+        }
         countOrphans();
         clients.add(new ClientEntry(client, process));
         epoll.add(client.doorbell().fd(), Epoll.IN, client.clientId());
@@ -879,6 +885,12 @@ public final class DispatcherAgent implements Runnable {
             journal(EventKind.CONTEXT_KIND, g, 0, 0, 0, process.contexts[g], 0, process.pid, kind.ordinal(), 0);
         }
         settle();
+    }
+
+    private void tellRegistered(final ProcessEntry process, final boolean registered) {
+        for (int g = 0; g < gpus.length; g++) {
+            gpus[g].enforcer.registered(process.refs[g], registered);
+        }
     }
 
     private int freeContext() {
@@ -941,6 +953,7 @@ public final class DispatcherAgent implements Runnable {
             if (reason == Removal.DIED) {
                 removeProcess(process);
             } else {
+                tellRegistered(process, false);
                 changeKind(process, kind(process, ContextKind.UNMANAGED));
             }
         }

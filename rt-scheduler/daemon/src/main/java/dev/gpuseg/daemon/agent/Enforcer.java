@@ -37,6 +37,9 @@ final class Enforcer implements Runnable {
     /** Result message: the watchdog had released contexts. Layout: its count. */
     static final int RELEASED = 3;
 
+    /** Result message: the mechanism failed as it did before, see {@link #ERROR}. */
+    static final int REPEATED_ERROR = 4;
+
     private static final int RESULTS_CAPACITY = 1 << 16;
     static final int OFF_OFFSET = 4;
     static final int BEGAN_OFFSET = 8;
@@ -45,6 +48,7 @@ final class Enforcer implements Runnable {
     private static final int ERROR_BYTES_MAX = 512;
     private static final long PARK_NS = 20_000_000;
     private static final long RETRY_NS = 10_000_000;
+    private static final long SAME_ERROR_NS = 10_000_000_000L;
     private static final int FINAL_ATTEMPTS = 3;
 
     private final int gpu;
@@ -70,6 +74,9 @@ final class Enforcer implements Runnable {
     private long appliedVersion = -1;
     private long retryAtNs = Long.MAX_VALUE;
     private long releasesSeen;
+    private String saidLast = "";
+    private long saidLastNs;
+    private long cycleNs;
     private Thread thread;
 
     private volatile boolean running = true;
@@ -133,6 +140,15 @@ final class Enforcer implements Runnable {
 
     void attach(final ContextRef context) {
         lifecycle.add(() -> onAttach(context));
+        kick();
+    }
+
+    void registered(final ContextRef context, final boolean registered) {
+        lifecycle.add(() -> {
+            if (contexts[context.contextId()] == context) {
+                mechanism.registered(context, registered);
+            }
+        });
         kick();
     }
 
@@ -232,6 +248,7 @@ final class Enforcer implements Runnable {
     /** One step; false if there was nothing to do. */
     boolean cycle(final long nowNs) {
         boolean worked = false;
+        cycleNs = nowNs;
         for (Runnable command = lifecycle.poll(); command != null; command = lifecycle.poll()) {
             command.run();
             appliedVersion = -1;
@@ -493,7 +510,21 @@ final class Enforcer implements Runnable {
         results.commit(at);
     }
 
+    /** The same words again, as a rule every 10 ms, are only counted. */
     private void error(final String text) {
+        if (text.equals(saidLast) && cycleNs - saidLastNs < SAME_ERROR_NS) {
+            final int at = results.tryClaim(REPEATED_ERROR, Integer.BYTES);
+            if (at < 0) {
+                resultsLost = resultsLost + 1;
+                return;
+            }
+            results.buffer().putInt(at, 0);
+            results.commit(at);
+            wakeDispatcher.run();
+            return;
+        }
+        saidLast = text;
+        saidLastNs = cycleNs;
         final byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
         final int length = Math.max(1, Math.min(utf8.length, ERROR_BYTES_MAX));
         final int at = results.tryClaim(ERROR, length);

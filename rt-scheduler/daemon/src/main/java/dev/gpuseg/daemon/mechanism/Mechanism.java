@@ -40,6 +40,17 @@ public interface Mechanism extends AutoCloseable {
     void attach(ContextRef context);
 
     /**
+     * The process of an attached context registered, or its last registration ended. Until this is called it is one
+     * that was only found.
+     *
+     * @param context    the context
+     * @param registered whether it may have tasks from now on
+     */
+    default void registered(final ContextRef context, final boolean registered) {
+        // a mechanism that treats all processes alike does not ask
+    }
+
+    /**
      * Takes contexts off the hardware, then brings others back.
      *
      * @param disable      contexts to take off

@@ -27,6 +27,7 @@ class EnforcerTest {
     private final class Recorder implements Mechanism {
         private final List<String> calls = new ArrayList<>();
         private boolean broken;
+        private String error = "the device is broken";
         private boolean absent;
         private boolean changed;
         private Runnable during = () -> { };
@@ -49,6 +50,11 @@ class EnforcerTest {
         @Override
         public void attach(final ContextRef context) {
             calls.add("attach " + context.contextId());
+        }
+
+        @Override
+        public void registered(final ContextRef context, final boolean registered) {
+            calls.add("registered " + context.contextId() + " " + registered);
         }
 
         @Override
@@ -103,7 +109,7 @@ class EnforcerTest {
 
         @Override
         public String lastError() {
-            return broken ? "the device is broken" : "";
+            return broken ? error : "";
         }
 
         @Override
@@ -217,6 +223,38 @@ class EnforcerTest {
         settle();
         assertEquals(0, held.count());
         assertTrue(enforcer.isIdle());
+    }
+
+    @Test
+    void shouldCountTheSameErrorEachTimeButSayItOnce() {
+        final List<Integer> told = new ArrayList<>();
+        device.broken = true;
+        want(1);
+        nowNs = System.nanoTime() + 100_000_000_000L;   // later than any time to try again
+        for (int i = 1; i <= 5; i++) {
+            enforcer.cycle(nowNs);
+        }
+        enforcer.poll((type, buffer, offset, length) -> told.add(type));
+        assertEquals(List.of(Enforcer.ERROR, Enforcer.REPEATED_ERROR, Enforcer.REPEATED_ERROR,
+            Enforcer.REPEATED_ERROR, Enforcer.REPEATED_ERROR), told);
+        told.clear();
+        enforcer.cycle(nowNs + 11_000_000_000L);
+        device.error = "another";
+        enforcer.cycle(nowNs + 11_000_000_000L);
+        enforcer.poll((type, buffer, offset, length) -> told.add(type));
+        assertEquals(List.of(Enforcer.ERROR, Enforcer.ERROR), told, "after 10 s, and other words");
+    }
+
+    @Test
+    void shouldTellTheMechanismWhoRegisteredAfterItKnowsTheProcess() {
+        final ContextRef late = new ContextRef(1, 0, 201, 1, "late");
+        enforcer.detach(1);
+        enforcer.attach(late);
+        enforcer.registered(late, true);
+        enforcer.registered(late, false);
+        settle();
+        assertEquals(List.of("detach 1", "attach 1", "registered 1 true", "registered 1 false"),
+            device.calls.subList(0, 4));
     }
 
     @Test
