@@ -30,6 +30,7 @@ import org.junit.jupiter.api.Timeout;
 class NvidiaSystemTest {
     private static final int START_LIMIT_S = 60;
     private static final int LIMIT_MS = 30_000;
+    private static final String MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY";
     private static final int OWN_US = 2048;
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Path BUILD =
@@ -106,10 +107,17 @@ class NvidiaSystemTest {
     }
 
     private App app(final Path program, final String... arguments) throws IOException {
+        return app("", program, arguments);
+    }
+
+    /** Of the MPS server with this pipe directory; empty = none is named. */
+    private App app(final String pipe, final Path program, final String... arguments) throws IOException {
         final Path file = Files.createTempFile(root, "page", "");
         Files.write(file, new byte[4096]);
-        final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_RM_STANDIN=" + socket(), "GPUSEG_DIR="
-            + directory().root(), "LD_PRELOAD=" + CAPTURE + " " + FAKE, program.toString()));
+        final List<String> command = new ArrayList<>(List.of("env"));
+        command.addAll(pipe.isEmpty() ? List.of("-u", MPS_PIPE) : List.of(MPS_PIPE + "=" + pipe));
+        command.addAll(List.of("GPUSEG_RM_STANDIN=" + socket(), "GPUSEG_DIR=" + directory().root(),
+            "LD_PRELOAD=" + CAPTURE + " " + FAKE, program.toString()));
         for (final String argument : arguments) {
             command.add("PAGE".equals(argument) ? file.toString() : argument);
         }
@@ -125,8 +133,12 @@ class NvidiaSystemTest {
 
     /** A real-time task with segments of 5 ms. */
     private App realTime(final int priority, final int gpu) throws IOException {
-        return app(BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per", "1",
-            "--jobs", "100000", "--pause-ms", "2", "--priority", Integer.toString(priority), "--own-page", "PAGE",
+        return realTime("", priority, gpu);
+    }
+
+    private App realTime(final String pipe, final int priority, final int gpu) throws IOException {
+        return app(pipe, BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per",
+            "1", "--jobs", "100000", "--pause-ms", "2", "--priority", Integer.toString(priority), "--own-page", "PAGE",
             "--gpu", Integer.toString(gpu), "--name", "camera");
     }
 
@@ -250,20 +262,59 @@ class NvidiaSystemTest {
         assertEquals(0, camera.wrong() + other.wrong());
     }
 
-    @Test
-    void shouldTakeAnMpsServerOffForTasksWithChannelsOfTheirOwnAndSayWhatItIs() throws Exception {
-        daemon();
+    /** Its pipe directory, too. */
+    private App mpsServer(final String pipe) throws Exception {
+        Files.createDirectories(Path.of(pipe));
         final Path program = root.resolve("nvidia-cuda-mps-server");
         Files.copy(BUILD.resolve("gpuseg-rm-app"), program);
-        final App server = bestEffort(program);
-        await("the server is known", () -> remark(server).startsWith("MPS server: all its clients"));
+        final App server = app(pipe, program, "PAGE", "2");
+        await("the server is known", () -> remark(server).startsWith("MPS server: it goes off"));
+        return server;
+    }
+
+    @Test
+    void shouldTakeAnMpsServerAndItsClientsOffForTasksThatAreNoClients() throws Exception {
+        daemon();
+        final String pipe = root.resolve("mps").toString();
+        final App server = mpsServer(pipe);
+        final App client = app(pipe, BUILD.resolve("gpuseg-rm-app"), "PAGE", "2");
+        await("the client is known", () -> context(0, client).path("units").asInt() == 2);
         final App camera = realTime(80, 0);
-        await("it has segments", () -> camera.kernels() > 2);
-        await("a segment takes the server off", () -> counter("disables") > 0);
-        final App client = app(BUILD.resolve("gpuseg-rm-app"), "PAGE", "2", "client");
-        await("a process without channels and without a task runs", () -> client.page().getInt(4) == 1);
+        await("it has segments", () -> camera.kernels() > 20);
+        await("segments take them off", () -> counter("disables") > 2);
+        final App old = app(pipe, BUILD.resolve("gpuseg-rm-app"), "PAGE", "2", "client");
+        await("a process without channels and without a task runs", () -> old.page().getInt(4) == 1);
+        final long before = client.kernels();
+        await("the client works between segments", () -> client.kernels() > before + 2);
         assertFalse(remark(server).contains("stays on"));
-        assertEquals(0, camera.wrong() + server.wrong());
+        assertEquals("", remark(client));
+        assertEquals(0, camera.wrong() + server.wrong() + client.wrong());
+    }
+
+    @Test
+    void shouldLetATaskThatIsAnMpsClientWorkAndSayWhoStaysOnForIt() throws Exception {
+        daemon();
+        final String pipe = root.resolve("mps").toString();
+        final App server = mpsServer(pipe);
+        final App client = app(pipe, BUILD.resolve("gpuseg-rm-app"), "PAGE", "2");
+        await("the client is known", () -> context(0, client).path("units").asInt() == 2);
+        final App unrelated = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        await("the other process is known", () -> context(0, unrelated).path("units").asInt() == 8);
+        final App camera = realTime(pipe, 80, 0);
+        await("it has segments", () -> camera.kernels() > 20);
+        final String why = "stays on, for pid " + camera.child().pid() + " registered";
+        await("the server stays on", () -> remark(server).contains(why));
+        await("so does the client", () -> remark(client).contains(why));
+        assertEquals("", remark(unrelated));
+        await("that is counted", () -> counter("mechanism_errors") > 0);
+        await("and shown", () -> status().path("gpus").path(0).path("enforcement_incomplete").asBoolean());
+        final long off = counter("disables");
+        await("the process that has nothing to do with it goes off", () -> counter("disables") > off + 2);
+        final long before = client.kernels();
+        await("the client works", () -> client.kernels() > before + 5);
+        camera.child().close();
+        await("the server goes off again", () -> remark(server).startsWith("MPS server: it goes off"));
+        assertEquals(0, camera.wrong() + server.wrong() + client.wrong() + unrelated.wrong());
     }
 
     private String remark(final App app) {

@@ -10,6 +10,7 @@ import dev.gpuseg.daemon.mechanism.ProcessListener;
 import dev.gpuseg.daemon.mechanism.Protection;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -22,8 +23,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * channel disabled twice needs two enables, and an enable too many is ignored; so nothing is ever disabled that may
  * already be. What is disabled stays so when this process dies: see {@link #heldPayload}.
  *
- * <p>An MPS server is one context, whoever its clients are. It is not taken off while an attached process may be one of
- * them, see {@link #remark}.
+ * <p>An MPS server is a context, and so is each of its clients. Server and clients go off for a task that is no
+ * client, and come back. While a registered process may be a client of a server, that server and whoever may be its
+ * client stay on, whoever has the GPU: what they need of each other is unknown. {@link #remark} says so, and each
+ * counts as a disable that failed. Who may be a client: CUDA_MPS_PIPE_DIRECTORY at the start of the process names the
+ * server's directory (or cannot be read), or the process registered, has CUDA open and no channels of its own. Seen on
+ * an H200: clients have channels of their own (2 for compute, others 8), and one that registered hung while server and
+ * other clients were off. That none hangs while they stay on is tested with the stand-in only.
  *
  * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}; when they appear,
  * {@link #changed} says so and the enforcer applies its state again.
@@ -67,6 +73,11 @@ public class NvidiaMechanism implements Mechanism {
     }
 
     NvidiaMechanism(final int gpu, final Scope scope, final Set<String> protectedNames) {
+        this(gpu, scope, protectedNames, MpsPipe.PROC);
+    }
+
+    /** With another place in which environments of processes are found. */
+    NvidiaMechanism(final int gpu, final Scope scope, final Set<String> protectedNames, final Path proc) {
         this.gpu = gpu;
         rm = new RmControl();
         final int fd = DriverCalls.open(RmProcess.CONTROL_DEVICE);
@@ -81,7 +92,7 @@ public class NvidiaMechanism implements Mechanism {
                 + ", numbered from 0");
         }
         watch = new ProcessWatch(gpu, gpus, scope, new ProtectedProcesses(protectedNames), lock,
-            () -> changed.set(true));
+            () -> changed.set(true), proc);
         watch.start();
     }
 
@@ -127,6 +138,14 @@ public class NvidiaMechanism implements Mechanism {
     public void attach(final ContextRef context) {
         context.attachment(watch.attach(context.pid(), context.pidStartTicks()));
         context.outcome(ContextRef.Outcome.NONE, 0, 0);
+    }
+
+    @Override
+    public void registered(final ContextRef context, final boolean registered) {
+        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        if (t != null) {
+            watch.registered(t, registered);
+        }
     }
 
     @Override
@@ -188,14 +207,14 @@ public class NvidiaMechanism implements Mechanism {
         RmContext carrier = null;
         rm.clear();
         for (int i = 0; i < count; i++) {
-            if (disable && isSpared(contexts[i])) {
+            final RmContext c = current(contexts[i]);
+            if (disable && c != null && stay(contexts[i]) != null) {
                 final long nowNs = System.nanoTime();
                 contexts[i].outcome(ContextRef.Outcome.FAILED, nowNs, nowNs);
                 lastError = contexts[i] + ": " + remark(contexts[i]);
                 failed++;
                 continue;
             }
-            final RmContext c = current(contexts[i]);
             if (c == null) {
                 final boolean refused = refused(contexts[i]);
                 final long nowNs = System.nanoTime();
@@ -391,24 +410,24 @@ public class NvidiaMechanism implements Mechanism {
         return c == null ? NOTHING : c.heldPayload();
     }
 
-    /**
-     * The segment for which a server would be taken off may be that of its own client: then nothing would run, and
-     * nobody would end the segment. So it stays on, which counts as a disable that failed.
-     */
-    private boolean isSpared(final ContextRef context) {
+    /** See {@link ProcessWatch}: nothing might run, and nobody would end the segment. */
+    private static ProcessWatch.Stay stay(final ContextRef context) {
         final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        return t != null && t.mpsServer && watch.mpsClient() != 0;
+        return t == null ? null : t.stay;
     }
 
     @Override
     public String remark(final ContextRef context) {
         final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        if (t == null || !t.mpsServer) {
-            return "";
+        final ProcessWatch.Stay stay = t == null ? null : t.stay;
+        if (stay == null) {
+            return t != null && t.mpsServer ? "MPS server: it goes off for tasks that are no clients of it" : "";
         }
-        final int client = watch.mpsClient();
-        return client == 0 ? "MPS server: all its clients are on and off together" : "MPS server: it stays on, for pid "
-            + client + " has no channels of its own and may be its client; run real-time tasks without MPS";
+        return (t.mpsServer ? "MPS server" : "MPS client, as it seems, of server pid " + stay.server())
+            + ": it stays on, for pid " + stay.client() + " registered" + (stay.clientHasChannels() ? ""
+            : ", has no channels of its own") + " and may be a client of " + (t.mpsServer ? "it" : "that server")
+            + "; start real-time tasks with "
+            + "CUDA_MPS_PIPE_DIRECTORY naming a directory without a server";
     }
 
     @Override

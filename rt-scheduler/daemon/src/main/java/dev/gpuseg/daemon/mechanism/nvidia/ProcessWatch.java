@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.agrona.BufferUtil;
@@ -50,6 +51,10 @@ final class ProcessWatch implements Runnable {
     private static final int POLLFD_BYTES = 8;
     private static final short POLLIN = 1;
 
+    /** Why a process must not be taken off. */
+    record Stay(int server, int client, boolean clientHasChannels) {
+    }
+
     /** One process that is looked at. The mechanism reads {@link #process}. */
     static final class Tracked {
         final int pid;
@@ -65,6 +70,12 @@ final class ProcessWatch implements Runnable {
         final Map<Long, Long> ownTimeslicesUs = new HashMap<>();
         /** W watch thread, R enforcer, dispatcher: its channels carry the work of other processes. */
         volatile boolean mpsServer;
+        /** W watch thread, R enforcer, dispatcher: see {@link ProcessWatch#lookForMps}. */
+        volatile Stay stay;
+        /** W enforcer, R watch thread: its process may have tasks. */
+        volatile boolean registered;
+        /** Null until the first look. */
+        private MpsPipe pipe;
         /** Uses CUDA, as it seems, without channels of its own. */
         private boolean withoutOwn;
         private final long sinceNs;
@@ -98,8 +109,7 @@ final class ProcessWatch implements Runnable {
     private final byte[] scratch = new byte[4096];
     private final int ownPid = ProcessStatus.pid();
     private final int inotify;
-    /** W watch thread, R enforcer, dispatcher: an attached process that may work through an MPS server, 0 = none. */
-    private volatile int mpsClient;
+    private final Path proc;
     private boolean mpsRuns;
     private long nextWalkNs;
     private boolean opened;
@@ -109,7 +119,8 @@ final class ProcessWatch implements Runnable {
     private Thread thread;
 
     ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final ProtectedProcesses spared,
-        final Object lock, final Runnable onChange) {
+        final Object lock, final Runnable onChange, final Path proc) {
+        this.proc = proc;
         this.gpu = gpu;
         this.gpus = gpus;
         this.scope = scope;
@@ -154,6 +165,12 @@ final class ProcessWatch implements Runnable {
     /** Lets go of a process. Any thread. */
     void detach(final Tracked t) {
         t.detached = true;
+        ring();
+    }
+
+    /** Its process registered, or is only found from now on. Any thread. */
+    void registered(final Tracked t, final boolean registered) {
+        t.registered = registered;
         ring();
     }
 
@@ -212,9 +229,11 @@ final class ProcessWatch implements Runnable {
                 t.process = known.process;
                 known.process = null;
                 t.mpsServer = known.mpsServer;
+                t.stay = known.stay;
                 t.announced = true;
             }
         }
+        lookForMps();   // before looks that may take long: a new task's segment may have begun
         final long nowNs = System.nanoTime();
         final Iterator<Tracked> each = tracked.values().iterator();
         while (each.hasNext()) {
@@ -237,30 +256,57 @@ final class ProcessWatch implements Runnable {
     }
 
     /**
-     * Under MPS the server's channels do the work of its clients, and nothing outside of it tells whose. A process that
-     * uses CUDA and has no channels of its own may be such a client.
+     * A server's work and that of its clients hang together, and nothing outside of them tells how: while one of the
+     * clients registered, it may be the one for whose segment the others would be taken off, so that nothing would run
+     * and nobody would end the segment. The server and all its clients then stay on.
      */
     private void lookForMps() {
-        boolean runs = false;
-        int client = 0;
+        final List<Tracked> servers = new ArrayList<>();
         for (final Tracked t : tracked.values()) {
-            runs |= t.mpsServer && !t.dead;
-        }
-        for (final Tracked t : tracked.values()) {
-            if (runs && client == 0 && t.attached && !t.dead && !t.mpsServer && t.withoutOwn) {
-                client = t.pid;
+            if (t.pipe == null && !t.dead) {   // once: it is that of its start
+                t.pipe = MpsPipe.of(proc, t.pid);
+                t.mpsServer = MPS_SERVER.equals(ProtectedProcesses.programOf(t.pid));
+            }
+            if (t.mpsServer && !t.dead && !t.detached) {
+                servers.add(t);
             }
         }
-        mpsRuns = runs;
-        if (client != mpsClient) {
-            mpsClient = client;
+        mpsRuns = !servers.isEmpty();
+        final Map<Integer, Stay> stays = new HashMap<>();
+        for (final Tracked server : servers) {
+            final Stay stay = stay(server);
+            if (stay != null) {
+                stays.put(server.pid, stay);
+                for (final Tracked t : tracked.values()) {
+                    if (!t.mpsServer && (t.registered && t.withoutOwn || t.pipe != null && t.pipe.mayBe(server.pipe))) {
+                        stays.putIfAbsent(t.pid, stay);
+                    }
+                }
+            }
+        }
+        boolean changes = false;
+        for (final Tracked t : tracked.values()) {
+            final Stay stay = stays.get(t.pid);
+            if (!Objects.equals(stay, t.stay)) {
+                t.stay = stay;
+                changes = true;
+            }
+        }
+        if (changes) {
             onChange.run();
         }
     }
 
-    /** An attached process that may be a client of an MPS server, 0 if there is none. Any thread. */
-    int mpsClient() {
-        return mpsClient;
+    /** Because of the first client that registered; null if there is none. */
+    private Stay stay(final Tracked server) {
+        Tracked client = null;
+        for (final Tracked t : tracked.values()) {
+            if (t.registered && !t.dead && !t.detached && !t.mpsServer && (client == null || t.pid < client.pid)
+                && (t.withoutOwn || t.pipe != null && t.pipe.mayBe(server.pipe))) {
+                client = t;
+            }
+        }
+        return client == null ? null : new Stay(server.pid, client.pid, !client.withoutOwn);
     }
 
     private static boolean mapsCuda(final int pid) {
@@ -340,7 +386,6 @@ final class ProcessWatch implements Runnable {
                 onChange.run();
                 return;
             }
-            t.mpsServer = MPS_SERVER.equals(ProtectedProcesses.programOf(t.pid));
         }
         final RmProcess.Look found = t.process.refresh(nowNs, lock, this::elders);
         switch (found) {

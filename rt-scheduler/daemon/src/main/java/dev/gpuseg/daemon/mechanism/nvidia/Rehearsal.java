@@ -40,6 +40,11 @@ final class Rehearsal extends NvidiaMechanism {
     }
 
     @Override
+    public void registered(final ContextRef context, final boolean registered) {
+        // nobody is watched
+    }
+
+    @Override
     public void detach(final ContextRef context) {
         context.attachment(null);
     }

@@ -12,6 +12,7 @@ import dev.gpuseg.daemon.ipc.HeldFile;
 import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -283,29 +284,151 @@ class NvidiaMechanismTest {
         mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
     }
 
+    private Path pipe(final String name) throws Exception {
+        return Files.createDirectories(directory.resolve(name));
+    }
+
+    private RmRig.App server(final Path pipe) throws Exception {
+        final RmRig.App server = rig.startWithPipe("", rig.programAs("nvidia-cuda-mps-server"), pipe);
+        assertEquals(1, computeChannels(server));
+        return server;
+    }
+
+    private RmRig.App client(final Path pipe) throws Exception {
+        final RmRig.App client = rig.startWithPipe("", RmRig.appProgram(), pipe);
+        assertEquals(2, computeChannels(client), "as on an H200");
+        return client;
+    }
+
+    private int computeChannels(final RmRig.App app) throws Exception {
+        for (final JsonNode tsg : rig.list(app.pid()).path("tsgs")) {
+            if (tsg.path("gr0").asBoolean()) {
+                return tsg.path("channels").asInt();
+            }
+        }
+        throw new AssertionError("no compute work: " + rig.list(app.pid()));
+    }
+
     @Test
-    void shouldTakeAnMpsServerOffAsOneUnlessSomebodyMayBeItsClient() throws Exception {
-        final RmRig.App server = rig.startAs("nvidia-cuda-mps-server");
+    void shouldTakeMpsServerAndClientsOffForATaskThatIsNoClient() throws Exception {
+        final RmRig.App server = server(pipe("mps"));
+        final RmRig.App client = client(pipe("mps"));
+        final RmRig.App outside = rig.start();
+        mechanism.processListener((pid, ticks, name) -> { });
+        final ContextRef s = attached(server, 1);
+        final ContextRef c = attached(client, 2);
+        final ContextRef task = attached(outside, 3);
+        mechanism.registered(task, true);
+        RmRig.await("the server is known", () -> !mechanism.remark(s).isEmpty());
+        assertEquals(0, off(s, c));
+        assertFalse(RmRig.advances(server, QUIET_MS));
+        assertFalse(RmRig.advances(client, QUIET_MS));
+        assertTrue(RmRig.advances(outside, LIVELY_MS));
+        assertEquals("MPS server: it goes off for tasks that are no clients of it", mechanism.remark(s));
+        assertEquals("", mechanism.remark(c) + mechanism.remark(task));
+        assertEquals(0, on(s, c));
+        assertTrue(RmRig.advances(server, LIVELY_MS));
+        assertTrue(RmRig.advances(client, LIVELY_MS));
+        assertEquals(0, server.wrong() + client.wrong());
+    }
+
+    @Test
+    void shouldKeepMpsServerAndItsClientsOnWhileATaskIsItsClient() throws Exception {
+        final RmRig.App server = server(pipe("mps"));
+        final RmRig.App other = client(pipe("mps"));
+        final RmRig.App unrelated = rig.start();
+        final RmRig.App elsewhere = rig.startWithPipe("", RmRig.appProgram(), pipe("elsewhere"));
+        mechanism.processListener((pid, ticks, name) -> { });
+        final ContextRef s = attached(server, 1);
+        final ContextRef o = attached(other, 2);
+        final ContextRef u = attached(unrelated, 3);
+        final ContextRef e = attached(elsewhere, 4);
+        assertEquals(0, off(s, o, u, e), "nobody has a task");
+        assertFalse(RmRig.advances(other, QUIET_MS));
+
+        final RmRig.App task = client(pipe("mps"));
+        final ContextRef t = attached(task, 5);
+        assertFalse(RmRig.advances(task, QUIET_MS), "its server is off: it hangs, as it did on an H200");
+        while (mechanism.changed()) {
+            Thread.sleep(1);
+        }
+        mechanism.registered(t, true);
+        for (final ContextRef stays : List.of(s, o, t)) {
+            RmRig.await(stays + " stays on", () -> mechanism.remark(stays).contains("stays on"));
+        }
+        RmRig.await("the mechanism tells, and the enforcer applies its state again", mechanism::changed);
+        assertEquals(2, off(s, o, u, e));
+        assertTrue(RmRig.advances(task, LIVELY_MS), "the task hangs");
+        assertTrue(RmRig.advances(server, LIVELY_MS));
+        assertTrue(RmRig.advances(other, LIVELY_MS), "what the clients need of each other is unknown");
+        assertFalse(RmRig.advances(unrelated, QUIET_MS));
+        assertFalse(RmRig.advances(elsewhere, QUIET_MS));
+        assertEquals(List.of(ContextRef.Outcome.FAILED, ContextRef.Outcome.FAILED, ContextRef.Outcome.DONE,
+            ContextRef.Outcome.DONE), List.of(s.outcome(), o.outcome(), u.outcome(), e.outcome()));
+        for (final ContextRef stays : List.of(s, o, t)) {
+            assertTrue(mechanism.remark(stays).contains("stays on, for pid " + task.pid() + " registered"),
+                mechanism.remark(stays));
+        }
+        assertTrue(mechanism.lastError().contains("CUDA_MPS_PIPE_DIRECTORY naming a directory without a server"),
+            mechanism.lastError());
+        assertEquals("", mechanism.remark(u) + mechanism.remark(e));
+
+        mechanism.registered(t, false);
+        RmRig.await("the task is closed", () -> !mechanism.remark(s).contains("stays on"));
+        assertEquals(0, off(s, o, u, e, t));
+        assertFalse(RmRig.advances(server, QUIET_MS));
+        assertFalse(RmRig.advances(task, QUIET_MS), "one among others, now");
+        mechanism.registered(t, true);
+        RmRig.await("it is a task again", () -> mechanism.remark(s).contains("stays on"));
+        task.process.destroyForcibly().waitFor();
+        RmRig.await("the task is gone", () -> !mechanism.remark(s).contains("stays on"));
+        assertEquals(0, off(s, o, u, e));
+        assertFalse(RmRig.advances(other, QUIET_MS));
+        assertEquals(0, on(s, o, u, e));
+        for (final RmRig.App app : List.of(server, other, unrelated, elsewhere)) {
+            assertTrue(RmRig.advances(app, LIVELY_MS));
+            assertEquals(0, app.wrong());
+        }
+    }
+
+    @Test
+    void shouldCallARegisteredProcessAClientWhoseEnvironmentCannotBeRead() throws Exception {
+        final RmRig.App server = server(pipe("mps"));
+        final RmRig.App hidden = rig.start();
+        final Path proc = Files.createDirectory(directory.resolve("proc"));   // knows the server alone
+        Files.createSymbolicLink(proc.resolve(Integer.toString(server.pid())), Path.of("/proc/" + server.pid()));
+        mechanism.close();
+        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of(), proc);
+        mechanism.processListener((pid, ticks, name) -> { });
+        final ContextRef s = attached(server, 1);
+        final ContextRef h = attached(hidden, 2);
+        assertEquals(0, off(s, h), "it has no task");
+        assertEquals(0, on(s, h));
+        mechanism.registered(h, true);
+        RmRig.await("it may be a client", () -> mechanism.remark(s).contains("for pid " + hidden.pid() + " "));
+        assertEquals(1, off(s));
+        assertTrue(RmRig.advances(server, LIVELY_MS));
+    }
+
+    @Test
+    void shouldCallARegisteredProcessAClientThatHasCudaOpenAndNoChannels() throws Exception {
+        final RmRig.App server = server(pipe("mps"));
         final RmRig.App other = rig.start();
         final List<Integer> found = new CopyOnWriteArrayList<>();
         mechanism.processListener((pid, ticks, name) -> found.add(pid));
         RmRig.await("the server is announced, as in a daemon", () -> found.contains(server.pid()));
         final ContextRef s = attached(server, 1);
         final ContextRef o = attached(other, 2);
-        assertEquals("MPS server: all its clients are on and off together", mechanism.remark(s));
-        assertEquals("", mechanism.remark(o));
-        assertEquals(0, off(s, o));
-        assertFalse(RmRig.advances(server, QUIET_MS));
-
-        final RmRig.App client = rig.start("client", false, RmRig.appProgram());
+        final RmRig.App client = rig.startWithPipe("client", RmRig.appProgram(), pipe("elsewhere"));
         final ContextRef c = client.context(3);
         mechanism.attach(c);
-        RmRig.await("it may be a client", () -> mechanism.remark(s).contains("pid " + client.pid() + " "));
+        mechanism.registered(c, true);
+        RmRig.await("it may be a client", () -> mechanism.remark(s).contains("no channels of its own"));
+        assertTrue(mechanism.remark(s).contains("pid " + client.pid() + " "), mechanism.remark(s));
         RmRig.await("the mechanism tells", mechanism::changed);
         assertEquals(1, off(s, o), "the enforcer applies its state again");
         assertEquals(ContextRef.Outcome.FAILED, s.outcome());
         assertEquals(ContextRef.Outcome.DONE, o.outcome());
-        assertTrue(mechanism.lastError().contains("MPS server: it stays on"), mechanism.lastError());
         assertTrue(RmRig.advances(server, LIVELY_MS), "its client may be the one whose segment runs");
         assertFalse(RmRig.advances(other, QUIET_MS));
 

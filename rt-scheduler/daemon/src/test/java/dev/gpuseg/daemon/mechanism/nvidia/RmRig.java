@@ -27,6 +27,7 @@ final class RmRig implements AutoCloseable {
     private static final Path BUILD =
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
     private static final Path FAKE = BUILD.resolve("libgpuseg-rm-fake.so");
+    private static final String MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY";
     private static final int PAGE_BYTES = 4096;
 
     /** A process that works on the stand-in's GPU without end. */
@@ -121,6 +122,16 @@ final class RmRig implements AutoCloseable {
     }
 
     App start(final String mode, final boolean capture, final Path program, final int gpu) throws Exception {
+        return start(mode, capture, program, gpu, null);
+    }
+
+    /** A client of the MPS server that has the same pipe directory, or that server. */
+    App startWithPipe(final String mode, final Path program, final Path pipe) throws Exception {
+        return start(mode, false, program, 0, pipe);
+    }
+
+    private App start(final String mode, final boolean capture, final Path program, final int gpu, final Path pipe)
+        throws Exception {
         final Path file = Files.createTempFile(directory, "app", ".page");
         Files.write(file, new byte[PAGE_BYTES]);
         final List<String> command = new ArrayList<>(List.of(program.toString(), file.toString(), "2"));
@@ -136,6 +147,10 @@ final class RmRig implements AutoCloseable {
         final ProcessBuilder builder = new ProcessBuilder(command).inheritIO();
         builder.environment().put(STANDIN_ENV, directory.resolve("rm.sock").toString());
         builder.environment().put("CUDA_VISIBLE_DEVICES", Integer.toString(gpu));
+        builder.environment().remove(MPS_PIPE);
+        if (pipe != null) {
+            builder.environment().put(MPS_PIPE, pipe.toString());
+        }
         builder.environment().put("LD_PRELOAD",
             (capture ? BUILD.resolve("libgpuseg-preload.so") + " " : "") + FAKE);
         final App app = new App(builder.start(), map(file), childFile == null ? null : map(childFile));
@@ -158,9 +173,15 @@ final class RmRig implements AutoCloseable {
 
     /** A copy of the application under another name. */
     App startAs(final String name) throws Exception {
+        return start("", false, programAs(name));
+    }
+
+    Path programAs(final String name) throws IOException {
         final Path copy = directory.resolve(name);
-        Files.copy(BUILD.resolve("gpuseg-rm-app"), copy);
-        return start("", false, copy);
+        if (!Files.exists(copy)) {
+            Files.copy(BUILD.resolve("gpuseg-rm-app"), copy);
+        }
+        return copy;
     }
 
     static Path appProgram() {
