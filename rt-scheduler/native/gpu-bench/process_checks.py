@@ -7,7 +7,8 @@
 shapes  fork, fork and exec, two contexts on one GPU, contexts on two GPUs: what `gpuseg status` shows of them, and who
         is off the GPU while a segment of another process runs
 slices  strategy slice and proportional shares: are time slices what they were after a kill -9 and a stop of the daemon
-mps     processes under an MPS server of our own (left out where nvidia-cuda-mps-control is not installed)
+mps     processes under an MPS server of our own (left out where nvidia-cuda-mps-control is not installed): they go off
+        for a task outside of MPS; for a task that is a client, server and clients stay on, and the others go off
 
 --per is ns_per_iteration, as `gpuseg-bench-rt --calibrate` prints it. Exit status: 0 all as expected, 1 something was not.
 Writes DIR/checks-KIND.json.
@@ -376,12 +377,14 @@ def mps(c):
                    f"{context.get('remark', '')}")
         holder = c.holder(daemon, 0)
         seen = c.finished(holder, [p.page for p in clients])
-        c.note("MPS: clients during a segment of a process outside, kernels", seen)
+        for number, kernels in enumerate(seen):
+            c.off(f"MPS: client {number}, during a segment of a process outside", kernels)
         table = json.loads(c.command(daemon, "status", "--json"))
         c.note("MPS: enforcement incomplete", [gpu["enforcement_incomplete"] for gpu in table["gpus"]])
         holder.close()
         for number, client in enumerate(clients):
             c.goes_on(f"MPS: client {number}, afterwards", client.page)
+        # With server and other clients off such a task hung on an H200 (580.159.04): they have to stay on
         inside = c.task(daemon, "inside", "--mode", "wait", "--kernel-ms", "5", "--pause-ms", "10", "--priority", "80",
                         env=env)
         end = time.monotonic() + LIMIT_S
@@ -392,6 +395,12 @@ def mps(c):
         for pid, context in c.contexts(daemon)[0].items():
             c.note(f"the daemon's table, with that task: {context['name']}", f"pid {pid}, {context.get('units')} channels, "
                    f"{context.get('remark', '')}")
+        table = c.contexts(daemon)[0]
+        for pid in servers + [p.process.pid for p in clients]:
+            remark = table.get(pid, {}).get("remark", "")
+            c.row(f"MPS: with that task, remark of pid {pid}", "stays on", remark, "stays on" in remark)
+        for number, client in enumerate(clients):
+            c.goes_on(f"MPS: client {number}, with that task", client.page)
         inside.process.send_signal(signal.SIGTERM)
         for client in clients:
             c.ends(client)
