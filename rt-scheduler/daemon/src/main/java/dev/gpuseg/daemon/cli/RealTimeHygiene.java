@@ -228,8 +228,8 @@ final class RealTimeHygiene {
                 + "programs");
             final boolean shared = Files.exists(root.resolve("tmp/nvidia-mps/control"));
             add("GPU sharing", !shared, shared ? "MPS runs" : "MPS does not run", "echo quit | "
-                + "nvidia-cuda-mps-control: under MPS "
-                + "processes share one context, which cannot be taken off the GPU one by one");
+                + "nvidia-cuda-mps-control: beside a task that is a client of MPS its server and the other clients "
+                + "stay on the GPU");
         }
         if (Files.exists(root.resolve("etc/nv_tegra_release"))) {
             final String mode = read("var/lib/nvpmodel/status");
