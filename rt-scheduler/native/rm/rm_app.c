@@ -14,8 +14,8 @@
  *   exec    works itself; a child that was forked afterwards executes this program anew on CHILDPAGE
  *   client  opens the driver and makes no channels, as a process whose work another one does (MPS on older GPUs, as it
  *           may be)
- * CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: rm_context.h. The server's own kernels stand for nothing on
- * a real server; they show whether it is on the GPU.
+ * CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: rm_context.h. The server's own kernels stand for nothing
+ * on a real server; they show whether it is on the GPU.
  */
 #define _GNU_SOURCE
 #include "gpuseg_rm.h"

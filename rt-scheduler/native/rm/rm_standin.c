@@ -10,9 +10,9 @@
  *  - disables are counted: a channel disabled twice needs two enables; an enable too many is ignored [seen];
  *  - several GPUs (GPUS): a device names its GPU in its parameters, what hangs below it is on that GPU, a subdevice
  *    switches channels of its own GPU only (another's: INVALID_CHANNEL) [assumed];
- *  - the kernel of an MPS client, which has channels of its own [seen], does not run while a channel of its server is off
- *    [assumed: on an H200 a client hung while its server and the other clients were off; which of them it waited for is
- *    unknown];
+ *  - an MPS client has channels of its own [seen]; its kernel does not run while a channel of its server is off
+ *    [assumed: on an H200 a client hung while its server and the other clients were off; for which of them it waited
+ *    is unknown];
  *  - what is disabled stays disabled when the caller dies; a client dies when the last duplicate of its file is closed,
  *    not when its process does [seen].
  *
