@@ -108,13 +108,18 @@ static struct amd_table *table(void)
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return NULL;
-	at = mmap(NULL, sizeof(*mapped), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	at = mmap(NULL, AMD_DELAYS_AT + sizeof(struct amd_delays), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	syscall(SYS_close, fd);
 	if (at == MAP_FAILED)
 		return NULL;
 	mapped = at; /* the one of the test before stays mapped: a thread of it may still look */
 	strcpy(mapped_path, path);
 	return mapped;
+}
+
+static struct amd_delays *delays_of(struct amd_table *t)
+{
+	return (struct amd_delays *)((unsigned char *)t + AMD_DELAYS_AT);
 }
 
 /* The lock goes with the descriptor, so with whoever holds it. */
@@ -258,6 +263,19 @@ static bool is_active(const struct amd_queue *q)
 	return q->size > 0 && q->address != 0 && (q->percentage & PERCENT_MASK) > 0;
 }
 
+static bool is_off(const struct amd_table *t, const struct amd_process *p, const struct amd_queue *q)
+{
+	return p->paused || q->suspended || !is_active(q) || is_held(t, p, q);
+}
+
+/* A change in mode HWS has all queues off the hardware, also those that nobody named. */
+static bool is_remapping(struct amd_table *t)
+{
+	const struct amd_delays *d = delays_of(t);
+
+	return d->changer != 0 && ticks_of(d->changer) == d->changer_ticks;
+}
+
 EXPORT int gpuseg_amd_off(void)
 {
 	struct amd_table *t = table();
@@ -270,11 +288,65 @@ EXPORT int gpuseg_amd_off(void)
 	settle(t);
 	p = process_of(t, getpid());
 	for (unsigned i = 0; p && i < AMD_QUEUES; i++)
-		off |= p->queues[i].used && !p->queues[i].sdma &&
-		       (p->paused || p->queues[i].suspended || !is_active(&p->queues[i]) ||
-			is_held(t, p, &p->queues[i]));
+		off |= p->queues[i].used && !p->queues[i].sdma && (is_remapping(t) || is_off(t, p, &p->queues[i]));
 	unlock(fd);
 	return off;
+}
+
+/* ------------------------------------------------------------------------------------------------------- changes */
+
+struct picture {
+	uint32_t off[AMD_PROCESSES]; /* a bit a queue */
+};
+_Static_assert(AMD_QUEUES <= 32, "a bit a queue");
+
+static struct picture picture_of(const struct amd_table *t)
+{
+	struct picture picture = {0};
+
+	for (unsigned i = 0; i < AMD_PROCESSES; i++)
+		for (unsigned q = 0; q < AMD_QUEUES; q++)
+			if (t->processes[i].queues[q].used && is_off(t, &t->processes[i], &t->processes[i].queues[q]))
+				picture.off[i] |= 1u << q;
+	return picture;
+}
+
+/* Takes as long as the changes since @before shall; returns the lock, anew. */
+static int take_time(struct amd_table *t, int held, const struct picture *before, int64_t *took_ns)
+{
+	const struct picture now = picture_of(t);
+	struct amd_delays *d = delays_of(t);
+	const int64_t began_ns = now_ns();
+	uint64_t unloads = 0, loads = 0;
+	struct timespec wait;
+	int64_t wait_ns;
+
+	for (unsigned i = 0; i < AMD_PROCESSES; i++) {
+		unloads += (unsigned)__builtin_popcount(now.off[i] & ~before->off[i]);
+		loads += (unsigned)__builtin_popcount(before->off[i] & ~now.off[i]);
+	}
+	if (d->mode == 0 || unloads + loads == 0)
+		return held;
+	wait_ns = (int64_t)d->change_us * 1000 * (d->mode == GPUSEG_KFD_HWS ? 1 : (int64_t)(unloads + loads));
+	if (d->mode == GPUSEG_KFD_HWS) {
+		d->remaps++;
+		d->changer = getpid();
+		d->changer_ticks = ticks_of(getpid());
+	}
+	unlock(held);
+	wait = (struct timespec){wait_ns / 1000000000, wait_ns % 1000000000};
+	while (nanosleep(&wait, &wait) != 0 && errno == EINTR)
+		;
+	held = lock();
+	if (d->changer == getpid())
+		d->changer = 0;
+	d->unloads += unloads;
+	d->loads += loads;
+	*took_ns = now_ns() - began_ns;
+	d->last_ns = (uint64_t)*took_ns;
+	if (d->last_ns > d->max_ns)
+		d->max_ns = d->last_ns;
+	return held;
 }
 
 /* ---------------------------------------------------------------------------------------------------- descriptors */
@@ -489,15 +561,23 @@ static int on_apply(struct amd_table *t, int index, struct gpuseg_kfd_apply *a)
 	return 0;
 }
 
-static int on_gpu(const struct amd_table *t, struct gpuseg_kfd_gpu *g)
+static int on_gpu(struct amd_table *t, struct gpuseg_kfd_gpu *g)
 {
+	const struct amd_delays *d = delays_of(t);
 	const uint32_t i = g->index;
 
 	if (i >= t->n_gpus)
 		return refuse(ENODEV);
 	*g = (struct gpuseg_kfd_gpu){.index = i,
 				     .gpu_id = t->gpu_ids[i],
-				     .mode = t->no_hws ? GPUSEG_KFD_NO_HWS : GPUSEG_KFD_HWS,
+				     .mode = d->mode	 ? d->mode
+					     : t->no_hws ? GPUSEG_KFD_NO_HWS
+							 : GPUSEG_KFD_HWS,
+				     .unloads = d->unloads,
+				     .loads = d->loads,
+				     .remaps = d->remaps,
+				     .last_ns = d->last_ns,
+				     .max_ns = d->max_ns,
 				     .preemption = t->hold_refused ? GPUSEG_KFD_PREEMPT_NONE : GPUSEG_KFD_PREEMPT_SAVE,
 				     .reason = t->hold_refused ? GPUSEG_KFD_NO_HWS_ON_MES_GPU : GPUSEG_KFD_OK};
 	return 0;
@@ -886,10 +966,12 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	struct amd_table *t = table();
+	struct picture before;
+	int64_t took_ns = 0;
 	int32_t value;
 	va_list list;
 	void *argument;
-	int held, result;
+	int held, result, error;
 
 	va_start(list, request);
 	argument = va_arg(list, void *);
@@ -897,14 +979,21 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	if (t && _IOC_TYPE(request) == 'G' && (value = value_of(fd, AMD_HOLD_NAME)) >= 0 && value < AMD_FILES) {
 		held = lock();
 		settle(t);
+		before = picture_of(t);
 		result = t->files[value].owner ? on_hold_device(t, value, request, argument) : refuse(EBADF);
 	} else if (t && _IOC_TYPE(request) == 'K' && (value = value_of(fd, AMD_KFD_NAME)) >= 0) {
 		held = lock();
 		settle(t);
+		before = picture_of(t);
 		result = on_kfd(t, value, request, argument);
 	} else {
 		return (int)syscall(SYS_ioctl, fd, request, argument);
 	}
+	error = errno;
+	held = take_time(t, held, &before, &took_ns);
+	if (request == GPUSEG_KFD_IOC_APPLY && result == 0)
+		((struct gpuseg_kfd_apply *)argument)->took_ns = (uint64_t)took_ns;
 	unlock(held);
+	errno = error;
 	return result;
 }

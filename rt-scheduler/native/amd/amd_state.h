@@ -2,7 +2,8 @@
 /*
  * amd_state.h - what stands behind KFD and /dev/gpuseg-kfd of the stand-in: one file that all processes of a test map,
  * changed under a lock on it, so a killed process leaves no lock behind. What the kernel does when a process dies or a
- * watchdog lapses is done by whoever looks next.
+ * watchdog lapses is done by whoever looks next. Behind the table, at AMD_DELAYS_AT, stands how long changes shall
+ * take.
  */
 #ifndef GPUSEG_AMD_STATE_H
 #define GPUSEG_AMD_STATE_H
@@ -87,5 +88,26 @@ struct amd_table {
 	struct amd_hold all_holds[AMD_HOLDS];
 	struct amd_process processes[AMD_PROCESSES];
 };
+
+#define AMD_DELAYS_AT 0xc000
+
+/*
+ * What one change takes. Whoever makes it waits, without the lock: the others go on, save in mode HWS, in which a
+ * change is one for all queues of the GPU, whosever, and all are off the hardware until it is done. In the other modes
+ * a change is one of one queue, and a call makes them one after the other.
+ */
+struct amd_delays {
+	uint32_t mode;	    /* set by the test: enum gpuseg_kfd_mode; 0: changes take no time */
+	uint32_t change_us; /* set by the test */
+	int32_t changer;    /* HWS: who is at it; 0: nobody */
+	uint32_t pad;
+	uint64_t changer_ticks;
+	uint64_t unloads; /* queues taken off, put back; as in struct gpuseg_kfd_gpu */
+	uint64_t loads;
+	uint64_t remaps;
+	uint64_t last_ns;
+	uint64_t max_ns;
+};
+_Static_assert(sizeof(struct amd_table) <= AMD_DELAYS_AT, "the delays stand behind the table");
 
 #endif

@@ -15,6 +15,9 @@ bool take_client_option(int option, const char *value, struct client_options *op
 	case CLIENT_PRIORITY:
 		options->priority = (int)option_integer("--priority", value, 0, 99);
 		return true;
+	case CLIENT_GPU:
+		options->gpu = (int)option_integer("--gpu", value, 0, 63);
+		return true;
 	case CLIENT_WAIT:
 		if (strcmp(value, "sleep") != 0 && strcmp(value, "spin") != 0)
 			usage_error("--wait: \"%s\" is unknown; use spin or sleep", value);
@@ -37,6 +40,7 @@ int open_client(const char *who, const char *name, const struct client_options *
 	connect_attr.dir = options->directory;
 	connect_attr.name = attr->name = name;
 	attr->priority = (uint32_t)options->priority;
+	attr->gpu = (uint32_t)options->gpu;
 	attr->spin_count = options->spin ? SPIN_LONG : GPUSEG_SPIN_NONE;
 	rc = gpuseg_connect(&connect_attr, client);
 	if (rc < 0) {

@@ -11,16 +11,17 @@
 struct client_options {
 	const char *directory;
 	int priority; /* of the task on the GPU */
+	int gpu;      /* index */
 	bool spin;    /* for grants (and between segments, where a bench says so) */
 	struct scheduling scheduling;
 };
 
-enum { CLIENT_DIRECTORY = 256, CLIENT_PRIORITY, CLIENT_WAIT, CLIENT_SCHEDULING };
+enum { CLIENT_DIRECTORY = 256, CLIENT_PRIORITY, CLIENT_GPU, CLIENT_WAIT, CLIENT_SCHEDULING };
 
 /* Entries for getopt_long, without has_arg other than required. */
 #define CLIENT_OPTIONS                                                                                                 \
 	{"dir", required_argument, NULL, CLIENT_DIRECTORY}, {"priority", required_argument, NULL, CLIENT_PRIORITY},    \
-		{"wait", required_argument, NULL, CLIENT_WAIT},                                                        \
+		{"gpu", required_argument, NULL, CLIENT_GPU}, {"wait", required_argument, NULL, CLIENT_WAIT},          \
 	{                                                                                                              \
 		"scheduling", required_argument, NULL, CLIENT_SCHEDULING                                               \
 	}

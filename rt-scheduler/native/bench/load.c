@@ -208,6 +208,7 @@ static const char help[] =
 	"  --duration DURATION   measured (default 10s)\n"
 	"  --warmup DURATION     before (default 1s)\n"
 	"  --priority N          0 best effort (default), 1..99 real time\n"
+	"  --gpu N               index of the GPU (default 0)\n"
 	"  --wait sleep|spin     between segments and for the grant (default sleep)\n"
 	"  --cpus LIST           pin the clients to these processors in turn, for instance 2-5,8\n"
 	"  --scheduling fifo:P|other   of the clients and the witness, where permitted (default other)\n"

@@ -25,6 +25,7 @@
 
 #define PACE_DAEMON_NS (5 * NS_PER_US)	   /* lets the daemon digest the end before the next begin */
 #define PREGRANT_WAIT_NS (200 * NS_PER_MS) /* for the daemon's first pre-grant after the task was opened */
+#define SLEEP_ABOVE_NS (5 * NS_PER_MS)	   /* of a pause: the rest is spun, so that the begin finds caches warm */
 #define BEGIN_LIMIT_NS (2 * NS_PER_S)	   /* a grant that takes longer is a failure of the bench */
 
 #define FLOOD "flood" /* the one mode that measures nothing */
@@ -36,7 +37,25 @@ struct options {
 	int64_t rounds, warmup;
 	int64_t pace_ns; /* UNSET: the mode's own */
 	int cpu, peer_cpu;
+	const char *samples; /* file for the raw times, NULL: none */
 };
+
+/* One line a round, in their order, below a heading. */
+static int write_samples(const char *mode, const struct options *o, const struct latencies *l)
+{
+	FILE *file = o->samples ? fopen(o->samples, "w") : NULL;
+	bool good = file && fprintf(file, "%s_ns\n", mode) > 0;
+
+	if (!o->samples)
+		return 0;
+	for (size_t i = 0; good && i < l->count; i++)
+		good = fprintf(file, "%" PRId64 "\n", l->ns[i]) > 0;
+	if (file && fclose(file) != 0)
+		good = false;
+	if (!good)
+		message("%s: --samples %s: %s", mode, o->samples, strerror(errno));
+	return good ? 0 : -EIO;
+}
 
 static void print_result(const char *mode, const struct options *o, int64_t pace_ns, struct latencies *l,
 			 const char *more)
@@ -120,6 +139,8 @@ static int measure_rounds(gpuseg_task *task, bool measure_end, int64_t pace_ns, 
 			return rc;
 		if (i >= o->warmup)
 			latencies_add(l, measure_end ? ended_ns - end_ns : begun_ns - begin_ns);
+		if (pace_ns > SLEEP_ABOVE_NS) /* a long pause leaves the processor to others */
+			sleep_until(ended_ns + pace_ns - SLEEP_ABOVE_NS, NULL);
 		spin_until(ended_ns + pace_ns);
 	}
 	return 0;
@@ -173,6 +194,7 @@ static int run_daemon(const char *mode, const struct options *o, struct latencie
 	if (rc < 0) {
 		message("%s: %s %s", mode, gpuseg_strerror(rc), gpuseg_last_message(client));
 	} else if (!floods) {
+		rc = write_samples(mode, o, l);
 		snprintf(more, sizeof(more),
 			 ",\"optimistic\":%" PRIu64 ",\"slept\":%" PRIu64 ",\"drops\":%" PRIu64 ",\"bells\":%" PRIu64,
 			 after.optimistic - before.optimistic, after.slept - before.slept, after.drops - before.drops,
@@ -203,21 +225,24 @@ static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
 			   "  --n N                      rounds measured (default 100000)\n"
 			   "  --warmup N                 rounds before (default 20000)\n"
 			   "  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
+			   "  --samples FILE             raw times of the last mode but floor, in their order\n"
 			   "  --cpu N                    processor of the measuring thread\n"
 			   "  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
 			   "  --priority N               of the task, 0 = best effort (default 99)\n"
+			   "  --gpu N                    of the task (default 0)\n"
 			   "  --wait spin|sleep          while waiting for a grant (default spin)\n"
 			   "  --scheduling fifo:P|other  of the measuring thread, where permitted (default other)\n"
 			   "  --help                     this text\n";
 
 static void parse_options(int argc, char **argv, struct options *o)
 {
-	enum { ROUNDS = 1, WARMUP, PACE, CPU, PEER_CPU, HELP };
+	enum { ROUNDS = 1, WARMUP, PACE, SAMPLES, CPU, PEER_CPU, HELP };
 	static const struct option known[] = {
 		CLIENT_OPTIONS,
 		{"n", required_argument, NULL, ROUNDS},
 		{"warmup", required_argument, NULL, WARMUP},
 		{"pace", required_argument, NULL, PACE},
+		{"samples", required_argument, NULL, SAMPLES},
 		{"cpu", required_argument, NULL, CPU},
 		{"peer-cpu", required_argument, NULL, PEER_CPU},
 		{"help", no_argument, NULL, HELP},
@@ -235,6 +260,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 			break;
 		case PACE:
 			o->pace_ns = option_integer("--pace", optarg, 0, NS_PER_S);
+			break;
+		case SAMPLES:
+			o->samples = optarg;
 			break;
 		case CPU:
 			o->cpu = (int)option_integer("--cpu", optarg, 0, 4095);
