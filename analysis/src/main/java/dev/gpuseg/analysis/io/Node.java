@@ -81,6 +81,16 @@ final class Node {
         };
     }
 
+    /** Two mappings as one, in which the fields of this one come first; no mapping: this one alone. */
+    Node over(final Node base) {
+        if (kind != Kind.OBJECT || base == null || base.kind != Kind.OBJECT) {
+            return this;
+        }
+        final Map<String, Node> both = new LinkedHashMap<>(base.fields);
+        both.putAll(fields);
+        return new Node(kind, line, null, both, null);
+    }
+
     /** The same value without lines, for the schema. */
     JsonNode toJson() {
         return switch (kind) {

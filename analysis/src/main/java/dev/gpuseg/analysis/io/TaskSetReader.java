@@ -306,8 +306,9 @@ public final class TaskSetReader {
         final Node thetaNode = lookUp(node, base, "theta");
         final Node timesliceNode = lookUp(node, base, "timeslice");
         final Node amdNode = lookUp(node, base, "amd");
-        if (amdNode != null) {
-            return toAmdGpu(amdNode, lookUp(node, base, "stall"), epsilonNode, thetaNode, timesliceNode);
+        if (amdNode != null) {   // what a profile leaves unknown is given key by key
+            final Node amd = base == null ? amdNode : amdNode.over(base.fields.get("amd"));
+            return toAmdGpu(amd, lookUp(node, base, "stall"), epsilonNode, alphaNode, thetaNode, timesliceNode);
         }
         if (epsilonNode == null && alphaNode == null && defaults == null) {
             return null;
@@ -324,11 +325,7 @@ public final class TaskSetReader {
         } else {
             epsilon = defaults.epsilonNs();
         }
-        final long alpha = alphaNode != null ? duration(alphaNode, "platform: alpha") : Math.max(0, epsilon - theta);
-        if (alphaNode != null && alpha > epsilon) {
-            throw refuse(alphaNode, "platform: alpha is " + Durations.format(alpha) + ", more than epsilon = "
-                + Durations.format(epsilon) + "; epsilon contains alpha");
-        }
+        final long alpha = alphaNode != null ? alpha(alphaNode, epsilon) : Math.max(0, epsilon - theta);
         try {
             final Gpu gpu = new Gpu(epsilon, alpha, theta, timeslice);
             final Node stallNode = lookUp(node, base, "stall");
@@ -339,13 +336,22 @@ public final class TaskSetReader {
         }
     }
 
+    private long alpha(final Node node, final long epsilonNs) throws InvalidFileException {
+        final long alphaNs = duration(node, "platform: alpha");
+        if (alphaNs > epsilonNs) {
+            throw refuse(node, "platform: alpha is " + Durations.format(alphaNs) + ", more than epsilon = "
+                + Durations.format(epsilonNs) + "; epsilon contains alpha");
+        }
+        return alphaNs;
+    }
+
     private Gpu withStalls(final Gpu gpu, final Node node) throws InvalidFileException {
         requireObject(node, "platform: stall", STALL_KEYS);
         return gpu.withStalls(duration(required(node, "platform: stall", "length"), "platform: stall: length"),
             duration(required(node, "platform: stall", "period"), "platform: stall: period"));
     }
 
-    private Gpu toAmdGpu(final Node amd, final Node stall, final Node epsilon, final Node theta,
+    private Gpu toAmdGpu(final Node amd, final Node stall, final Node epsilon, final Node alpha, final Node theta,
         final Node timeslice) throws InvalidFileException {
         if (stall != null) {
             throw refuse(stall, "platform: stall beside amd; write amd: foreign instead");
@@ -354,10 +360,12 @@ public final class TaskSetReader {
         try {
             final long thetaNs = costs.required(theta, "theta", "one switch between two processes that share the GPU");
             final long sliceNs = costs.required(timeslice, "timeslice", "the time slice that the firmware gives");
-            final long epsilonNs = epsilon != null && !AmdCosts.isUnknown(epsilon)
-                ? duration(epsilon, "platform: epsilon") : costs.epsilonNs();
-            return new Gpu(epsilonNs, Math.max(0, epsilonNs - thetaNs), thetaNs, sliceNs, costs.stallNs(),
-                costs.stallPeriodNs());
+            final boolean measured = !AmdCosts.isUnknown(epsilon);
+            final long epsilonNs = measured ? duration(epsilon, "platform: epsilon") : costs.epsilonNs();
+            // an alpha that was measured belongs to the epsilon that was
+            final long alphaNs = measured && !AmdCosts.isUnknown(alpha) ? alpha(alpha, epsilonNs)
+                : Math.max(0, epsilonNs - thetaNs);
+            return new Gpu(epsilonNs, alphaNs, thetaNs, sliceNs, costs.stallNs(), costs.stallPeriodNs());
         } catch (final InvalidModelException e) {
             throw refuse(amd, e.getMessage());
         }

@@ -118,6 +118,29 @@ class AmdCostsTest {
     }
 
     @Test
+    void shouldTakeKeyByKeyFromTheTaskSetWhatAProfileLeavesUnknown(@TempDir final Path directory) throws Exception {
+        Files.writeString(directory.resolve("mi.yaml"), "cpus: 2\nepsilon: 9ms\nalpha: 4ms\ntheta: unknown\ntimeslice: "
+            + "unknown\namd:\n  rung: kfd\n  mode: hws\n  command: 1ms\n  change: 2ms\n  contexts: unknown\n  queues: "
+            + "unknown\n  foreign: unknown\n");
+        final Path file = directory.resolve("set.yaml");
+        final String rest = "platform: {profile: mi, theta: 1ms, timeslice: 5ms, ";
+        Files.writeString(file, rest + "amd: {foreign: none}}\n" + TASKS);
+        assertEquals(new Gpu(9 * MS, 4 * MS, MS, 5 * MS), new TaskSetReader().read(file).platform().gpus().get(0));
+        Files.writeString(file, rest + "epsilon: unknown, amd: {foreign: 1s, contexts: 65}}\n" + TASKS);
+        assertEquals(new Gpu(7 * MS, 6 * MS, MS, 5 * MS, 2 * MS, 1_000 * MS),
+            new TaskSetReader().read(file).platform().gpus().get(0), "computed, so the measured alpha is not of it");
+        Files.writeString(file, rest + "epsilon: 3ms, amd: {foreign: none}}\n" + TASKS);
+        assertTrue(assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(file)).getMessage()
+            .contains("alpha is 4ms, more than epsilon"));
+        Files.writeString(file, rest + "amd: {contexts: 3}}\n" + TASKS);
+        assertTrue(assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(file)).getMessage()
+            .contains("amd: foreign is unknown"));
+        Files.writeString(file, rest + "amd: none}\n" + TASKS);
+        assertTrue(assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(file)).getMessage()
+            .contains("write a mapping"));
+    }
+
+    @Test
     void shouldReadStopsOfAnyGpu() throws Exception {
         final Gpu gpu = read("epsilon: 1ms, stall: {length: 2ms, period: 1s}").platform().gpus().get(0);
         assertEquals(2 * MS, gpu.stallNs());
