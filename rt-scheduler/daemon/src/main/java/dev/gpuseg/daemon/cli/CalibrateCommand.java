@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
@@ -31,7 +32,7 @@ final class CalibrateCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--mechanism", paramLabel = "sim|nvidia", required = true, description = "which GPU")
+    @Option(names = "--mechanism", paramLabel = "sim|nvidia|amd", required = true, description = "which GPU")
     private String mechanism;
 
     @Option(names = "--out", paramLabel = "FILE", defaultValue = "platform.yaml",
@@ -60,6 +61,24 @@ final class CalibrateCommand implements Callable<Integer> {
             + "as there will be (default: ${DEFAULT-VALUE})")
     private int others;
 
+    @Option(names = "--gpu", paramLabel = "N", defaultValue = "0",
+        description = "with --mechanism amd: index of the GPU, in the order of KFD's nodes (default: ${DEFAULT-VALUE})")
+    private int gpu;
+
+    @Option(names = "--pid", paramLabel = "PID", split = ",",
+        description = "with --mechanism amd: take off and bring back this process, again and again; may be repeated "
+            + "(default: all that have compute queues on the GPU, but display servers)")
+    private List<Integer> pids = List.of();
+
+    @Option(names = "--witness", paramLabel = "FILE[:OFFSET]",
+        description = "with --mechanism amd: mapped file in which a process that --pid leaves alone counts its kernels "
+            + "(8 bytes at OFFSET, default 0): how long it stands still while others are switched is measured too")
+    private String witness;
+
+    @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "with --mechanism amd: as the daemon of `gpuseg run` will be started (default: yes)")
+    private boolean warmUp;
+
     @Option(names = "--json", description = "print the result as JSON too")
     private boolean json;
 
@@ -81,6 +100,12 @@ final class CalibrateCommand implements Callable<Integer> {
             throw usage("--out is " + out + "; name a file of letters, digits, '.', '_' and '-' that ends in .yaml");
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
+        if ("amd".equals(mechanism)) {
+            return amd(result);
+        }
+        if (!pids.isEmpty() || witness != null || gpu != 0 || !warmUp) {
+            throw usage("--gpu, --pid, --witness and --no-warm-up are for --mechanism amd");
+        }
         final Calibration calibration;
         try (CalibrationRig rig = rig()) {
             result.put("idle", idle).put("others", others);
@@ -91,6 +116,42 @@ final class CalibrateCommand implements Callable<Integer> {
         Files.writeString(out, profile(calibration, result));
         print(calibration, result);
         return ExitCode.OK;
+    }
+
+    private int amd(final ObjectNode result) throws IOException, InterruptedException, TimeoutException {
+        if (witness != null && pids.isEmpty()) {
+            throw usage("--witness without --pid: all processes are switched; name those that shall be");
+        }
+        final AmdCalibration.Costs costs;
+        final AmdProfile profile;
+        try (Witness watched = witness == null ? null : witness();
+            AmdCalibration rig = new AmdCalibration(gpu, pids, idle, warmUp, jobs)) {
+            result.put("idle", idle).put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+            costs = rig.measure(watched, result);
+        }
+        profile = new AmdProfile(costs, margin, result);
+        Files.writeString(out, profile.text());
+        final PrintWriter to = spec.commandLine().getOut();
+        if (json) {
+            to.println(profile.json().put("profile", out.toString()));
+        } else {
+            to.printf("%s%nwritten: %s%n", profile.summary(), out);
+        }
+        to.flush();
+        return ExitCode.OK;
+    }
+
+    private Witness witness() throws IOException {
+        final int colon = witness.lastIndexOf(':');
+        final boolean given = colon >= 0 && witness.substring(colon + 1).matches("[0-9]{1,18}");
+        final Path file = Path.of(given ? witness.substring(0, colon) : witness);
+        try {
+            return new Witness(file, given ? Long.parseLong(witness.substring(colon + 1)) : 0);
+        } catch (final IllegalArgumentException e) {
+            throw usage(e.getMessage());
+        } catch (final IOException e) {
+            throw usage("--witness: " + file + " cannot be read: " + e.getClass().getSimpleName());
+        }
     }
 
     private CalibrationRig rig() throws IOException, InterruptedException, TimeoutException {
@@ -104,7 +165,7 @@ final class CalibrateCommand implements Callable<Integer> {
             case "nvidia":
                 return new NvidiaCalibration(idle, others);
             default:
-                throw usage("--mechanism is \"" + mechanism + "\"; use sim or nvidia");
+                throw usage("--mechanism is \"" + mechanism + "\"; use sim, nvidia or amd");
         }
     }
 

@@ -37,7 +37,7 @@ final class EnforcementCosts {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /** One begin of the task. */
-    private static final class Begin {
+    static final class Begin {
         private final long ticket;
         private final long clientNs;
         private final long readNs;
@@ -45,11 +45,22 @@ final class EnforcementCosts {
         private long callEndNs = Long.MIN_VALUE;
         private long toldNs;
         private long grantNs;
+        private int disabled;
 
         Begin(final JournalEvent event) {
             ticket = event.ticket();
             clientNs = event.arg0();
             readNs = event.timeNs();
+        }
+
+        /** From the first driver call's begin to the last one's end; 0 = there was none. */
+        long callsNs() {
+            return disabled == 0 ? 0 : callEndNs - callNs;
+        }
+
+        /** Contexts that the driver took off. */
+        int disabled() {
+            return disabled;
         }
     }
 
@@ -67,22 +78,8 @@ final class EnforcementCosts {
      */
     static void describe(final Path journal, final String taskName, final Path samples, final ObjectNode cell)
         throws IOException {
-        final List<Begin> begins = new ArrayList<>();
         final TreeMap<Long, Long> calls = new TreeMap<>();
-        final int[] task = {-1};
-        final boolean[] open = {false};
-        final Begin[] current = {null};
-        JournalReader.forEach(journal, event -> {
-            final EventKind kind = event.kind();
-            if (kind == EventKind.TASK_OPEN && taskName.equals(name(event))) {
-                task[0] = event.taskId();
-                open[0] = true;
-            } else if (kind == EventKind.TASK_CLOSE && event.taskId() == task[0]) {
-                open[0] = false;
-            } else if (open[0]) {
-                follow(event, task[0], calls, begins, current);
-            }
-        });
+        final List<Begin> begins = begins(journal, taskName, calls);
         cell.set("calls_ns", figures(calls.values().stream().mapToLong(Long::longValue).toArray()));
         final Map<String, List<Long>> steps = new LinkedHashMap<>();
         final long[] seen = beginTimes(samples);
@@ -107,6 +104,26 @@ final class EnforcementCosts {
             into.set(step, figures(values.stream().mapToLong(Long::longValue).toArray())));
     }
 
+    /** The begins of a task, in their order; adds what disables took while it was open, by the begin of the call. */
+    static List<Begin> begins(final Path journal, final String taskName, final Map<Long, Long> calls) {
+        final List<Begin> begins = new ArrayList<>();
+        final int[] task = {-1};
+        final boolean[] open = {false};
+        final Begin[] current = {null};
+        JournalReader.forEach(journal, event -> {
+            final EventKind kind = event.kind();
+            if (kind == EventKind.TASK_OPEN && taskName.equals(name(event))) {
+                task[0] = event.taskId();
+                open[0] = true;
+            } else if (kind == EventKind.TASK_CLOSE && event.taskId() == task[0]) {
+                open[0] = false;
+            } else if (open[0]) {
+                follow(event, task[0], calls, begins, current);
+            }
+        });
+        return begins;
+    }
+
     private static void follow(final JournalEvent event, final int task, final Map<Long, Long> calls,
         final List<Begin> begins, final Begin[] current) {
         final EventKind kind = event.kind();
@@ -117,6 +134,7 @@ final class EnforcementCosts {
                 begin.callNs = Math.min(begin.callNs, event.arg0());
                 begin.callEndNs = Math.max(begin.callEndNs, event.arg0() + event.arg1());
                 begin.toldNs = event.arg2();
+                begin.disabled++;
             }
         } else if (event.taskId() == task && kind == EventKind.BEGIN) {
             current[0] = new Begin(event);
@@ -139,7 +157,8 @@ final class EnforcementCosts {
         }
     }
 
-    private static long[] beginTimes(final Path samples) throws IOException {
+    /** Column begin_ns of a file of samples. */
+    static long[] beginTimes(final Path samples) throws IOException {
         final List<String> lines = Files.readAllLines(samples);
         final int column = Arrays.asList(lines.get(0).split(",")).indexOf("begin_ns");
         return lines.stream().skip(1).mapToLong(line -> Long.parseLong(line.split(",")[column])).toArray();
@@ -149,7 +168,8 @@ final class EnforcementCosts {
         steps.computeIfAbsent(step, k -> new ArrayList<>()).add(ns);
     }
 
-    private static ObjectNode figures(final long[] values) {
+    /** n, p50, p99, max; sorts the values. */
+    static ObjectNode figures(final long[] values) {
         Arrays.sort(values);
         final ObjectNode figures = JsonNodeFactory.instance.objectNode().put("n", values.length);
         if (values.length > 0) {

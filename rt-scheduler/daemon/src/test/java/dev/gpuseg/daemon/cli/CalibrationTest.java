@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cli;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -58,6 +60,18 @@ class CalibrationTest {
         final Calibration.Samples wrong = new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(), s.alone(),
             s.calls(), 0, 0, 0);
         assertThrows(IllegalStateException.class, () -> Calibration.of(wrong, 0.2));
+    }
+
+    @Test
+    void shouldSplitHoldsIntoPartsAsFarAsTheProcessesTellThemApart() {
+        final double[][] x = {{1, 1, 1}, {1, 1, 3}, {1, 2, 4}, {1, 4, 5}};
+        final double[] y = {6, 12, 17, 24};   // 1 + 2 processes + 3 queues
+        assertArrayEquals(new double[] {1, 2, 3}, AmdCalibration.leastSquares(x, y, 0, 1, 2), 1e-6);
+        final double[][] alike = {{1, 1, 2}, {1, 2, 4}, {1, 4, 8}};
+        final double[] each = {9, 17, 33};    // 1 + 8 for a process with its two queues
+        assertNull(AmdCalibration.leastSquares(alike, each, 0, 1, 2));
+        assertArrayEquals(new double[] {1, 8}, AmdCalibration.leastSquares(alike, each, 0, 1), 1e-6);
+        assertNull(AmdCalibration.leastSquares(new double[][] {{1, 1, 2}}, new double[] {9}, 0, 1));
     }
 
     /** The virtual GPU's constants are known: the profile must hold them, and not much more on a quiet machine. */

@@ -12,6 +12,7 @@ import com.sun.jna.Platform;
 final class AmdCalls {
     /** Path of a library to take ioctl, open, close and readlink from instead of libc. */
     static final String LIBRARY_PROPERTY = "gpuseg.amd.library";
+    private static volatile boolean replaced = System.getProperty(LIBRARY_PROPERTY) != null;
     private static final int O_RDWR = 2;
     private static final int O_CLOEXEC = 0x80000;
     private static final int SYS_PIDFD_OPEN = 434;
@@ -47,6 +48,12 @@ final class AmdCalls {
     /** Takes ioctl, open, close and readlink from another library from now on; for tests, while none is open. */
     static void use(final String library) {
         Native.register(Driver.class, NativeLibrary.getInstance(library));
+        replaced = !Platform.C_LIBRARY_NAME.equals(library);
+    }
+
+    /** Whether another library than libc answers. */
+    static boolean isReplaced() {
+        return replaced;
     }
 
     /** 0 or more: what ioctl returned; negative: -errno. */

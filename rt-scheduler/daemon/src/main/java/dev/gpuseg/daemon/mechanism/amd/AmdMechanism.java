@@ -32,6 +32,8 @@ import java.util.concurrent.locks.LockSupport;
  * <p>No AMD hardware: tested against a stand-in only.
  */
 public final class AmdMechanism implements Mechanism {
+    /** Property: pids, separated by commas; no other process that nobody attached is found. For calibration. */
+    public static final String ONLY_PROPERTY = "gpuseg.amd.only";
     private static final long MS = 1_000_000;
     private static final long LOOK_NEW_NS = 20 * MS;
     private static final long LOOK_KNOWN_NS = 250 * MS;
@@ -46,6 +48,7 @@ public final class AmdMechanism implements Mechanism {
     private final AmdSysfs.Gpu gpu;
     private final boolean allEngines;
     private final ProtectedProcesses spared;
+    private final Set<String> only = Set.of(System.getProperty(ONLY_PROPERTY, "").split(","));
     private final Lever lever;
     private final Capabilities capabilities;
     private final Thread watch;
@@ -135,6 +138,13 @@ public final class AmdMechanism implements Mechanism {
      */
     public Rung rung() {
         return lever.rung();
+    }
+
+    /** What the last {@link #apply} took by the kernel's own clock, ns; -1 = it does not say. */
+    long kernelTookNs() {
+        synchronized (lock) {
+            return lever.tookNs();
+        }
     }
 
     @Override
@@ -331,7 +341,7 @@ public final class AmdMechanism implements Mechanism {
         final Set<Integer> now = new HashSet<>();
         for (final int pid : sysfs.pids()) {
             final long ticks = ProcessStatus.startTicks(pid);
-            if (ticks != 0 && pid != ownPid
+            if (ticks != 0 && pid != ownPid && (only.contains("") || only.contains(Integer.toString(pid)))
                 && sysfs.queues(pid).stream().anyMatch(q -> q.gpuId() == gpu.gpuId())) {
                 now.add(pid);
                 final boolean known;

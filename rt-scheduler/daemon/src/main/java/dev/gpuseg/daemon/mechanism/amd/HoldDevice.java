@@ -20,8 +20,11 @@ final class HoldDevice implements Lever {
     static final String WATCHDOG_PROPERTY = "gpuseg.amd.watchdog";
     static final int WATCHDOG_DEFAULT_MS = 100;
 
-    /** What the kernel says of one GPU; preemption 0 none, 1 drain, 2 save; reason 1 = NO_HWS on gfx11 or later. */
-    record GpuState(int gpuId, int mode, int preemption, int reason) {
+    /**
+     * What the kernel says of one GPU; mode 1 no-hws, 2 hws, 3 mes; preemption 0 none, 1 drain, 2 save; reason 1 =
+     * NO_HWS on gfx11 or later; runlists written because of holds (hws); the last and the longest change, ns.
+     */
+    record GpuState(int gpuId, int mode, int preemption, int reason, long remaps, long lastNs, long maxNs) {
     }
 
     private static final long INFO = 0x80184740L;
@@ -52,6 +55,7 @@ final class HoldDevice implements Lever {
     private final Set<AmdProcess> held = new HashSet<>();
     private final byte[] payload;
     private long kickedNs;
+    private long tookNs;
     private boolean lapsed;
 
     private HoldDevice(final int fd, final int gpuId, final boolean computeOnly, final int periodMs) {
@@ -101,7 +105,8 @@ final class HoldDevice implements Lever {
                 break;
             }
             if (gpu.getInt(4) == gpuId) {
-                found = new GpuState(gpuId, gpu.getInt(8), gpu.getInt(12), gpu.getInt(16));
+                found = new GpuState(gpuId, gpu.getInt(8), gpu.getInt(12), gpu.getInt(16), gpu.getLong(56),
+                    gpu.getLong(64), gpu.getLong(72));
             }
         }
         AmdCalls.close(fd);
@@ -131,6 +136,7 @@ final class HoldDevice implements Lever {
 
     @Override
     public void switchAll(final AmdProcess[] processes, final int count, final boolean off) {
+        tookNs = 0;
         for (int from = 0; from < count; from += MAX_BATCH) {
             batch(processes, from, Math.min(count, from + MAX_BATCH), off);
         }
@@ -170,7 +176,14 @@ final class HoldDevice implements Lever {
         argument.putLong(0, BufferUtil.address(entries)).putInt(8, to - from).putInt(12, 0);
         argument.putLong(16, 0).putLong(24, 0);
         kickedNs = System.nanoTime();   // the call re-arms
-        return AmdCalls.ioctl(fd, APPLY, BufferUtil.address(argument));
+        final int rc = AmdCalls.ioctl(fd, APPLY, BufferUtil.address(argument));
+        tookNs += rc < 0 ? 0 : argument.getLong(24);
+        return rc;
+    }
+
+    @Override
+    public long tookNs() {
+        return tookNs;
     }
 
     /** The kick is the enforcer's: one that hangs lets the watchdog lapse. A hung dispatcher: see {@link Held}. */

@@ -14,6 +14,11 @@ interface Lever extends AutoCloseable {
      */
     void switchAll(AmdProcess[] processes, int count, boolean off);
 
+    /** What the last {@link #switchAll} took by the kernel's own clock, locks included; -1 = it does not say. */
+    default long tookNs() {
+        return -1;
+    }
+
     /**
      * Called at least every 20 ms on the enforcer's thread.
      *

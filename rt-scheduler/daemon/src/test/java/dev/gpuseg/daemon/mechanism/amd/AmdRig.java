@@ -7,8 +7,10 @@ import com.sun.jna.Function;
 import dev.gpuseg.daemon.mechanism.ContextRef;
 import dev.gpuseg.daemon.mechanism.Protection;
 import dev.gpuseg.daemon.platform.ProcessStatus;
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
@@ -57,6 +59,13 @@ final class AmdRig implements AutoCloseable {
     static final int MAKE = 1;
     static final int RESUME = 2;
     static final int DESTROY = 3;
+    // struct amd_delays
+    static final int MODE = 0xc000;
+    static final int CHANGE_US = 0xc004;
+    static final int MODE_NO_HWS = 1;
+    static final int MODE_HWS = 2;
+    static final int MODE_MES = 3;
+    private static final int ANSWER_MS = 10_000;   // on a machine that is busy with other things
     private static final int TABLE_BYTES = 1 << 16;
     private static final int PAGE_BYTES = 4096;
     private static final String STANDIN_ENV = "GPUSEG_AMD_STANDIN";
@@ -68,11 +77,18 @@ final class AmdRig implements AutoCloseable {
     /** A process that works without end; a shell is its parent, so that nobody else here waits for it. */
     static final class App implements AutoCloseable {
         private final Process shell;
+        private final Path file;
         private final MappedByteBuffer page;
 
-        private App(final Process shell, final MappedByteBuffer page) {
+        private App(final Process shell, final Path file, final MappedByteBuffer page) {
             this.shell = shell;
+            this.file = file;
             this.page = page;
+        }
+
+        /** Where it counts its kernels: 8 bytes at 16. */
+        Path file() {
+            return file;
         }
 
         int pid() {
@@ -198,6 +214,46 @@ final class AmdRig implements AutoCloseable {
         table.putInt(NO_HWS, value == 2 ? 1 : 0);
     }
 
+    /** Every change takes so long, and means what it means in the mode. */
+    void delay(final int mode, final int changeUs) throws IOException {
+        gpu(1, GPU_ID, mode == MODE_MES ? 110_000 : GFX_90A);
+        policy(mode == MODE_NO_HWS ? 2 : 0);
+        table.putInt(MODE, mode).putInt(CHANGE_US, changeUs);
+    }
+
+    /** The program in a JVM of its own, on the stand-in; see {@link #errors}. */
+    Process gpuseg(final int watchdogMs, final Path output, final String... arguments) throws IOException {
+        final List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        for (final String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+            if (!flag.startsWith("-agentlib") && !flag.startsWith("-javaagent") && !flag.startsWith("-Xm")) {
+                command.add(flag);
+            }
+        }
+        command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "-D" + AmdSysfs.ROOT_PROPERTY + "=" + directory,
+            "-D" + HoldDevice.WATCHDOG_PROPERTY + "=" + watchdogMs, "-D" + AmdCalls.LIBRARY_PROPERTY + "=" + FAKE,
+            "-D" + AgentLever.ANSWER_PROPERTY + "=" + ANSWER_MS, "-cp", System.getProperty("java.class.path"),
+            "dev.gpuseg.daemon.cli.Gpuseg"));
+        command.addAll(List.of(arguments));
+        final ProcessBuilder builder = new ProcessBuilder(command).redirectInput(new File("/dev/null"))
+            .redirectOutput(output.toFile()).redirectError(errors(output).toFile());
+        environment(builder.environment());
+        return builder.start();
+    }
+
+    /** Where the errors of a program go whose output goes there. */
+    static Path errors(final Path output) {
+        return output.resolveSibling(output.getFileName() + ".errors");
+    }
+
+    static String read(final Path file) {
+        try {
+            return Files.readString(file);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     AmdSysfs sysfs() {
         return new AmdSysfs(directory);
     }
@@ -229,7 +285,7 @@ final class AmdRig implements AutoCloseable {
         if (agent) {
             builder.environment().put("LD_PRELOAD", PRELOAD + ":" + FAKE);
         }
-        final App app = new App(builder.start(), map(file, PAGE_BYTES));
+        final App app = new App(builder.start(), file, map(file, PAGE_BYTES));
         apps.add(app);
         await("application is ready", () -> app.page.getInt(4) == 1);
         return app;

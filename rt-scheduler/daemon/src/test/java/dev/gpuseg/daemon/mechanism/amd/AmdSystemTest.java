@@ -14,8 +14,6 @@ import dev.gpuseg.daemon.ipc.RuntimeDirectory;
 import dev.gpuseg.daemon.mechanism.amd.AmdRig.App;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.io.BufferedReader;
-import java.io.File;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -166,26 +164,13 @@ class AmdSystemTest {
     }
 
     private Process daemon(final Path where) throws Exception {
-        final List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        for (final String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
-            if (!flag.startsWith("-agentlib") && !flag.startsWith("-javaagent") && !flag.startsWith("-Xm")) {
-                command.add(flag);
-            }
-        }
-        command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "-D" + AmdSysfs.ROOT_PROPERTY + "=" + directory,
-            "-D" + HoldDevice.WATCHDOG_PROPERTY + "=1000", "-D" + AmdCalls.LIBRARY_PROPERTY + "=" + AmdRig.FAKE, "-cp",
-            System.getProperty("java.class.path"), "dev.gpuseg.daemon.cli.Gpuseg", "run", "--dir", where.toString(),
-            "--mechanism", "amd", "--policy", "fp", "--no-warm-up"));
-        final ProcessBuilder builder = new ProcessBuilder(command).redirectInput(new File("/dev/null"))
-            .redirectOutput(directory.resolve("daemon.out").toFile())
-            .redirectError(ProcessBuilder.Redirect.INHERIT);
-        rig.environment(builder.environment());
-        final Process daemon = builder.start();
+        final Process daemon = rig.gpuseg(1_000, directory.resolve("daemon.out"), "run", "--dir", where.toString(),
+            "--mechanism", "amd", "--policy", "fp", "--no-warm-up");
         started.add(daemon);
         AmdRig.await("the daemon answers", () -> RuntimeDirectory.resolve(where.toString()).socket().toFile().exists()
             || !daemon.isAlive());
-        assertTrue(daemon.isAlive(), "the daemon does not run");
+        assertTrue(daemon.isAlive(), () -> "the daemon does not run: " + AmdRig.read(AmdRig.errors(
+            directory.resolve("daemon.out"))));
         return daemon;
     }
 
