@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.mechanism.amd;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Platform;
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 
 /**
  * The system calls of this package. They come from the C library, or from the library that property
@@ -13,10 +14,6 @@ final class AmdCalls {
     /** Path of a library to take ioctl, open, close and readlink from instead of libc. */
     static final String LIBRARY_PROPERTY = "gpuseg.amd.library";
     private static volatile boolean replaced = System.getProperty(LIBRARY_PROPERTY) != null;
-    private static final int O_RDWR = 2;
-    private static final int O_CLOEXEC = 0x80000;
-    private static final int SYS_PIDFD_OPEN = 434;
-    private static final int SYS_PIDFD_GETFD = 438;
 
     static {
         Native.register(Driver.class, NativeLibrary.getInstance(System.getProperty(LIBRARY_PROPERTY, "c")));
@@ -35,8 +32,6 @@ final class AmdCalls {
     }
 
     private static final class LibC {
-        static native long syscall(long number, long a, long b, long c, long d, long e, long f);
-
         static native long ptrace(long request, long pid, long address, long data);
 
         static native int waitpid(int pid, int[] status, int options);
@@ -58,14 +53,12 @@ final class AmdCalls {
 
     /** 0 or more: what ioctl returned; negative: -errno. */
     static int ioctl(final int fd, final long request, final long argument) {
-        final int result = Driver.ioctl(fd, request, argument);
-        return result < 0 ? -Native.getLastError() : result;
+        return SystemCalls.result(Driver.ioctl(fd, request, argument));
     }
 
     /** A descriptor or -errno. */
     static int open(final String path) {
-        final int fd = Driver.open(path, O_RDWR | O_CLOEXEC, 0);
-        return fd < 0 ? -Native.getLastError() : fd;
+        return SystemCalls.result(Driver.open(path, SystemCalls.READ_WRITE, 0));
     }
 
     static void close(final int fd) {
@@ -74,30 +67,26 @@ final class AmdCalls {
 
     /** Bytes of the target or -errno. */
     static int readlink(final String path, final byte[] buffer) {
-        final long n = Driver.readlink(path, buffer, buffer.length);
-        return n < 0 ? -Native.getLastError() : (int) n;
+        return SystemCalls.result(Driver.readlink(path, buffer, buffer.length));
     }
 
     /** A descriptor or -errno. */
     static int pidfdOpen(final int pid) {
-        final long fd = LibC.syscall(SYS_PIDFD_OPEN, pid, 0, 0, 0, 0, 0);
-        return fd < 0 ? -Native.getLastError() : (int) fd;
+        return SystemCalls.pidfdOpen(pid);
     }
 
     /** A duplicate of another process's descriptor, close-on-exec, or -errno. */
     static int pidfdGetfd(final int pidfd, final int remoteFd) {
-        final long fd = LibC.syscall(SYS_PIDFD_GETFD, pidfd, remoteFd, 0, 0, 0, 0);
-        return fd < 0 ? -Native.getLastError() : (int) fd;
+        return SystemCalls.pidfdGetfd(pidfd, remoteFd);
     }
 
     /** 0 or -errno. The calling thread becomes, or must be, the tracer. */
     static int ptrace(final long request, final int pid, final long data) {
-        return LibC.ptrace(request, pid, 0, data) < 0 ? -Native.getLastError() : 0;
+        return Math.min(0, SystemCalls.result(LibC.ptrace(request, pid, 0, data)));
     }
 
     /** The pid if there is news of it, 0 if there is none, or -errno. */
     static int waitpid(final int pid, final int[] status, final int options) {
-        final int result = LibC.waitpid(pid, status, options);
-        return result < 0 ? -Native.getLastError() : result;
+        return SystemCalls.result(LibC.waitpid(pid, status, options));
     }
 }

@@ -6,6 +6,8 @@ import com.sun.jna.Library;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Platform;
+import dev.gpuseg.daemon.mechanism.SystemCalls;
+import dev.gpuseg.daemon.platform.Errno;
 import java.util.Locale;
 import java.util.Map;
 
@@ -16,18 +18,15 @@ import java.util.Map;
 final class DriverCalls {
     /** Path of a library to take ioctl, open and readlink from instead of libc. */
     static final String LIBRARY_PROPERTY = "gpuseg.nvidia.library";
-    static final int O_RDWR = 2;
-    static final int O_CLOEXEC = 0x80000;
-    static final int ESRCH = 3;
-    static final int EINTR = 4;
-    static final int EBADF = 9;
-    static final int EAGAIN = 11;
+    private static final int O_CLOEXEC = 0x80000;
+    static final int ESRCH = Errno.ESRCH;
+    static final int EINTR = Errno.EINTR;
+    static final int EBADF = Errno.EBADF;
+    static final int EAGAIN = Errno.EAGAIN;
     private static final int SYS_KCMP = "aarch64".equals(System.getProperty("os.arch")) ? 272 : 312;
     private static final int KCMP_FILE = 0;
     private static final int IN_OPEN = 0x20;
     private static final int IN_NONBLOCK = 0x800;
-    private static final int SYS_PIDFD_OPEN = 434;
-    private static final int SYS_PIDFD_GETFD = 438;
 
     static {
         Native.register(Driver.class, NativeLibrary.getInstance(System.getProperty(LIBRARY_PROPERTY, "c")));
@@ -47,10 +46,6 @@ final class DriverCalls {
     }
 
     private static final class LibC {
-        static native long syscall(long number, long a, long b, long c, long d, long e, long f);
-
-        static native int close(int fd);
-
         static native int poll(long fds, long count, int timeoutMs);
 
         static native int inotifyInit1(int flags);
@@ -70,38 +65,32 @@ final class DriverCalls {
 
     /** 0 or more: what ioctl returned; negative: -errno. */
     static int ioctl(final int fd, final long request, final long argument) {
-        final int result = Driver.ioctl(fd, request, argument);
-        return result < 0 ? -Native.getLastError() : result;
+        return SystemCalls.result(Driver.ioctl(fd, request, argument));
     }
 
     /** A descriptor or -errno. */
     static int open(final String path) {
-        final int fd = Driver.open(path, O_RDWR | O_CLOEXEC, 0);
-        return fd < 0 ? -Native.getLastError() : fd;
+        return SystemCalls.result(Driver.open(path, SystemCalls.READ_WRITE, 0));
     }
 
     /** Bytes of the target or -errno. */
     static int readlink(final String path, final byte[] buffer) {
-        final long n = Driver.readlink(path, buffer, buffer.length);
-        return n < 0 ? -Native.getLastError() : (int) n;
+        return SystemCalls.result(Driver.readlink(path, buffer, buffer.length));
     }
 
     /** A descriptor or -errno. */
     static int pidfdOpen(final int pid) {
-        final long fd = LibC.syscall(SYS_PIDFD_OPEN, pid, 0, 0, 0, 0, 0);
-        return fd < 0 ? -Native.getLastError() : (int) fd;
+        return SystemCalls.pidfdOpen(pid);
     }
 
     /** A duplicate of another process's descriptor, close-on-exec, or -errno. */
     static int pidfdGetfd(final int pidfd, final int remoteFd) {
-        final long fd = LibC.syscall(SYS_PIDFD_GETFD, pidfd, remoteFd, 0, 0, 0, 0);
-        return fd < 0 ? -Native.getLastError() : (int) fd;
+        return SystemCalls.pidfdGetfd(pidfd, remoteFd);
     }
 
     /** 0: both descriptors are the same open file; positive: they are not; negative: -errno. */
     static int compareFiles(final int pid, final int fd, final int otherPid, final int otherFd) {
-        final long result = LibC.syscall(SYS_KCMP, pid, otherPid, KCMP_FILE, fd, otherFd, 0);
-        return result < 0 ? -Native.getLastError() : (int) result;
+        return SystemCalls.call(SYS_KCMP, pid, otherPid, KCMP_FILE, fd, otherFd);
     }
 
     /** How many are ready, 0 after the timeout or a signal. */
@@ -131,8 +120,6 @@ final class DriverCalls {
     }
 
     static void close(final int fd) {
-        if (LibC.close(fd) < 0 && Native.getLastError() == EBADF) {
-            throw new IllegalStateException("descriptor " + fd + " was closed twice");
-        }
+        SystemCalls.closeOnce(fd);
     }
 }

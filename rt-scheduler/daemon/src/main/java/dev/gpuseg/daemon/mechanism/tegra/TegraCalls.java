@@ -3,7 +3,8 @@ package dev.gpuseg.daemon.mechanism.tegra;
 
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
-import com.sun.jna.Platform;
+import dev.gpuseg.daemon.mechanism.SystemCalls;
+import dev.gpuseg.daemon.platform.Errno;
 
 /**
  * The system calls of this package. They come from the C library, or from the library that property
@@ -12,15 +13,10 @@ import com.sun.jna.Platform;
 final class TegraCalls {
     /** Path of a library to take ioctl, open and readlink from instead of libc. */
     static final String LIBRARY_PROPERTY = "gpuseg.tegra.library";
-    static final int EBADF = 9;
-    private static final int O_RDWR = 2;
-    private static final int O_CLOEXEC = 0x80000;
-    private static final int SYS_PIDFD_OPEN = 434;
-    private static final int SYS_PIDFD_GETFD = 438;
+    static final int EBADF = Errno.EBADF;
 
     static {
         Native.register(Driver.class, NativeLibrary.getInstance(System.getProperty(LIBRARY_PROPERTY, "c")));
-        Native.register(LibC.class, NativeLibrary.getInstance(Platform.C_LIBRARY_NAME));
     }
 
     /** What the stand-in replaces. */
@@ -30,12 +26,6 @@ final class TegraCalls {
         static native int open(String path, int flags, int mode);
 
         static native long readlink(String path, byte[] buffer, long size);
-    }
-
-    private static final class LibC {
-        static native long syscall(long number, long a, long b, long c, long d, long e, long f);
-
-        static native int close(int fd);
     }
 
     private TegraCalls() {
@@ -48,37 +38,30 @@ final class TegraCalls {
 
     /** 0 or more: what ioctl returned; negative: -errno. */
     static int ioctl(final int fd, final long request, final long argument) {
-        final int result = Driver.ioctl(fd, request, argument);
-        return result < 0 ? -Native.getLastError() : result;
+        return SystemCalls.result(Driver.ioctl(fd, request, argument));
     }
 
     /** A descriptor or -errno. */
     static int open(final String path) {
-        final int fd = Driver.open(path, O_RDWR | O_CLOEXEC, 0);
-        return fd < 0 ? -Native.getLastError() : fd;
+        return SystemCalls.result(Driver.open(path, SystemCalls.READ_WRITE, 0));
     }
 
     /** Bytes of the target or -errno. */
     static int readlink(final String path, final byte[] buffer) {
-        final long n = Driver.readlink(path, buffer, buffer.length);
-        return n < 0 ? -Native.getLastError() : (int) n;
+        return SystemCalls.result(Driver.readlink(path, buffer, buffer.length));
     }
 
     /** A descriptor or -errno. */
     static int pidfdOpen(final int pid) {
-        final long fd = LibC.syscall(SYS_PIDFD_OPEN, pid, 0, 0, 0, 0, 0);
-        return fd < 0 ? -Native.getLastError() : (int) fd;
+        return SystemCalls.pidfdOpen(pid);
     }
 
     /** A duplicate of another process's descriptor, close-on-exec, or -errno. */
     static int pidfdGetfd(final int pidfd, final int remoteFd) {
-        final long fd = LibC.syscall(SYS_PIDFD_GETFD, pidfd, remoteFd, 0, 0, 0, 0);
-        return fd < 0 ? -Native.getLastError() : (int) fd;
+        return SystemCalls.pidfdGetfd(pidfd, remoteFd);
     }
 
     static void close(final int fd) {
-        if (LibC.close(fd) < 0 && Native.getLastError() == EBADF) {
-            throw new IllegalStateException("descriptor " + fd + " was closed twice");
-        }
+        SystemCalls.closeOnce(fd);
     }
 }
