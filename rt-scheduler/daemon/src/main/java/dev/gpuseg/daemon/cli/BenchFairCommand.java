@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -19,6 +18,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -40,9 +40,8 @@ final class BenchFairCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--duration", paramLabel = "D", converter = DurationConverter.class, defaultValue = "10s",
-        description = "of each measurement, 1s..1min (default: ${DEFAULT-VALUE})")
-    private Duration duration;
+    @Mixin
+    private BenchOptions form;
 
     @Option(names = "--runs", paramLabel = "N", defaultValue = "1", description = "default: ${DEFAULT-VALUE}")
     private int runs;
@@ -51,21 +50,18 @@ final class BenchFairCommand implements Callable<Integer> {
         description = "longest turn (default: ${DEFAULT-VALUE})")
     private String quantum;
 
-    @Option(names = "--json", description = "machine-readable")
-    private boolean json;
-
     private final List<Child> children = new ArrayList<>();
     private RuntimeDirectory directory;
     private Path log;
 
     @Override
     public Integer call() throws Exception {
-        if (duration.toMillis() < 1_000 || duration.toMillis() > 60_000 || runs < 1 || runs > 100) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--duration is " + duration.toMillis()
+        if (form.durationMs() < 1_000 || form.durationMs() > 60_000 || runs < 1 || runs > 100) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--duration is " + form.durationMs()
                 + "ms, --runs is " + runs + "; use 1s..1min and 1..100");
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
-        result.put("simulated", true).put("duration_ms", duration.toMillis()).put("quantum", quantum);
+        result.put("simulated", true).put("duration_ms", form.durationMs()).put("quantum", quantum);
         final ArrayNode list = result.putArray("runs");
         boolean holds = true;
         for (int i = 0; i < runs; i++) {
@@ -173,7 +169,7 @@ final class BenchFairCommand implements Callable<Integer> {
     private double[] shares(final List<Child> tasks) throws IOException, InterruptedException {
         TimeUnit.MILLISECONDS.sleep(SETTLE_MS);
         final long fromNs = System.nanoTime();
-        TimeUnit.MILLISECONDS.sleep(duration.toMillis());
+        TimeUnit.MILLISECONDS.sleep(form.durationMs());
         final long toNs = System.nanoTime();
         TimeUnit.MILLISECONDS.sleep(LOG_MS);   // the turn in progress is logged when it ends
         final double[] shares = new double[tasks.size()];
@@ -185,7 +181,7 @@ final class BenchFairCommand implements Callable<Integer> {
 
     private void print(final ObjectNode result) {
         final PrintWriter out = spec.commandLine().getOut();
-        if (json) {
+        if (form.json()) {
             out.println(result);
         } else {
             out.println("Shares of best-effort work (simulated GPU, by its own log)");

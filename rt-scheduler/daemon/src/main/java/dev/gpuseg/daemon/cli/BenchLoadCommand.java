@@ -8,7 +8,6 @@ import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalReader;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -43,9 +42,8 @@ final class BenchLoadCommand implements Callable<Integer> {
         description = "segments per second of each client, 1..100000 (default: 1000)")
     private int rate;
 
-    @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "10s",
-        description = "at least 1s (default: 10s)")
-    private Duration duration;
+    @Mixin
+    private BenchOptions form;
 
     @Option(names = "--priority", paramLabel = "N", defaultValue = "0",
         description = "of every client, 0 best effort, 1..99 (default: 0)")
@@ -58,14 +56,11 @@ final class BenchLoadCommand implements Callable<Integer> {
     @Mixin
     private BenchCores cores;
 
-    @Option(names = "--json", description = "as JSON")
-    private boolean json;
-
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        if (clients < 1 || clients > 64 || rate < 1 || rate > 100_000 || duration.toSeconds() < 1) {
+        if (clients < 1 || clients > 64 || rate < 1 || rate > 100_000 || form.durationMs() < 1_000) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--clients is " + clients + ", --rate " + rate
-                + ", --duration " + duration.toMillis() + "ms; use 1..64, 1..100000 and at least 1s");
+                + ", --duration " + form.durationMs() + "ms; use 1..64, 1..100000 and at least 1s");
         }
         cores.check();
         final ObjectNode result;
@@ -83,7 +78,7 @@ final class BenchLoadCommand implements Callable<Integer> {
             result = measure(rig);
         }
         final PrintWriter out = spec.commandLine().getOut();
-        if (json) {
+        if (form.json()) {
             out.println(result);
         } else {
             print(result, out);
@@ -94,7 +89,7 @@ final class BenchLoadCommand implements Callable<Integer> {
 
     private ObjectNode measure(final LoadRig rig) throws IOException, InterruptedException, TimeoutException {
         final List<String> options = new ArrayList<>(List.of("--clients", Integer.toString(clients), "--rate",
-            Integer.toString(rate), "--duration", duration.toMillis() + "ms", "--priority",
+            Integer.toString(rate), "--duration", form.durationMs() + "ms", "--priority",
             Integer.toString(priority)));
         if (cores.enough()) {   // one more CPU is left to the journal, the virtual GPU and the JVM's own threads
             options.addAll(List.of("--cpus", cores.below(1).without(1).toString()));

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -63,9 +62,8 @@ final class BenchTailCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "10s",
-        description = "of each set, at least 1s (default: 10s)")
-    private Duration duration;
+    @Mixin
+    private BenchOptions form;
 
     @Option(names = "--rate", paramLabel = "N", defaultValue = "10000",
         description = "begins per second, 1..100000 (default: 10000)")
@@ -79,14 +77,11 @@ final class BenchTailCommand implements Callable<Integer> {
             + "huge-pages, c2-only, together, or all (default: default)")
     private List<String> settings;
 
-    @Option(names = "--json", description = "as JSON")
-    private boolean json;
-
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         cores.check();
-        if (duration.toSeconds() < 1 || rate < 1 || rate > 100_000 || cores.count() < 2) {
-            throw usage("--duration is " + duration.toMillis() + "ms, --rate " + rate + ", --cpus " + cores
+        if (form.durationMs() < 1_000 || rate < 1 || rate > 100_000 || cores.count() < 2) {
+            throw usage("--duration is " + form.durationMs() + "ms, --rate " + rate + ", --cpus " + cores
                 + "; use at least 1s, 1..100000 and two CPUs");
         }
         final List<String> chosen = settings.contains("all") ? List.copyOf(SETTINGS.keySet()) : settings;
@@ -104,11 +99,11 @@ final class BenchTailCommand implements Callable<Integer> {
         for (final String name : chosen) {
             final ObjectNode one = measure(SETTINGS.get(name));
             result.withObject("/settings").set(name, one);
-            if (!json) {
+            if (!form.json()) {
                 print(name, one, out);
             }
         }
-        if (json) {
+        if (form.json()) {
             out.println(result);
         }
         out.flush();
@@ -128,7 +123,7 @@ final class BenchTailCommand implements Callable<Integer> {
             final List<String> run = new ArrayList<>(List.of("--idle", "spin", "--cpu",
                 Integer.toString(cores.fromTop(0)), "--queue-size", "16MiB"));
             final List<String> client = new ArrayList<>(List.of("--clients", "1", "--rate", Integer.toString(rate),
-                "--duration", duration.toMillis() + "ms", "--warmup", "2s", "--priority", "99", "--wait", "spin",
+                "--duration", form.durationMs() + "ms", "--warmup", "2s", "--priority", "99", "--wait", "spin",
                 "--cpus", Integer.toString(cores.fromTop(1)), "--stalls"));
             if (priority > 0) {
                 run.addAll(List.of("--priority", Integer.toString(priority)));
@@ -143,7 +138,7 @@ final class BenchTailCommand implements Callable<Integer> {
             final long clientPid = childOf(generator.pid());
             final JsonNode before = rig.status();
             try (Evidence evidence = new Evidence(rig.daemon().pid(), clientPid)) {
-                final JsonNode seen = LoadRig.result(generator, LIMIT_S + (int) duration.toSeconds());
+                final JsonNode seen = LoadRig.result(generator, LIMIT_S + (int) (form.durationMs() / 1000));
                 final JsonNode after = rig.status();
                 rig.stop();
                 evidence.finish(log);
