@@ -118,10 +118,10 @@ final class RunCommand implements Callable<Integer> {
         description = "SCHED_FIFO priority of the dispatcher, 1..99 (default: 0, none)")
     private int priority;
 
-    @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
-        description = "keep all pages of the daemon in memory (mlockall): no page faults, but 0.5 GB are taken "
-            + "(default: yes with --cpu or --priority, where the limits permit it)")
-    private Boolean lockMemory;
+    @Option(names = "--lock-memory", negatable = true, defaultValue = "false", fallbackValue = "true",
+        description = "keep all pages of the daemon in memory (mlockall): no page faults, but all of its heap "
+            + "and of the journal's files, 80 MiB each, is taken (default: no)")
+    private boolean lockMemory;
 
     @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
         description = "compile the hot path with synthetic records before accepting clients (default: yes)")
@@ -178,20 +178,13 @@ final class RunCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    /** A dispatcher that was given a processor or a real-time priority shall not wait for pages either. */
     private void lockMemoryIfAsked() {
-        final boolean asked = Boolean.TRUE.equals(lockMemory);
-        if (!asked && (lockMemory != null || cpu < 0 && priority == 0)) {
-            return;
-        }
         try {
-            ThreadControl.lockMemory();
-        } catch (final IllegalStateException | SystemCallException e) {
-            if (asked) {
-                throw new StartUpException("--lock-memory: " + e.getMessage(), e);
+            if (lockMemory) {
+                ThreadControl.lockMemory();
             }
-            spec.commandLine().getErr().println("gpuseg: memory is not locked, page faults can delay the dispatcher: "
-                + e.getMessage() + "; --no-lock-memory silences this");
+        } catch (final IllegalStateException | SystemCallException e) {
+            throw new StartUpException("--lock-memory: " + e.getMessage(), e);
         }
     }
 

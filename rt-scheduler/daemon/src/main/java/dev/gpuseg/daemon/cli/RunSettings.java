@@ -89,8 +89,7 @@ final class RunSettings implements ConfigKeys {
         if (value != null && !NO_VALUE.contains(value)) {
             return value;
         }
-        // a Boolean that is not set depends on other keys; its text says how
-        return option.arity().max() == 0 && option.type() == boolean.class ? "false" : null;
+        return option.arity().max() == 0 ? "false" : null;
     }
 
     /**
