@@ -8,8 +8,9 @@ import java.util.List;
 
 /**
  * {@link NvidiaMechanism} for processes that do not exist: every context has the channels that a CUDA program has, and
- * their calls go to the kernel but to no driver. A daemon's first disable took 0.2 to 0.5 ms longer than its later ones
- * before this was practised (H200, 580.159.04, 2026-11).
+ * their calls go to the kernel but to no driver. Not all that makes a first disable slower is cured by it: on an
+ * H200 a daemon's first ones took 0.1 to 0.4 ms longer than later ones with it, too, and the time from dispatcher to
+ * call was 26 us (p50), before 30 (580.159.04, 2026-11, {@code bench gpu}, two machines).
  */
 final class Rehearsal extends NvidiaMechanism {
     private static final int CHANNELS = 8;
