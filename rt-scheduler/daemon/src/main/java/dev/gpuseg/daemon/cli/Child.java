@@ -122,13 +122,19 @@ final class Child implements AutoCloseable {
                 if (line.contains(text)) {
                     return line;
                 }
-            } else if (!process.isAlive() && lines.isEmpty()) {
+            } else if (!process.isAlive() && hasReadAll()) {
                 throw new IllegalStateException(name + " ended with status " + process.exitValue() + " instead of "
                     + "saying \"" + text + "\": " + said());
             }
         }
         throw new IllegalStateException(name + " did not say \"" + text + "\" within " + limitSeconds + " s: "
             + said());
+    }
+
+    /** Of a process that has ended: whether what it said last has been taken note of, and asked for. */
+    private boolean hasReadAll() throws InterruptedException {
+        reader.join(KILL_WAIT_MS);   // longer only if a process that it started holds its output
+        return lines.isEmpty();
     }
 
     /**

@@ -113,7 +113,7 @@ class AgentLeverTest {
 
     @Test
     void shouldLeaveAnApplicationThatDoesNotAnswerAndHoldTheOthers() throws Exception {
-        System.setProperty(AgentLever.ANSWER_PROPERTY, "2000");
+        System.setProperty(AgentLever.ANSWER_PROPERTY, "5000");
         use(PATIENT_MS);
         final App stopped = rig.start(1);
         final App app = rig.start(1);
@@ -124,7 +124,7 @@ class AgentLeverTest {
         assertEquals(1, off(c, d));
         final long firstNs = System.nanoTime() - beganNs;
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
-        assertTrue(mechanism.lastError().contains("did not answer within 2000 ms"), mechanism.lastError());
+        assertTrue(mechanism.lastError().contains("did not answer within 5000 ms"), mechanism.lastError());
         assertEquals(ContextRef.Outcome.DONE, d.outcome());
         assertTrue(app.standsStill());
         final long againNs = System.nanoTime();

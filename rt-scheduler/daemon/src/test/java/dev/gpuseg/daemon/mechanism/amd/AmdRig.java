@@ -68,6 +68,10 @@ final class AmdRig implements AutoCloseable {
     private static final int ANSWER_MS = 10_000;   // on a machine that is busy with other things
     private static final int TABLE_BYTES = 1 << 16;
     private static final int PAGE_BYTES = 4096;
+    private static final int SIGCONT = 18;
+    private static final int SIGSTOP = 19;
+    private static final int LOCK_EX_NB = 6;
+    private static final int LOCK_ATTEMPTS = 200;
     private static final String STANDIN_ENV = "GPUSEG_AMD_STANDIN";
 
     final Path directory;
@@ -117,29 +121,13 @@ final class AmdRig implements AutoCloseable {
             await("the application follows order " + what, () -> page.getInt(12) == 0);
         }
 
-        /** Returns when each of its threads is stopped. */
+        /** Returns when each of its threads is stopped, outside of the stand-in. */
         void suspend() throws InterruptedException {
-            ProcessStatus.signal(pid(), 19);
-            await("the application is stopped", () -> {
-                try (Stream<Path> threads = Files.list(Path.of("/proc/" + pid() + "/task"))) {
-                    return threads.allMatch(t -> stateOf(t) == 'T');
-                } catch (final IOException e) {
-                    throw new UncheckedIOException(e);
-                }
-            });
-        }
-
-        private static char stateOf(final Path thread) {
-            try {
-                final String stat = Files.readString(thread.resolve("stat"), StandardCharsets.ISO_8859_1);
-                return stat.charAt(stat.lastIndexOf(')') + 2);
-            } catch (final IOException e) {
-                throw new UncheckedIOException(e);
-            }
+            AmdRig.suspend(pid(), file.resolveSibling("table"));
         }
 
         void goOn() {
-            ProcessStatus.signal(pid(), 18);
+            ProcessStatus.signal(pid(), SIGCONT);
         }
 
         /** Waits until it has worked on from here. */
@@ -289,6 +277,59 @@ final class AmdRig implements AutoCloseable {
         apps.add(app);
         await("application is ready", () -> app.page.getInt(4) == 1);
         return app;
+    }
+
+    /**
+     * Stops a process, each of its threads, at a moment at which it does not hold the stand-in's lock: a kernel stops
+     * nobody inside a call either, so a stopped process never delays the calls of another.
+     */
+    static void suspend(final int pid, final Path table) throws InterruptedException {
+        await("process " + pid + " is stopped outside of the stand-in", () -> {
+            ProcessStatus.signal(pid, SIGSTOP);
+            try {
+                await("process " + pid + " is stopped", () -> isStopped(pid));
+                if (isFree(table)) {
+                    return true;
+                }
+            } catch (final InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            ProcessStatus.signal(pid, SIGCONT);
+            return false;
+        });
+    }
+
+    private static boolean isStopped(final int pid) {
+        try (Stream<Path> threads = Files.list(Path.of("/proc/" + pid + "/task"))) {
+            return threads.allMatch(t -> stateOf(t) == 'T');
+        } catch (final IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static char stateOf(final Path thread) {
+        try {
+            final String stat = Files.readString(thread.resolve("stat"), StandardCharsets.ISO_8859_1);
+            return stat.charAt(stat.lastIndexOf(')') + 2);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Whether the stand-in's lock (flock of its table) can be had; others that hold it let go of it soon. */
+    private static boolean isFree(final Path table) throws InterruptedException {
+        final int fd = AmdCalls.open(table.toString());
+        try {
+            for (int attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
+                if (Function.getFunction("c", "flock").invokeInt(new Object[] {fd, LOCK_EX_NB}) == 0) {
+                    return true;   // and closing lets go of it
+                }
+                Thread.sleep(1);
+            }
+            return false;
+        } finally {
+            AmdCalls.close(fd);
+        }
     }
 
     static void await(final String what, final BooleanSupplier condition) throws InterruptedException {

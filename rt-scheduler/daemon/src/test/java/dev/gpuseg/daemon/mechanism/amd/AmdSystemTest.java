@@ -116,7 +116,7 @@ class AmdSystemTest {
         client(where);
         AmdRig.await("it is taken off", () -> taken() > 0);
         assertTrue(app.standsStill());
-        ProcessStatus.signal((int) daemon.pid(), 19);
+        AmdRig.suspend((int) daemon.pid(), directory.resolve("table"));
         app.mustAdvance("while the daemon is stopped");
         ProcessStatus.signal((int) daemon.pid(), 18);
         final int before = taken();
