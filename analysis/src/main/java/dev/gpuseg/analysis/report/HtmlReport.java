@@ -318,6 +318,8 @@ public final class HtmlReport {
         lines.add("Only the listed tasks use the GPUs; every other process counts as best effort and is kept off by "
             + "the daemon "
             + "while a real-time segment runs.");
+        lines.add("Work of a real-time task on a GPU is inside of its segments. (With <code>gpuseg run "
+            + "--no-keep-ready</code> work outside of segments is kept off while any real-time segment runs, too.)");
         lines.add("One change of the enabled contexts takes at most &epsilon;, the switch on the GPU included, and "
             + "the daemon "
             + "runs one at a time for each GPU.");

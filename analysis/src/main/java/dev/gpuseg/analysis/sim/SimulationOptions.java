@@ -11,6 +11,8 @@ import java.util.Objects;
  * @param cpuPolicy  how each core picks its thread
  * @param hold       which part of a GPU segment holds the GPU
  * @param optimistic true if begin returns at once where the scheduler core pre-granted it
+ * @param keepReady  true if contexts of pre-granted tasks stay on while a lower one runs, as {@code gpuseg run} has it;
+ *                   of no meaning if not optimistic
  * @param update     what the GPU does while its runlist is rewritten
  * @param arrivals   distance of the arrivals
  * @param offsets    first arrivals
@@ -20,8 +22,9 @@ import java.util.Objects;
  *                   duration or ten times the longest period, whichever is longer
  * @param seed       of the random choices
  */
-public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold, boolean optimistic, Update update,
-    Arrivals arrivals, Offsets offsets, Execution execution, Jitter jitter, long durationNs, long seed) {
+public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold, boolean optimistic,
+    boolean keepReady, Update update, Arrivals arrivals, Offsets offsets, Execution execution, Jitter jitter,
+    long durationNs, long seed) {
 
     /** Longest duration: 10,000 s. */
     public static final long MAX_DURATION_NS = 10_000_000_000_000L;
@@ -137,8 +140,8 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      * @return the options
      */
     public static SimulationOptions ofDurationNs(final long durationNs) {
-        return new SimulationOptions(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW, false, Update.STALL, Arrivals.PERIODIC,
-            Offsets.SYNCHRONOUS, Execution.WORST, Jitter.NONE, durationNs, 1);
+        return new SimulationOptions(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW, false, true, Update.STALL,
+            Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.WORST, Jitter.NONE, durationNs, 1);
     }
 
     /**
@@ -149,8 +152,8 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      * @return the changed copy
      */
     public SimulationOptions with(final Scheduler newScheduler, final CpuPolicy newCpuPolicy) {
-        return new SimulationOptions(newScheduler, newCpuPolicy, hold, optimistic, update, arrivals, offsets, execution,
-            jitter, durationNs, seed);
+        return new SimulationOptions(newScheduler, newCpuPolicy, hold, optimistic, keepReady, update, arrivals,
+            offsets, execution, jitter, durationNs, seed);
     }
 
     /**
@@ -162,8 +165,19 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      * @return the changed copy
      */
     public SimulationOptions with(final Hold newHold, final boolean newOptimistic, final Update newUpdate) {
-        return new SimulationOptions(scheduler, cpuPolicy, newHold, newOptimistic, newUpdate, arrivals, offsets,
-            execution, jitter, durationNs, seed);
+        return new SimulationOptions(scheduler, cpuPolicy, newHold, newOptimistic, keepReady, newUpdate, arrivals,
+            offsets, execution, jitter, durationNs, seed);
+    }
+
+    /**
+     * The same with or without contexts that are kept ready.
+     *
+     * @param keep whether contexts of pre-granted tasks stay on while a lower one runs
+     * @return the changed copy
+     */
+    public SimulationOptions keepingReady(final boolean keep) {
+        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keep, update, arrivals, offsets, execution,
+            jitter, durationNs, seed);
     }
 
     /**
@@ -177,8 +191,8 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions with(final Arrivals newArrivals, final Offsets newOffsets, final Execution newExecution,
         final Jitter newJitter) {
-        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, update, newArrivals, newOffsets,
-            newExecution, newJitter, durationNs, seed);
+        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, newArrivals,
+            newOffsets, newExecution, newJitter, durationNs, seed);
     }
 
     /**
@@ -188,8 +202,8 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      * @return the changed copy
      */
     public SimulationOptions withSeed(final long newSeed) {
-        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, update, arrivals, offsets, execution,
-            jitter, durationNs, newSeed);
+        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
+            execution, jitter, durationNs, newSeed);
     }
 
     static String word(final Enum<?> value) {

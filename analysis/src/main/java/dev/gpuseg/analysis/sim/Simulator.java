@@ -551,6 +551,7 @@ public final class Simulator implements DecisionSink {
         };
         scheduler = new SegmentScheduler(new SchedulerConfig(policy, gpuCount, taskCount, taskCount, enforced,
             what.optimistic(), Unmanaged.BEST_EFFORT), this);
+        scheduler.setKeepReady(what.keepReady(), 0);
         final boolean byPriority = what.cpuPolicy() == SimulationOptions.CpuPolicy.FP
             || policy == FixedPriority.INSTANCE || policy instanceof HighestClassFirst;
         for (int i = 0; i < taskCount; i++) {

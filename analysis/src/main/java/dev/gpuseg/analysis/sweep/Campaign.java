@@ -185,7 +185,9 @@ public final class Campaign {
         final Execution execution = random.nextInt(4) == 0 ? Execution.RANDOM : Execution.WORST;
         final long duration = longest * (2 + random.nextInt(6));
         final Hold hold = mechanism.hold();
-        return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, update, arrivals,
-            offsets, execution, Jitter.RANDOM, duration, random.nextLong());
+        final long seed = random.nextLong();
+        final boolean keepReady = random.nextBoolean();
+        return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, keepReady, update,
+            arrivals, offsets, execution, Jitter.RANDOM, duration, seed);
     }
 }

@@ -24,8 +24,9 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * ns per event of the scheduler core. Two events per invocation: a real-time segment begins, preempting the best of
- * those that are begun already, and ends again. The number of open tasks must make no difference; that of begun ones
- * may (linearly).
+ * those that are begun already, and ends again. The number of open tasks must make no difference, but for those whose
+ * pre-grant or context changes with the segment: with 128 open ones that is nearly each of them, with 16384, sixteen
+ * to a context, none is pre-granted. That of begun ones may (linearly).
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -49,6 +50,10 @@ public class CoreBenchmark {
     @Param({"1", "8", "64"})
     public int begun;
 
+    /** Whether contexts of tasks that may begin over the running one stay on, as the daemon has it. */
+    @Param({"true", "false"})
+    public boolean keepReady;
+
     private SegmentScheduler scheduler;
     private CountingSink sink;
     private long ticket;
@@ -59,7 +64,8 @@ public class CoreBenchmark {
     public void setUp() {
         sink = new CountingSink();
         scheduler = new SegmentScheduler(
-            new SchedulerConfig(Policy.named(policy), 1, open, CONTEXTS, true, false, Unmanaged.BEST_EFFORT), sink);
+            new SchedulerConfig(Policy.named(policy), 1, open, CONTEXTS, true, true, Unmanaged.BEST_EFFORT), sink);
+        scheduler.setKeepReady(keepReady, 0);
         final int contexts = Math.min(open, CONTEXTS);
         for (int c = 0; c < contexts; c++) {
             scheduler.addContext(c, 0, ContextKind.MANAGED);
@@ -67,7 +73,7 @@ public class CoreBenchmark {
         for (int t = 0; t < open; t++) {
             final int priority = t == PREEMPTOR ? 99 : 1 + t % 90;
             scheduler.addTask(new TaskParameters(t, t % contexts, priority, 0, t == PREEMPTOR ? 1_000 : 1L << 50, 0,
-                false));
+                true));
         }
         for (int t = 1; t <= begun; t++) {
             scheduler.begin(t, 1, 0, 0, false, t, t);

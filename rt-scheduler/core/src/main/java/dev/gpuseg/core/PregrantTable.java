@@ -8,6 +8,7 @@ package dev.gpuseg.core;
 final class PregrantTable {
     private static final int NONE = -1;
     private static final int LEVELS = Priority.MAX + 1;
+    private static final int WORDS = (LEVELS + Long.SIZE - 1) / Long.SIZE;
 
     private final SegmentTable segments;
     private final DecisionSink sink;
@@ -19,6 +20,8 @@ final class PregrantTable {
     private final int[] next;
     private final int[] previous;
     private final int[] first;
+    /** A bit for each list that is not empty, two words a GPU. */
+    private final long[] inUse;
 
     private final int[] ceiling;
     /** The leading task of each GPU does not stand in its own way: its bound is that of the best of the others. */
@@ -35,6 +38,7 @@ final class PregrantTable {
         next = new int[maxTasks + 1];
         previous = new int[maxTasks + 1];
         first = new int[gpuCount * LEVELS];
+        inUse = new long[gpuCount * WORDS];
         ceiling = new int[gpuCount];
         leader = new int[gpuCount];
         leaderCeiling = new int[gpuCount];
@@ -46,6 +50,31 @@ final class PregrantTable {
 
     boolean isPregranted(final int task) {
         return pregranted[task];
+    }
+
+    boolean isListed(final int task) {
+        return listed[task];
+    }
+
+    /** A task of a GPU that qualifies and has this priority, -1 = none; {@link #next} gives the others. */
+    int first(final int gpu, final int priority) {
+        return first[gpu * LEVELS + priority];
+    }
+
+    int next(final int task) {
+        return next[task];
+    }
+
+    /** The lowest priority of at least this that a task which qualifies has; above all priorities if there is none. */
+    int levelFrom(final int gpu, final int priority) {
+        for (int word = priority / Long.SIZE; word < WORDS; word++) {
+            final long from = word == priority / Long.SIZE ? -1L << priority : -1L;
+            final long bits = inUse[gpu * WORDS + word] & from;
+            if (bits != 0) {
+                return word * Long.SIZE + Long.numberOfTrailingZeros(bits);
+            }
+        }
+        return LEVELS;
     }
 
     /** The task qualifies, or not any more. */
@@ -90,7 +119,7 @@ final class PregrantTable {
         if (oldCeiling != newCeiling) {
             final int low = Math.min(oldCeiling, newCeiling);
             final int high = Math.max(oldCeiling, newCeiling);
-            for (int p = low + 1; p <= high; p++) {
+            for (int p = levelFrom(gpu, low + 1); p <= high; p = levelFrom(gpu, p + 1)) {
                 for (int t = first[gpu * LEVELS + p]; t != NONE; t = next[t]) {
                     refresh(t);
                 }
@@ -128,12 +157,16 @@ final class PregrantTable {
             previous[first[head]] = task;
         }
         first[head] = task;
+        inUse[gpu * WORDS + level[task] / Long.SIZE] |= 1L << level[task];
     }
 
     private void unlist(final int task) {
         listed[task] = false;
         if (previous[task] == NONE) {
             first[gpuOf[task] * LEVELS + level[task]] = next[task];
+            if (next[task] == NONE) {
+                inUse[gpuOf[task] * WORDS + level[task] / Long.SIZE] &= ~(1L << level[task]);
+            }
         } else {
             next[previous[task]] = next[task];
         }

@@ -82,6 +82,8 @@ public final class SegmentScheduler {
     private int[][] exceptions;
     private int[][] exceptionsBefore;
     private final int[] exceptionCount;
+    /** Contexts of pre-granted tasks above this priority stay on; {@link Priority#MAX} = none. */
+    private final int[] readyCeiling;
     private final long[] decisionOf;
     private final int[] running;
     /** For each task, whether the decision being made lets it run. */
@@ -134,10 +136,12 @@ public final class SegmentScheduler {
         exceptions = new int[gpus][config.maxContexts() + 1];
         exceptionsBefore = new int[gpus][config.maxContexts() + 1];
         exceptionCount = new int[gpus];
+        readyCeiling = new int[gpus];
         decisionOf = new long[gpus];
         running = new int[gpus];
         chosen = new boolean[config.maxTasks() + 1];
         java.util.Arrays.fill(background, true);
+        java.util.Arrays.fill(readyCeiling, Priority.MAX);
         java.util.Arrays.fill(running, NONE);
     }
 
@@ -197,9 +201,6 @@ public final class SegmentScheduler {
             setDesired(contextId, wants(contextId));
         }
         qualifyOnlyTask(contextId);
-        if (keepReady) {
-            decide(contexts.gpu[contextId]);
-        }
     }
 
     /**
@@ -263,7 +264,7 @@ public final class SegmentScheduler {
         if (sibling != ContextTable.NONE) {
             qualify(sibling);
         }
-        if (isGated(contexts.gpu[c]) || isResting(contexts.gpu[c]) || keepReady) {
+        if (isGated(contexts.gpu[c]) || isResting(contexts.gpu[c])) {
             decide(contexts.gpu[c]);   // its partition may have become another, or it may be on from now on
         }
         qualify(t);
@@ -290,10 +291,11 @@ public final class SegmentScheduler {
         final int gpu = contexts.gpu[c];
         final boolean wasBegun = segments.state[taskId] != SegmentState.IDLE;
         close(taskId, gpu);
-        if (wasBegun || isGated(gpu) || keepReady) {
+        if (wasBegun || isGated(gpu)) {
             decide(gpu);
         }
         qualifyOnlyTask(c);
+        refreshReady(c);
         refreshTimeslices();
         return true;
     }
@@ -322,10 +324,11 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Keeps contexts whose only task may begin without waiting on the hardware while a task of lower rank has a
-     * segment: its begin then finds its context on, and changes of the hardware are fewer. Work of such a process
-     * outside of segments can disturb segments of lower rank. Of no meaning while time partitions, weights or caps
-     * decide.
+     * Keeps on the hardware, while a segment runs, contexts without begun segments whose task is pre-granted, so
+     * outranks it: nobody is taken off for a task of lower rank. Such a task's begin then finds its context on, and
+     * under fixed priorities a change of the running task either takes contexts off or brings some back. Work of such a
+     * process outside of segments can disturb segments of lower rank. Of no meaning while time partitions, weights or
+     * caps decide. Initially not.
      *
      * @param keep  whether to
      * @param nowNs now
@@ -375,10 +378,11 @@ public final class SegmentScheduler {
                 segments.rank[taskId] = resolved;
             }
             pregrants.relist(taskId);
-            if (segments.state[taskId] != SegmentState.IDLE || keepReady) {
+            if (segments.state[taskId] != SegmentState.IDLE) {
                 decide(contexts.gpu[segments.contextId[taskId]]);
             }
             pregrants.refresh(taskId);
+            refreshReady(segments.contextId[taskId]);
         }
         return true;
     }
@@ -709,6 +713,9 @@ public final class SegmentScheduler {
         begun[gpu][begunCount[gpu]++] = taskId;
         setTimer(taskId);
         decide(gpu);
+        if (skip) {
+            refreshReady(segments.contextId[taskId]);   // it was qualified, and begins with the lowest rank
+        }
         return Outcome.ACCEPTED;
     }
 
@@ -737,6 +744,7 @@ public final class SegmentScheduler {
         final int gpu = contexts.gpu[segments.contextId[taskId]];
         drop(taskId, gpu);
         decide(gpu);
+        refreshReady(segments.contextId[taskId]);   // of a demoted one that outranks the running one again
         return Outcome.ACCEPTED;
     }
 
@@ -920,7 +928,9 @@ public final class SegmentScheduler {
         decisionOf[gpu] = ++decision;
         final boolean wasBackground = background[gpu];
         final int wasExceptions = exceptionCount[gpu];
+        final int wasReady = readyCeiling[gpu];
         exceptionCount[gpu] = 0;
+        readyCeiling[gpu] = Priority.MAX;
         if (isGated(gpu)) {
             decideGated(gpu, order, count);
             return;
@@ -941,15 +951,15 @@ public final class SegmentScheduler {
             background[gpu] = policy.admitsBackground(one.at(order[0])) || nobodyInterrupts(gpu, order, count);
             collectExceptions(gpu, order, count);
             if (keepReady && !background[gpu]) {
-                addReady(gpu, policy.pregrantCeiling(one.at(order[0])));
+                readyCeiling[gpu] = policy.pregrantCeiling(one.at(order[0]));
             }
         } else {
             running[gpu] = chooseByGate(order, count, order[0]);
         }
         final boolean all = wasGated || wasBackground != background[gpu];
-        applyContexts(gpu, all, wasExceptions, false);
+        applyContexts(gpu, all, wasExceptions, wasReady, false);
         leave(gpu, order, count);
-        applyContexts(gpu, all, wasExceptions, true);
+        applyContexts(gpu, all, wasExceptions, wasReady, true);
         enter(gpu, order, count);
         final int[] spare = exceptionsBefore[gpu];
         exceptionsBefore[gpu] = exceptions[gpu];
@@ -961,21 +971,6 @@ public final class SegmentScheduler {
 
     private boolean isGated(final int gpu) {
         return policy.enforces() && (policy.isTimed() || shares.isInUse() || suspendedCount[gpu] > 0);
-    }
-
-    /** Contexts without begun segments whose task may begin over the leader without waiting. */
-    private void addReady(final int gpu, final int ceiling) {
-        int n = exceptionCount[gpu];
-        for (int i = 0; i < contexts.steerableCount(gpu); i++) {
-            final int c = contexts.steerable(gpu, i);
-            final int t = contexts.firstTask(c);
-            if (contexts.seen[c] != decision && t != ContextTable.NONE && qualifies(t)
-                && Priority.isHigherThan(segments.gpuPriority[t], ceiling)) {
-                contexts.exception[c] = decision;
-                exceptions[gpu][n++] = c;
-            }
-        }
-        exceptionCount[gpu] = n;
     }
 
     /** All that run are of {@link Strategy#SLICE}. */
@@ -1299,7 +1294,8 @@ public final class SegmentScheduler {
         exceptionCount[gpu] = n;
     }
 
-    private void applyContexts(final int gpu, final boolean all, final int wasExceptions, final boolean enable) {
+    private void applyContexts(final int gpu, final boolean all, final int wasExceptions, final int wasReady,
+        final boolean enable) {
         if (all) {
             for (int i = 0; i < contexts.steerableCount(gpu); i++) {
                 applyContext(contexts.steerable(gpu, i), enable);
@@ -1314,6 +1310,13 @@ public final class SegmentScheduler {
         for (int i = 0; i < exceptionCount[gpu]; i++) {
             applyContext(now[i], enable);
         }
+        final int high = Math.max(wasReady, readyCeiling[gpu]);
+        final int low = Math.min(wasReady, readyCeiling[gpu]);
+        for (int p = pregrants.levelFrom(gpu, low + 1); p <= high; p = pregrants.levelFrom(gpu, p + 1)) {
+            for (int t = pregrants.first(gpu, p); t != NONE; t = pregrants.next(t)) {
+                applyContext(segments.contextId[t], enable);
+            }
+        }
     }
 
     private void applyContext(final int c, final boolean enable) {
@@ -1326,7 +1329,24 @@ public final class SegmentScheduler {
     private boolean wants(final int c) {
         final int gpu = contexts.gpu[c];
         final boolean isException = contexts.exception[c] != 0 && contexts.exception[c] == decisionOf[gpu];
-        return background[gpu] != isException;
+        return background[gpu] != isException || isReady(c);
+    }
+
+    private boolean isReady(final int c) {
+        final int ceiling = readyCeiling[contexts.gpu[c]];
+        if (ceiling == Priority.MAX || contexts.taskCount[c] != 1) {
+            return false;
+        }
+        final int t = contexts.firstTask(c);
+        return segments.state[t] == SegmentState.IDLE && pregrants.isListed(t)
+            && Priority.isHigherThan(segments.gpuPriority[t], ceiling);
+    }
+
+    /** Something changed that makes this context one that is kept ready, or not. */
+    private void refreshReady(final int c) {
+        if (keepReady && !gated[contexts.gpu[c]]) {
+            setDesired(c, wants(c));
+        }
     }
 
     private void setDesired(final int c, final boolean wanted) {
@@ -1451,6 +1471,7 @@ public final class SegmentScheduler {
     private void qualify(final int t) {
         final int c = segments.contextId[t];
         pregrants.qualify(t, contexts.gpu[c], qualifies(t));
+        refreshReady(c);
     }
 
     private boolean qualifies(final int t) {

@@ -5,7 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
@@ -16,6 +23,8 @@ class StrategyProperties {
     private static final int STRANGER = 7;
     private static final long HOLDOFF_NS = 50;
     private static final int STEPS = 300;
+    private static final OverrunAction[] ACTIONS =
+        {OverrunAction.NOTIFY, OverrunAction.DEMOTE, OverrunAction.SKIP_NEXT};
 
     private final int[] priority = new int[TASKS];
     private final int[] contextOf = new int[TASKS];
@@ -143,11 +152,22 @@ class StrategyProperties {
         long nowNs = 0;
         for (int i = 0; i < STEPS; i++) {
             nowNs += 1 + random.nextInt(40);
-            if (random.nextInt(10) == 0) {
-                final int t = random.nextInt(TASKS);
+            final int change = random.nextInt(20);
+            final int t = random.nextInt(TASKS);
+            if (change < 2) {
                 priority[t] = random.nextInt(10);
                 plain.setPriority(t, priority[t], 0, nowNs);
                 ready.setPriority(t, priority[t], 0, nowNs);
+            } else if (change == 2) {
+                final OverrunAction action = ACTIONS[random.nextInt(ACTIONS.length)];
+                plain.setOverrunAction(t, action, nowNs);
+                ready.setOverrunAction(t, action, nowNs);
+            } else if (change == 3) {
+                reopen(random, t, nowNs, plain, ready);
+            } else if (change == 4) {
+                final Policy policy = random.nextInt(3) == 0 ? new HighestClassFirst(3) : policy(random);
+                plain.setPolicy(policy, nowNs);
+                ready.setPolicy(policy, nowNs);
             } else {
                 event(random, nowNs, plain, ready);
             }
@@ -156,6 +176,64 @@ class StrategyProperties {
                 assertEquals(plain.contextDesired(c) || isReady(ready, c), ready.contextDesired(c), "context " + c);
             }
         }
+    }
+
+    /** Theorem 7 rests on this: what is on is a function of the holder, and less for a holder of higher rank. */
+    @Property(tries = 300)
+    void aChangeOfTheHolderOnlyTakesOffOrOnlyBringsBackIfContextsAreKeptReady(@ForAll final long seed) {
+        final Random random = new Random(seed);
+        final List<Integer> distinct = IntStream.range(1, 10).boxed().collect(Collectors.toList());
+        Collections.shuffle(distinct, random);
+        for (int t = 0; t < TASKS; t++) {
+            priority[t] = distinct.get(t);
+            contextOf[t] = t;
+        }
+        final SegmentScheduler s = new SegmentScheduler(new SchedulerConfig(FixedPriority.INSTANCE, 1, 10, 10, true,
+            true, Unmanaged.BEST_EFFORT), new Recorder());
+        s.setKeepReady(true, 0);
+        s.addContext(STRANGER, 0, ContextKind.UNMANAGED);
+        for (int t = 0; t < TASKS; t++) {
+            s.addContext(t, 0, ContextKind.MANAGED);
+            s.addTask(new TaskParameters(t, t, priority[t], 0, 0, 0, true));
+        }
+        final Map<Integer, Set<Integer>> onFor = new HashMap<>();
+        Set<Integer> before = on(s);
+        int changes = 0;
+        for (long nowNs = 1; nowNs <= STEPS; nowNs++) {
+            final int t0 = random.nextInt(TASKS);
+            if (s.state(t0) == SegmentState.IDLE) {
+                s.begin(t0, nowNs, 0, 0, s.isPregranted(t0) && random.nextBoolean(), nowNs, nowNs);
+            } else {
+                s.end(t0, s.ticket(t0), nowNs);
+            }
+            final Set<Integer> now = on(s);
+            final int holder = s.runningTask(0);
+            final Set<Integer> expected = onFor.computeIfAbsent(holder, x -> now);
+            assertEquals(expected, now, "contexts on for holder " + holder);
+            assertTrue(before.containsAll(now) || now.containsAll(before), before + " became " + now);
+            changes += before.equals(now) ? 0 : 1;
+            for (int t = 0; holder != SegmentScheduler.NONE && t < TASKS; t++) {
+                assertEquals(t == holder || priority[t] > priority[holder], now.contains(t), "context " + t);
+            }
+            before = now;
+        }
+        assertTrue(changes > 0);
+    }
+
+    /** The task is closed, and opened in another context. */
+    private void reopen(final Random random, final int t, final long nowNs, final SegmentScheduler a,
+        final SegmentScheduler b) {
+        contextOf[t] = random.nextInt(CONTEXTS);
+        for (final SegmentScheduler s : new SegmentScheduler[] {a, b}) {
+            s.removeTask(t, nowNs);
+            s.addTask(new TaskParameters(t, contextOf[t], priority[t], 0, 100, t % 2 == 0 ? 0 : 60, true)
+                .onOverrun(OverrunAction.SKIP_NEXT));
+        }
+    }
+
+    private static Set<Integer> on(final SegmentScheduler s) {
+        return IntStream.rangeClosed(0, STRANGER).filter(c -> c < TASKS || c == STRANGER).filter(s::contextDesired)
+            .boxed().collect(Collectors.toSet());
     }
 
     private boolean isReady(final SegmentScheduler s, final int context) {

@@ -102,7 +102,7 @@ public final class DispatcherAgent implements Runnable {
     private long quantumNs = PolicySettings.QUANTUM_NS;
     private Strategy defaultStrategy = Strategy.INTERRUPT;
     private long holdoffNs;
-    private boolean keepReady;
+    private boolean keepReady = true;
 
     private ConductorProxy conductor;
     private ClientEntry current;
@@ -137,6 +137,7 @@ public final class DispatcherAgent implements Runnable {
         final StatusPage status, final Counters counters, final IdleMode idle) {
         decisions = new DecisionLog(enforcers);
         scheduler = new SegmentScheduler(config, decisions);
+        scheduler.setKeepReady(keepReady, 0);
         preemptive = config.preemptive();
         optimisticAllowed = config.optimistic();
         observes = enforcers.length > 0
@@ -1209,6 +1210,7 @@ public final class DispatcherAgent implements Runnable {
     void start(final String configuration) {
         nowNs = System.nanoTime();   // no cycle has been yet
         journalText(EventKind.START, 0, 0, 0, 0, 0, 0, configuration);
+        journalKeepReady();   // a replay begins with a scheduler that does not
     }
 
     /** Lets everybody go: all begins are granted and all contexts are wanted on. */
@@ -1297,7 +1299,7 @@ public final class DispatcherAgent implements Runnable {
         if (settings.keepReady() != null) {
             keepReady = settings.keepReady();
             scheduler.setKeepReady(keepReady, nowNs);
-            journalText(EventKind.POLICY, 0, 0, 0, 0, keepReady ? 1 : 0, 0, "keep ready " + keepReady);
+            journalKeepReady();
         }
         for (final PolicySettings.GroupRule rule : settings.groupRules()) {
             apply(rule.group(), rule.share());
@@ -1315,6 +1317,10 @@ public final class DispatcherAgent implements Runnable {
             journalText(EventKind.POLICY, 0, 0, 0, 0, 0, 0, "settings " + settings.text());
         }
         settle();
+    }
+
+    private void journalKeepReady() {
+        journalText(EventKind.POLICY, 0, 0, 0, 0, keepReady ? 1 : 0, 0, "keep ready " + keepReady);
     }
 
     /** What a later rule does not say, an earlier one of the same task still does. */

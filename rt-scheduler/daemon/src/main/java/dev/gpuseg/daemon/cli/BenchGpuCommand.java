@@ -81,7 +81,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
         GpuStrategy.HINT, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE,
-        GpuStrategy.KEEP_READY);
+        GpuStrategy.ALL_OFF);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
         description = "the strategy that is held against the goals (default: ${DEFAULT-VALUE})")
@@ -210,7 +210,7 @@ final class BenchGpuCommand implements Callable<Integer> {
             if (scenarios == null || scenarios.contains(name)) {
                 chosen.add(switch (name) {
                     case LONG -> new LoadScenario("long", kernelMs, otherMs, others,
-                        strategies.stream().filter(s -> s != GpuStrategy.KEEP_READY).toList());
+                        strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF).toList());
                     case SHORT -> new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
                         strategies.stream().filter(SHORT_STRATEGIES::contains).toList());
                     case LEVELS -> new LevelsScenario();

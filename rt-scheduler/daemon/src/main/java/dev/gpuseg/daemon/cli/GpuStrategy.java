@@ -29,8 +29,8 @@ enum GpuStrategy {
     DAEMON_SLICE("slice by the daemon", "segment", List.of("--strategy", "slice")),
     /** The daemon does both. */
     DAEMON_INTERRUPT_SLICE("interrupt+slice by the daemon", "segment", List.of("--strategy", "interrupt+slice")),
-    /** Who may begin over the running one stays on the GPU meanwhile; shows only where there are two levels. */
-    KEEP_READY("interrupt, kept ready", "segment", List.of("--keep-ready"));
+    /** Who outranks the running one is off meanwhile, too; shows only where there are two levels. */
+    ALL_OFF("interrupt, all others off", "segment", List.of("--no-keep-ready"));
 
     private final String title;
     private final String mode;

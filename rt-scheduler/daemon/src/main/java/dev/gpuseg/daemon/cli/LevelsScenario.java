@@ -26,7 +26,7 @@ final class LevelsScenario implements GpuScenario {
     private static final int LIMIT_S = 60;
     private static final List<GpuStrategy> STRATEGIES =
         List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.DAEMON_INTERRUPT_SLICE,
-            GpuStrategy.KEEP_READY);
+            GpuStrategy.ALL_OFF);
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @Override

@@ -86,7 +86,8 @@ final class RunCommand implements Callable<Integer> {
 
     @Option(names = "--keep-ready", negatable = true, fallbackValue = "true",
         description = "leave processes whose task may begin over the running one on the GPU meanwhile: their begin "
-            + "costs less, their work outside segments can disturb the running one (default: no)")
+            + "costs less; --no-keep-ready takes them off, too, so that work of theirs outside segments disturbs "
+            + "nobody (default: yes)")
     private Boolean keepReady;
 
     @Option(names = "--journal", paramLabel = "DIR",

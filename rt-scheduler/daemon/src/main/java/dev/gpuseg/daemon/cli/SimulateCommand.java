@@ -86,6 +86,11 @@ final class SimulateCommand implements Callable<Integer> {
         description = "begins that the scheduler pre-granted return at once (default: as the file's platform says)")
     private Boolean optimistic;
 
+    @Option(names = "--keep-ready", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "processes whose task may begin over the running one stay on the GPU, as `gpuseg run` has it; of "
+            + "no meaning without --optimistic (default: yes)")
+    private boolean keepReady;
+
     @ArgGroup
     private HoldChoice hold = new HoldChoice();
 
@@ -193,8 +198,9 @@ final class SimulateCommand implements Callable<Integer> {
         final long durationNs = duration == null ? WorstCase.usualDurationNs(set) : duration("--duration", duration);
         return new SimulationOptions(choose("--scheduler", scheduler, Scheduler.values()),
             choose("--cpu", cpu, CpuPolicy.values()), hold.hold(),
-            optimistic == null ? set.platform().optimistic() : optimistic, share ? Update.SHARE : Update.STALL,
-            sporadic ? Arrivals.SPORADIC : Arrivals.PERIODIC, randomOffsets ? Offsets.RANDOM : Offsets.SYNCHRONOUS,
+            optimistic == null ? set.platform().optimistic() : optimistic, keepReady,
+            share ? Update.SHARE : Update.STALL, sporadic ? Arrivals.SPORADIC : Arrivals.PERIODIC,
+            randomOffsets ? Offsets.RANDOM : Offsets.SYNCHRONOUS,
             early ? Execution.RANDOM : Execution.WORST, jitter ? Jitter.RANDOM : Jitter.NONE, durationNs, seed);
     }
 
@@ -255,6 +261,7 @@ final class SimulateCommand implements Callable<Integer> {
             json.writeStringField("scheduler", result.options().scheduler().word());
             json.writeStringField("hold", result.options().hold().name().toLowerCase(Locale.ROOT));
             json.writeBooleanField("optimistic", result.options().optimistic());
+            json.writeBooleanField("keep_ready", result.options().keepReady());
             json.writeNumberField("duration_ns", result.options().durationNs());
             json.writeNumberField("seed", result.options().seed());
             json.writeNumberField("events", result.events());

@@ -38,7 +38,7 @@ import java.util.Set;
  * quantum: 10ms               # longest turn; with timeslices: the slice of a process of weight 100
  * strategy: interrupt         # how segments get the GPU: interrupt, slice or interrupt+slice (default interrupt)
  * resume_holdoff: 500us       # best-effort work comes back so much later than the last segment ends (default 0)
- * keep_ready: false           # tasks that may begin over the running one keep their contexts on meanwhile (default no)
+ * keep_ready: false           # also tasks that may begin over the running one are off meanwhile (default true: not)
  * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend, strategy: slice}]
  * groups: [{group: 7, weight: 50, cap: none}]
  * </pre>
