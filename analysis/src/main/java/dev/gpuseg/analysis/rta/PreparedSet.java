@@ -165,7 +165,11 @@ public final class PreparedSet {
         }
     }
 
-    private PreparedSet(final PreparedSet other, final int[] gpuPriorities) {
+    /** What is known of the GPUs: which one each position uses, and of each its stops and when it is there. */
+    private record Gpus(int[] of, long[] stall, long[] stallPeriod, Supply[] supply) {
+    }
+
+    private PreparedSet(final PreparedSet other, final int[] gpuPriorities, final boolean separate, final Gpus gpus) {
         set = other.set;
         count = other.count;
         realTimeCount = other.realTimeCount;
@@ -180,7 +184,7 @@ public final class PreparedSet {
         device = other.device;
         eta = other.eta;
         cpu = other.cpu;
-        gpu = other.gpu;
+        gpu = gpus.of();
         priority = other.priority;
         gpuPriority = gpuPriorities;
         segmentStart = other.segmentStart;
@@ -190,46 +194,12 @@ public final class PreparedSet {
         epsilon = other.epsilon;
         theta = other.theta;
         timeslice = other.timeslice;
-        separateGpuPriorities = true;
-        gpuCount = other.gpuCount;
-        stall = other.stall;
-        stallPeriod = other.stallPeriod;
+        separateGpuPriorities = separate;
+        gpuCount = gpus.stall().length;
+        stall = gpus.stall();
+        stallPeriod = gpus.stallPeriod();
         stalls = other.stalls;
-        supply = other.supply;
-    }
-
-    private PreparedSet(final PreparedSet other, final int[] virtualGpu, final long[] virtualStall,
-        final long[] virtualStallPeriod, final Supply[] supplies) {
-        set = other.set;
-        count = other.count;
-        realTimeCount = other.realTimeCount;
-        index = other.index;
-        period = other.period;
-        deadline = other.deadline;
-        jitter = other.jitter;
-        blocking = other.blocking;
-        cpuWork = other.cpuWork;
-        gpuWork = other.gpuWork;
-        host = other.host;
-        device = other.device;
-        eta = other.eta;
-        cpu = other.cpu;
-        gpu = virtualGpu;
-        priority = other.priority;
-        gpuPriority = other.gpuPriority;
-        segmentStart = other.segmentStart;
-        segmentHost = other.segmentHost;
-        segmentDevice = other.segmentDevice;
-        segmentTotal = other.segmentTotal;
-        epsilon = other.epsilon;
-        theta = other.theta;
-        timeslice = other.timeslice;
-        separateGpuPriorities = other.separateGpuPriorities;
-        gpuCount = supplies.length;
-        stall = virtualStall;
-        stallPeriod = virtualStallPeriod;
-        stalls = other.stalls;
-        supply = supplies;
+        supply = gpus.supply();
     }
 
     /**
@@ -262,7 +232,8 @@ public final class PreparedSet {
             virtualStall[v] = stall[pairs.get(v)[0]];
             virtualPeriod[v] = stallPeriod[pairs.get(v)[0]];
         }
-        return new PreparedSet(this, virtual, virtualStall, virtualPeriod, supplies.toArray(new Supply[0]));
+        return new PreparedSet(this, gpuPriority, separateGpuPriorities,
+            new Gpus(virtual, virtualStall, virtualPeriod, supplies.toArray(new Supply[0])));
     }
 
     /** When the GPU of a task is there; null = always, or the task needs none. */
@@ -272,7 +243,7 @@ public final class PreparedSet {
 
     /** The same set with GPU priorities of its own; the array is kept, and a search may change it. */
     PreparedSet withGpuPriorities(final int[] gpuPriorities) {
-        return new PreparedSet(this, gpuPriorities);
+        return new PreparedSet(this, gpuPriorities, true, new Gpus(gpu, stall, stallPeriod, supply));
     }
 
     /**

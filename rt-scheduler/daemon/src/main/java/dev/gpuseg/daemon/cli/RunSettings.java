@@ -89,7 +89,8 @@ final class RunSettings implements ConfigKeys {
         if (value != null && !NO_VALUE.contains(value)) {
             return value;
         }
-        return option.arity().max() == 0 ? "false" : null;
+        // a Boolean that is not set leaves it to another file; its text says how it is then
+        return option.arity().max() == 0 && option.type() == boolean.class ? "false" : null;
     }
 
     /**

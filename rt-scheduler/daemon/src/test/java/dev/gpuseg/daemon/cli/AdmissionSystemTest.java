@@ -68,7 +68,7 @@ class AdmissionSystemTest {
         for (final String task : List.of("camera", "lidar", "logger")) {
             assertEquals("open " + task + " 0", client.await("open " + task, 10).strip());
         }
-        client.await("pause", 5);
+        client.await("pause", 20);
         final JsonNode admission = rig.status().path("admission");
         assertEquals(analyze(file, analysis, ExitCode.OK), admission.path("result"));
         assertTrue(admission.path("proven").asBoolean(), admission::toString);
@@ -88,7 +88,7 @@ class AdmissionSystemTest {
             "fits with", "% of its GPU time")) {
             assertTrue(refusal.contains(word), refusal + " should say " + word);
         }
-        client.await("pause", 5);
+        client.await("pause", 20);
         final JsonNode admission = rig.status().path("admission");
         assertEquals(analyze(file, analysis, ExitCode.NO), admission.path("incidents").get(0).path("result"));
         assertTrue(admission.path("proven").asBoolean(), "what is open is proven");
@@ -137,7 +137,7 @@ class AdmissionSystemTest {
         final Child first = client("first", TaskClient.open("camera", 70, 80, 80, 0), "pause");
         first.await("open camera 0", 10);
         SystemRig.signal(daemon, "KILL");
-        daemon.awaitExit(5);
+        daemon.awaitExit(20);
         first.close();
         rig.daemon(options);
         assertTrue(rig.status().path("admission").path("tasks").get(0).path("kept").asBoolean());
@@ -146,7 +146,7 @@ class AdmissionSystemTest {
         assertEquals("open camera 0", again.await("open camera", 10).strip());
         final Child other = client("other", TaskClient.open("camera", 70, 80, 80, 0));
         assertTrue(other.await("open camera", 10).contains("is open in process " + again.pid()));
-        assertEquals(0, other.awaitExit(5));
+        assertEquals(0, other.awaitExit(20));
         options[options.length - 1] = "100ms";
         SystemRig.signal(again, "STOP");   // or its library would take the place again by itself
         final Child next = rig.nextDaemon(options);

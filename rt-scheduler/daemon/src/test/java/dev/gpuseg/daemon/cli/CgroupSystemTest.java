@@ -87,7 +87,7 @@ class CgroupSystemTest {
         move(robot.pid(), top.resolve("robot"));
         move(user.pid(), top.resolve("user"));
         final long movedNs = System.nanoTime();
-        SystemRig.await("both are followed", 5_000, () -> group(topPath + "/robot").path("processes").asInt() == 1
+        SystemRig.await("both are followed", 20_000, () -> group(topPath + "/robot").path("processes").asInt() == 1
             && group(topPath + "/user").path("processes").asInt() == 1);
         final long followedMs = (System.nanoTime() - movedNs) / 1_000_000;
         System.out.println("moves were followed after " + followedMs + " ms");
@@ -110,7 +110,7 @@ class CgroupSystemTest {
         }
         // and is not once it has moved away
         move(robot.pid(), top.resolve("user"));
-        SystemRig.await("both are off the hardware", 5_000, () -> rig.held() == 2);
+        SystemRig.await("both are off the hardware", 20_000, () -> rig.held() == 2);
         assertTrue(holder.isAlive());
         assertEquals(2, group(topPath + "/user").path("processes").asInt());
     }

@@ -97,14 +97,14 @@ class EndToEndTest {
         rig.gpu();
         final Child daemon = rig.daemon();
         final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "8s");
-        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        SystemRig.await("background runs", 20_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
-        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        SystemRig.await("the background is off the hardware", 20_000, () -> rig.held() > 0);
         SystemRig.signal(daemon, "KILL");
         // Entries are cleared when the last thread of the daemon is gone, which takes as long as the machine is busy.
         // The contexts are enabled before that, when its heartbeat is old: how soon, the next test measures.
         SystemRig.await("the watchdog enables it", 10_000, () -> rig.held() == 0);
-        daemon.awaitExit(5);
+        daemon.awaitExit(20);
         final Child next = rig.daemon();
         assertEquals(0, rig.held());
         assertTrue(background.isAlive(), background.said());
@@ -118,9 +118,9 @@ class EndToEndTest {
         final Child gpu = rig.gpu();
         final Child daemon = rig.daemon();
         final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "20s");
-        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        SystemRig.await("background runs", 20_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
-        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        SystemRig.await("the background is off the hardware", 20_000, () -> rig.held() > 0);
         Thread.sleep(100);   // it has a kernel that waits
         final long killedNs;
         final long lateNs;
@@ -156,11 +156,11 @@ class EndToEndTest {
         rig.gpu();
         final Child daemon = rig.daemon("--no-watchdog");
         rig.task("background", 0, "20ms", "gpu:0ms+2ms", "20s");
-        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        SystemRig.await("background runs", 20_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
-        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        SystemRig.await("the background is off the hardware", 20_000, () -> rig.held() > 0);
         SystemRig.signal(daemon, "KILL");
-        daemon.awaitExit(5);
+        daemon.awaitExit(20);
         Thread.sleep(200);
         assertTrue(rig.held() > 0, "without a watchdog nobody has enabled it");
         rig.daemon("--no-watchdog");
@@ -172,9 +172,9 @@ class EndToEndTest {
         rig.gpu();
         rig.daemon();
         final Child holder = rig.task("holder", 90, "10s", "gpu:0ms+30s", "30s");
-        SystemRig.await("holder holds", 5_000, () -> "running".equals(rig.state("holder")));
+        SystemRig.await("holder holds", 20_000, () -> "running".equals(rig.state("holder")));
         final Child next = rig.task("next", 50, "50ms", "gpu:0ms+2ms", "300ms");
-        SystemRig.await("next waits", 5_000, () -> "waiting".equals(rig.state("next")));
+        SystemRig.await("next waits", 20_000, () -> "waiting".equals(rig.state("next")));
         SystemRig.signal(holder, "KILL");
         assertEquals(6, SystemRig.summary(next, 10).path("jobs").asInt());
         SystemRig.await("the dead client is removed", 10_000, () -> "gone".equals(rig.state("holder")));
@@ -186,9 +186,9 @@ class EndToEndTest {
         rig.gpu();
         rig.daemon();
         final Child holder = rig.task("holder", 90, "10s", "gpu:0ms+1500ms", "1s");
-        SystemRig.await("holder holds", 5_000, () -> "running".equals(rig.state("holder")));
+        SystemRig.await("holder holds", 20_000, () -> "running".equals(rig.state("holder")));
         final Child waiter = rig.task("waiter", 50, "1s", "gpu:0ms+2ms", "1s");
-        SystemRig.await("waiter waits", 5_000, () -> "waiting".equals(rig.state("waiter")));
+        SystemRig.await("waiter waits", 20_000, () -> "waiting".equals(rig.state("waiter")));
         SystemRig.signal(waiter, "KILL");
         SystemRig.await("the waiter is removed", 10_000, () -> "gone".equals(rig.state("waiter")));
         assertEquals("running", rig.state("holder"), "the holder is not disturbed");
@@ -202,7 +202,7 @@ class EndToEndTest {
         rig.daemon();
         final Child stopped = rig.task("stopped", 0, "10ms", "gpu:0ms+4ms", "6s");
         final Child lower = rig.task("lower", 20, "30ms", "gpu:0ms+4ms", "6s");
-        SystemRig.await("both run", 5_000, () -> rig.counter("ends") > 10);
+        SystemRig.await("both run", 20_000, () -> rig.counter("ends") > 10);
         SystemRig.signal(stopped, "STOP");
         SystemRig.signal(lower, "STOP");
         final Child high = rig.task("high", 90, "20ms", "gpu:0ms+3ms", "1s");
@@ -221,9 +221,9 @@ class EndToEndTest {
         rig.gpu();
         final Child daemon = rig.daemon();
         final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "3s");
-        SystemRig.await("background runs", 5_000, () -> rig.counter("ends") > 5);
+        SystemRig.await("background runs", 20_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
-        SystemRig.await("the background is off the hardware", 5_000, () -> rig.held() > 0);
+        SystemRig.await("the background is off the hardware", 20_000, () -> rig.held() > 0);
         final StringOutput stop = StringOutput.of("stop", "--dir", rig.directory().root().toString());
         assertEquals(ExitCode.OK, stop.status(), stop.text());
         assertFalse(daemon.isAlive());
@@ -250,7 +250,7 @@ class EndToEndTest {
         rig.daemon();
         final String dir = rig.directory().root().toString();
         rig.task("camera", 30, "50ms", "gpu:0ms+2ms", "10s");
-        SystemRig.await("camera runs", 5_000, () -> rig.counter("ends") > 2);
+        SystemRig.await("camera runs", 20_000, () -> rig.counter("ends") > 2);
         assertEquals(ExitCode.OK, StringOutput.of("hint", "--dir", dir, "--policy", "edf").status());
         assertEquals("edf", rig.status().path("policy").asText());
         final StringOutput hint = StringOutput.of("hint", "--dir", dir, "camera", "--priority", "77");

@@ -42,7 +42,7 @@ class KillDelayTest {
         final Child writer = client("writer", 0, "0", "flood", kill ? 100_000_000 : 30_000);
         if (kill) {
             if (random.nextInt(8) != 0) {   // else it dies while it registers
-                SystemRig.await("the writer has a task", 5_000, () -> rig.counter("tasks_opened") > before);
+                SystemRig.await("the writer has a task", 20_000, () -> rig.counter("tasks_opened") > before);
             }
             Thread.sleep(random.nextInt(12));
             SystemRig.signal(writer, "KILL");
@@ -68,14 +68,14 @@ class KillDelayTest {
 
     private List<Long> phase(final String what, final boolean kill) throws Exception {
         final Child measured = client("measured", 99, PACE_NS, "begin", LONGER_THAN_THE_TEST);
-        SystemRig.await("the measured client runs", 5_000, () -> rig.counter("begins") > 10);
+        SystemRig.await("the measured client runs", 20_000, () -> rig.counter("begins") > 10);
         final Random random = new Random(20261121);
         for (int i = 0; i < KILLS; i++) {
             disturb(random, kill);
             assertTrue(measured.isAlive(), measured.said());
         }
         SystemRig.signal(measured, "KILL");
-        measured.awaitExit(5);
+        measured.awaitExit(20);
         final List<Long> delays = delays(measured.pid());
         System.out.printf("delay of another client's record, %s, %d times: n %d, p50 %d, p99 %d, max %d us; longest "
             + "duty cycle so far %d us%n", what, KILLS, delays.size(), at(delays, 50) / 1000, at(delays, 99) / 1000,

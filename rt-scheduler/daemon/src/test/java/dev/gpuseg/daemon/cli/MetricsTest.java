@@ -208,7 +208,7 @@ class MetricsTest {
         final String classic = prometheus("classic", address);
         final String natives = prometheus("native", address, "--enable-feature=native-histograms");
         load();
-        SystemRig.await("the journal's thread", 5_000, () -> rig.counter("ends") > 0);
+        SystemRig.await("the journal's thread", 20_000, () -> rig.counter("ends") > 0);
         final Map<String, String> same = Map.of("gpuseg_events_total{event=\"begins\"}", "begins",
             "sum(gpuseg_segments_total)", "ends", "sum(gpuseg_jobs_total)", "jobs",
             "sum(gpuseg_preemptions_total)", "preemptions", "sum(gpuseg_deadline_miss_total)", "deadline_misses",

@@ -238,7 +238,7 @@ class PolicySystemTest {
         assertEquals(ExitCode.USAGE, file.status());
         assertTrue(file.text().contains("bad.yaml: windows is missing"), file.text());
         final int[] changes = new int[1];
-        SystemRig.await("journaled", 5_000, () -> {
+        SystemRig.await("journaled", 20_000, () -> {
             changes[0] = 0;
             JournalReader.forEach(rig.directory().journal(), event ->
                 changes[0] += event.kind() == EventKind.POLICY ? 1 : 0);

@@ -160,7 +160,7 @@ class SecuritySystemTest {
             assertEquals("write " + EACCES, bob.await("write", 10), path);
         }
         assertEquals("read " + EACCES, bob.await("read", 10), "the list of clients");
-        assertEquals(0, bob.awaitExit(5));
+        assertEquals(0, bob.awaitExit(20));
     }
 
     @Test
@@ -232,7 +232,7 @@ class SecuritySystemTest {
         assertEquals("segments 0", other.await("segments", 60));
         assertEquals("close a 0", other.await("close a", 10));
         SystemRig.signal(other, "KILL");
-        SystemRig.await("its files are deleted", 5_000,
+        SystemRig.await("its files are deleted", 20_000,
             () -> rig.directory().clients().toFile().list().length == 0);
         assertEquals(0, rig.counter("conductor_cleanup_errors"));
         assertEquals(0, rig.counter("poisoned"));

@@ -24,17 +24,18 @@ class StrategySystemTest {
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
 
-    /** A best-effort process that has no segment for a minute. */
-    private void bystander() throws InterruptedException {
+    /** A process that has no segment for a minute. */
+    private void bystander(final int priority) throws InterruptedException {
         rig.start("bystander", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
-            rig.directory().root().toString(), "--name", "bystander", "--priority", "0", "--period", "60s",
-            "--segments", "gpu:1ms+1ms", "--offset", "60s", "--duration", "70s", "--cpu-mode", "sleep"));
+            rig.directory().root().toString(), "--name", "bystander", "--priority", Integer.toString(priority),
+            "--period", "60s", "--segments", "gpu:1ms+1ms", "--offset", "60s", "--duration", "70s", "--cpu-mode",
+            "sleep"));
         SystemRig.await("bystander is open", 10_000, () -> !"gone".equals(rig.state("bystander")));
     }
 
     /** Jobs of three segments back to back; returns how often the bystander was taken off meanwhile. */
-    private long bursts(final String strategyShown) throws Exception {
-        bystander();
+    private long bursts(final String strategyShown, final int bystanderPriority) throws Exception {
+        bystander(bystanderPriority);
         final long context = task("bystander").path("context").asLong();
         final Child camera = rig.task("camera", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
         SystemRig.await("camera is open", 10_000, () -> !"gone".equals(rig.state("camera")));
@@ -62,13 +63,28 @@ class StrategySystemTest {
     @Test
     void shouldTakeABystanderOffUnlessTheStrategyIsSlice() throws Exception {
         rig.realTime();
-        assertTrue(bursts("interrupt") > 0);
+        assertTrue(bursts("interrupt", 0) > 0);
+    }
+
+    @Test
+    void shouldTakeNobodyOffForATaskOfLowerRank() throws Exception {
+        rig.realTime();
+        assertEquals(0, bursts("interrupt", 70));
+        assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+    }
+
+    @Test
+    void shouldTakeOffEverybodyElseWhereContextsAreNotKeptReady() throws Exception {
+        rig.realTime("--no-keep-ready");
+        assertTrue(bursts("interrupt", 70) > 0);
     }
 
     @Test
     void shouldLeaveABystanderAloneWhereTheStrategyIsSlice() throws Exception {
         rig.realTime("--strategy", "slice");
-        assertEquals(0, bursts("slice"));
+        assertEquals(0, bursts("slice", 0));
         final StringOutput changed = StringOutput.of("policy", "--dir", rig.directory().root().toString());
         assertTrue(changed.text().contains("strategy slice, resume hold-off 0 ns"), changed.text());
     }
@@ -76,7 +92,7 @@ class StrategySystemTest {
     @Test
     void shouldTakeABystanderOffOncePerBurstWithAHoldoff() throws Exception {
         rig.realTime();
-        final long without = bursts("interrupt");
+        final long without = bursts("interrupt", 0);
         final Child second = rig.nextDaemon("--resume-holdoff-us", "10000", "--strategy", "interrupt+slice",
             "--journal", rig.file("second").toString());
         SystemRig.await("bystander came over", 20_000, () -> !"gone".equals(rig.state("bystander")));

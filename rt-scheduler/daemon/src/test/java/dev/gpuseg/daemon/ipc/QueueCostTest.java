@@ -89,7 +89,7 @@ class QueueCostTest {
                 poll(rig, queue, handler, startNs);
             }
             final double bytes = (allocated() - bytesBefore) / (count / 2.0);
-            assertTrue(writer.waitFor(5, TimeUnit.SECONDS));
+            assertTrue(writer.waitFor(20, TimeUnit.SECONDS));
             assertEquals((long) count * (count + 1) / 2, sum);
             System.out.printf("allocated %.4f bytes per record over %d rolls%n", bytes, queue.rolls() / 2);
             assertTrue(bytes < 0.2, () -> bytes + " bytes per record");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.amd;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import dev.gpuseg.daemon.platform.Descriptor;
 import dev.gpuseg.daemon.platform.Errno;
 import java.io.IOException;
@@ -84,7 +85,7 @@ final class AgentPage {
     }
 
     static Search find(final AmdProcess p, final int slot, final int most) {
-        final int pidfd = AmdCalls.pidfdOpen(p.pid());
+        final int pidfd = SystemCalls.pidfdOpen(p.pid());
         if (pidfd < 0) {
             return new Search(null, pidfd);
         }
@@ -107,7 +108,7 @@ final class AgentPage {
                 }
                 final int n = AmdCalls.readlink(p.toString(), target);
                 if (n > 0 && new String(target, 0, n, StandardCharsets.ISO_8859_1).startsWith(LINK)) {
-                    final int fd = AmdCalls.pidfdGetfd(pidfd, Integer.parseInt(p.getFileName().toString()));
+                    final int fd = SystemCalls.pidfdGetfd(pidfd, Integer.parseInt(p.getFileName().toString()));
                     if (fd >= 0) {
                         final AgentPage found = map(fd, pid, slot);
                         if (found != null) {

@@ -70,16 +70,6 @@ final class AmdCalls {
         return SystemCalls.result(Driver.readlink(path, buffer, buffer.length));
     }
 
-    /** A descriptor or -errno. */
-    static int pidfdOpen(final int pid) {
-        return SystemCalls.pidfdOpen(pid);
-    }
-
-    /** A duplicate of another process's descriptor, close-on-exec, or -errno. */
-    static int pidfdGetfd(final int pidfd, final int remoteFd) {
-        return SystemCalls.pidfdGetfd(pidfd, remoteFd);
-    }
-
     /** 0 or -errno. The calling thread becomes, or must be, the tracer. */
     static int ptrace(final long request, final int pid, final long data) {
         return Math.min(0, SystemCalls.result(LibC.ptrace(request, pid, 0, data)));

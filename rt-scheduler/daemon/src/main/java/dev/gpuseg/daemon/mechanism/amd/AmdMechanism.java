@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.mechanism.amd;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.mechanism.Capabilities;
 import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.mechanism.LookThread;
 import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import dev.gpuseg.daemon.mechanism.ProcessListener;
@@ -17,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Level 3 (2 where waves cannot be saved) on AMD GPUs through KFD, by the best {@link Rung} that this machine has.
@@ -34,9 +34,6 @@ import java.util.concurrent.locks.LockSupport;
 public final class AmdMechanism implements Mechanism {
     /** Property: pids, separated by commas; no other process that nobody attached is found. For calibration. */
     public static final String ONLY_PROPERTY = "gpuseg.amd.only";
-    private static final long MS = 1_000_000;
-    private static final long LOOK_NEW_NS = 20 * MS;
-    private static final long LOOK_KNOWN_NS = 250 * MS;
     private static final int ESRCH = 3;
 
     private final Object lock = new Object();
@@ -51,10 +48,9 @@ public final class AmdMechanism implements Mechanism {
     private final Set<String> only = Set.of(System.getProperty(ONLY_PROPERTY, "").split(","));
     private final Lever lever;
     private final Capabilities capabilities;
-    private final Thread watch;
+    private final LookThread watch;
     private AmdProcess[] batch = new AmdProcess[64];
     private volatile ProcessListener listener;
-    private volatile boolean running = true;
     private volatile String lastError = "";
 
     /**
@@ -94,8 +90,7 @@ public final class AmdMechanism implements Mechanism {
         capabilities =
             new Capabilities(step.level(), 0, 0, 0, 0, step.rung() == Rung.KFD ? 64 : 1, false, step.rung()
                 .granularity());
-        watch = new Thread(this::watch, "gpuseg-amd-watch");
-        watch.setDaemon(true);
+        watch = new LookThread("gpuseg-amd-watch", this::look, e -> lastError = e, () -> { });
         watch.start();
     }
 
@@ -165,7 +160,7 @@ public final class AmdMechanism implements Mechanism {
     @Override
     public void processListener(final ProcessListener to) {
         listener = to;
-        LockSupport.unpark(watch);
+        watch.wake();
     }
 
     @Override
@@ -189,7 +184,7 @@ public final class AmdMechanism implements Mechanism {
         }
         context.attachment(p);
         context.outcome(ContextRef.Outcome.NONE, 0, 0);
-        LockSupport.unpark(watch);
+        watch.wake();
     }
 
     @Override
@@ -277,27 +272,10 @@ public final class AmdMechanism implements Mechanism {
 
     @Override
     public void close() {
-        running = false;
-        LockSupport.unpark(watch);
-        try {
-            watch.join(2_000);
-        } catch (final InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        watch.stop();
         synchronized (lock) {
             lever.close();
             processes.clear();
-        }
-    }
-
-    private void watch() {
-        while (running) {
-            try {
-                LockSupport.parkNanos(look() ? LOOK_NEW_NS : LOOK_KNOWN_NS);
-            } catch (final RuntimeException e) {
-                lastError = "watch of GPU processes: " + e;
-                LockSupport.parkNanos(LOOK_KNOWN_NS);
-            }
         }
     }
 

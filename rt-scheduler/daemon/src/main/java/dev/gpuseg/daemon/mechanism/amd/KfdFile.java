@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.amd;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -33,7 +34,7 @@ final class KfdFile {
 
     /** A duplicate of a process's only descriptor of it, or -errno, or {@link #SEVERAL}. */
     static int duplicate(final AmdProcess p) {
-        final int pidfd = AmdCalls.pidfdOpen(p.pid());
+        final int pidfd = SystemCalls.pidfdOpen(p.pid());
         if (pidfd < 0) {
             return pidfd;
         }
@@ -61,6 +62,6 @@ final class KfdFile {
         } catch (final IOException | DirectoryIteratorException e) {
             return -ENOENT;   // gone, or not ours to look at: the caller says what is needed
         }
-        return remote < 0 ? -ENOENT : AmdCalls.pidfdGetfd(pidfd, remote);
+        return remote < 0 ? -ENOENT : SystemCalls.pidfdGetfd(pidfd, remote);
     }
 }

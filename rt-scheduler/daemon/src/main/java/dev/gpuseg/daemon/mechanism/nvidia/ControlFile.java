@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.nvidia;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
+
 /**
  * A duplicate of an application's descriptor of the control device. While it is open, the application's RM clients stay
  * alive, and with them its memory on the GPU, even when the application is dead: it must be closed as soon as the
@@ -39,6 +41,6 @@ final class ControlFile {
 
     void close() {
         open = false;
-        DriverCalls.close(fd);
+        SystemCalls.closeOnce(fd);
     }
 }

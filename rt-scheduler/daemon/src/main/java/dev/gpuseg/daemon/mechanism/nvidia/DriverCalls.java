@@ -78,16 +78,6 @@ final class DriverCalls {
         return SystemCalls.result(Driver.readlink(path, buffer, buffer.length));
     }
 
-    /** A descriptor or -errno. */
-    static int pidfdOpen(final int pid) {
-        return SystemCalls.pidfdOpen(pid);
-    }
-
-    /** A duplicate of another process's descriptor, close-on-exec, or -errno. */
-    static int pidfdGetfd(final int pidfd, final int remoteFd) {
-        return SystemCalls.pidfdGetfd(pidfd, remoteFd);
-    }
-
     /** 0: both descriptors are the same open file; positive: they are not; negative: -errno. */
     static int compareFiles(final int pid, final int fd, final int otherPid, final int otherFd) {
         return SystemCalls.call(SYS_KCMP, pid, otherPid, KCMP_FILE, fd, otherFd);
@@ -106,7 +96,7 @@ final class DriverCalls {
         }
         if (LibC.inotifyAddWatch(fd, path, IN_OPEN) < 0) {
             final int errno = Native.getLastError();
-            close(fd);
+            SystemCalls.closeOnce(fd);
             return -errno;
         }
         return fd;
@@ -117,9 +107,5 @@ final class DriverCalls {
         while (LibC.read(fd, buffer, buffer.length) > 0) {
             continue;
         }
-    }
-
-    static void close(final int fd) {
-        SystemCalls.closeOnce(fd);
     }
 }

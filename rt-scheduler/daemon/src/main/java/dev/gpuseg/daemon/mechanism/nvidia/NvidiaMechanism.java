@@ -8,6 +8,7 @@ import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import dev.gpuseg.daemon.mechanism.ProcessListener;
 import dev.gpuseg.daemon.mechanism.Protection;
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -85,7 +86,7 @@ public class NvidiaMechanism implements Mechanism {
             throw new MechanismException(RmProcess.CONTROL_DEVICE + " cannot be opened: errno " + -fd
                 + "; load NVIDIA's driver and run as root, or use the next lower level, --mechanism gate");
         }
-        DriverCalls.close(fd);
+        SystemCalls.closeOnce(fd);
         final GpuIndex gpus = GpuIndex.ofThisMachine();
         if (gpus.count() > 0 && gpu >= gpus.count()) {
             throw new MechanismException("GPU " + gpu + " does not exist; the driver lists " + gpus.count()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.nvidia;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -44,7 +45,7 @@ public final class NvidiaSurvey {
                 + "); load NVIDIA's driver or run as a user who may open it"));
             return found;
         }
-        DriverCalls.close(fd);
+        SystemCalls.closeOnce(fd);
         found.add(new Finding("control device", true, RmProcess.CONTROL_DEVICE + " can be opened"));
         found.add(driver());
         found.add(descriptors());
@@ -120,17 +121,17 @@ public final class NvidiaSurvey {
     }
 
     private static Finding descriptors() {
-        final int pidfd = DriverCalls.pidfdOpen((int) ProcessHandle.current().pid());
+        final int pidfd = SystemCalls.pidfdOpen((int) ProcessHandle.current().pid());
         if (pidfd < 0) {
             return new Finding("pidfd", false, "pidfd_open: errno " + -pidfd + "; a kernel of 5.6 or later is needed");
         }
-        final int copy = DriverCalls.pidfdGetfd(pidfd, pidfd);
-        DriverCalls.close(pidfd);
+        final int copy = SystemCalls.pidfdGetfd(pidfd, pidfd);
+        SystemCalls.closeOnce(pidfd);
         if (copy < 0) {
             return new Finding("pidfd", false, "pidfd_getfd: errno " + -copy
                 + "; a kernel of 5.6 or later is needed, and a container must allow the call");
         }
-        DriverCalls.close(copy);
+        SystemCalls.closeOnce(copy);
         return new Finding("pidfd", true, "descriptors of other processes can be duplicated");
     }
 

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.mechanism.nvidia;
 
 import dev.gpuseg.daemon.mechanism.ProcessListener;
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import dev.gpuseg.daemon.platform.EventFd;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.io.IOException;
@@ -206,7 +207,7 @@ final class ProcessWatch implements Runnable {
             close(t);
         }
         if (inotify >= 0) {
-            DriverCalls.close(inotify);
+            SystemCalls.closeOnce(inotify);
         }
         bell.close();
     }

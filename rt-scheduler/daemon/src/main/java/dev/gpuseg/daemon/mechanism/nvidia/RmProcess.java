@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.nvidia;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
@@ -107,7 +108,7 @@ final class RmProcess {
 
     /** Null if there is no such process. */
     static RmProcess open(final int pid, final GpuIndex gpus, final Scope scope, final RmControl rm) {
-        final int pidfd = DriverCalls.pidfdOpen(pid);
+        final int pidfd = SystemCalls.pidfdOpen(pid);
         return pidfd < 0 ? null : new RmProcess(pid, pidfd, gpus, scope, rm);
     }
 
@@ -274,7 +275,7 @@ final class RmProcess {
                     borrows = true;
                     continue;
                 }
-                final int fd = DriverCalls.pidfdGetfd(pidfd, e.getKey());
+                final int fd = SystemCalls.pidfdGetfd(pidfd, e.getKey());
                 if (fd >= 0) {
                     files.put(e.getKey(), new ControlFile(fd, e.getKey()));
                     changed = true;
@@ -511,7 +512,7 @@ final class RmProcess {
         files.values().forEach(ControlFile::close);
         files.clear();
         clients.clear();
-        DriverCalls.close(pidfd);
+        SystemCalls.closeOnce(pidfd);
     }
 
     @Override

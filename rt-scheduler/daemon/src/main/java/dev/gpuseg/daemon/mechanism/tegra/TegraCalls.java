@@ -50,18 +50,4 @@ final class TegraCalls {
     static int readlink(final String path, final byte[] buffer) {
         return SystemCalls.result(Driver.readlink(path, buffer, buffer.length));
     }
-
-    /** A descriptor or -errno. */
-    static int pidfdOpen(final int pid) {
-        return SystemCalls.pidfdOpen(pid);
-    }
-
-    /** A duplicate of another process's descriptor, close-on-exec, or -errno. */
-    static int pidfdGetfd(final int pidfd, final int remoteFd) {
-        return SystemCalls.pidfdGetfd(pidfd, remoteFd);
-    }
-
-    static void close(final int fd) {
-        SystemCalls.closeOnce(fd);
-    }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.tegra;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Set;
@@ -54,6 +55,6 @@ final class TegraDevice implements AutoCloseable {
 
     @Override
     public void close() {
-        TegraCalls.close(fd);
+        SystemCalls.closeOnce(fd);
     }
 }

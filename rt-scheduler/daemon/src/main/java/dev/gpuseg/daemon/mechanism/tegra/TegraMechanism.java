@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.mechanism.tegra;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.mechanism.Capabilities;
 import dev.gpuseg.daemon.mechanism.ContextRef;
+import dev.gpuseg.daemon.mechanism.LookThread;
 import dev.gpuseg.daemon.mechanism.Mechanism;
 import dev.gpuseg.daemon.mechanism.MechanismException;
 import dev.gpuseg.daemon.mechanism.ProcessListener;
@@ -19,7 +20,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Level 3 on Tegra (nvgpu) with the stock driver: DISABLE and PREEMPT take a TSG off the runlist, ENABLE brings it
@@ -41,9 +41,6 @@ public final class TegraMechanism implements Mechanism {
         new Capabilities(Capabilities.INTERRUPT, 0, UPDATE_NS, 0, UPDATE_NS, 1, true, "TSG");
     private static final Set<String> DISPLAY = Set.of("Xorg", "Xwayland", "gnome-shell", "weston", "gdm-x-session",
         "gdm-wayland-ses", "nvargus-daemon");
-    private static final long MS = 1_000_000;
-    private static final long LOOK_NEW_NS = 20 * MS;
-    private static final long LOOK_KNOWN_NS = 250 * MS;
     private static final int US_IN_NS = 1_000;
 
     private final Object lock = new Object();
@@ -53,9 +50,8 @@ public final class TegraMechanism implements Mechanism {
     private final AtomicBoolean changed = new AtomicBoolean();
     private final TegraDevice device;
     private final int ownPid = ProcessStatus.pid();
-    private final Thread watch;
+    private final LookThread watch;
     private volatile ProcessListener listener;
-    private volatile boolean running = true;
     private volatile String lastError = "";
 
     /**
@@ -78,8 +74,7 @@ public final class TegraMechanism implements Mechanism {
             throw new MechanismException(TegraSurvey.verdict().text()
                 + ", or use the next lower level, --mechanism gate");
         }
-        watch = new Thread(this::watch, "gpuseg-tegra-watch");
-        watch.setDaemon(true);
+        watch = new LookThread("gpuseg-tegra-watch", this::look, e -> lastError = e, this::closeFiles);
         watch.start();
     }
 
@@ -101,7 +96,7 @@ public final class TegraMechanism implements Mechanism {
     @Override
     public void processListener(final ProcessListener to) {
         listener = to;
-        LockSupport.unpark(watch);
+        watch.wake();
     }
 
     @Override
@@ -120,7 +115,7 @@ public final class TegraMechanism implements Mechanism {
         }
         context.attachment(p);
         context.outcome(ContextRef.Outcome.NONE, 0, 0);
-        LockSupport.unpark(watch);
+        watch.wake();
     }
 
     @Override
@@ -213,24 +208,10 @@ public final class TegraMechanism implements Mechanism {
 
     @Override
     public void close() {
-        running = false;
-        LockSupport.unpark(watch);
-        try {
-            watch.join(2_000);
-        } catch (final InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        watch.stop();
     }
 
-    private void watch() {
-        while (running) {
-            try {
-                LockSupport.parkNanos(look() ? LOOK_NEW_NS : LOOK_KNOWN_NS);
-            } catch (final RuntimeException e) {
-                lastError = "watch of GPU processes: " + e;
-                LockSupport.parkNanos(LOOK_KNOWN_NS);
-            }
-        }
+    private void closeFiles() {
         synchronized (lock) {
             processes.values().forEach(TegraProcess::close);
             processes.clear();

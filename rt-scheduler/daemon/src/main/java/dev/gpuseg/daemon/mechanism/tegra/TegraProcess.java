@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.tegra;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import dev.gpuseg.daemon.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -95,14 +96,14 @@ final class TegraProcess {
 
     private TsgFile duplicate(final int remoteFd) {
         if (pidfd < 0) {
-            pidfd = TegraCalls.pidfdOpen(pid);
+            pidfd = SystemCalls.pidfdOpen(pid);
             // after pidfd_open the pid names one process: is it the one that was meant?
             if (pidfd >= 0 && !isAlive()) {
-                TegraCalls.close(pidfd);
+                SystemCalls.closeOnce(pidfd);
                 pidfd = -1;
             }
         }
-        final int fd = pidfd < 0 ? pidfd : TegraCalls.pidfdGetfd(pidfd, remoteFd);
+        final int fd = pidfd < 0 ? pidfd : SystemCalls.pidfdGetfd(pidfd, remoteFd);
         if (fd >= 0) {
             refusal = "";
             return new TsgFile(fd, remoteFd);
@@ -152,7 +153,7 @@ final class TegraProcess {
         tsgs = List.of();
         heldPayload = NOTHING;
         if (pidfd >= 0) {
-            TegraCalls.close(pidfd);
+            SystemCalls.closeOnce(pidfd);
             pidfd = -1;
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.tegra;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -31,17 +32,17 @@ public final class TegraSurvey {
             return new Finding(false, TegraDevice.PATH + " cannot be opened (errno " + -fd
                 + "); load nvgpu on a Tegra board and run as root");
         }
-        TegraCalls.close(fd);
-        final int pidfd = TegraCalls.pidfdOpen((int) ProcessHandle.current().pid());
-        final int copy = pidfd < 0 ? pidfd : TegraCalls.pidfdGetfd(pidfd, pidfd);
+        SystemCalls.closeOnce(fd);
+        final int pidfd = SystemCalls.pidfdOpen((int) ProcessHandle.current().pid());
+        final int copy = pidfd < 0 ? pidfd : SystemCalls.pidfdGetfd(pidfd, pidfd);
         if (pidfd >= 0) {
-            TegraCalls.close(pidfd);
+            SystemCalls.closeOnce(pidfd);
         }
         if (copy < 0) {
             return new Finding(false, "descriptors of other processes cannot be duplicated: errno " + -copy
                 + "; a kernel of 5.6 or later is needed, and a container must allow pidfd_getfd");
         }
-        TegraCalls.close(copy);
+        SystemCalls.closeOnce(copy);
         return new Finding(true, TegraDevice.PATH
             + " can be opened; TSGs are taken off the runlist with the stock driver"
             + (Files.exists(PATCHED) ? ", no ioctl of a patch is used" : "") + "; not run on a board");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.mechanism.tegra;
 
+import dev.gpuseg.daemon.mechanism.SystemCalls;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.agrona.BufferUtil;
@@ -86,6 +87,6 @@ final class TsgFile {
     }
 
     void close() {
-        TegraCalls.close(fd);
+        SystemCalls.closeOnce(fd);
     }
 }
