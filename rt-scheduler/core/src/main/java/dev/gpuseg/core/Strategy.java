@@ -3,7 +3,7 @@ package dev.gpuseg.core;
 
 /** How a task's segments get the GPU from work of lower rank. */
 public enum Strategy {
-    /** Everything else is taken off the hardware, from begin to end. The only one with response-time bounds. */
+    /** Work of lower rank is taken off the hardware, from begin to end. This and the last one have bounds. */
     INTERRUPT("interrupt"),
     /**
      * Work without begun segments stays on the hardware; the task's context has a long time slice, which the device
