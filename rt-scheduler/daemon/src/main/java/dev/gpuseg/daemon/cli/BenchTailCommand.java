@@ -42,15 +42,15 @@ final class BenchTailCommand implements Callable<Integer> {
     static {
         SETTINGS.put("default", new Setting());
         SETTINGS.put("no-fifo", new Setting(List.of(), List.of(), false));
-        SETTINGS.put("lock-memory", new Setting(List.of(), List.of("--lock-memory"), true));
+        SETTINGS.put("no-lock-memory", new Setting(List.of(), List.of("--no-lock-memory"), true));
         SETTINGS.put("no-perf-data", new Setting("-XX:-UsePerfData"));
         SETTINGS.put("pre-touch", new Setting("-XX:+AlwaysPreTouch"));
         SETTINGS.put("periodic-safepoints", new Setting("-XX:GuaranteedSafepointInterval=1000"));
         SETTINGS.put("z-collector", new Setting("-XX:-UseSerialGC", "-XX:+UseZGC"));
         SETTINGS.put("huge-pages", new Setting("-XX:+UseTransparentHugePages"));
         SETTINGS.put("c2-only", new Setting("-XX:-TieredCompilation"));
-        SETTINGS.put("together", new Setting(List.of("-XX:-UsePerfData", "-XX:+AlwaysPreTouch",
-            "-XX:+UseTransparentHugePages"), List.of("--lock-memory"), true));
+        SETTINGS.put("together", new Setting("-XX:-UsePerfData", "-XX:+AlwaysPreTouch",
+            "-XX:+UseTransparentHugePages"));
     }
 
     private static final int LIMIT_S = 60;
@@ -73,7 +73,7 @@ final class BenchTailCommand implements Callable<Integer> {
     private BenchCores cores;
 
     @Option(names = "--settings", paramLabel = "NAME", split = ",", defaultValue = "default",
-        description = "default, no-fifo, lock-memory, no-perf-data, pre-touch, periodic-safepoints, z-collector, "
+        description = "default, no-fifo, no-lock-memory, no-perf-data, pre-touch, periodic-safepoints, z-collector, "
             + "huge-pages, c2-only, together, or all (default: default)")
     private List<String> settings;
 

@@ -119,10 +119,10 @@ final class RunCommand implements Callable<Integer> {
         description = "SCHED_FIFO priority of the dispatcher, 1..99 (default: 0, none)")
     private int priority;
 
-    @Option(names = "--lock-memory", negatable = true, defaultValue = "false", fallbackValue = "true",
-        description = "keep all pages of the daemon in memory (mlockall): no page faults, but all of its heap "
-            + "and of the journal's files, 80 MiB each, is taken (default: no)")
-    private boolean lockMemory;
+    @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
+        description = "keep the daemon in memory (mlockall), 0.5 GB: its heap and code at once, pages of queues and "
+            + "journal from their first use (default: yes with --cpu or --priority, where the limits permit it)")
+    private Boolean lockMemory;
 
     @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
         description = "compile the hot path with synthetic records before accepting clients (default: yes)")
@@ -146,7 +146,7 @@ final class RunCommand implements Callable<Integer> {
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
         try {
-            lockMemoryIfAsked();
+            lockMemory();
             daemon = Daemon.start(config, metricsAt);
         } catch (final StartUpException e) {
             notify.close();
@@ -179,13 +179,20 @@ final class RunCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    private void lockMemoryIfAsked() {
+    /** A dispatcher that was given a processor or a real-time priority shall not wait for pages either. */
+    private void lockMemory() {
+        final boolean asked = Boolean.TRUE.equals(lockMemory);
+        if (!asked && (lockMemory != null || cpu < 0 && priority == 0)) {
+            return;
+        }
         try {
-            if (lockMemory) {
-                ThreadControl.lockMemory();
-            }
+            ThreadControl.lockMemory();
         } catch (final IllegalStateException | SystemCallException e) {
-            throw new StartUpException("--lock-memory: " + e.getMessage(), e);
+            if (asked) {
+                throw new StartUpException("--lock-memory: " + e.getMessage(), e);
+            }
+            spec.commandLine().getErr().println("gpuseg: memory is not locked, page faults can delay the dispatcher: "
+                + e.getMessage() + "; --no-lock-memory silences this");
         }
     }
 

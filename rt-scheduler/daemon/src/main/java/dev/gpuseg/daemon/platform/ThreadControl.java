@@ -17,6 +17,7 @@ public final class ThreadControl {
     private static final int SCHED_FIFO = 1;
     private static final int MCL_CURRENT = 1;
     private static final int MCL_FUTURE = 2;
+    private static final int MCL_ONFAULT = 4;   // Linux 4.4
     private static final int MASK_BYTES = 128;
     private static final int PR_SET_TIMERSLACK = 29;
     private static final int CAP_IPC_LOCK = 14;
@@ -73,7 +74,8 @@ public final class ThreadControl {
     }
 
     /**
-     * Keeps all pages of this process, present and future, in memory.
+     * Keeps this process in memory: all pages of what is mapped now are brought in, those of later mappings stay once
+     * they were touched. A sparse file that is mapped later so takes no space before it is written.
      *
      * @throws IllegalStateException if only a part may be locked: every mapping beyond it would fail later
      */
@@ -82,8 +84,9 @@ public final class ThreadControl {
             throw new IllegalStateException("RLIMIT_MEMLOCK is finite, and locking all memory needs it unlimited or "
                 + "CAP_IPC_LOCK; try `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit");
         }
-        if (LibC.mlockall(MCL_CURRENT | MCL_FUTURE) < 0) {
-            throw new SystemCallException("mlockall", "MCL_CURRENT | MCL_FUTURE", Native.getLastError());
+        // with MCL_CURRENT the second flag would hold for what is mapped now, too
+        if (LibC.mlockall(MCL_CURRENT) < 0 || LibC.mlockall(MCL_FUTURE | MCL_ONFAULT) < 0) {
+            throw new SystemCallException("mlockall", "all that is mapped now and later", Native.getLastError());
         }
     }
 
