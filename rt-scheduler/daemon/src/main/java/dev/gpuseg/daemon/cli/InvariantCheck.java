@@ -18,7 +18,8 @@ import java.util.Map;
 /**
  * Judges a run after the fact, from two sources that do not know of each other: the daemon's journal (what it claims)
  * and the virtual GPU's execution log (what ran). Windows are counted from the moment in which a preemptive policy was
- * chosen.
+ * chosen. A window ends when a task of higher rank begins without waiting, by that task's own clock: its context is on
+ * (kept ready), and the daemon learns of it a little later.
  */
 final class InvariantCheck {
     /**
@@ -107,6 +108,10 @@ final class InvariantCheck {
                 break;
             case BEGIN:
                 begins.merge(pidOfClient.getOrDefault(event.clientId(), 0), 1L, Long::sum);
+                if ((event.flags() & Abi.FLAG_OPTIMISTIC) != 0
+                    && priorityOfTask.getOrDefault(task, 0) > priorityOfTask.getOrDefault(openTask, 0)) {
+                    close(event.arg0());
+                }
                 break;
             case GRANT:
             case RESUME:
@@ -142,10 +147,10 @@ final class InvariantCheck {
     }
 
     private void close(final long toNs) {
-        if (openTask != 0) {
+        if (openTask != 0 && toNs > openNs) {
             windows.add(new Window(openNs, toNs, openPid));
-            openTask = 0;
         }
+        openTask = 0;
     }
 
     /** Both lists are in order of time, and windows do not overlap: one pass. */

@@ -111,6 +111,44 @@ class InvariantCheckTest {
         assertEquals(0, judge().overlaps());
     }
 
+    /** A window of the lower task from 100 on, taken over at 180 by a begin of the task at a time. */
+    private void takenOver(final int task, final int flags, final long beginNs) {
+        event(99, EventKind.GRANT, LOW);
+        event(100, EventKind.ENFORCED, LOW);
+        ring.write(EventKind.BEGIN, 180, 0, flags, task, 1, task, task, beginNs, 0, 0);
+        event(181, EventKind.PREEMPT, LOW);
+        span(100, 150, LOW_PID);
+    }
+
+    @Test
+    void shouldAcceptThatAHigherTaskRunsFromItsBeginOn() throws IOException {
+        takenOver(HIGH, Abi.FLAG_OPTIMISTIC, 140);
+        span(140, 170, HIGH_PID);
+        assertEquals(0, judge().overlaps());
+    }
+
+    @Test
+    void shouldFindAHigherTaskThatRanBeforeItsBegin() throws IOException {
+        takenOver(HIGH, Abi.FLAG_OPTIMISTIC, 140);
+        span(139, 170, HIGH_PID);
+        assertEquals(1, judge().overlaps());
+    }
+
+    @Test
+    void shouldFindAHigherTaskThatDidNotWaitThoughItHadTo() throws IOException {
+        takenOver(HIGH, 0, 140);
+        span(140, 170, HIGH_PID);
+        assertEquals(1, judge().overlaps());
+    }
+
+    @Test
+    void shouldFindATaskOfNoHigherRankThatDidNotWait() throws IOException {
+        ring.writeText(EventKind.TASK_OPEN, 6, 0, 3, 3, HIGH, 10, 0, "{}");
+        takenOver(3, Abi.FLAG_OPTIMISTIC, 140);
+        span(140, 170, HIGH_PID);
+        assertEquals(1, judge().overlaps());
+    }
+
     @Test
     void shouldCountEventsThatTheJournalLacks() throws IOException {
         while (ring.write(EventKind.RELEASE, 6, 0, 0, HIGH, 0, HIGH, HIGH, 0, 0, 0)) {
