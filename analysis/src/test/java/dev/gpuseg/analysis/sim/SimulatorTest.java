@@ -61,6 +61,20 @@ class SimulatorTest {
     }
 
     @Test
+    void shouldUpdateForAHigherTaskOnlyWhereItWouldBeTakenOff() {
+        // lo begins at 0: with all others off, its device part stands still while hi is taken off (0..1); kept ready,
+        // hi stays on, and no update is needed
+        final Simulator simulator = new Simulator(set(WaitMode.SUSPEND, 2, 1, task("hi", 1, 2, 100, cpu(50), gpu(0, 4)),
+            task("lo", 2, 1, 100, gpu(0, 10))));
+        final SimulationOptions options = ONCE.with(Hold.WINDOW, true, Update.STALL);
+        final SimulationResult ready = simulator.run(options, null);
+        final SimulationResult off = simulator.run(options.keepingReady(false), null);
+        assertEquals(List.of(10 * MS, 11 * MS), List.of(ready.tasks().get(1).maxResponseNs(),
+            off.tasks().get(1).maxResponseNs()));
+        assertTrue(ready.updates() < off.updates(), ready.updates() + " and " + off.updates());
+    }
+
+    @Test
     void shouldNotPreemptThroughTheGate() {
         final TaskSet set = set(WaitMode.SUSPEND, 2, 1, task("hi", 1, 2, 100, cpu(3), gpu(0, 4)),
             task("lo", 2, 1, 100, gpu(0, 10)));
