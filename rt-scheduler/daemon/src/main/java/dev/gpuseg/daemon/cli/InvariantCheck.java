@@ -18,8 +18,8 @@ import java.util.Map;
 /**
  * Judges a run after the fact, from two sources that do not know of each other: the daemon's journal (what it claims)
  * and the virtual GPU's execution log (what ran). Windows are counted from the moment in which a preemptive policy was
- * chosen. A window ends when a task of higher rank begins without waiting, by that task's own clock: its context is on
- * (kept ready), and the daemon learns of it a little later.
+ * chosen. In them the window's process alone may run, and a task of higher rank that began without waiting, from that
+ * begin, by its own clock, until the daemon heard of it: its context is on (kept ready).
  */
 final class InvariantCheck {
     /**
@@ -35,7 +35,11 @@ final class InvariantCheck {
     record Finding(int overlaps, int windows, int spans, long journalGaps, Map<Integer, Long> begins) {
     }
 
-    private record Window(long fromNs, long toNs, int pid) {
+    private record Window(long fromNs, long toNs, int pid, int priority) {
+    }
+
+    /** A begin that did not wait, and when the daemon heard of it. */
+    private record Ahead(int pid, int priority, long beginNs, long heardNs) {
     }
 
     private final Map<Integer, Integer> pidOfClient = new HashMap<>();
@@ -43,6 +47,7 @@ final class InvariantCheck {
     private final Map<Integer, Long> begins = new HashMap<>();
     private final Map<Integer, Integer> running = new HashMap<>();
     private final List<Window> windows = new ArrayList<>();
+    private final List<Ahead> ahead = new ArrayList<>();
     private boolean judging;
     private long openNs;
     private int openTask;
@@ -107,10 +112,10 @@ final class InvariantCheck {
                 priorityOfTask.put(task, (int) event.arg0());
                 break;
             case BEGIN:
-                begins.merge(pidOfClient.getOrDefault(event.clientId(), 0), 1L, Long::sum);
-                if ((event.flags() & Abi.FLAG_OPTIMISTIC) != 0
-                    && priorityOfTask.getOrDefault(task, 0) > priorityOfTask.getOrDefault(openTask, 0)) {
-                    close(event.arg0());
+                final int pid = pidOfClient.getOrDefault(event.clientId(), 0);
+                begins.merge(pid, 1L, Long::sum);
+                if ((event.flags() & Abi.FLAG_OPTIMISTIC) != 0) {
+                    ahead.add(new Ahead(pid, priorityOfTask.getOrDefault(task, 0), event.arg0(), event.timeNs()));
                 }
                 break;
             case GRANT:
@@ -147,10 +152,10 @@ final class InvariantCheck {
     }
 
     private void close(final long toNs) {
-        if (openTask != 0 && toNs > openNs) {
-            windows.add(new Window(openNs, toNs, openPid));
+        if (openTask != 0) {
+            windows.add(new Window(openNs, toNs, openPid, priorityOfTask.getOrDefault(openTask, 0)));
+            openTask = 0;
         }
-        openTask = 0;
     }
 
     /** Both lists are in order of time, and windows do not overlap: one pass. */
@@ -167,11 +172,19 @@ final class InvariantCheck {
                 first++;
             }
             for (int w = first; w < windows.size() && windows.get(w).fromNs() < endNs; w++) {
-                if (windows.get(w).pid() != pid) {
+                if (windows.get(w).pid() != pid && !mayRun(pid, startNs, endNs, windows.get(w))) {
                     overlaps++;
                 }
             }
         }
         return count;
+    }
+
+    /** Whether what a process ran inside another's window lies between a begin of it and the daemon's hearing of it. */
+    private boolean mayRun(final int pid, final long startNs, final long endNs, final Window window) {
+        final long fromNs = Math.max(startNs, window.fromNs());
+        final long toNs = Math.min(endNs, window.toNs());
+        return ahead.stream().anyMatch(a -> a.pid() == pid && a.priority() > window.priority() && a.beginNs() <= fromNs
+            && toNs <= a.heardNs());
     }
 }

@@ -116,8 +116,8 @@ class InvariantCheckTest {
         event(99, EventKind.GRANT, LOW);
         event(100, EventKind.ENFORCED, LOW);
         ring.write(EventKind.BEGIN, 180, 0, flags, task, 1, task, task, beginNs, 0, 0);
-        event(181, EventKind.PREEMPT, LOW);
-        span(100, 150, LOW_PID);
+        event(180, EventKind.PREEMPT, LOW);
+        span(100, 130, LOW_PID);
     }
 
     @Test
@@ -125,6 +125,24 @@ class InvariantCheckTest {
         takenOver(HIGH, Abi.FLAG_OPTIMISTIC, 140);
         span(140, 170, HIGH_PID);
         assertEquals(0, judge().overlaps());
+    }
+
+    @Test
+    void shouldFindAThirdProcessBetweenThatBeginAndItsNews() throws IOException {
+        takenOver(HIGH, Abi.FLAG_OPTIMISTIC, 140);
+        span(140, 150, HIGH_PID);
+        span(150, 160, HIGH_PID + LOW_PID);
+        assertEquals(1, judge().overlaps());
+    }
+
+    @Test
+    void shouldFindAHigherTaskThatRunsOnInAWindowAfterItsNews() throws IOException {
+        event(99, EventKind.GRANT, LOW);
+        event(100, EventKind.ENFORCED, LOW);
+        ring.write(EventKind.BEGIN, 180, 0, Abi.FLAG_OPTIMISTIC, HIGH, 1, HIGH, HIGH, 140, 0, 0);
+        event(200, EventKind.PREEMPT, LOW);   // too late
+        span(140, 190, HIGH_PID);
+        assertEquals(1, judge().overlaps());
     }
 
     @Test
