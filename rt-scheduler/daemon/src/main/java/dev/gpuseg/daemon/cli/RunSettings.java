@@ -89,7 +89,7 @@ final class RunSettings implements ConfigKeys {
         if (value != null && !NO_VALUE.contains(value)) {
             return value;
         }
-        // a Boolean that is not set leaves it to another file; its text says how it is then
+        // a Boolean that is not set depends on other settings; its text says how
         return option.arity().max() == 0 && option.type() == boolean.class ? "false" : null;
     }
 
