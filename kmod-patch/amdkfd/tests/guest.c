@@ -1258,10 +1258,30 @@ struct racer {
 
 static volatile bool race_over;
 static pthread_mutex_t race_locks[4] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+/* Of the contents of workers alone; not held while anybody is waited for. */
+static pthread_mutex_t race_names = PTHREAD_MUTEX_INITIALIZER;
+
+static struct worker read_worker(const struct worker *workers, uint32_t w)
+{
+	struct worker worker;
+
+	pthread_mutex_lock(&race_names);
+	worker = workers[w];
+	pthread_mutex_unlock(&race_names);
+	return worker;
+}
+
+static void write_worker(struct worker *workers, uint32_t w, struct worker worker)
+{
+	pthread_mutex_lock(&race_names);
+	workers[w] = worker;
+	pthread_mutex_unlock(&race_names);
+}
 
 static void *race(void *context)
 {
 	struct racer *racer = context;
+	struct worker worker;
 	uint32_t gpu, w;
 	int fd = -1, id;
 
@@ -1273,25 +1293,31 @@ static void *race(void *context)
 			/* An owner that forgets and comes again. */
 			if (fd < 0)
 				fd = open_control();
-			apply_one(fd, &racer->workers[w], rand_r(&racer->seed) % 2 ? GPUSEG_KFD_HOLD : GPUSEG_KFD_RELEASE_PROCESS, 0, ALL);
+			worker = read_worker(racer->workers, w);
+			apply_one(fd, &worker, rand_r(&racer->seed) % 2 ? GPUSEG_KFD_HOLD : GPUSEG_KFD_RELEASE_PROCESS, 0, ALL);
 			if (rand_r(&racer->seed) % 16 == 0) {
 				close(fd);
 				fd = -1;
 			}
 			break;
 		case 1:
-			/* One eviction at a time per process and GPU, as the driver's fences see to. */
-			if (evict(&racer->workers[w], gpu, false) == 0)
-				evict(&racer->workers[w], gpu, true);
+			/*
+			 * One eviction at a time per process and GPU, as the driver's fences see to. Restored is who was
+			 * evicted, though another may have taken its place meanwhile: that one was never evicted.
+			 */
+			worker = read_worker(racer->workers, w);
+			if (evict(&worker, gpu, false) == 0)
+				evict(&worker, gpu, true);
 			break;
 		default:
 			pthread_mutex_lock(&race_locks[w]);
-			id = create_queue(&racer->workers[w], gpu, FAKE_COMPUTE, 100);
+			worker = read_worker(racer->workers, w);
+			id = create_queue(&worker, gpu, FAKE_COMPUTE, 100);
 			if (id >= 0 && rand_r(&racer->seed) % 8)
-				destroy_queue(&racer->workers[w], id);
+				destroy_queue(&worker, id);
 			if (rand_r(&racer->seed) % 64 == 0) {
-				kill_worker(&racer->workers[w]);
-				racer->workers[w] = start_worker(false);
+				kill_worker(&worker);
+				write_worker(racer->workers, w, start_worker(false));
 			}
 			pthread_mutex_unlock(&race_locks[w]);
 		}
