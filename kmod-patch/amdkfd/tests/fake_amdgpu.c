@@ -949,7 +949,8 @@ static long fake_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		filp->private_data = process;
 		mutex_lock(&process->kfd.mutex);
 		if (cmd == FAKE_LONG) {
-			msleep(u.process.ms);
+			/* Ends early when the process is killed. */
+			msleep_interruptible(u.process.ms);
 			r = 0;
 		} else if (cmd == FAKE_CREATE) {
 			r = u.queue.gpu < FAKE_GPUS ? fake_create(process, &u.queue) : -EINVAL;

@@ -1032,20 +1032,21 @@ static void should_release_when_the_watchdog_lapses_and_say_so(void)
 	struct worker worker = start_worker(false);
 	int q = create_queue(&worker, FAKE_NO_HWS_GFX9, FAKE_COMPUTE, 100);
 	int s = create_queue(&worker, FAKE_NO_HWS_GFX9, FAKE_SDMA, 100);
-	struct gpuseg_kfd_watchdog watchdog = { .period_ms = 300 };
+	struct gpuseg_kfd_watchdog watchdog = { 0 };
 	struct gpuseg_kfd_entry both[2];
 	struct gpuseg_kfd_info info;
 	int fd = open_control(), i;
 
-	set_watchdog(fd, 300);
+	/* Long enough for a busy host that stops this machine for a second. */
+	set_watchdog(fd, 2500);
 	CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_HOLD, 0, ALL), 0);
-	/* Kicked, it holds much longer than a period. */
+	/* Kicked, it holds longer than a period. */
 	for (i = 0; i < 12; i++) {
-		sleep_ms(50);
+		sleep_ms(250);
 		CHECK_EQ(call(fd, GPUSEG_KFD_IOC_KICK, NULL), 0);
 	}
 	CHECK(!runs(FAKE_NO_HWS_GFX9, &worker, q));
-	for (i = 0; i < 100 && !runs(FAKE_NO_HWS_GFX9, &worker, q); i++)
+	for (i = 0; i < 600 && !runs(FAKE_NO_HWS_GFX9, &worker, q); i++)
 		sleep_ms(50);
 	CHECK(runs(FAKE_NO_HWS_GFX9, &worker, q) && runs(FAKE_NO_HWS_GFX9, &worker, s));
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_KICK, NULL), -ESTALE);
@@ -1075,12 +1076,12 @@ static void should_not_wait_for_a_process_in_a_long_ioctl(void)
 	struct gpuseg_kfd_entry e = entry_for(&worker, GPUSEG_KFD_HOLD, 0, ALL);
 	int64_t start;
 
-	send_order(&worker, ORDER_LONG, 0, 0, 4000, 0);
+	send_order(&worker, ORDER_LONG, 0, 0, 60000, 0);
 	sleep_ms(200);
 	start = now_ns();
 	CHECK_EQ(apply(fd, &e, 1, NULL), 0);
 	CHECK_EQ(e.n_held, 1);
-	CHECK(now_ns() - start < 2000 * 1000000LL);
+	CHECK(now_ns() - start < 30000 * 1000000LL);
 	CHECK(!runs(FAKE_HWS_GFX9, &worker, q));
 	kill_worker(&worker);
 	close(fd);
@@ -1235,8 +1236,8 @@ static void should_come_out_of_a_gpu_reset_with_holds_in_force(void)
 
 		set_fault((struct fake_fault){ .gpu = gpu, .fence_losses = gpu == FAKE_HWS_GFX9, .mes_failures = gpu == FAKE_MES_GFX11 });
 		CHECK(apply_one(fd, &worker, GPUSEG_KFD_HOLD, 0, ALL) < 0);
-		for (j = 0; j < 100 && get_state(gpu).resets == resets; j++)
-			sleep_ms(20);
+		for (j = 0; j < 600 && get_state(gpu).resets == resets; j++)
+			sleep_ms(50);
 		CHECK_EQ(get_state(gpu).resets, resets + 1);
 		CHECK(!runs(gpu, &worker, q) && runs(gpu, &other, o));
 		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_RELEASE, 0, ALL), 0);
