@@ -619,20 +619,21 @@ static bool should_hold_until_the_last_descriptor_of_the_controller_is_closed(vo
 static bool should_release_everything_when_the_watchdog_lapses(void)
 {
 	struct app a = start_context(0, 8);
-	struct gpuseg_nv_watchdog w = {.period_ms = 200};
+	/* Long enough for a busy host that stops this machine for a second. */
+	struct gpuseg_nv_watchdog w = {.period_ms = 2500};
 
 	CHECK(ioctl(control, GPUSEG_NV_IOC_WATCHDOG, &w) == 0 && hold(&a) == 0);
-	for (int i = 0; i < 10; i++) {
-		usleep(50000);
+	for (int i = 0; i < 12; i++) {
+		usleep(250000);
 		CHECK(ioctl(control, GPUSEG_NV_IOC_WATCHDOG, &w) == 0);
 	}
 	CHECK(off_of(&a) == 8 && info().lapses == 0);
-	CHECK(within(3000, nothing_off, NULL) && info().lapses == 1);
+	CHECK(within(30000, nothing_off, NULL) && info().lapses == 1);
 	w.period_ms = 0;
 	CHECK(ioctl(control, GPUSEG_NV_IOC_WATCHDOG, &w) == 0);
 	CHECK(hold(&a) == 0 && last.flags & GPUSEG_NV_LAPSED);
 	CHECK(hold(&a) == 0 && !(last.flags & GPUSEG_NV_LAPSED));
-	usleep(300000);
+	usleep(3000000);
 	CHECK(off_of(&a) == 8);
 	stop(&a);
 	return true;
@@ -660,7 +661,7 @@ static bool should_release_what_a_child_keeps_open_after_its_parent_died(void)
 	CHECK(kill(-1, SIGKILL) == 0);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
-	for (int i = 0; i < 1000 && dump().count; i++)
+	for (int i = 0; i < 30000 && dump().count; i++)
 		usleep(1000);
 	CHECK(dump().count == 0);
 	return true;
@@ -684,7 +685,7 @@ static bool should_know_what_became_of_each_channel_when_a_batch_fails(void)
 	t[0].op = t[1].op = GPUSEG_NV_OP_RELEASE;
 	inject(0x56, 0, 4, 1);
 	CHECK(switch_many(t, 2, 0) == -EIO && off_all() == 3);
-	CHECK(within(2000, nothing_off, NULL)); /* enabling is tried again without being asked */
+	CHECK(within(30000, nothing_off, NULL)); /* enabling is tried again without being asked */
 	CHECK(dump().twice == 0);
 	stop(&a);
 	stop(&b);
