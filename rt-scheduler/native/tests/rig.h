@@ -41,7 +41,7 @@ struct rig_application rig_application(const int64_t durations_ns[], size_t coun
 /* The same, but opens only after rig_let_go(). */
 struct rig_application rig_held_application(const int64_t durations_ns[], size_t count);
 void rig_let_go(const struct rig_application *application);
-/* Next event within 5 s, or 't'. */
+/* Next event within 30 s, or 't'. */
 char rig_event(const struct rig_application *application);
 
 int rig_connect(const char *socket_name);
@@ -50,7 +50,7 @@ struct gpuseg_sim_msg rig_message(uint32_t op);
 struct gpuseg_sim_msg rig_operate(int control, uint32_t op, const pid_t pids[], uint32_t count, int64_t arg_ns);
 struct gpuseg_sim_info rig_info(int control);
 
-/* Polls until the condition holds, 5 s at most. */
+/* Polls until the condition holds, 30 s at most. */
 bool rig_until(bool (*condition)(void *argument), void *argument);
 
 #endif /* GPUSEG_TESTS_RIG_H */

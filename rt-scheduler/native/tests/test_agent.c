@@ -473,7 +473,7 @@ static int in_child(int (*what)(void))
 	int status;
 
 	if (child == 0) {
-		alarm(25);
+		alarm(100);
 		_exit(what());
 	}
 	CHECK(waitpid(child, &status, 0) == child, "waitpid");

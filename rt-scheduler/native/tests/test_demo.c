@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The demo task without a daemon: jobs, responses, summary, options. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,17 @@ static int should_count_a_late_job_from_its_nominal_release(void)
 	return TEST_PASSED;
 }
 
+static bool at_its_kernel(void *path)
+{
+	struct gpuseg_progress progress = {0};
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const bool whole = fd >= 0 && read(fd, &progress, sizeof(progress)) == sizeof(progress);
+
+	if (fd >= 0)
+		close(fd);
+	return whole && progress.state == GPUSEG_PROGRESS_KERNEL;
+}
+
 static int should_report_what_it_has_when_it_is_stopped(void)
 {
 	char text[2048];
@@ -96,15 +108,12 @@ static int should_report_what_it_has_when_it_is_stopped(void)
 	pid_t task;
 
 	rig_vgpu(NULL);
-	const char *const arguments[] = {"--dir",	rig_directory(),
-					 "--name",	"stopped",
-					 "--period",	"5ms",
-					 "--segments",	"cpu:10us,gpu:0ns+3600s",
-					 "--cpu-mode",	"sleep",
-					 "--duration",	"60s",
-					 "--unmanaged", NULL};
+	const char *const arguments[] = {
+		"--dir",      rig_directory(),		"--name",      "stopped", "--period",	"5ms",
+		"--segments", "cpu:10us,gpu:0ns+3600s", "--cpu-mode",  "sleep",	  "--duration", "60s",
+		"--progress", rig_path("progress"),	"--unmanaged", NULL};
 	task = rig_start("gpuseg-demo-task", arguments, &output);
-	sleep_until(now_ns() + 150 * NS_PER_MS, NULL);
+	CHECK(rig_until(at_its_kernel, (void *)(uintptr_t)rig_path("progress")), "it submitted no kernel");
 	kill(task, SIGTERM); /* it waits for a kernel that never ends */
 	rig_read_all(output, text, sizeof(text));
 	CHECK_EQ(rig_wait(task), 0);
