@@ -129,7 +129,7 @@ void fake_daemon_sleeps(struct fake_daemon *d, bool on);
 /* Roll the queue; `ahead`: prepare and announce the file through the session first and give the client time to map it.
  */
 void fake_daemon_roll(struct fake_daemon *d, bool ahead);
-/* Wait until n records have been read, at most 5 s; copies the last one. False if they do not come. */
+/* Wait until n records have been read, at most 30 s; copies the last one. False if they do not come. */
 bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *last);
 /* The i-th record read (from 0). */
 struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i);

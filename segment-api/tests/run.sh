@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run test programs (and scripts) and sum up: exit 0 = passed, 77 = skipped, else failed.
 #   run.sh LABEL COUNTS-FILE TEST...      appends "passed failed skipped" to COUNTS-FILE
-# Each test has a limit of 100 s on top of its own alarm. $RUNNER goes before compiled programs (qemu-aarch64).
+# Each test has a limit of 330 s, more than its own alarm. $RUNNER goes before compiled programs (qemu-aarch64).
 label=$1 counts=$2
 shift 2
 passed=0 failed=0 skipped=0
@@ -13,8 +13,8 @@ for test; do
 	*) name=$(basename "$test") ;;
 	esac
 	case $test in
-	*.sh*|*.py*) timeout -k 5 100 $test >"$counts.log" 2>&1 ;;
-	*) timeout -k 5 100 $RUNNER $test >"$counts.log" 2>&1 ;;
+	*.sh*|*.py*) timeout -k 5 330 $test >"$counts.log" 2>&1 ;;
+	*) timeout -k 5 330 $RUNNER $test >"$counts.log" 2>&1 ;;
 	esac
 	status=$?
 	case $status in

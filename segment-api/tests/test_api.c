@@ -604,9 +604,9 @@ TEST(should_notice_a_dead_daemon_although_pre_granted)
 	fake_daemon_stop(&d);
 }
 
-static bool managed_within_5_s(gpuseg_client *client)
+static bool managed_in_time(gpuseg_client *client)
 {
-	for (int i = 0; i < 5000 && !gpuseg_is_managed(client); i++)
+	for (int i = 0; i < 30000 && !gpuseg_is_managed(client); i++)
 		usleep(1000);
 	return gpuseg_is_managed(client);
 }
@@ -632,7 +632,7 @@ TEST(should_go_over_to_the_daemon_that_follows)
 		CHECK_EQ(gpuseg_is_managed(client), 0);
 		CHECK_EQ(gpuseg_begin(camera), -ENOTCONN);
 		fake_daemon_follow(&d);
-		CHECK(managed_within_5_s(client));
+		CHECK(managed_in_time(client));
 		CHECK_EQ(d.opens, 2);
 		CHECK_EQ(gpuseg_begin(camera), 0);
 		CHECK_EQ(gpuseg_end(camera), 0);
@@ -670,7 +670,7 @@ TEST(should_leave_a_task_behind_that_the_next_daemon_refuses)
 	d.refuse_type = GPUSEG_MSG_TASK_OPEN;
 	d.refuse_status = -EACCES;
 	fake_daemon_follow(&d);
-	CHECK(managed_within_5_s(client));
+	CHECK(managed_in_time(client));
 	CHECK_EQ(gpuseg_begin(task), -ENOTCONN);
 	CHECK_CONTAINS(gpuseg_last_message(client), "refused by the daemon that followed");
 	CHECK_EQ(gpuseg_task_close(task), -ENOTCONN);
@@ -734,7 +734,7 @@ TEST(should_go_over_while_threads_begin_and_end)
 		usleep(200000);
 		fake_daemon_kill(&d);
 		fake_daemon_follow(&d);
-		CHECK(managed_within_5_s(client));
+		CHECK(managed_in_time(client));
 	}
 	usleep(100000);
 	for (int i = 0; i < 3; i++) {

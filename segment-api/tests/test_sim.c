@@ -196,7 +196,7 @@ int main(void)
 		perror("mkdtemp");
 		return 1;
 	}
-	alarm(30);
+	alarm(300);
 	should_refuse_bad_arguments();
 	should_refuse_a_peer_that_is_no_virtual_gpu();
 	should_wait_and_notice_that_the_peer_has_gone();
