@@ -19,6 +19,23 @@
 
 #define BOUND_NS (100 * NS_PER_MS) /* no application stays frozen longer after a death */
 
+/*
+ * Any process here may be kept from running for a second or two by a busy machine. What a test says about time is
+ * therefore tried several times: it has to hold once; all the rest has to hold each time.
+ */
+enum { ATTEMPTS = 10 };
+/* So late may a heartbeat be that has to count as a sign of life where the period is 100 ms. */
+#define STEADY_NS (80 * NS_PER_MS)
+/* A period after which no stall counts as a hang: a death is told by the pidfd alone. */
+#define PATIENT "10s"
+
+#define TRY(call)                                                                                                      \
+	do {                                                                                                           \
+		const int result = (call);                                                                             \
+		if (result != TEST_PASSED)                                                                             \
+			return result;                                                                                 \
+	} while (0)
+
 static const int64_t endless[] = {3600 * NS_PER_S};
 
 static struct fixture {
@@ -26,6 +43,7 @@ static struct fixture {
 	struct gpuseg_held *held;
 	struct gpuseg_held_entry *entries;
 	struct gpuseg_watchdog *page;
+	int64_t *gap_ns; /* W the fake daemon (relaxed): the longest time that its heartbeat stayed the same */
 	pid_t vgpu, daemon, watchdog;
 	int control;
 } f;
@@ -44,15 +62,30 @@ static void *map_file(const char *name, size_t size)
 	return map;
 }
 
-/* A process that only shows a heartbeat. */
+static void note_gap(int64_t since_ns)
+{
+	const int64_t gap_ns = now_ns() - since_ns;
+
+	if (gap_ns > *f.gap_ns)
+		__atomic_store_n(f.gap_ns, gap_ns, __ATOMIC_RELAXED);
+}
+
+/* A process that only shows a heartbeat, and knows how steady it was. */
 static pid_t start_daemon(void)
 {
-	const pid_t pid = fork();
+	int64_t last_ns = now_ns(), beat_ns;
+	pid_t pid;
 
+	*f.gap_ns = 0;
+	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;) {
-			__atomic_store_n(&f.status->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
+			beat_ns = now_ns();
+			note_gap(last_ns); /* before: who sees the heartbeat sees the gap that it ends */
+			__atomic_store_n(&f.status->heartbeat_ns, beat_ns, __ATOMIC_RELEASE);
+			note_gap(last_ns);
+			last_ns = beat_ns;
 			sleep_until(now_ns() + 10 * NS_PER_MS, NULL);
 		}
 	}
@@ -64,8 +97,19 @@ static pid_t start_daemon(void)
 	return pid;
 }
 
+/* Whether a living daemon's heartbeat was never so late that a watchdog of 100 ms had to take it for hung. */
+static bool was_steady(void)
+{
+	const int64_t beat_ns = __atomic_load_n(&f.status->heartbeat_ns, __ATOMIC_ACQUIRE);
+
+	return now_ns() - beat_ns < STEADY_NS && __atomic_load_n(f.gap_ns, __ATOMIC_RELAXED) < STEADY_NS;
+}
+
 static void set_up(void)
 {
+	f.gap_ns = mmap(NULL, sizeof(*f.gap_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (f.gap_ns == MAP_FAILED)
+		abort();
 	f.vgpu = rig_vgpu(NULL);
 	f.control = rig_connect(GPUSEG_SIM_CONTROL_NAME);
 	f.status = map_file(GPUSEG_STATUS_NAME, sizeof(*f.status));
@@ -78,13 +122,29 @@ static void set_up(void)
 	f.daemon = start_daemon();
 }
 
+/* So that the same test can begin anew. Its applications end with the test. */
+static void tear_down(void)
+{
+	const pid_t programs[] = {f.watchdog, f.daemon, f.vgpu};
+	const char *const pages[] = {GPUSEG_STATUS_NAME, GPUSEG_HELD_NAME, GPUSEG_WATCHDOG_NAME};
+
+	close(f.control);
+	for (size_t i = 0; i < ARRAY_LENGTH(programs); i++)
+		if (waitpid(programs[i], NULL, WNOHANG) == 0) {
+			kill(programs[i], SIGKILL);
+			waitpid(programs[i], NULL, 0);
+		}
+	for (size_t i = 0; i < ARRAY_LENGTH(pages); i++)
+		unlink(rig_path(pages[i]));
+}
+
 static bool page_is_ready(void *unused)
 {
 	(void)unused;
 	return __atomic_load_n(&f.page->version, __ATOMIC_ACQUIRE) != 0 && f.page->pid == f.watchdog;
 }
 
-static void start_watchdog_of(const char *period, int *output)
+static void start_watchdog(const char *period, int *output)
 {
 	char pid[16];
 
@@ -95,11 +155,6 @@ static void start_watchdog_of(const char *period, int *output)
 	f.watchdog = rig_start("gpuseg-watchdog", arguments, output);
 	if (!rig_until(page_is_ready, NULL))
 		abort();
-}
-
-static void start_watchdog(int *output)
-{
-	start_watchdog_of("100ms", output);
 }
 
 static void enter(unsigned index, pid_t pid, uint64_t start_ticks, uint32_t mechanism)
@@ -139,48 +194,75 @@ static bool has_released(void *count)
 	return __atomic_load_n(&f.page->releases, __ATOMIC_ACQUIRE) >= *(uint64_t *)count;
 }
 
+static bool has_beaten(void *before_ns)
+{
+	return __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE) != *(int64_t *)before_ns;
+}
+
 static void kill_daemon(void)
 {
 	kill(f.daemon, SIGKILL);
 }
 
-static int should_enable_what_a_killed_daemon_held_within_the_bound(void)
+static void stop_and_wait(pid_t pid)
+{
+	kill(pid, SIGSTOP);
+	if (waitpid(pid, NULL, WUNTRACED) != pid)
+		abort();
+}
+
+static int enable_after_a_kill(int64_t *reaction_ns)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1), b = rig_application(endless, 1);
 	uint64_t once = 1;
 
-	start_watchdog(NULL);
+	start_watchdog(PATIENT, NULL);
 	hold(0, a.pid);
 	hold(200, b.pid);
 	CHECK_EQ(rig_info(f.control).disabled, 2);
 	const int64_t killed_ns = now_ns();
 	kill_daemon(); /* not reaped: a zombie is dead enough */
 	CHECK(rig_until(has_released, &once), "nothing was released");
-	const int64_t reaction_ns = f.page->last_release_ns - killed_ns;
+	*reaction_ns = f.page->last_release_ns - killed_ns;
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	/* The one timed assertion here: it is the promise itself, with a wide margin (some 0.5 ms on an idle machine).
-	 */
-	CHECK(reaction_ns < BOUND_NS, "enabled after %" PRId64 " ns", reaction_ns);
-	printf("        death to enabled: %.3f ms\n", (double)reaction_ns / (double)NS_PER_MS);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 	CHECK_EQ(state(200), GPUSEG_HELD_FREE);
 	CHECK_EQ(f.page->releases, 1);
 	CHECK_EQ(f.page->released_contexts, 2);
+	tear_down();
 	return TEST_PASSED;
 }
 
-static int should_enable_what_a_hung_daemon_holds_and_leave_the_entries(void)
+static int should_enable_what_a_killed_daemon_held_within_the_bound(void)
+{
+	int64_t reaction_ns = BOUND_NS;
+
+	/* It is the promise itself, with a wide margin (some 0.5 ms on an idle machine). */
+	for (int attempt = 0; attempt < ATTEMPTS && reaction_ns >= BOUND_NS; attempt++)
+		TRY(enable_after_a_kill(&reaction_ns));
+	CHECK(reaction_ns < BOUND_NS, "enabled after %" PRId64 " ns, and never sooner", reaction_ns);
+	printf("        death to enabled: %.3f ms\n", (double)reaction_ns / (double)NS_PER_MS);
+	return TEST_PASSED;
+}
+
+static int enable_behind_a_hung_daemon(bool *steady)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 	uint64_t once = 1;
 
-	start_watchdog(NULL);
+	start_watchdog("100ms", NULL);
 	hold(3, a.pid);
-	kill(f.daemon, SIGSTOP);
+	*steady = was_steady();
+	stop_and_wait(f.daemon);
+	*steady &= *f.gap_ns < STEADY_NS;
 	CHECK(rig_until(has_released, &once), "a hung daemon froze its application");
+	if (!*steady) { /* it may have hung before, as the watchdog sees it */
+		tear_down();
+		return TEST_PASSED;
+	}
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	/* Never before the heartbeat is older than nine tenths of the period: a slow daemon is not a hung one. */
 	CHECK(f.page->last_release_ns - f.status->heartbeat_ns > 90 * NS_PER_MS, "released a daemon %" PRId64 " ns old",
@@ -200,46 +282,81 @@ static int should_enable_what_a_hung_daemon_holds_and_leave_the_entries(void)
 	return TEST_PASSED;
 }
 
-/* The period is the promise, so it has to have woken up and released by then: at nine tenths it begins. */
-static int should_release_before_the_period_is_over(void)
+/* Until one attempt had a daemon whose heartbeat was steady; skipped where none had. */
+static int with_a_steady_daemon(int (*test)(bool *steady))
 {
-	const int64_t period_ns = 10 * NS_PER_S;
+	bool steady = false;
 
+	for (int attempt = 0; attempt < ATTEMPTS && !steady; attempt++)
+		TRY(test(&steady));
+	if (steady)
+		return TEST_PASSED;
+	fprintf(stderr, "skipped: the machine is too busy for a steady heartbeat\n");
+	return TEST_SKIPPED;
+}
+
+static int should_enable_what_a_hung_daemon_holds_and_leave_the_entries(void)
+{
+	return with_a_steady_daemon(enable_behind_a_hung_daemon);
+}
+
+static int release_late(int64_t period_ns, int64_t *age_ns)
+{
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 	uint64_t once = 1;
 
-	kill(f.daemon, SIGSTOP);
-	CHECK_EQ(waitpid(f.daemon, NULL, WUNTRACED), f.daemon);
+	stop_and_wait(f.daemon);
 	/* almost a second is left for a busy machine */
 	__atomic_store_n(&f.status->heartbeat_ns, now_ns() - period_ns / 10 * 9, __ATOMIC_RELEASE);
 	hold(0, a.pid);
-	start_watchdog_of("10s", NULL);
+	start_watchdog("10s", NULL);
 	CHECK(rig_until(has_released, &once), "nothing was released");
-	CHECK(f.page->last_release_ns - f.status->heartbeat_ns < period_ns,
-	      "released %" PRId64 " ns after the heartbeat", f.page->last_release_ns - f.status->heartbeat_ns);
+	*age_ns = f.page->last_release_ns - f.status->heartbeat_ns;
 	CHECK_EQ(rig_info(f.control).disabled, 0);
+	tear_down();
+	return TEST_PASSED;
+}
+
+/* The period is the promise, so it has to have woken up and released by then: at nine tenths it begins. */
+static int should_release_before_the_period_is_over(void)
+{
+	const int64_t period_ns = 10 * NS_PER_S;
+	int64_t age_ns = period_ns;
+
+	for (int attempt = 0; attempt < ATTEMPTS && age_ns >= period_ns; attempt++)
+		TRY(release_late(period_ns, &age_ns));
+	CHECK(age_ns < period_ns, "released %" PRId64 " ns after the heartbeat, and never sooner", age_ns);
+	return TEST_PASSED;
+}
+
+static int leave_alone(bool *steady)
+{
+	uint64_t releases;
+
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	start_watchdog("100ms", NULL);
+	hold(0, a.pid);
+	sleep_until(now_ns() + 400 * NS_PER_MS, NULL); /* four periods with a heartbeat */
+	releases = __atomic_load_n(&f.page->releases, __ATOMIC_ACQUIRE);
+	const uint32_t disabled = rig_info(f.control).disabled;
+	*steady = was_steady(); /* after the looks: it covers them */
+	if (*steady) {
+		CHECK_EQ(releases, 0);
+		CHECK_EQ(disabled, 1);
+	}
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
+	CHECK(now_ns() - __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE) < 20 * NS_PER_S, "no heartbeat");
+	CHECK_EQ(f.page->period_ms, 100);
+	tear_down();
 	return TEST_PASSED;
 }
 
 static int should_leave_a_living_daemon_alone(void)
 {
-	set_up();
-	const struct rig_application a = rig_application(endless, 1);
-
-	start_watchdog(NULL);
-	hold(0, a.pid);
-	sleep_until(now_ns() + 400 * NS_PER_MS, NULL); /* four periods with a heartbeat */
-	/* The heartbeat is another process: on a loaded machine it may itself have been late. */
-	if (f.page->releases != 0 || now_ns() - f.status->heartbeat_ns > 50 * NS_PER_MS) {
-		fprintf(stderr, "the machine is too busy for a steady heartbeat\n");
-		return TEST_SKIPPED;
-	}
-	CHECK_EQ(rig_info(f.control).disabled, 1);
-	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
-	CHECK(now_ns() - __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE) < 5 * NS_PER_S, "no heartbeat");
-	CHECK_EQ(f.page->period_ms, 100);
-	return TEST_PASSED;
+	return with_a_steady_daemon(leave_alone);
 }
 
 static int should_not_touch_a_process_that_got_the_pid_of_a_dead_one(void)
@@ -250,7 +367,7 @@ static int should_not_touch_a_process_that_got_the_pid_of_a_dead_one(void)
 	set_up();
 	const struct rig_application reused = rig_application(endless, 1), held = rig_application(endless, 1);
 
-	start_watchdog(&output);
+	start_watchdog(PATIENT, &output);
 	hold(0, held.pid);
 	enter(1, reused.pid, process_start_ticks(reused.pid) - 1, GPUSEG_MECHANISM_SIM);
 	rig_operate(f.control, GPUSEG_SIM_DISABLE, &reused.pid, 1, 0);
@@ -272,7 +389,7 @@ static int should_keep_the_entry_of_an_unknown_mechanism_and_say_so(void)
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 
-	start_watchdog(&output);
+	start_watchdog(PATIENT, &output);
 	hold(0, a.pid);
 	enter(1, getpid(), process_start_ticks(getpid()), 77);
 	kill_daemon();
@@ -290,7 +407,7 @@ static int should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable(void)
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 
-	start_watchdog(NULL);
+	start_watchdog(PATIENT, NULL);
 	hold(0, a.pid);
 	kill(f.vgpu, SIGKILL);
 	rig_wait(f.vgpu);
@@ -300,21 +417,43 @@ static int should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable(void)
 	return TEST_PASSED;
 }
 
-static int should_retry_while_the_virtual_gpu_does_not_answer(void)
+static int retry(bool *in_time)
 {
+	int64_t killed_ns;
+	int status;
+
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 
-	start_watchdog(NULL);
+	start_watchdog("100ms", NULL);
 	hold(0, a.pid);
-	kill(f.vgpu, SIGSTOP);
+	stop_and_wait(f.vgpu);
+	killed_ns = now_ns();
 	kill_daemon();
 	sleep_until(now_ns() + 150 * NS_PER_MS, NULL); /* beyond the limit of one attempt */
 	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
 	kill(f.vgpu, SIGCONT);
-	CHECK_EQ(rig_wait(f.watchdog), 0);
-	CHECK_EQ(rig_info(f.control).disabled, 0);
-	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	status = rig_wait(f.watchdog);
+	*in_time = status == 0;
+	if (*in_time) {
+		CHECK_EQ(rig_info(f.control).disabled, 0);
+		CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+	} else { /* the virtual GPU was kept from running until the watchdog gave up */
+		CHECK_EQ(status, 1);
+		CHECK(now_ns() - killed_ns > 2 * NS_PER_S, "it gave up after %" PRId64 " ns", now_ns() - killed_ns);
+		CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
+	}
+	tear_down();
+	return TEST_PASSED;
+}
+
+static int should_retry_while_the_virtual_gpu_does_not_answer(void)
+{
+	bool in_time = false;
+
+	for (int attempt = 0; attempt < ATTEMPTS && !in_time; attempt++)
+		TRY(retry(&in_time));
+	CHECK(in_time, "it gave up each time");
 	return TEST_PASSED;
 }
 
@@ -325,7 +464,7 @@ static int should_leave_the_entries_to_a_daemon_that_took_over(void)
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 
-	start_watchdog(NULL);
+	start_watchdog(PATIENT, NULL);
 	old = f.daemon;
 	f.daemon = start_daemon();
 	hold(0, a.pid); /* the new one's */
@@ -341,11 +480,15 @@ static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(v
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 
-	start_watchdog(NULL);
+	start_watchdog("2s", NULL);
 	CHECK_EQ(getsid(f.watchdog), f.watchdog);
 	hold(0, a.pid);
 	kill(f.watchdog, SIGTERM);
-	sleep_until(now_ns() + 60 * NS_PER_MS, NULL); /* two looks */
+	for (int look = 0; look < 2; look++) { /* the one that the signal causes, and one more */
+		int64_t beat_ns = __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE);
+
+		CHECK(rig_until(has_beaten, &beat_ns), "it looks no more");
+	}
 	CHECK(waitpid(f.watchdog, NULL, WNOHANG) == 0, "it left while a context was held");
 	kill_daemon();
 	CHECK_EQ(rig_wait(f.watchdog), 0);
@@ -356,7 +499,7 @@ static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(v
 static int should_stop_at_once_when_asked_and_nothing_is_held(void)
 {
 	set_up();
-	start_watchdog(NULL);
+	start_watchdog(PATIENT, NULL);
 	kill(f.watchdog, SIGTERM);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	return TEST_PASSED;
@@ -372,7 +515,7 @@ static int should_release_for_a_daemon_that_was_dead_before_it_came(void)
 	kill_daemon();
 	waitpid(f.daemon, NULL, 0);
 	snprintf(pid, sizeof(pid), "%d", f.daemon);
-	const char *const arguments[] = {"--dir", rig_directory(), "--daemon-pid", pid, NULL};
+	const char *const arguments[] = {"--dir", rig_directory(), "--daemon-pid", pid, "--period", PATIENT, NULL};
 
 	CHECK_EQ(rig_run("gpuseg-watchdog", arguments, NULL, 0), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
@@ -380,11 +523,19 @@ static int should_release_for_a_daemon_that_was_dead_before_it_came(void)
 	return TEST_PASSED;
 }
 
+/* It waits a second for the virtual GPU's answer. Where that is kept from running for longer, it says so, keeps the
+ * entry and is run again. */
 static int release(const char *force, char *text, size_t size)
 {
 	const char *const arguments[] = {"--release", "--dir", rig_directory(), force, NULL};
+	int status = 0;
 
-	return rig_run("gpuseg-watchdog", arguments, text, size);
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		status = rig_run("gpuseg-watchdog", arguments, text, size);
+		if (status == 0 || !strstr(text, "cannot enable"))
+			break;
+	}
+	return status;
 }
 
 static int should_release_on_command_but_not_behind_a_living_daemon(void)
