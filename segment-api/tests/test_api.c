@@ -51,6 +51,13 @@ static struct gpuseg_counters counters_of(gpuseg_client *client)
 	return c;
 }
 
+/*
+ * A busy machine keeps a thread from running for a second or two. What a test says about time is therefore tried
+ * several times: it has to hold once; all the rest, and this limit, have to hold each time.
+ */
+enum { ATTEMPTS = 10 };
+#define LIMIT_NS INT64_C(20000000000)
+
 /* ---- refusals ---- */
 
 TEST(should_refuse_to_connect_without_a_daemon)
@@ -371,14 +378,16 @@ TEST(should_sleep_until_the_late_grant)
 	fake_daemon_grants(&d, FAKE_DELAY, 27000000);
 	client = connect_to(&d);
 	task = open_task(client, NULL);
-	for (int i = 0; i < 4; i++) {
+	/* More than four where a stall lets a grant come before the task sleeps, or a look find it before the wake-up.
+	 */
+	for (int i = 0; i < 4 || (i < 40 && (counters_of(client).slept < 4 || fake_daemon_wakes(&d) == 0)); i++) {
 		int64_t started = gpuseg_now_ns();
 
 		CHECK_EQ(gpuseg_begin(task), 0);
 		CHECK(gpuseg_now_ns() - started >= 27000000);
 		CHECK_EQ(gpuseg_end(task), 0);
 	}
-	CHECK_EQ(counters_of(client).slept, 4);
+	CHECK(counters_of(client).slept >= 4);
 	CHECK_EQ(d.slots[0].waiting, 0);
 	CHECK(fake_daemon_wakes(&d) >= 1); /* not only by the 20 ms look at the socket */
 	gpuseg_disconnect(client);
@@ -409,7 +418,7 @@ TEST(should_withdraw_a_segment_that_timed_out)
 	CHECK_EQ(gpuseg_begin_timed(task, 5000000), -ETIMEDOUT);
 	CHECK(gpuseg_now_ns() - started >= 5000000);
 	fake_daemon_grants(&d, FAKE_GRANT, 0);
-	CHECK_EQ(gpuseg_begin(task), 0);
+	CHECK_EQ(gpuseg_begin_timed(task, LIMIT_NS), 0);
 	CHECK(fake_daemon_wait(&d, 5, &r));
 	CHECK_EQ(r.ticket, 3);
 	CHECK_EQ(gpuseg_end(task), 0);
@@ -537,8 +546,8 @@ TEST(should_ring_only_a_sleeping_daemon)
 	}
 	CHECK_EQ(counters_of(client).bells, 0);
 	fake_daemon_sleeps(&d, true);
-	for (int i = 0; i < 20; i++) {
-		usleep(2000);
+	for (int i = 0; i < 20 || (i < 2000 && counters_of(client).bells == 0); i++) {
+		usleep(2000); /* it falls asleep, if it is let run */
 		CHECK_EQ(gpuseg_begin(task), 0);
 		CHECK_EQ(gpuseg_end(task), 0);
 	}
@@ -557,7 +566,7 @@ static void *kill_later(void *arg)
 	return (void *)(intptr_t)gpuseg_now_ns();
 }
 
-TEST(should_notice_a_dead_daemon_within_50_ms_while_waiting)
+static int64_t time_to_notice(void)
 {
 	struct fake_daemon d;
 	gpuseg_client *client;
@@ -575,7 +584,7 @@ TEST(should_notice_a_dead_daemon_within_50_ms_while_waiting)
 	noticed = gpuseg_now_ns();
 	pthread_join(killer, &killed);
 	printf("    noticed after %.1f ms\n", (double)(noticed - (intptr_t)killed) / 1e6);
-	CHECK(noticed - (intptr_t)killed < 50000000);
+	CHECK(noticed - (intptr_t)killed < LIMIT_NS);
 	CHECK_CONTAINS(gpuseg_last_message(client), "gone");
 	CHECK_EQ(gpuseg_is_managed(client), 0);
 	CHECK_EQ(gpuseg_begin(task), -ENOTCONN);
@@ -583,6 +592,19 @@ TEST(should_notice_a_dead_daemon_within_50_ms_while_waiting)
 	CHECK_EQ(gpuseg_task_close(task), -ENOTCONN);
 	gpuseg_disconnect(client);
 	fake_daemon_stop(&d);
+	return noticed - (intptr_t)killed;
+}
+
+TEST(should_notice_a_dead_daemon_within_50_ms_while_waiting)
+{
+	int64_t least_ns = INT64_MAX;
+
+	for (int attempt = 0; attempt < ATTEMPTS && least_ns >= 50000000; attempt++) {
+		const int64_t ns = time_to_notice();
+
+		least_ns = ns < least_ns ? ns : least_ns;
+	}
+	CHECK(least_ns < 50000000);
 }
 
 TEST(should_notice_a_dead_daemon_although_pre_granted)
@@ -701,34 +723,51 @@ TEST(should_stay_away_when_it_is_to_connect_once)
 	fake_daemon_stop(&d);
 }
 
+struct beginner {
+	gpuseg_task *task;
+	pthread_t thread;
+	int64_t granted;
+	bool stop;
+};
+
 static void *begin_and_end(void *arg)
 {
-	int64_t granted = 0;
+	struct beginner *b = arg;
 
-	for (const int64_t end_ns = gpuseg_now_ns() + 2000000000; gpuseg_now_ns() < end_ns;) {
-		int ret = gpuseg_begin(arg);
+	while (!__atomic_load_n(&b->stop, __ATOMIC_ACQUIRE)) {
+		int ret = gpuseg_begin(b->task);
 
 		CHECK(ret == 0 || ret == -ENOTCONN);
-		granted += ret == 0;
-		ret = gpuseg_end(arg);
+		__atomic_fetch_add(&b->granted, ret == 0, __ATOMIC_RELAXED);
+		ret = gpuseg_end(b->task);
 		CHECK(ret == 0 || ret == -ENOTCONN || ret == -EINVAL);
 		usleep(200); /* nobody rolls this queue */
 	}
-	return (void *)(intptr_t)granted;
+	return NULL;
+}
+
+/* More than ten, by this daemon. */
+static void granted_by_this_daemon(struct beginner *b)
+{
+	const int64_t before = __atomic_load_n(&b->granted, __ATOMIC_RELAXED);
+	const int64_t end_ns = gpuseg_now_ns() + LIMIT_NS;
+
+	while (__atomic_load_n(&b->granted, __ATOMIC_RELAXED) - before <= 10 && gpuseg_now_ns() < end_ns)
+		usleep(1000);
+	CHECK(__atomic_load_n(&b->granted, __ATOMIC_RELAXED) - before > 10);
 }
 
 TEST(should_go_over_while_threads_begin_and_end)
 {
 	struct fake_daemon d;
 	gpuseg_client *client;
-	gpuseg_task *tasks[3];
-	pthread_t threads[3];
+	struct beginner beginners[3] = {0};
 
 	fake_daemon_start(&d);
 	client = connect_to(&d);
 	for (int i = 0; i < 3; i++) {
-		tasks[i] = open_task(client, NULL);
-		CHECK_EQ(pthread_create(&threads[i], NULL, begin_and_end, tasks[i]), 0);
+		beginners[i].task = open_task(client, NULL);
+		CHECK_EQ(pthread_create(&beginners[i].thread, NULL, begin_and_end, &beginners[i]), 0);
 	}
 	for (int i = 0; i < 4; i++) {
 		usleep(200000);
@@ -736,24 +775,23 @@ TEST(should_go_over_while_threads_begin_and_end)
 		fake_daemon_follow(&d);
 		CHECK(managed_in_time(client));
 	}
-	usleep(100000);
+	for (int i = 0; i < 3; i++)
+		granted_by_this_daemon(&beginners[i]);
 	for (int i = 0; i < 3; i++) {
-		void *granted;
-
-		pthread_join(threads[i], &granted);
-		CHECK((intptr_t)granted > 10);
-		CHECK_EQ(gpuseg_begin(tasks[i]), 0);
+		__atomic_store_n(&beginners[i].stop, true, __ATOMIC_RELEASE);
+		pthread_join(beginners[i].thread, NULL);
+		CHECK_EQ(gpuseg_begin(beginners[i].task), 0);
 	}
 	CHECK(!d.sequence_broken);
 	gpuseg_disconnect(client);
 	fake_daemon_stop(&d);
 }
 
-TEST(should_disconnect_while_it_looks_for_a_daemon)
+static int64_t time_to_disconnect(void)
 {
 	struct fake_daemon d;
 	gpuseg_client *client;
-	int64_t start_ns;
+	int64_t start_ns, end_ns;
 
 	fake_daemon_start(&d);
 	client = connect_to(&d);
@@ -762,8 +800,22 @@ TEST(should_disconnect_while_it_looks_for_a_daemon)
 	usleep(300000);
 	start_ns = gpuseg_now_ns();
 	gpuseg_disconnect(client);
-	CHECK(gpuseg_now_ns() - start_ns < 1000000000);
+	end_ns = gpuseg_now_ns();
 	fake_daemon_stop(&d);
+	CHECK(end_ns - start_ns < LIMIT_NS);
+	return end_ns - start_ns;
+}
+
+TEST(should_disconnect_while_it_looks_for_a_daemon)
+{
+	int64_t least_ns = INT64_MAX;
+
+	for (int attempt = 0; attempt < ATTEMPTS && least_ns >= 1000000000; attempt++) {
+		const int64_t ns = time_to_disconnect();
+
+		least_ns = ns < least_ns ? ns : least_ns;
+	}
+	CHECK(least_ns < 1000000000);
 }
 
 TEST(should_outlast_a_daemon_that_is_only_stopped)
@@ -817,11 +869,13 @@ TEST(should_tell_why_it_was_poisoned)
 	fake_daemon_stop(&d);
 }
 
-TEST(should_follow_rolls_announced_ahead_and_late)
+/* How many of six rolls, three announced ahead, the client had to map itself. */
+static uint64_t follow_rolls(void)
 {
 	struct fake_daemon d;
 	gpuseg_client *client;
 	gpuseg_task *task;
+	uint64_t remaps;
 	size_t n = 0;
 
 	fake_daemon_start(&d);
@@ -839,12 +893,25 @@ TEST(should_follow_rolls_announced_ahead_and_late)
 	CHECK_EQ(gpuseg_end(task), 0);
 	CHECK(fake_daemon_wait(&d, n + 2, NULL));
 	CHECK(!d.sequence_broken);
+	remaps = counters_of(client).remaps_inline;
 	CHECK_EQ(counters_of(client).rolls, 6);
-	CHECK_EQ(counters_of(client).remaps_inline, 3);
 	CHECK_EQ(d.session->rolls, 6);
-	CHECK_EQ(d.session->remaps_inline, 3);
+	CHECK_EQ(d.session->remaps_inline, remaps);
 	gpuseg_disconnect(client);
 	fake_daemon_stop(&d);
+	return remaps;
+}
+
+TEST(should_follow_rolls_announced_ahead_and_late)
+{
+	uint64_t remaps = 0;
+
+	/* Nobody waits for the thread that maps ahead: where it was kept from running, there were more. */
+	for (int attempt = 0; attempt < ATTEMPTS && remaps != 3; attempt++) {
+		remaps = follow_rolls();
+		CHECK(remaps >= 3);
+	}
+	CHECK_EQ(remaps, 3);
 }
 
 TEST(should_stop_at_the_quota_and_go_on_after_a_roll)
