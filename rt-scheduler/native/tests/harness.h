@@ -30,8 +30,12 @@ int run_tests(const struct test *tests, size_t count);
 		}                                                                                                      \
 	} while (0)
 
+/* Evaluates each once. */
 #define CHECK_EQ(actual, expected)                                                                                     \
-	CHECK((int64_t)(actual) == (int64_t)(expected), "%s is %" PRId64 ", expected %" PRId64, #actual,               \
-	      (int64_t)(actual), (int64_t)(expected))
+	do {                                                                                                           \
+		const int64_t check_actual = (int64_t)(actual), check_expected = (int64_t)(expected);                  \
+		CHECK(check_actual == check_expected, "%s is %" PRId64 ", expected %" PRId64, #actual, check_actual,   \
+		      check_expected);                                                                                 \
+	} while (0)
 
 #endif /* GPUSEG_TESTS_HARNESS_H */

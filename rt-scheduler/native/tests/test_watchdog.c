@@ -480,13 +480,13 @@ static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(v
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 
-	start_watchdog("2s", NULL);
+	start_watchdog(PATIENT, NULL);
 	CHECK_EQ(getsid(f.watchdog), f.watchdog);
 	hold(0, a.pid);
-	kill(f.watchdog, SIGTERM);
-	for (int look = 0; look < 2; look++) { /* the one that the signal causes, and one more */
+	for (int look = 0; look < 2; look++) { /* each signal causes one, and each leaves it asked to stop */
 		int64_t beat_ns = __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE);
 
+		kill(f.watchdog, SIGTERM);
 		CHECK(rig_until(has_beaten, &beat_ns), "it looks no more");
 	}
 	CHECK(waitpid(f.watchdog, NULL, WNOHANG) == 0, "it left while a context was held");
