@@ -277,6 +277,16 @@ int rig_connect(const char *socket_name)
 	return fd;
 }
 
+ssize_t rig_receive(int fd, void *packet, size_t size)
+{
+	ssize_t got;
+
+	do
+		got = recv(fd, packet, size, 0);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
 struct gpuseg_sim_msg rig_message(uint32_t op)
 {
 	return (struct gpuseg_sim_msg){.magic = GPUSEG_SIM_MAGIC, .version = GPUSEG_ABI_VERSION, .op = op};
@@ -290,7 +300,7 @@ struct gpuseg_sim_msg rig_operate(int control, uint32_t op, const pid_t pids[], 
 	m.arg_ns = arg_ns;
 	for (uint32_t i = 0; i < count; i++)
 		m.pids[i] = pids[i];
-	if (send(control, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m) || recv(control, &m, sizeof(m), 0) != sizeof(m))
+	if (send(control, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m) || rig_receive(control, &m, sizeof(m)) != sizeof(m))
 		give_up("operation");
 	return m;
 }
@@ -304,7 +314,7 @@ struct gpuseg_sim_info rig_info(int control)
 	} reply;
 
 	if (send(control, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m) ||
-	    recv(control, &reply, sizeof(reply), 0) != sizeof(reply))
+	    rig_receive(control, &reply, sizeof(reply)) != sizeof(reply))
 		give_up("info");
 	return reply.info;
 }

@@ -45,6 +45,9 @@ void rig_let_go(const struct rig_application *application);
 char rig_event(const struct rig_application *application);
 
 int rig_connect(const char *socket_name);
+/* As recv(2), 30 s at most; a process that was stopped meanwhile goes on waiting, where recv(2) with a limit would not.
+ */
+ssize_t rig_receive(int fd, void *packet, size_t size);
 struct gpuseg_sim_msg rig_message(uint32_t op);
 /* Sends an operation and waits for its reply. */
 struct gpuseg_sim_msg rig_operate(int control, uint32_t op, const pid_t pids[], uint32_t count, int64_t arg_ns);

@@ -151,8 +151,8 @@ static int should_serve_operations_of_two_controllers_one_after_the_other(void)
 	CHECK_EQ(send(first, &m, sizeof(m), 0), sizeof(m));
 	m.pids[0] = b.pid;
 	CHECK_EQ(send(second, &m, sizeof(m), 0), sizeof(m));
-	CHECK_EQ(recv(second, &two, sizeof(two), 0), sizeof(two));
-	CHECK_EQ(recv(first, &one, sizeof(one), 0), sizeof(one));
+	CHECK_EQ(rig_receive(second, &two, sizeof(two)), sizeof(two));
+	CHECK_EQ(rig_receive(first, &one, sizeof(one)), sizeof(one));
 	/* The two sockets may be read in either order; never do their operations overlap. */
 	CHECK(llabs(two.time_ns - one.time_ns) >= 20 * NS_PER_MS, "effects %" PRId64 " ns apart",
 	      two.time_ns - one.time_ns);
@@ -316,10 +316,11 @@ static int should_drop_a_malformed_sender_and_nobody_else(void)
 
 		if (cases[i].open_first) {
 			CHECK_EQ(send(fd, &m, sizeof(m), 0), sizeof(m));
-			CHECK_EQ(recv(fd, &m, sizeof(m), 0), sizeof(m));
+			CHECK_EQ(rig_receive(fd, &m, sizeof(m)), sizeof(m));
 		}
 		send(fd, &cases[i].m, cases[i].size ? cases[i].size : sizeof(m), MSG_NOSIGNAL);
-		CHECK(recv(fd, &m, sizeof(m), 0) <= 0 && errno != EAGAIN, "%s: the connection lives on", cases[i].what);
+		CHECK(rig_receive(fd, &m, sizeof(m)) <= 0 && errno != EAGAIN, "%s: the connection lives on",
+		      cases[i].what);
 		close(fd);
 	}
 	/* A value out of range in a sound message is answered, not punished. */
