@@ -21,8 +21,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(60)
+@Timeout(120)
 class DaemonTest {
+    private static final int WINDOWS = 40;
+
     @TempDir
     private Path directory;
 
@@ -97,19 +99,28 @@ class DaemonTest {
         final DaemonConfig sleepy = new DaemonConfig(defaults.directory(), defaults.policy(), "gate", 1, IdleMode.SLEEP,
             true, defaults.journal(), defaults.journalBytes(), 0, -1, 0, defaults.queueBytes(), 0, defaults.site());
         try (Daemon daemon = Daemon.start(sleepy); StatusPage status = StatusPage.open(sleepy.directory().status())) {
+            // 35 are due when sleeping at most 14 ms; 25 allow for a loaded machine, and one that stalls gets another
+            // window: a daemon that sleeps too long reaches 25 in none
             int beats = 0;
-            long last = status.heartbeatNs();
-            final long endNs = System.nanoTime() + 500_000_000L;
-            while (System.nanoTime() - endNs < 0) {
-                Thread.sleep(1);
-                if (status.heartbeatNs() != last) {
-                    last = status.heartbeatNs();
-                    beats++;
-                }
+            for (int window = 0; window < WINDOWS && beats < 25; window++) {
+                beats = Math.max(beats, beatsIn500Ms(status));
             }
-            // 35 are due when sleeping at most 14 ms; 25 allow for a loaded machine
             assertTrue(beats >= 25, beats + " heartbeats in 500 ms");
             assertTrue(daemon.counters().get(Counter.SLEEPS) > 0);
         }
+    }
+
+    private static int beatsIn500Ms(final StatusPage status) throws InterruptedException {
+        int beats = 0;
+        long last = status.heartbeatNs();
+        final long endNs = System.nanoTime() + 500_000_000L;
+        while (System.nanoTime() - endNs < 0) {
+            Thread.sleep(1);
+            if (status.heartbeatNs() != last) {
+                last = status.heartbeatNs();
+                beats++;
+            }
+        }
+        return beats;
     }
 }
