@@ -33,6 +33,8 @@ import org.junit.jupiter.api.io.TempDir;
 class AgentLeverTest {
     private static final ContextRef[] NONE = new ContextRef[0];
     private static final int PATIENT_MS = 60_000;
+    /** Of what a stall of the machine may spoil. */
+    private static final int ATTEMPTS = 5;
     private static final int PAGE_BYTES = 12_288;
     private static final int MAGIC = 0x414b5347;
 
@@ -127,9 +129,13 @@ class AgentLeverTest {
         assertTrue(mechanism.lastError().contains("did not answer within 5000 ms"), mechanism.lastError());
         assertEquals(ContextRef.Outcome.DONE, d.outcome());
         assertTrue(app.standsStill());
-        final long againNs = System.nanoTime();
-        assertEquals(1, off(c, d), "it still does not answer");
-        assertTrue(2 * (System.nanoTime() - againNs) < firstNs, "it may delay the others once only");
+        long againNs = Long.MAX_VALUE;
+        for (int attempt = 0; attempt < ATTEMPTS && againNs >= firstNs / 2; attempt++) {
+            final long askedNs = System.nanoTime();
+            assertEquals(1, off(c, d), "it still does not answer");
+            againNs = System.nanoTime() - askedNs;
+        }
+        assertTrue(againNs < firstNs / 2, "it may delay the others once only");
         stopped.goOn();
         AmdRig.await("it answers", () -> off(c, d) == 0);
         assertTrue(stopped.standsStill());
@@ -148,14 +154,18 @@ class AgentLeverTest {
         final AmdProcess silent = new AmdProcess(ProcessStatus.pid(), ProcessStatus.startTicks(ProcessStatus.pid()));
         final int fd = Descriptor.createSealedMemory("gpuseg-kfd-agent", PAGE_BYTES);
         assertNotNull(forged(fd, silent.pid(), PAGE_BYTES));
-        final AgentLever lever = new AgentLever(0, AmdRig.GPU_ID, true, 400);
-        lever.switchAll(new AmdProcess[] {held}, 1, true);
-        final AgentPage page = AgentPage.find(held, 0).page();
-        final int before = page.beats();
-        lever.switchAll(new AmdProcess[] {silent}, 1, true);
-        assertEquals(-Errno.ETIMEDOUT, silent.result());
-        assertTrue(page.beats() - before >= 3, "beats while waiting: " + (page.beats() - before));
-        lever.close();
+        int beats = 0;
+        for (int attempt = 0; attempt < ATTEMPTS && beats < 3; attempt++) {   // 30 are due
+            final AgentLever lever = new AgentLever(0, AmdRig.GPU_ID, true, 400);
+            lever.switchAll(new AmdProcess[] {held}, 1, true);
+            final AgentPage page = AgentPage.find(held, 0).page();
+            final int before = page.beats();
+            lever.switchAll(new AmdProcess[] {silent}, 1, true);
+            beats = page.beats() - before;
+            assertEquals(-Errno.ETIMEDOUT, silent.result());
+            lever.close();
+        }
+        assertTrue(beats >= 3, "beats while waiting: " + beats);
         Descriptor.close(fd);
         app.mustAdvance("released");
     }
@@ -165,13 +175,13 @@ class AgentLeverTest {
         use(100);
         final App app = rig.start(1);
         final ContextRef c = attached(app, 1);
-        assertEquals(0, off(c));
+        AmdRig.await("it is taken off", () -> off(c) == 0);   // a hold that ends before it is looked at is none
         app.mustAdvance("once nobody beats any more");
         AmdRig.await("the enforcer must apply its state again", mechanism::changed);
         Thread.sleep(5);
         assertFalse(mechanism.changed(), "told once");
         final int before = rig.table.getInt(AmdRig.DEACTIVATED);
-        assertEquals(0, off(c));
+        AmdRig.await("it is taken off again", () -> off(c) == 0);
         assertTrue(rig.table.getInt(AmdRig.DEACTIVATED) > before, "taken off again");
     }
 
