@@ -4,7 +4,7 @@
  *   wait    waits to be killed
  *   close   hangs up and waits to be killed
  *   fork    leaves a child that keeps the connection open, prints the child's pid, and waits to be killed
- *   exec    replaces itself by `sleep 30` (the connection is close-on-exec)
+ *   exec    replaces itself by `sleep 240` (the connection is close-on-exec)
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +55,9 @@ int main(int argc, char **argv)
 			fflush(stdout);
 		}
 	} else if (!strcmp(argv[2], "exec")) {
-		execlp("sleep", "sleep", "30", (char *)0);
+		execlp("sleep", "sleep", "240", (char *)0);
 		return 1;
 	}
-	sleep(30);
+	sleep(240);
 	return 0;
 }

@@ -23,6 +23,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /** A conductor with its threads and a dispatcher that says yes. */
 final class ConductorRig implements DispatcherProxy, AutoCloseable {
+    /** Of every bounded wait: nothing here is about how fast a busy machine is. */
+    private static final int LIMIT_MS = 30_000;
     private static final AtomicInteger NUMBER = new AtomicInteger();
 
     final RuntimeDirectory directory = RuntimeDirectory.resolve(
@@ -98,7 +100,7 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
     }
 
     SeqPacketSocket connect() {
-        return SeqPacketSocket.connect(directory.socket(), 5000);
+        return SeqPacketSocket.connect(directory.socket(), LIMIT_MS);
     }
 
     static Packet message(final int type, final int size) {
@@ -151,7 +153,7 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
     void await(final String what, final BooleanSupplier condition) throws InterruptedException {
         final long startNs = System.nanoTime();
         while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - startNs > 5_000_000_000L) {
+            if (System.nanoTime() - startNs > LIMIT_MS * 1_000_000L) {
                 throw new AssertionError(what + " did not happen\n" + dump());
             }
             Thread.sleep(0, 100_000);
@@ -175,11 +177,11 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
     public void close() {
         running = false;
         try {
-            conductorThread.join(3000);
+            conductorThread.join(LIMIT_MS);
             final Thread stop = new Thread(conductor::onClose);
             stop.start();
-            stop.join(3000);
-            housekeepingThread.join(3000);
+            stop.join(LIMIT_MS);
+            housekeepingThread.join(LIMIT_MS);
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
         }
