@@ -24,11 +24,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(120)
+@Timeout(300)
 class NvidiaMechanismTest {
     private static final ContextRef[] NONE = new ContextRef[0];
     private static final long QUIET_MS = 60;
-    private static final long LIVELY_MS = 5_000;
+    private static final long LIVELY_MS = 30_000;
     @TempDir
     private Path directory;
     private RmRig rig;
@@ -197,8 +197,8 @@ class NvidiaMechanismTest {
         off(c);
         app.makeSecondContext();
         RmRig.await("second context works", () -> app.kernelsOfSecondContext() > 2);
-        RmRig.await("the mechanism tells", mechanism::changed);
-        assertEquals(0, off(c));
+        // it may tell of the first context once more: what counts is what it consists of when it tells
+        RmRig.await("the mechanism tells", () -> mechanism.changed() && mechanism.units(c) == 16 && off(c) == 0);
         final long before = app.kernelsOfSecondContext();
         Thread.sleep(QUIET_MS);
         assertTrue(app.kernelsOfSecondContext() <= before + 1, "the second context works on");
