@@ -222,8 +222,9 @@ class MetricsTest {
         }
         assertTrue(rig.counter("preemptions") > 0 && rig.counter("deadline_misses") > 0, "the load must do something");
         awaitValue(natives, "sum(histogram_count(gpuseg_job_response_seconds))", rig.counter("jobs"));
-        final double median = value(natives, "histogram_quantile(0.5, gpuseg_job_response_seconds{task=\"camera\"})");
-        final double classicMedian = value(classic, "histogram_quantile(0.5, sum by (le) "
+        final double median = awaitNumber(natives,
+            "histogram_quantile(0.5, gpuseg_job_response_seconds{task=\"camera\"})");
+        final double classicMedian = awaitNumber(classic, "histogram_quantile(0.5, sum by (le) "
             + "(gpuseg_job_response_seconds_bucket{task=\"camera\"}))");
         assertTrue(median > 0.006 && median < 1, "a job of camera takes 7 ms and more: " + median);
         assertTrue(Math.abs(median - classicMedian) < classicMedian, median + " against " + classicMedian);
@@ -336,6 +337,18 @@ class MetricsTest {
             + URLEncoder.encode(query, StandardCharsets.UTF_8)));
         final String text = answer.path("data").path("result").path(0).path("value").path(1).asText();
         return text.isEmpty() ? Double.NaN : Double.parseDouble(text);
+    }
+
+    /** The first answer that is a number: while a scrape failed there is none. */
+    private static double awaitNumber(final String prometheus, final String query) throws IOException,
+        InterruptedException {
+        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        double seen = value(prometheus, query);
+        while (Double.isNaN(seen) && System.nanoTime() - limitNs < 0) {
+            TimeUnit.MILLISECONDS.sleep(250);
+            seen = value(prometheus, query);
+        }
+        return seen;
     }
 
     private static void awaitValue(final String prometheus, final String query, final double expected)
