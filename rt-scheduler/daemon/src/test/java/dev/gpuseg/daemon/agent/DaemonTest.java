@@ -88,7 +88,11 @@ class DaemonTest {
         }
         assertFalse(Files.exists(where.socket()), "the socket is gone");
         final List<EventKind> kinds = new ArrayList<>();
-        JournalReader.forEach(where.journal(), event -> kinds.add(event.kind()));
+        JournalReader.forEach(where.journal(), event -> {
+            if (event.kind() != EventKind.STALL) {   // the machine's doing, and the cycle that stops may be such a one
+                kinds.add(event.kind());
+            }
+        });
         assertEquals(EventKind.START, kinds.get(0));
         assertEquals(EventKind.STOP, kinds.get(kinds.size() - 1));
     }
