@@ -30,6 +30,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     private static final int START_LIMIT_S = 40;
+    private static final int START_ATTEMPTS = 5;
     private static final int LAST_EVENTS = 60;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -123,10 +124,19 @@ final class SystemRig implements BeforeEachCallback, AfterEachCallback {
             arguments.addAll(List.of("--policy", "fp"));
         }
         arguments.addAll(Arrays.asList(options));
-        final Child daemon = start("daemon", Child.java(arguments));
-        daemons.add(daemon);
-        daemon.await("ready", START_LIMIT_S);
-        return daemon;
+        for (int attempt = 1;; attempt++) {
+            final Child daemon = start("daemon", Child.java(arguments));
+            daemons.add(daemon);
+            try {
+                daemon.await("ready", START_LIMIT_S);
+                return daemon;
+            } catch (final IllegalStateException e) {
+                // a daemon does not start without its GPU's answer, and a machine that stalls may delay that one
+                if (attempt == START_ATTEMPTS || !e.getMessage().contains("vgpu.ctl did not answer within")) {
+                    throw e;
+                }
+            }
+        }
     }
 
     /** The next daemon in the same directory: stops the running ones cleanly first. */
