@@ -77,7 +77,7 @@ final class PregrantTable {
         return LEVELS;
     }
 
-    /** The task qualifies, or not any more. */
+    /** The task qualifies, or not any more; {@link #refresh} is to follow. */
     void qualify(final int task, final int gpu, final boolean qualifies) {
         if (listed[task]) {
             unlist(task);
@@ -85,7 +85,6 @@ final class PregrantTable {
         if (qualifies) {
             list(task, gpu);
         }
-        refresh(task);
     }
 
     /** The priority of the task changed; {@link #refresh} is to follow. */

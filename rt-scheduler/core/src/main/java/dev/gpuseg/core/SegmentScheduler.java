@@ -11,8 +11,9 @@ import java.util.Objects;
  * It keeps the set of begun segments of each GPU and at every event decides anew from that set (see
  * {@code rt-scheduler/docs/adr/0001-recompute-from-the-begun-set.md}). The first segment in the order of the
  * {@link Policy} leads; ties are broken by the earlier begin, then by the lower task id. While a real-time segment
- * leads, its context has the GPU to itself: every other context is desired off, save the protected ones. While none
- * is begun, all best-effort segments run and all contexts are desired on.
+ * leads, its context has the GPU to itself: every other context is desired off, save the protected ones and, if
+ * {@link #setKeepReady} says so, those of tasks that may begin over it at once. While none is begun, all best-effort
+ * segments run and all contexts are desired on.
  *
  * <h2>Several tasks of one context</h2>
  * The hardware cannot tell them apart, so the grant does: a segment whose context already has a granted one waits until
@@ -82,8 +83,13 @@ public final class SegmentScheduler {
     private int[][] exceptions;
     private int[][] exceptionsBefore;
     private final int[] exceptionCount;
-    /** Contexts of pre-granted tasks above this priority stay on; {@link Priority#MAX} = none. */
+    /**
+     * Contexts of idle tasks that qualify for pre-grants and are above this priority stay on; {@link Priority#MAX} =
+     * none. It is the bound for pre-grants of all but the leader, whose own pre-grant has a lower one.
+     */
     private final int[] readyCeiling;
+    /** To be looked at in the decision being made although its segments and the ceiling do not say so. */
+    private int touched = NONE;
     private final long[] decisionOf;
     private final int[] running;
     /** For each task, whether the decision being made lets it run. */
@@ -194,13 +200,14 @@ public final class SegmentScheduler {
         }
         contexts.kind[contextId] = kind;
         contexts.setSteerable(contextId, maySteer(kind));
+        final int only = listOnlyTask(contextId);
         if (isGated(contexts.gpu[contextId])) {
             setDesired(contextId, contexts.desired[contextId]);   // at least what a protected one must have
             decide(contexts.gpu[contextId]);
         } else {
             setDesired(contextId, wants(contextId));
         }
-        qualifyOnlyTask(contextId);
+        refreshPregrant(only);
     }
 
     /**
@@ -261,13 +268,17 @@ public final class SegmentScheduler {
         segments.openTask(p);
         final int sibling = contexts.firstTask(c);
         contexts.linkTask(c, t);
+        list(t);
         if (sibling != ContextTable.NONE) {
-            qualify(sibling);
+            list(sibling);
         }
         if (isGated(contexts.gpu[c]) || isResting(contexts.gpu[c])) {
             decide(contexts.gpu[c]);   // its partition may have become another, or it may be on from now on
+        } else {
+            refreshReady(c);
         }
-        qualify(t);
+        refreshPregrant(sibling);
+        refreshPregrant(t);
         if (p.strategy().hasLongSlice()) {
             longSlices++;
             refreshTimeslices();
@@ -291,11 +302,13 @@ public final class SegmentScheduler {
         final int gpu = contexts.gpu[c];
         final boolean wasBegun = segments.state[taskId] != SegmentState.IDLE;
         close(taskId, gpu);
+        final int only = listOnlyTask(c);
         if (wasBegun || isGated(gpu)) {
-            decide(gpu);
+            decide(gpu, c);
+        } else {
+            refreshReady(c);
         }
-        qualifyOnlyTask(c);
-        refreshReady(c);
+        refreshPregrant(only);
         refreshTimeslices();
         return true;
     }
@@ -324,11 +337,11 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Keeps on the hardware, while a segment runs, contexts without begun segments whose task is pre-granted, so
-     * outranks it: nobody is taken off for a task of lower rank. Such a task's begin then finds its context on, and
-     * under fixed priorities a change of the running task either takes contexts off or brings some back. Work of such a
-     * process outside of segments can disturb segments of lower rank. Of no meaning while time partitions, weights or
-     * caps decide. Initially not.
+     * Keeps on the hardware, while a segment runs, contexts without begun segments whose only task is pre-granted, so
+     * is of higher rank, or with classes of no lower class: nobody is taken off for a task of lower rank. Such a task's
+     * begin then finds its context on, and under fixed priorities, if no two are equal, a change of the running task
+     * either takes contexts off or brings some back. Work of such a process outside of segments can disturb segments of
+     * lower rank. Of no meaning while time partitions, weights or caps decide. Initially not.
      *
      * @param keep  whether to
      * @param nowNs now
@@ -380,9 +393,10 @@ public final class SegmentScheduler {
             pregrants.relist(taskId);
             if (segments.state[taskId] != SegmentState.IDLE) {
                 decide(contexts.gpu[segments.contextId[taskId]]);
+            } else {
+                refreshReady(segments.contextId[taskId]);
             }
             pregrants.refresh(taskId);
-            refreshReady(segments.contextId[taskId]);
         }
         return true;
     }
@@ -697,24 +711,23 @@ public final class SegmentScheduler {
             return Outcome.ALREADY_BEGUN;
         }
         final boolean skip = segments.skipNext[taskId];
-        if (skip) {
-            segments.skipNext[taskId] = false;
-            qualify(taskId);
-        }
+        segments.skipNext[taskId] = false;
         if (skip && !optimistic) {
+            qualify(taskId);
             segments.ticket[taskId] = ticket;
             return Outcome.SKIPPED;
         }
         segments.beginSegment(taskId, ticket, releaseNs, deadlineNs, beginNs, optimistic);
         if (skip) {
             segments.demote(taskId);   // its caller has gone on
+            list(taskId);
         }
         final int gpu = contexts.gpu[segments.contextId[taskId]];
         begun[gpu][begunCount[gpu]++] = taskId;
         setTimer(taskId);
         decide(gpu);
         if (skip) {
-            refreshReady(segments.contextId[taskId]);   // it was qualified, and begins with the lowest rank
+            pregrants.refresh(taskId);
         }
         return Outcome.ACCEPTED;
     }
@@ -743,8 +756,7 @@ public final class SegmentScheduler {
         }
         final int gpu = contexts.gpu[segments.contextId[taskId]];
         drop(taskId, gpu);
-        decide(gpu);
-        refreshReady(segments.contextId[taskId]);   // of a demoted one that outranks the running one again
+        decide(gpu, segments.contextId[taskId]);   // if it was demoted, it can outrank the running one again
         return Outcome.ACCEPTED;
     }
 
@@ -920,6 +932,13 @@ public final class SegmentScheduler {
     }
 
     // ---- the decision ----------------------------------------------------------------------------------------------
+
+    /** As {@link #decide(int)}; this context may have become one that is kept ready, or no longer be one. */
+    private void decide(final int gpu, final int context) {
+        touched = context;
+        decide(gpu);
+        touched = NONE;
+    }
 
     private void decide(final int gpu) {
         final int[] order = begun[gpu];
@@ -1302,6 +1321,9 @@ public final class SegmentScheduler {
             }
             return;
         }
+        if (touched != NONE) {
+            applyContext(touched, enable);
+        }
         final int[] before = exceptionsBefore[gpu];
         for (int i = 0; i < wasExceptions; i++) {
             applyContext(before[i], enable);
@@ -1461,19 +1483,34 @@ public final class SegmentScheduler {
         segments.open[t] = false;
     }
 
-    private void qualifyOnlyTask(final int c) {
-        if (contexts.taskCount[c] == 1) {
-            qualify(contexts.firstTask(c));
+    /** Contexts first, then the pre-grant, as {@link DecisionSink} promises. */
+    private void qualify(final int t) {
+        list(t);
+        refreshReady(segments.contextId[t]);
+        pregrants.refresh(t);
+    }
+
+    /** Whether a task qualifies may have changed. Nobody is told yet. */
+    private void list(final int t) {
+        pregrants.qualify(t, contexts.gpu[segments.contextId[t]], qualifies(t));
+    }
+
+    /** As {@link #list}; returns the task if the context has no other one, else {@link #NONE}. */
+    private int listOnlyTask(final int c) {
+        if (contexts.taskCount[c] != 1) {
+            return NONE;
+        }
+        list(contexts.firstTask(c));
+        return contexts.firstTask(c);
+    }
+
+    private void refreshPregrant(final int t) {
+        if (t != NONE) {
+            pregrants.refresh(t);
         }
     }
 
     /** A pre-grant is sound only for a task that is alone in its context, and whose context can be taken off. */
-    private void qualify(final int t) {
-        final int c = segments.contextId[t];
-        pregrants.qualify(t, contexts.gpu[c], qualifies(t));
-        refreshReady(c);
-    }
-
     private boolean qualifies(final int t) {
         final int c = segments.contextId[t];
         return config.optimistic() && config.preemptive() && segments.optimistic[t]

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Invariant 8: nothing is allocated per event after warm-up. */
 class AllocationTest {
@@ -14,14 +14,15 @@ class AllocationTest {
     private static final int EVENTS = 1_000_000;
 
     @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void shouldAllocateNothingPerEvent(final boolean preemptive) {
+    @CsvSource({"true, true", "true, false", "false, false"})
+    void shouldAllocateNothingPerEvent(final boolean preemptive, final boolean keepReady) {
         assumeTrue(ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean,
             "this JVM cannot count allocated bytes: no com.sun.management.ThreadMXBean");
         final var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         final DigestSink sink = new DigestSink();
         final SegmentScheduler scheduler = new SegmentScheduler(
             new SchedulerConfig(FixedPriority.INSTANCE, 2, 256, 64, preemptive, true, Unmanaged.BEST_EFFORT), sink);
+        scheduler.setKeepReady(keepReady, 0);
         final Storm storm = new Storm(scheduler, 2, 32, 200, 42);
         for (int i = 0; i < WARM_UP; i++) {
             storm.event();

@@ -38,8 +38,9 @@ public final class Histories extends DomainContextBase {
             Arbitraries.frequency(Tuple.of(3, true), Tuple.of(2, false)),
             Arbitraries.frequency(Tuple.of(3, true), Tuple.of(1, false)),
             Arbitraries.of(Unmanaged.class),
-            action.list().ofSize(LENGTH)
-        ).as((policy, preemptive, optimistic, unmanaged, actions) ->
-            new History(policy, preemptive, optimistic, unmanaged, actions, wide));
+            action.list().ofSize(LENGTH),
+            Arbitraries.of(true, false)
+        ).as((policy, preemptive, optimistic, unmanaged, actions, keepReady) ->
+            new History(policy, preemptive, optimistic, unmanaged, actions, wide, keepReady));
     }
 }

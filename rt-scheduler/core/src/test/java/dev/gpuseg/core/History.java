@@ -7,9 +7,10 @@ import java.util.List;
  * A configuration and what happens under it.
  *
  * @param wide whether tasks have partitions, windows and actions on overrun, and all policies are used
+ * @param keepReady whether contexts of tasks that may begin over the running one stay on
  */
 record History(String policy, boolean preemptive, boolean optimistic, Unmanaged unmanaged, List<Action> actions,
-    boolean wide) {
+    boolean wide, boolean keepReady) {
     static final long FRAME_NS = 100;
     static final long PHASE_NS = 7;
     static final long GUARD_NS = 3;
@@ -19,9 +20,9 @@ record History(String policy, boolean preemptive, boolean optimistic, Unmanaged 
     static final List<String> WIDE_POLICIES =
         List.of("fp", "edf", "rr", "classes", "partitions-fp", "partitions-edf");
 
-    History(final String policy, final boolean preemptive, final boolean optimistic, final Unmanaged unmanaged,
-        final List<Action> actions) {
-        this(policy, preemptive, optimistic, unmanaged, actions, false);
+    /** The same without preemption, or with both preemption and pre-grants. */
+    History with(final boolean isPreemptive, final boolean isOptimistic) {
+        return new History(policy, isPreemptive, isOptimistic, unmanaged, actions, wide, keepReady);
     }
 
     static Policy policyNamed(final String name) {

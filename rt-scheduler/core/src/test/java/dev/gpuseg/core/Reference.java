@@ -61,6 +61,7 @@ final class Reference {
     final boolean preemptive;
     final boolean optimistic;
     final Unmanaged unmanaged;
+    final boolean keepReady;
     String policy;
     long nowNs;
 
@@ -81,6 +82,7 @@ final class Reference {
         preemptive = h.preemptive();
         optimistic = h.optimistic();
         unmanaged = h.unmanaged();
+        keepReady = h.keepReady();
     }
 
     // ---- questions -------------------------------------------------------------------------------------------------
@@ -274,8 +276,15 @@ final class Reference {
             .forEach(s -> winners.add(contextOf(s)));
         return contexts.entrySet().stream()
             .filter(e -> e.getValue().gpu() == gpu && steerable(e.getKey())
-                && (blocked(e.getKey()) || !rt.isEmpty() && !winners.contains(e.getKey())))
+                && (blocked(e.getKey()) || !rt.isEmpty() && !winners.contains(e.getKey()) && !isReady(e.getKey())))
             .map(Map.Entry::getKey).collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** Its only task could begin over all that is begun; of no meaning while suspended segments hold back others. */
+    private boolean isReady(final int contextId) {
+        final List<Integer> own = tasks.keySet().stream().filter(t -> tasks.get(t).contextId() == contextId).toList();
+        return keepReady && own.size() == 1 && segmentOf(own.get(0)) == null && shouldBePregranted(own.get(0))
+            && begun.stream().noneMatch(s -> s.suspended && gpuOf(s.task) == contexts.get(contextId).gpu());
     }
 
     boolean shouldBePregranted(final int task) {
@@ -409,10 +418,8 @@ final class Reference {
             return Outcome.OLD_TICKET;
         }
         final boolean skip = skipNext.remove(task);
-        if (skip) {
-            tellPregrants(gpuOf(task));
-        }
         if (skip && !didNotWait) {
+            settle(gpuOf(task));
             lastTicket.put(task, ticket);
             return Outcome.SKIPPED;
         }

@@ -21,7 +21,7 @@ import net.jqwik.api.domains.Domain;
 class ReferenceProperties {
     private static final List<String> SITUATIONS = List.of("MISS", "OVERRUN", "DISABLE", "ENABLE", "PREEMPT", "RESUME",
         "GRANT", "PREGRANT", "inheritance", "inheritance against another context", "gate shut",
-        "begun ahead and preemption");
+        "begun ahead and preemption", "kept ready");
     private static final Comparator<Call> ANY_ORDER = Comparator.comparing(Call::kind).thenComparingInt(Call::id);
 
     @Property(tries = 4000)
@@ -62,6 +62,12 @@ class ReferenceProperties {
 
     private static void collect(final Rig rig, final Set<String> seen) {
         rig.calls.forEach(c -> seen.add(c.kind().name()));
+        rig.reference.contexts.forEach((c, context) -> {
+            if (rig.reference.preemptive && rig.reference.exclusive(context.gpu()) && rig.mayBeReady(c)
+                && rig.scheduler.contextDesired(c)) {
+                seen.add("kept ready");
+            }
+        });
         for (int gpu = 0; gpu < History.GPUS; gpu++) {
             final List<Reference.Segment> ranked = rig.reference.ranked(gpu);
             if (ranked.isEmpty() || rig.reference.policy.equals("rr")) {

@@ -37,6 +37,7 @@ final class Rig {
         this.honest = honest;
         wide = h.wide();
         scheduler = new SegmentScheduler(h.config(), recorder);
+        scheduler.setKeepReady(h.keepReady(), 0);
         reference = new Reference(h);
         addContext(0, 0, ContextKind.MANAGED);
         addContext(1, 0, ContextKind.MANAGED);
@@ -48,6 +49,20 @@ final class Rig {
         addTask(new TaskParameters(3, 3, 20, 0, 60, 10, true).onOverrun(
             wide ? OverrunAction.SKIP_NEXT : OverrunAction.NOTIFY));
         recorder.take();
+    }
+
+    /** The only open task of a context, null if there is none or another one. */
+    Reference.Task onlyTask(final int context) {
+        final List<Reference.Task> tasks = reference.tasks.values().stream().filter(t -> t.contextId() == context)
+            .toList();
+        return tasks.size() == 1 ? tasks.get(0) : null;
+    }
+
+    /** Whether a context may be on without a segment: ready ones are wanted, and its only task need not wait. */
+    boolean mayBeReady(final int context) {
+        return reference.keepReady && onlyTask(context) != null && reference.tasks.keySet().stream()
+            .allMatch(t -> reference.tasks.get(t).contextId() != context
+                || scheduler.state(t) == SegmentState.IDLE && scheduler.isPregranted(t));
     }
 
     List<Call> log() {

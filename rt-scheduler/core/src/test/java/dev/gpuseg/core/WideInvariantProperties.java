@@ -94,7 +94,7 @@ class WideInvariantProperties {
 
     // Invariant 2.
     @Property(tries = TRIES)
-    void shouldWantNoContextOnBesideARealTimeSegment(@ForAll final History h) {
+    void shouldWantNoContextOnBesideARealTimeSegmentButReadyOnes(@ForAll final History h) {
         final Rig rig = new Rig(h);
         for (final Action a : h.actions()) {
             rig.apply(a);
@@ -108,7 +108,8 @@ class WideInvariantProperties {
                 rig.reference.contexts.forEach((c, context) -> {
                     if (context.gpu() == on && rig.reference.steerable(c)) {
                         assertTrue(!rig.scheduler.contextDesired(c) || own.contains(c)
-                            || rig.reference.policy.equals("classes"), () -> "context " + c + " is on, after " + a);
+                            || rig.reference.policy.equals("classes") || rig.mayBeReady(c),
+                            () -> "context " + c + " is on, after " + a);
                     }
                 });
             }
@@ -139,7 +140,8 @@ class WideInvariantProperties {
         plain.shouldKeepEachBegunSegmentWaitingOrRunningOrPreempted(
             new History(any.policy(), true, any.optimistic(), any.unmanaged(), any.actions().stream()
                 .flatMap(a -> Stream.of(new Action(Action.Op.TIMER, 0, 0, 0, 0, a.stepNs()),
-                    new Action(a.op(), a.pick(), a.priority(), a.length(), a.spice(), 0))).toList(), true));
+                    new Action(a.op(), a.pick(), a.priority(), a.length(), a.spice(), 0))).toList(), true,
+                any.keepReady()));
     }
 
     // Invariant 6: who is not held back by its window or its suspension does not wait for an idle GPU.
