@@ -115,7 +115,8 @@ public final class PrometheusExporter implements AutoCloseable {
             "Time from a job's release to its end, in seconds, for tasks that mark their jobs", RESPONSE_BOUNDS_S,
             TASK, PID, GPU);
         private final Histogram enforcement = histogram("gpuseg_enforcement_seconds",
-            "Time from the decision for a real-time segment to every other context being off the GPU, in seconds",
+            "Time from the decision for a real-time segment until all contexts that must be off for it are off the "
+                + "GPU, in seconds",
             COST_BOUNDS_S, GPU);
         private final Histogram switches = histogram("gpuseg_runlist_update_seconds",
             "Time that one operation on one context takes, in seconds, by op: disable or enable", COST_BOUNDS_S, GPU,
