@@ -315,14 +315,18 @@ public final class HtmlReport {
         lines.add("Each task stays on its core, real-time threads run under a fixed priority (SCHED_FIFO) or, for "
             + "the EDF "
             + "analyses, by deadline; nothing else of higher priority runs there.");
+        final boolean gate = report.sections().stream().anyMatch(s -> s.analysis().name().startsWith("gate-"));
+        final boolean ranks = report.sections().stream().anyMatch(s -> s.analysis().name().startsWith("gcaps-"));
         lines.add("Only the listed tasks use the GPUs; every other process counts as best effort and is kept off by "
-            + "the daemon "
-            + "while a real-time segment runs.");
-        lines.add("Work of a real-time task on a GPU is inside of its segments. (With <code>gpuseg run "
-            + "--no-keep-ready</code> work outside of segments is kept off while any real-time segment runs, too.)");
+            + "the daemon while a real-time segment runs."
+            + (gate ? " (Not at a gate, <code>gate-*</code>, which keeps nobody off: there nobody else uses them.)"
+            : ""));
+        lines.add("Work of a real-time task on a GPU is inside of its segments."
+            + (ranks ? " (For <code>gcaps-*</code>: under <code>gpuseg run --no-keep-ready</code> work outside of "
+            + "segments is kept off while a segment of another process runs.)" : ""));
         lines.add("One change of the enabled contexts takes at most &epsilon;, the switch on the GPU included, and "
-            + "the daemon "
-            + "runs one at a time for each GPU.");
+            + "the daemon runs one at a time for each GPU. It can take some off and bring others back: &epsilon; is at "
+            + "least what both take together, as <code>gpuseg calibrate</code> writes it (docs/window.md, section 7).");
         for (final Report.Section section : report.sections()) {
             lines.add("<code>" + section.analysis().name() + "</code>: threads "
                 + (section.analysis().mode() == WaitMode.BUSY ? "spin" : "suspend")

@@ -9,7 +9,9 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <p>Hypotheses (theorem 1 of {@code docs/window.md}):
  * <ul>
  * <li>partitioned preemptive fixed-priority CPUs, sporadic tasks, D &lt;= T, a task uses one GPU;</li>
- * <li>per GPU, the begun window with the highest GPU priority holds it; every other context is off the hardware;</li>
+ * <li>per GPU, the begun window with the highest GPU priority holds it; every other context is off the hardware, or
+ *     (theorem 7) only those that are not kept ready, and then real-time tasks work on their GPU in their windows
+ *     only;</li>
  * <li>each change of the holder starts an update of at most epsilon; updates of a GPU run one after the other, an
  *     update in progress is completed; the new holder's device part may run from the end of its update at the
  *     latest;</li>
