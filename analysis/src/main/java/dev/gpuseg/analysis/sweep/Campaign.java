@@ -11,6 +11,7 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
 import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
 import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
+import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
 import dev.gpuseg.analysis.sim.SimulationOptions.Update;
 import dev.gpuseg.analysis.sim.Simulator;
 import java.util.ArrayList;
@@ -31,6 +32,11 @@ public final class Campaign {
     private static final int SIMULATION_POINT = 2_000;
     private static final int KEPT = 200;
     private static final String[] MEASURES = {"sets", "accepted", "runs", "exceeded sets", "missed sets"};
+    private static final int PPM = MEASURES.length;
+    private static final int KEPT_READY = PPM + 1;
+    /** Columns of a claim. */
+    static final int WIDTH = KEPT_READY + 1;
+    private static final int KEEP_READY_OF = 8;
 
     private final List<Claim> claims;
     private final LongFunction<TaskSet> sets;
@@ -68,7 +74,8 @@ public final class Campaign {
 
     /**
      * Columns of the counts: for each claim the sets, the accepted ones, the runs, the accepted sets in which a bound
-     * was exceeded, those in which a deadline was missed, and the largest response in parts per million of its bound.
+     * was exceeded, those in which a deadline was missed, the largest response in parts per million of its bound, and
+     * the runs in which contexts were kept ready: of fixed priorities with optimistic begins.
      *
      * @return names, in a fixed order
      */
@@ -79,6 +86,7 @@ public final class Campaign {
                 columns.add(measure + " of " + claim.title());
             }
             columns.add(Counting.MAX + "ppm of " + claim.title());
+            columns.add("kept ready of " + claim.title());
         }
         return columns;
     }
@@ -123,7 +131,7 @@ public final class Campaign {
         final Map<Claim.Mechanism, Simulator[]> simulators = new LinkedHashMap<>();
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
-            final int at = c * (MEASURES.length + 1);
+            final int at = c * WIDTH;
             final WaitMode mode = claim.analysis().mode();
             final AnalysisResult result = claim.analysisOf(set).analyse(set.withMode(mode));
             counts[at]++;
@@ -150,6 +158,7 @@ public final class Campaign {
             final SimulationOptions options = draw(random, claim.mechanism(), set);
             simulator.execute(options);
             counts[at + 2]++;
+            counts[at + KEPT_READY] += keepsReady(options) ? 1 : 0;
             missed |= simulator.anyRealTimeMiss();
             for (int i = 0; i < set.tasks().size(); i++) {
                 final Long bound = result.tasks().get(i).wcrtNs();
@@ -159,7 +168,7 @@ public final class Campaign {
                 final long seen = simulator.maxResponseNs(i);
                 final long ppm = bound == 0 ? seen == 0 ? 0 : Long.MAX_VALUE
                     : (long) Math.ceil((double) seen / bound * 1e6);
-                counts[at + 5] = Math.max(counts[at + 5], ppm);
+                counts[at + PPM] = Math.max(counts[at + PPM], ppm);
                 if (seen > bound) {
                     if (!exceeded && claim.claimed() && excesses.size() < KEPT) {
                         excesses.add(new Excess(claim, set, set.tasks().get(i).name(), bound, seen, options));
@@ -170,6 +179,10 @@ public final class Campaign {
         }
         counts[at + 3] += exceeded ? 1 : 0;
         counts[at + 4] += missed ? 1 : 0;
+    }
+
+    private static boolean keepsReady(final SimulationOptions options) {
+        return options.keepReady() && options.optimistic() && options.scheduler() == Scheduler.FP;
     }
 
     private static SimulationOptions draw(final SplittableRandom random, final Claim.Mechanism mechanism,
@@ -186,7 +199,8 @@ public final class Campaign {
         final long duration = longest * (2 + random.nextInt(6));
         final Hold hold = mechanism.hold();
         final long seed = random.nextLong();
-        final boolean keepReady = random.nextBoolean();
+        // of no meaning where begins wait or deadlines rank, hence mostly true where it has one
+        final boolean keepReady = random.nextInt(KEEP_READY_OF) != 0;
         return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, keepReady, update,
             arrivals, offsets, execution, Jitter.RANDOM, duration, seed);
     }

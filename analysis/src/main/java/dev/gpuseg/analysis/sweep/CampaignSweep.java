@@ -23,7 +23,6 @@ import java.util.Map;
  */
 public final class CampaignSweep {
     private static final int STEP = 1_000;
-    private static final int MEASURES = 6;
 
     private final long seed;
     private final int runsPerSet;
@@ -93,20 +92,22 @@ public final class CampaignSweep {
         long exceeded = 0;
         final StringBuilder csv = new StringBuilder("analysis,mechanism,claimed,sets,accepted,runs,"
             + "exceeded_sets,missed_sets,"
-            + "max_response_over_bound\n");
+            + "max_response_over_bound,runs_kept_ready\n");
         final StringBuilder table = new StringBuilder("| analysis | mechanism | claimed | accepted of " + sets
-            + " | runs | sets with an exceeded bound | sets with a missed deadline | largest response / bound |\n"
-            + "|---|---|---|---|---|---|---|---|\n");
+            + " | runs | sets with an exceeded bound | sets with a missed deadline | largest response / bound "
+            + "| runs with contexts kept ready |\n|---|---|---|---|---|---|---|---|---|\n");
         final List<Long> values = new ArrayList<>(sum.values());
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
-            final List<Long> v = values.subList(c * MEASURES, (c + 1) * MEASURES);
+            final List<Long> v = values.subList(c * Campaign.WIDTH, (c + 1) * Campaign.WIDTH);
             final String ratio = String.format(Locale.ROOT, "%.6f", v.get(5) / 1e6);
-            csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s%n", claim.analysis().name(),
-                claim.mechanism(), claim.claimed(), v.get(0), v.get(1), v.get(2), v.get(3), v.get(4), ratio));
-            table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s |%n",
+            csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s,%d%n", claim.analysis().name(),
+                claim.mechanism(), claim.claimed(), v.get(0), v.get(1), v.get(2), v.get(3), v.get(4), ratio,
+                v.get(6)));
+            table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s | %d |%n",
                 claim.analysis().name(),
-                claim.mechanism(), claim.claimed() ? "yes" : "no", v.get(1), v.get(2), v.get(3), v.get(4), ratio));
+                claim.mechanism(), claim.claimed() ? "yes" : "no", v.get(1), v.get(2), v.get(3), v.get(4), ratio,
+                v.get(6)));
             if (claim.claimed()) {
                 runs += v.get(2);
                 exceeded += v.get(3);
@@ -160,7 +161,7 @@ public final class CampaignSweep {
                 csv.append(label);
                 table.append("| ").append(label);
                 for (int c = 0; c < claims.size(); c++) {
-                    final List<Long> v = values.subList(c * MEASURES, (c + 1) * MEASURES);
+                    final List<Long> v = values.subList(c * Campaign.WIDTH, (c + 1) * Campaign.WIDTH);
                     csv.append(String.format(Locale.ROOT, ",%.2f,%.2f,%.2f,%.4f", percent(v.get(1), sets),
                         percent(v.get(3), v.get(1)), percent(v.get(4), v.get(1)), v.get(5) / 1e6));
                     table.append(String.format(Locale.ROOT, " | %.1f | %.1f %% | %.1f %% | %.2f", percent(v.get(1),
