@@ -17,6 +17,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -40,13 +41,14 @@ final class AmdCalibration implements AutoCloseable {
     /**
      * The longest that was observed; ns.
      *
-     * @param epsilonNs from begin to the return of the call that waited for its grant; at least what an update that
-     *                  brings others back takes
+     * @param epsilonNs from begin to the return of the call that waited for its grant, and what bringing all back took:
+     *                  no update exceeds both together ({@code analysis/docs/window.md}, section 7)
+     * @param oneWayNs  the longer of the two: enough if no update both takes off and brings back
      * @param alphaNs   the longest of the daemon's calls, whatever it changed
      * @param commandNs of epsilon, what is not the driver's
      * @param changeNs  one change, as {@code analysis/docs/stalls.md} counts them
      */
-    record Costs(long epsilonNs, long alphaNs, long commandNs, long changeNs) {
+    record Costs(long epsilonNs, long oneWayNs, long alphaNs, long commandNs, long changeNs) {
     }
 
     private static final int LIMIT_S = 60;
@@ -373,7 +375,11 @@ final class AmdCalibration implements AutoCloseable {
         final long commandNs = rest.stream().mapToLong(Long::longValue).max().orElseThrow();
         final long callNs = calls.values().stream().mapToLong(Long::longValue).max().orElseThrow();
         final long beginNs = whole.stream().mapToLong(Long::longValue).max().orElseThrow();
-        return new Costs(Math.max(beginNs, commandNs + callNs), callNs, commandNs, changeNs);
+        final long[] returns = array(EnforcementCosts.returns(journal));
+        into.set("bringing_back_ns", EnforcementCosts.figures(returns));
+        final long backNs = Arrays.stream(returns).max().orElseThrow();
+        final long offNs = Math.max(beginNs, commandNs + callNs);
+        return new Costs(offNs + backNs, Math.max(offNs, commandNs + backNs), callNs, commandNs, changeNs);
     }
 
     /** Everybody runs again. */

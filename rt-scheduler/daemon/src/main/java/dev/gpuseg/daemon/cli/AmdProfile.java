@@ -27,6 +27,7 @@ final class AmdProfile {
         this.measured = measured.put("margin_percent", margin);
         this.margin = margin;
         epsilonNs = more(costs.epsilonNs());
+        measured.put("one_way_epsilon_ns", more(costs.oneWayNs()));
         alphaNs = more(costs.alphaNs());
         commandNs = more(costs.commandNs());
         changeNs = more(costs.changeNs());
@@ -73,8 +74,8 @@ final class AmdProfile {
             + measured.path("driver").asText().replace("\"", "'") + "\"", "");
         line(text, "cpus", Integer.toString(Runtime.getRuntime().availableProcessors()), "");
         line(text, "epsilon", Workload.us(epsilonNs), "longest begin to return (" + n + "), or command and the longest "
-            + "call: with " + measured.path("processes").asInt() + " processes, " + measured.path("queues").asInt()
-            + " queues. For more write epsilon: unknown, and contexts and queues");
+            + "call, and the longest return of all: with " + measured.path("processes").asInt() + " processes, "
+            + measured.path("queues").asInt() + " queues. For more write epsilon: unknown, and contexts and queues");
         line(text, "alpha", Workload.us(alphaNs), "longest call of the daemon's (n "
             + measured.path("daemon_calls_ns").path("n").asInt() + ")");
         line(text, "theta", "unknown", "only kernels that share the GPU show it");
@@ -125,7 +126,7 @@ final class AmdProfile {
      * @return a few lines
      */
     String summary() {
-        return String.format(Locale.ROOT, "%s%s%nepsilon %.3f ms (of which driver calls %.3f), command %.3f ms, one "
+        return String.format(Locale.ROOT, "%s%s%nepsilon %.3f ms (longest driver call %.3f), command %.3f ms, one "
             + "change %.3f ms (%s); margin of %d %% in all%nchanges that failed: %d%nunknown: theta, timeslice, "
             + "contexts, queues, foreign",
             measured.path("driver").asText(), isStandIn() ? " (SIMULATED)" : "", epsilonNs / NS_PER_MS,

@@ -176,11 +176,12 @@ final class CalibrateCommand implements Callable<Integer> {
         final long[] blocking = say("blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result);
         final long[] optimistic = say("optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result);
         final long[] calls = say("driver_calls", rig.calls(), result);
+        final long[] returns = say("bringing_back", rig.returns(), result);
         final double one = rig.rate(1);
         final double two = rig.rate(2);
         result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);
         result.put("driver_timeslice_ns", rig.timesliceNs());
-        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, one, two,
+        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, returns, one, two,
             rig.timesliceNs()), margin / PERCENT);
     }
 
@@ -207,12 +208,14 @@ final class CalibrateCommand implements Callable<Integer> {
             text.append("# SIMULATED: these are constants of a virtual GPU.\n");
         }
         text.append("cpus: ").append(Runtime.getRuntime().availableProcessors()).append('\n');
-        text.append("epsilon: ").append(Workload.us(c.epsilonNs())).append('\n');
+        text.append("epsilon: ").append(Workload.us(c.epsilonNs()))
+            .append("   # all others off and all back, which no update exceeds (window.md, section 7)\n");
         text.append("alpha: ").append(Workload.us(c.alphaNs())).append('\n');
         text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
         text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
         text.append("optimistic: true\n");
-        text.append("measured: ").append(result.put("margin_percent", margin)).append('\n');
+        text.append("measured: ").append(result.put("margin_percent", margin)
+            .put("one_way_epsilon_ns", c.oneWayNs())).append('\n');
         return text.toString();
     }
 
@@ -223,10 +226,11 @@ final class CalibrateCommand implements Callable<Integer> {
                 .put("theta_ns", c.thetaNs()).put("timeslice_ns", c.timesliceNs());
             to.println(result);
         } else {
-            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (of which driver calls %.3f), switch %.3f ms, "
-                + "time slice %.3f ms; margin of %d %% in the first two%nwritten: %s%n", result.path("driver").asText(),
-                result.path("simulated").asBoolean() ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS,
-                c.alphaNs() / NS_PER_MS, c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, margin, out);
+            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (%.3f where no update both takes off and brings back), "
+                + "longest driver call %.3f, switch %.3f ms, time slice %.3f ms; margin of %d %% in the first three%n"
+                + "written: %s%n", result.path("driver").asText(), result.path("simulated").asBoolean()
+                ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
+                c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, margin, out);
         }
         to.flush();
     }

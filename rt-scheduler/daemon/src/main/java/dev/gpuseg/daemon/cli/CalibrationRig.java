@@ -28,6 +28,9 @@ interface CalibrationRig extends AutoCloseable {
     /** What the driver calls of the last held-back measurements took. */
     long[] calls();
 
+    /** What bringing all others back took in these measurements: the driver calls of one update together. */
+    long[] returns();
+
     /** What the driver says its time slice is; 0 = it does not say. Known after {@link #rate}. */
     default long timesliceNs() {
         return 0;

@@ -124,6 +124,29 @@ final class EnforcementCosts {
         return begins;
     }
 
+    /**
+     * What it took to bring others back, once for each update, from the journal of a daemon that served one task: the
+     * driver's calls between two disables, added.
+     */
+    static List<Long> returns(final Path journal) {
+        final List<Long> sums = new ArrayList<>();
+        final long[] sum = {0};
+        final long[] beganNs = {Long.MIN_VALUE};
+        JournalReader.forEach(journal, event -> {
+            if (event.kind() == EventKind.DISABLE && sum[0] > 0) {
+                sums.add(sum[0]);
+                sum[0] = 0;
+            } else if (event.kind() == EventKind.ENABLE && event.arg0() != beganNs[0]) {
+                beganNs[0] = event.arg0();   // contexts of one call share its times
+                sum[0] += event.arg1();
+            }
+        });
+        if (sum[0] > 0) {
+            sums.add(sum[0]);
+        }
+        return sums;
+    }
+
     private static void follow(final JournalEvent event, final int task, final Map<Long, Long> calls,
         final List<Begin> begins, final Begin[] current) {
         final EventKind kind = event.kind();

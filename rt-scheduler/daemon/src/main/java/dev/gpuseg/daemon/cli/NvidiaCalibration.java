@@ -29,6 +29,7 @@ final class NvidiaCalibration implements CalibrationRig {
     private final CudaBench cuda;
     private final String perIteration;
     private final List<Long> calls = new ArrayList<>();
+    private final List<Long> returns = new ArrayList<>();
     private final String idle;
     private final int held;
     private int number;
@@ -70,11 +71,13 @@ final class NvidiaCalibration implements CalibrationRig {
             if (daemon != null) {
                 daemon.terminate();
                 daemon.awaitExit(LIMIT_S);
-                JournalReader.forEach(RuntimeDirectory.resolve(directory.toString()).journal(), event -> {
+                final Path journal = RuntimeDirectory.resolve(directory.toString()).journal();
+                JournalReader.forEach(journal, event -> {
                     if (event.kind() == EventKind.DISABLE || event.kind() == EventKind.ENABLE) {
                         calls.add(event.arg1());
                     }
                 });
+                returns.addAll(EnforcementCosts.returns(journal));
             }
             return Files.readAllLines(samples).stream().skip(1).mapToLong(line -> Long.parseLong(line.split(",")[0]))
                 .toArray();
@@ -126,6 +129,11 @@ final class NvidiaCalibration implements CalibrationRig {
     @Override
     public long[] calls() {
         return calls.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    @Override
+    public long[] returns() {
+        return returns.stream().mapToLong(Long::longValue).toArray();
     }
 
     @Override

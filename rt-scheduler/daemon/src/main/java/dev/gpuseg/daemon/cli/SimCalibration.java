@@ -28,6 +28,7 @@ final class SimCalibration implements CalibrationRig {
     private final Path root;
     private final Workload like;
     private final List<Long> calls = new ArrayList<>();
+    private final List<Long> returns = new ArrayList<>();
     private final String idle;
     private final int held;
     private int number;
@@ -110,11 +111,13 @@ final class SimCalibration implements CalibrationRig {
             daemonProcess.terminate();
             daemonProcess.awaitExit(LIMIT_S);
             if (scheduled) {
-                JournalReader.forEach(RuntimeDirectory.resolve(directory.toString()).journal(), event -> {
+                final Path journal = RuntimeDirectory.resolve(directory.toString()).journal();
+                JournalReader.forEach(journal, event -> {
                     if (event.kind() == EventKind.DISABLE || event.kind() == EventKind.ENABLE) {
                         calls.add(event.arg1());
                     }
                 });
+                returns.addAll(EnforcementCosts.returns(journal));
             }
             return responses;
         } finally {
@@ -151,6 +154,11 @@ final class SimCalibration implements CalibrationRig {
     @Override
     public long[] calls() {
         return calls.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    @Override
+    public long[] returns() {
+        return returns.stream().mapToLong(Long::longValue).toArray();
     }
 
     @Override

@@ -26,13 +26,14 @@ class CalibrationTest {
     private static Calibration.Samples samples(final double twoRate) {
         return new Calibration.Samples(new long[] {1_000_000, 1_005_000}, new long[] {1_300_000, 1_500_000},
             new long[] {1_400_000}, new long[] {1_100_000, 1_200_000, 1_300_000, 2_550_000, 90_000_000},
-            new long[] {200_000, 310_000}, 100, twoRate, 0);
+            new long[] {200_000, 310_000}, new long[] {250_000, 150_000}, 100, twoRate, 0);
     }
 
     @Test
     void shouldTakeTheLongestDelayWithMarginAndSplitATurnByWhatSharingLoses() {
         final Calibration c = Calibration.of(samples(90), 0.2);
-        assertEquals(600_000, c.epsilonNs());
+        assertEquals(900_000, c.epsilonNs(), "all off and all back");
+        assertEquals(600_000, c.oneWayNs());
         assertEquals(372_000, c.alphaNs());
         assertEquals(200_000, c.thetaNs(), 1);
         assertEquals(1_800_000, c.timesliceNs());
@@ -43,10 +44,10 @@ class CalibrationTest {
     void shouldTakeTheTimeSliceThatTheDriverTells() {
         final Calibration.Samples s = samples(90);
         final Calibration c = Calibration.of(new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(),
-            s.shared(), s.calls(), 100, 90, 2_048_000), 0.2);
+            s.shared(), s.calls(), s.returns(), 100, 90, 2_048_000), 0.2);
         assertEquals(2_048_000, c.timesliceNs());
         assertEquals(300_000, c.thetaNs());
-        assertEquals(600_000, c.epsilonNs());
+        assertEquals(900_000, c.epsilonNs());
     }
 
     @Test
@@ -58,7 +59,7 @@ class CalibrationTest {
     void shouldRefuseMeasurementsInWhichSharingDelaysNobody() {
         final Calibration.Samples s = samples(90);
         final Calibration.Samples wrong = new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(), s.alone(),
-            s.calls(), 0, 0, 0);
+            s.calls(), s.returns(), 0, 0, 0);
         assertThrows(IllegalStateException.class, () -> Calibration.of(wrong, 0.2));
     }
 
