@@ -23,7 +23,7 @@ final class RealTimeHygiene {
     private static final String CPUS = "sys/devices/system/cpu/";
     private static final String GROUP = "gpuseg";
     private static final long RTPRIO_WANTED = 50;
-    private static final long MEMLOCK_WANTED = 64L << 20;
+    private static final int CAP_IPC_LOCK = 14;
     private static final long FILES_WANTED = 1024;
     private static final long IDLE_EXIT_US_MAX = 100;
     private static final int IRQS_SHOWN = 4;
@@ -181,9 +181,9 @@ final class RealTimeHygiene {
     private void limits() {
         limit("Max realtime priority", RTPRIO_WANTED, "in /etc/security/limits.d/gpuseg.conf: @gpuseg - rtprio 99; "
             + "then log in again");
-        limit("Max locked memory", MEMLOCK_WANTED, "in /etc/security/limits.d/gpuseg.conf: @gpuseg - memlock "
-            + "unlimited; "
-            + "then log in again");
+        // less does not do: daemon and watchdog lock all they have, and what they map later would fail
+        limit("Max locked memory", mayLockAll() ? 0 : Long.MAX_VALUE, "in /etc/security/limits.d/gpuseg.conf: @gpuseg "
+            + "- memlock unlimited (or CAP_IPC_LOCK); then log in again");
         limit("Max open files", FILES_WANTED, "in /etc/security/limits.d/gpuseg.conf: @gpuseg - nofile 65536; every "
             + "client "
             + "takes a few descriptors");
@@ -197,6 +197,11 @@ final class RealTimeHygiene {
                     remedy);
             }
         }
+    }
+
+    private boolean mayLockAll() {
+        final String capabilities = status("CapEff:");
+        return !capabilities.isEmpty() && (Long.parseUnsignedLong(capabilities, 16) >>> CAP_IPC_LOCK & 1) != 0;
     }
 
     private void access() {

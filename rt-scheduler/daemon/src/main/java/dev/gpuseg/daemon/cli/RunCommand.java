@@ -120,8 +120,10 @@ final class RunCommand implements Callable<Integer> {
     private int priority;
 
     @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
-        description = "keep the daemon in memory (mlockall), 0.5 GB: its heap and code at once, pages of queues and "
-            + "journal from their first use (default: yes with --cpu or --priority, where the limits permit it)")
+        description = "keep the daemon in memory (mlockall): all that is mapped at its start at once (0.45 GB, not "
+            + "0.2; half of the heap), later mappings from their first use (the rest of the heap, queues, journal). "
+            + "Needs unlimited locked memory or CAP_IPC_LOCK; if that is refused the daemon does not start (default: "
+            + "yes with --cpu or --priority, and if it is refused, a warning)")
     private Boolean lockMemory;
 
     @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",

@@ -84,6 +84,15 @@ class RealTimeHygieneTest {
         }
     }
 
+    @Test
+    void shouldWantNoLimitOfLockedMemoryFromWhoMayLockAll() throws IOException {
+        put("proc/self/limits", "Max locked memory         65536                65536                bytes");
+        put("proc/self/status", "Uid:\t1000\t1000\nCapEff:\t0000000000004000");
+        assertEquals(Verdict.OK, look(CPU).get("max locked memory").verdict());
+        put("proc/self/status", "Uid:\t1000\t1000\nCapEff:\t000001ffffffbfff");
+        assertEquals(Verdict.ADVICE, look(CPU).get("max locked memory").verdict());
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', nullValues = "-", value = {
         "real-time kernel       | sys/kernel/realtime | 0 | proc/version | Linux SMP PREEMPT_DYNAMIC | "
@@ -114,6 +123,8 @@ class RealTimeHygieneTest {
             + "rtprio 99",
         "max locked memory      | proc/self/limits | Max locked memory         65536                65536 bytes | - "
             + "| - | 65536 | memlock",
+        "max locked memory      | proc/self/limits | Max locked memory         67108864             67108864 bytes | - "
+            + "| - | 67108864 | memlock unlimited",
         "max open files         | proc/self/limits | Max open files            256                  256 files | - | "
             + "- | 256 | nofile",
         "group gpuseg           | etc/group | gpuseg:x:997: | - | - | this user is no member | adduser USER gpuseg",
