@@ -1364,6 +1364,31 @@ public final class SegmentScheduler {
             && Priority.isHigherThan(segments.gpuPriority[t], ceiling);
     }
 
+    /**
+     * Which contexts would be kept ready if a segment of this task ran now. Changes nothing.
+     *
+     * @param taskId an open real-time task
+     * @param out    receives their ids, each once; as long as there are contexts
+     * @return how many, 0 if none are kept ready ({@link #setKeepReady}) or time partitions, weights or caps decide
+     */
+    public int readyFor(final int taskId, final int[] out) {
+        final int gpu = contexts.gpu[segments.contextId[taskId]];
+        int n = 0;
+        if (keepReady && !gated[gpu]) {
+            final int ceiling = policy.pregrantCeiling(one.at(taskId));
+            for (int p = pregrants.levelFrom(gpu, ceiling + 1); p <= Priority.MAX;
+                p = pregrants.levelFrom(gpu, p + 1)) {
+                for (int t = pregrants.first(gpu, p); t != NONE; t = pregrants.next(t)) {
+                    if (t != taskId && segments.state[t] == SegmentState.IDLE
+                        && contexts.taskCount[segments.contextId[t]] == 1) {
+                        out[n++] = segments.contextId[t];
+                    }
+                }
+            }
+        }
+        return n;
+    }
+
     /** Something changed that makes this context one that is kept ready, or not. */
     private void refreshReady(final int c) {
         if (keepReady && !gated[contexts.gpu[c]]) {

@@ -3,7 +3,6 @@ package dev.gpuseg.daemon.agent;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
@@ -15,8 +14,8 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
  */
 final class DesiredState {
     private static final VarHandle VERSION;
-    private static final int ON = 0;
     private static final int OFF = 1;
+    private static final int SPARED = 2;
 
     static {
         try {
@@ -26,37 +25,61 @@ final class DesiredState {
         }
     }
 
-    private static final int NOBODY = -1;
+    static final int NOBODY = -1;
 
     private final AtomicIntegerArray state;
     /** The context that a hint keeps the GPU free for; counts only while no context is set off. */
     private final AtomicInteger reserved = new AtomicInteger(NOBODY);
+    /** Those that {@link #spare} named. */
+    private final int[] spared;
+    private int sparedCount;
     @SuppressWarnings("unused")   // through VERSION
     private long version;
     private long open;
 
     DesiredState(final int contexts) {
         state = new AtomicIntegerArray(contexts);
+        spared = new int[contexts];
     }
 
     /** Dispatcher: sets one context; visible with the next {@link #commit}. */
     void set(final int contextId, final boolean enabled) {
         change();
-        state.setOpaque(contextId, enabled ? ON : OFF);
+        final int kept = state.getPlain(contextId) & SPARED;
+        state.setOpaque(contextId, enabled ? kept : kept | OFF);
     }
 
-    /** Dispatcher: from the next {@link #commit} on, while no context is set off, all but this one count as off. */
+    /**
+     * Dispatcher: from the next {@link #commit} on, while no context is set off, all but this one and those that are
+     * {@linkplain #spare spared} count as off. Not to be called while a reservation is in force.
+     */
     void reserve(final int contextId) {
         change();
         reserved.setOpaque(contextId);
     }
 
+    /** Dispatcher: the reservation in force does not concern this context. Once for each context. */
+    void spare(final int contextId) {
+        change();
+        state.setOpaque(contextId, state.getPlain(contextId) | SPARED);
+        spared[sparedCount++] = contextId;
+    }
+
     /** Dispatcher: ends {@link #reserve}. */
     void unreserve() {
-        if (reserved.getOpaque() != NOBODY) {
+        if (reserved.getPlain() != NOBODY) {
             change();
             reserved.setOpaque(NOBODY);
+            while (sparedCount > 0) {
+                final int contextId = spared[--sparedCount];
+                state.setOpaque(contextId, state.getPlain(contextId) & ~SPARED);
+            }
         }
+    }
+
+    /** Dispatcher: the context of the reservation in force, {@link #NOBODY} if there is none. */
+    int reservedFor() {
+        return reserved.getPlain();
     }
 
     private void change() {
@@ -93,13 +116,14 @@ final class DesiredState {
             if ((before & 1) == 0) {
                 boolean someOff = false;
                 for (int i = 0; i < off.length; i++) {
-                    off[i] = state.getOpaque(i) == OFF;
+                    off[i] = (state.getOpaque(i) & OFF) != 0;
                     someOff |= off[i];
                 }
                 final int free = reserved.getOpaque();
                 if (free != NOBODY && !someOff) {
-                    Arrays.fill(off, true);
-                    off[free] = false;
+                    for (int i = 0; i < off.length; i++) {
+                        off[i] = i != free && (state.getOpaque(i) & SPARED) == 0;
+                    }
                 }
                 VarHandle.loadLoadFence();
                 if ((long) VERSION.getOpaque(this) == before) {

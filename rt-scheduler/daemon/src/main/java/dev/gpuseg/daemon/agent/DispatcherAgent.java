@@ -144,7 +144,8 @@ public final class DispatcherAgent implements Runnable {
             && enforcers[0].mechanism().capabilities().level() == Capabilities.OBSERVE;
         gpus = new GpuState[enforcers.length];
         for (int i = 0; i < gpus.length; i++) {
-            gpus[i] = new GpuState(enforcers[i]);
+            gpus[i] = new GpuState(enforcers[i], new Reservation(scheduler, enforcers[i].desired(), i,
+                config.maxContexts() + 1));
         }
         tasks = new TaskEntry[config.maxTasks() + 1];
         contextInUse = new boolean[config.maxContexts() + 1];
@@ -507,7 +508,7 @@ public final class DispatcherAgent implements Runnable {
 
     /**
      * A begin is expected: lower work is to be off the GPU by then, and not longer before than that takes. Advice only:
-     * it acts while no real-time segment is begun, is dropped when a better task's hint comes, and ends when the begin
+     * it acts while no real-time segment runs, is dropped when a better task's hint comes, and ends when the begin
      * is late by more than the time that taking work off takes (at least 1 ms).
      */
     private void onHint(final TaskEntry task, final long atNs) {
@@ -522,6 +523,7 @@ public final class DispatcherAgent implements Runnable {
         }
         if (known != null) {
             endHint(known);
+            settle();
         }
         final Capabilities can = gpu.enforcer.mechanism().capabilities();
         final long leadNs = can.disableNs() + can.disablePerContextNs() * Math.max(0, processes.size() - 1)
@@ -534,39 +536,30 @@ public final class DispatcherAgent implements Runnable {
     private void onHintTimer(final int g) {
         final GpuState gpu = gpus[g];
         final TaskEntry task = tasks[gpu.hintedTask];
-        if (task == null || gpu.hintActive) {
+        if (gpu.reservation.isActive()) {
             counters.increment(Counter.HINTS_WASTED);
-            clearHint(gpu);
+            forgetHint(gpu);
+            settle();
         } else if (scheduler.isRealTime(scheduler.runningTask(g))) {
-            clearHint(gpu);   // the GPU has been taken; ranks decide at the begin
+            forgetHint(gpu);   // the GPU has been taken; ranks decide at the begin
         } else {
             counters.increment(Counter.HINTS_ACTED);
-            gpu.hintActive = true;
-            gpu.enforcer.desired().reserve(task.contextId);
-            gpu.enforcer.desired().commit();
-            gpu.enforcer.kick();
+            gpu.reservation.start(task.id, task.contextId);
+            settle();
         }
     }
 
-    /** The announced begin came, or its task goes. Published with the decision that follows, or at once. */
+    /** The announced begin came, or its task goes. Published with the decision that follows. */
     private void endHint(final TaskEntry task) {
         final GpuState gpu = gpus[task.request.gpu()];
         if (gpu.hintedTask == task.id) {
-            gpu.hintedTask = GpuState.NOBODY;
-            if (gpu.hintActive) {
-                gpu.hintActive = false;
-                gpu.enforcer.desired().unreserve();
-                gpu.hintEnded = true;
-            }
+            forgetHint(gpu);
         }
     }
 
-    private void clearHint(final GpuState gpu) {
+    private static void forgetHint(final GpuState gpu) {
         gpu.hintedTask = GpuState.NOBODY;
-        gpu.hintActive = false;
-        gpu.enforcer.desired().unreserve();
-        gpu.enforcer.desired().commit();
-        gpu.enforcer.kick();
+        gpu.reservation.end();
     }
 
     private void onEnd(final TaskEntry task, final RecordView record) {
@@ -617,10 +610,10 @@ public final class DispatcherAgent implements Runnable {
     private void answer() {
         for (int g = 0; g < gpus.length; g++) {
             final GpuState gpu = gpus[g];
-            if (decisions.changed(g) || gpu.hintEnded) {
-                gpu.hintEnded = false;
+            final boolean isReservationNew = gpu.reservation.follow();
+            if (isReservationNew || decisions.changed(g)) {
                 final long version = gpu.enforcer.desired().commit();
-                if (decisions.disabling(g)) {
+                if (isReservationNew || decisions.disabling(g)) {
                     gpu.disableVersion = version;
                 }
                 decisions.contextsTaken(g);

@@ -6,7 +6,7 @@ final class GpuState {
     static final int NOBODY = -1;
 
     final Enforcer enforcer;
-    /** Version of the newest desired state that took a context off. */
+    /** Version of the newest desired state that took a context off, or in which a reservation began or ended. */
     long disableVersion;
     /** The real-time segment whose enforcement is awaited. */
     int awaitedTask = NOBODY;
@@ -18,19 +18,17 @@ final class GpuState {
     /** When lower work is to be taken off for it, and when that ends if it does not begin. */
     long hintFromNs = Long.MAX_VALUE;
     long hintUntilNs;
-    /** Lower work is being kept off for the hinted task. */
-    boolean hintActive;
+    /** Keeps lower work off for the hinted task. */
+    final Reservation reservation;
 
-    GpuState(final Enforcer enforcer) {
+    GpuState(final Enforcer enforcer, final Reservation reservation) {
         this.enforcer = enforcer;
+        this.reservation = reservation;
     }
-
-    /** A reservation ended with the event being handled: publish the desired state even if no context changed. */
-    boolean hintEnded;
 
     /** When something about the hint is due, {@link Long#MAX_VALUE} if nothing is. */
     long nextHintNs() {
-        return hintedTask == NOBODY ? Long.MAX_VALUE : hintActive ? hintUntilNs : hintFromNs;
+        return hintedTask == NOBODY ? Long.MAX_VALUE : reservation.isActive() ? hintUntilNs : hintFromNs;
     }
 
     /** Nothing that any decision so far wanted off is still on. */
