@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 3
+#define GPUSEG_ABI_MINOR 4
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -242,7 +242,8 @@ struct gpuseg_watchdog {
 	uint64_t releases;    /* release: how many times held contexts were enabled by the watchdog */
 	uint64_t released_contexts;
 	int64_t last_release_ns;
-	uint64_t reserved[2];
+	int64_t first_release_ns; /* of the daemon's last silence; 0 = never, or a watchdog of ABI 1.3 and before */
+	uint64_t reserved;
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_watchdog) == 64, "watchdog page is one cache line");
 
@@ -436,7 +437,7 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_ENFORCED = 21, /* everything that had to be off is off for this segment */
 	GPUSEG_EVENT_POLICY = 22,   /* (+text) policy or parameter change */
 	GPUSEG_EVENT_STALL = 23,    /* duty cycle longer than the threshold; arg0 = ns */
-	GPUSEG_EVENT_WATCHDOG = 24, /* the watchdog had released contexts; arg0 = its count */
+	GPUSEG_EVENT_WATCHDOG = 24, /* the watchdog had released contexts; arg0 = its count, arg1 = first of that silence */
 	GPUSEG_EVENT_MECHANISM_ERROR = 25, /* (+text) */
 	GPUSEG_EVENT_GC = 26,		/* the daemon's JVM paused; arg0 = when it began, arg1 = duration ns (1 ms steps) */
 	GPUSEG_EVENT_LOST = 27,		/* the ring was full; arg0 = events lost, arg1 = first sequence number lost */

@@ -60,6 +60,7 @@ static const struct member watchdog_members[] = {M(gpuseg_watchdog, magic),
 						 M(gpuseg_watchdog, releases),
 						 M(gpuseg_watchdog, released_contexts),
 						 M(gpuseg_watchdog, last_release_ns),
+						 M(gpuseg_watchdog, first_release_ns),
 						 M(gpuseg_watchdog, reserved)};
 
 static const struct member held_entry_members[] = {

@@ -63,6 +63,7 @@ static struct watchdog {
 	int held_error; /* last one reported, so that it is said once */
 	bool leaving;	/* SIGTERM: go as soon as nothing is held */
 	bool stalled;
+	bool released; /* something, since the daemon's last sign of life */
 	int64_t stall_release_ns; /* last release of this stall */
 } dog;
 
@@ -119,10 +120,11 @@ static void note(const struct held_context *c, enum release_outcome outcome)
 
 static struct release_report release_all(bool clear, int64_t not_after_ns, bool quiet)
 {
+	const int64_t began_ns = now_ns();
 	const struct release_rule rule = {
 		.clear = clear,
 		.not_after_ns = not_after_ns,
-		.deadline_ns = now_ns() + dog.period_ns / 2,
+		.deadline_ns = began_ns + dog.period_ns / 2,
 		.note = quiet ? NULL : note,
 	};
 	const struct release_report report = held_release(&dog.held, &rule);
@@ -130,6 +132,9 @@ static struct release_report release_all(bool clear, int64_t not_after_ns, bool 
 	if (report.count[RELEASE_ENABLED] > 0) {
 		dog.page->released_contexts += report.count[RELEASE_ENABLED];
 		dog.page->last_release_ns = now_ns();
+		if (!dog.released)
+			dog.page->first_release_ns = began_ns;
+		dog.released = true;
 		/* release, after the hardware was changed: who sees the new count applies his state on top of ours */
 		__atomic_store_n(&dog.page->releases, dog.page->releases + 1, __ATOMIC_RELEASE);
 	}
@@ -199,6 +204,7 @@ static int64_t check_heartbeat(const struct gpuseg_status *status, int64_t time_
 		if (dog.stalled)
 			message("daemon %d answers again", dog.daemon);
 		dog.stalled = false;
+		dog.released = false;
 		return status->heartbeat_ns + dog.hang_ns + 1;
 	}
 	/* Again and again: an enforcer that lives on beside a hung dispatcher may disable anew. */

@@ -805,7 +805,8 @@ public final class DispatcherAgent implements Runnable {
                 break;
             case Enforcer.RELEASED:
                 counters.increment(Counter.WATCHDOG_RELEASES);
-                journal(EventKind.WATCHDOG, currentGpu, 0, 0, 0, 0, 0, buffer.getLong(offset), 0, 0);
+                journal(EventKind.WATCHDOG, currentGpu, 0, 0, 0, 0, 0, buffer.getLong(offset),
+                    buffer.getLong(offset + Long.BYTES), 0);
                 break;
             case Enforcer.REPEATED_ERROR:
                 counters.increment(Counter.MECHANISM_ERRORS);

@@ -34,7 +34,7 @@ final class Enforcer implements Runnable {
     static final int CONTEXT = 1;
     /** Result message: the mechanism failed; UTF-8 text. */
     static final int ERROR = 2;
-    /** Result message: the watchdog had released contexts. Layout: its count. */
+    /** Result message: the watchdog had released contexts. Layout: its count, the first time of that silence in ns. */
     static final int RELEASED = 3;
 
     /** Result message: the mechanism failed as it did before, see {@link #ERROR}. */
@@ -374,9 +374,10 @@ final class Enforcer implements Runnable {
             releasesSeen = releases;
             Arrays.fill(off, false);   // the held entries stay: what must be off goes off again, the rest is enabled
             appliedVersion = -1;
-            final int at = results.tryClaim(RELEASED, Long.BYTES);
+            final int at = results.tryClaim(RELEASED, 2 * Long.BYTES);
             if (at > 0) {
                 results.buffer().putLong(at, releases);
+                results.buffer().putLong(at + Long.BYTES, watchdog.firstReleaseNs());
                 results.commit(at);
             } else {
                 resultsLost = resultsLost + 1;

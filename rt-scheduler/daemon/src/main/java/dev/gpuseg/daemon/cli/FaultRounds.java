@@ -34,13 +34,15 @@ final class FaultRounds implements AutoCloseable {
     /** Longest window of a victim's segment; demotion follows. Well below the watchdog's period. */
     static final int BUDGET_MS = 30;
 
-    private static final int EXIT_S = 10;
-    private static final int GO_ON_MS = 5_000;
+    // These tell a hang from a machine that is slow, no more: freezes are measured to the microsecond beside.
+    private static final int EXIT_S = 20;
+    private static final int GO_ON_MS = 15_000;
     private static final int GO_ON_JOBS = 3;
-    private static final int SETTLE_MS = 3_000;
-    private static final int STATE_MS = 3_000;
-    private static final int NOTICE_MS = 2_000;
+    private static final int SETTLE_MS = 15_000;
+    private static final int STATE_MS = 15_000;
+    private static final int NOTICE_MS = 15_000;
     private static final int FINE_DELAY_US = 20;
+    private static final int STOPS_MAX = 20;
     private static final long NS_PER_MS = 1_000_000;
     private static final long NS_PER_S = 1_000_000_000;
     private static final int BYTES_PER_FILL = 1 << 16;
@@ -215,9 +217,14 @@ final class FaultRounds implements AutoCloseable {
     }
 
     /** A real-time client that holds the GPU for 60 ms: until then the others are disabled. */
-    private void awaitHeld() throws InterruptedException {
+    private FaultClient awaitHeld() throws InterruptedException {
         final FaultClient holder = victim("--period", "200ms", "--segments", "gpu:0ms+60ms", "--priority", "80",
             "--budget", "90ms", "--always-wait");
+        awaitHeld(holder);
+        return holder;
+    }
+
+    private void awaitHeld(final FaultClient holder) throws InterruptedException {
         if (!holder.await(() -> holder.page().state() == Abi.PROGRESS_KERNEL && rig.held() > 0, STATE_MS)) {
             throw new IllegalStateException("nothing is held although " + holder.name() + " has the GPU");
         }
@@ -329,15 +336,31 @@ final class FaultRounds implements AutoCloseable {
 
     private void stopDaemon() throws InterruptedException {
         if (round.step() == Step.HELD) {
-            awaitHeld();
+            stopDaemonThatHolds();
         } else {
             TimeUnit.MILLISECONDS.sleep(round.delayMs());
+            struck();
+            rig.signalDaemon(FaultRig.STOP);
         }
-        struck();
-        rig.signalDaemon(FaultRig.STOP);
         TimeUnit.MILLISECONDS.sleep(round.lengthMs());
         over();
         rig.signalDaemon(FaultRig.CONT);
+    }
+
+    /** On a slow machine the holder may be through before the signal arrives: then it goes on, and once more. */
+    private void stopDaemonThatHolds() throws InterruptedException {
+        final FaultClient holder = awaitHeld();
+        for (int i = 0; i < STOPS_MAX; i++) {
+            struck();
+            rig.signalDaemon(FaultRig.STOP);
+            TimeUnit.MILLISECONDS.sleep(1);
+            if (rig.held() > 0) {
+                return;
+            }
+            rig.signalDaemon(FaultRig.CONT);
+            awaitHeld(holder);
+        }
+        throw new IllegalStateException("the daemon held nothing at any of " + STOPS_MAX + " stops");
     }
 
     private void truncateQueue() throws IOException, InterruptedException {

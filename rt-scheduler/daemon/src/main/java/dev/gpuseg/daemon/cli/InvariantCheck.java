@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cli;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.ipc.Abi;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalEvent;
@@ -19,7 +21,8 @@ import java.util.Map;
  * Judges a run after the fact, from two sources that do not know of each other: the daemon's journal (what it claims)
  * and the virtual GPU's execution log (what ran). Windows are counted from the moment in which a preemptive policy was
  * chosen. In them the window's process alone may run, and a task of higher rank that began without waiting, from that
- * begin, by its own clock, until the daemon heard of it: its context is on (kept ready).
+ * begin, by its own clock, until the daemon heard of it: its context is on (kept ready). Where the watchdog enabled
+ * everybody because the daemon was silent, nothing was enforced from then until the daemon learned of it.
  */
 final class InvariantCheck {
     /**
@@ -42,6 +45,8 @@ final class InvariantCheck {
     private record Ahead(int pid, int priority, long beginNs, long heardNs) {
     }
 
+    private static final ObjectMapper JSON = new ObjectMapper();
+
     private final Map<Integer, Integer> pidOfClient = new HashMap<>();
     private final Map<Integer, Integer> priorityOfTask = new HashMap<>();
     private final Map<Integer, Long> begins = new HashMap<>();
@@ -57,7 +62,11 @@ final class InvariantCheck {
     private long gaps;
     private int overlaps;
 
-    private InvariantCheck() {
+    /** Under deadlines nobody is kept ready. */
+    private final boolean isFixedPriority;
+
+    private InvariantCheck(final boolean isFixedPriority) {
+        this.isFixedPriority = isFixedPriority;
     }
 
     /**
@@ -70,7 +79,7 @@ final class InvariantCheck {
      * @throws IOException if the log cannot be read
      */
     static Finding of(final Path journal, final Path spanLog, final String judgedPolicy) throws IOException {
-        final InvariantCheck check = new InvariantCheck();
+        final InvariantCheck check = new InvariantCheck(!"edf".equals(judgedPolicy));
         JournalReader.forEach(journal, event -> check.onEvent(event, judgedPolicy));
         check.close(check.lastNs);
         final int spans = check.compare(Files.readAllBytes(spanLog));
@@ -109,12 +118,15 @@ final class InvariantCheck {
                 pidOfClient.put(event.clientId(), (int) event.arg0());
                 break;
             case TASK_OPEN:
-                priorityOfTask.put(task, (int) event.arg0());
+                priorityOfTask.put(task, gpuPriority(event));
+                break;
+            case PRIORITY:
+                priorityOfTask.put(task, (int) event.arg1());
                 break;
             case BEGIN:
                 final int pid = pidOfClient.getOrDefault(event.clientId(), 0);
                 begins.merge(pid, 1L, Long::sum);
-                if ((event.flags() & Abi.FLAG_OPTIMISTIC) != 0) {
+                if (isFixedPriority && (event.flags() & Abi.FLAG_OPTIMISTIC) != 0) {
                     ahead.add(new Ahead(pid, priorityOfTask.getOrDefault(task, 0), event.arg0(), event.timeNs()));
                 }
                 break;
@@ -143,6 +155,9 @@ final class InvariantCheck {
                 }
                 break;
             case WATCHDOG:
+                close(event.timeNs());
+                released(event.arg1() == 0 ? event.timeNs() : event.arg1());
+                break;
             case STOP:
                 close(event.timeNs());
                 break;
@@ -151,10 +166,30 @@ final class InvariantCheck {
         }
     }
 
+    /** What ranks its segments; the event's own number is the priority of its threads. */
+    private static int gpuPriority(final JournalEvent event) {
+        try {
+            return JSON.readTree(event.text()).path("gpu_priority").asInt((int) event.arg0());
+        } catch (final JsonProcessingException e) {
+            throw new IllegalStateException("journal: TASK_OPEN of task " + event.taskId() + " is no JSON: "
+                + event.text(), e);
+        }
+    }
+
     private void close(final long toNs) {
         if (openTask != 0) {
             windows.add(new Window(openNs, toNs, openPid, priorityOfTask.getOrDefault(openTask, 0)));
             openTask = 0;
+        }
+    }
+
+    /** No window since then was enforced, whatever the daemon believed. */
+    private void released(final long fromNs) {
+        for (int w = windows.size() - 1; w >= 0 && windows.get(w).toNs() > fromNs; w--) {
+            final Window window = windows.remove(w);
+            if (window.fromNs() < fromNs) {
+                windows.add(new Window(window.fromNs(), fromNs, window.pid(), window.priority()));
+            }
         }
     }
 

@@ -8,8 +8,8 @@ package dev.gpuseg.daemon.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 3;
-    public static final int ABI_VERSION = 65539;
+    public static final int ABI_MINOR = 4;
+    public static final int ABI_VERSION = 65540;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -339,8 +339,10 @@ public final class Abi {
         public static final int RELEASED_CONTEXTS_BYTES = 8;
         public static final int LAST_RELEASE_NS_OFFSET = 40;
         public static final int LAST_RELEASE_NS_BYTES = 8;
-        public static final int RESERVED_OFFSET = 48;
-        public static final int RESERVED_BYTES = 16;
+        public static final int FIRST_RELEASE_NS_OFFSET = 48;
+        public static final int FIRST_RELEASE_NS_BYTES = 8;
+        public static final int RESERVED_OFFSET = 56;
+        public static final int RESERVED_BYTES = 8;
 
         private Watchdog() {
         }

@@ -64,6 +64,16 @@ public final class WatchdogPage implements AutoCloseable {
     }
 
     /**
+     * When it first did so in the daemon's last silence: from then on contexts may have run that the daemon believed to
+     * be off.
+     *
+     * @return CLOCK_MONOTONIC ns, 0 = never, or not told by a watchdog of ABI 1.3 and before
+     */
+    public long firstReleaseNs() {
+        return buffer.getLongVolatile(Abi.Watchdog.FIRST_RELEASE_NS_OFFSET);
+    }
+
+    /**
      * Its last sign of life.
      *
      * @return CLOCK_MONOTONIC ns

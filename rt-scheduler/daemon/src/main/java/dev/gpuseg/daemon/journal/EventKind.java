@@ -51,7 +51,7 @@ public enum EventKind {
     POLICY(Abi.EVENT_POLICY),
     /** A duty cycle took longer than the threshold; arg0 = ns. */
     STALL(Abi.EVENT_STALL),
-    /** The watchdog had released contexts; arg0 = its count. */
+    /** The watchdog had released contexts; arg0 = its count, arg1 = when it first did in that silence or 0. */
     WATCHDOG(Abi.EVENT_WATCHDOG),
     /** The mechanism failed; text: how. */
     MECHANISM_ERROR(Abi.EVENT_MECHANISM_ERROR),

@@ -178,7 +178,8 @@ public final class TraceBuilder {
             case STALL -> mark(kind, event, event.arg0(), "dispatcher cycle took long");
             case GC -> mark(kind, event, event.arg1(), "garbage collection");
             case LOST -> mark(kind, event, 0, event.arg0() + " events lost, from number " + event.arg1());
-            case WATCHDOG -> mark(kind, event, 0, "the watchdog had released contexts");
+            case WATCHDOG -> mark(kind, event, event.arg1() == 0 ? 0 : nowNs - event.arg1(),
+                "the watchdog had released contexts");
             case MECHANISM_ERROR -> mark(kind, event, 0, event.text());
             case CLOCK -> clock(event);
             case CLIENT_CLOSE -> clientNames.remove(event.clientId());
@@ -388,7 +389,8 @@ public final class TraceBuilder {
     }
 
     private void mark(final EventKind kind, final JournalEvent event, final long durationNs, final String text) {
-        final long timeNs = kind == EventKind.GC ? event.arg0() : event.timeNs();
+        final long timeNs = kind == EventKind.GC ? event.arg0()
+            : kind == EventKind.WATCHDOG ? event.timeNs() - durationNs : event.timeNs();
         trace.marks.add(new Trace.Mark(kind.name(), timeNs, durationNs, event.gpu(), byId.get(event.taskId()), text));
     }
 }

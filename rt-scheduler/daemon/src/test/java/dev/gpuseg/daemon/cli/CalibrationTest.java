@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(120)
+@Timeout(300)
 class CalibrationTest {
     @TempDir
     private Path directory;
@@ -86,6 +86,13 @@ class CalibrationTest {
             tasks:
               - {name: a, cpu: 1, period: 50ms, priority: 5, segments: [{gpu: {host: 0ms, device: 5ms}}]}
             """);
+        Attempts.of(4, () -> calibrate(profile));
+        assertEquals(ExitCode.OK,
+            StringOutput.of("analyze", directory.resolve("set.yaml").toString(), "--analysis", "gcaps-window-suspend")
+                .status());
+    }
+
+    private String calibrate(final Path profile) throws Exception {
         final StringOutput run = StringOutput.of("calibrate", "--mechanism", "sim", "--jobs", "50", "--out",
             profile.toString(), "--json", "--workload", directory.resolve("like.yaml").toString());
         assertEquals(ExitCode.OK, run.status(), run.text());
@@ -104,12 +111,9 @@ class CalibrationTest {
         // lower limits are exact, the virtual GPU never takes less; upper ones leave room for a busy machine
         assertTrue(gpu.alphaNs() >= 600_000, gpu.toString());
         assertTrue(gpu.epsilonNs() >= 1_000_000, gpu.toString());
-        assertTrue(gpu.timesliceNs() > 1_500_000 && gpu.timesliceNs() < 12_000_000, gpu.toString());
-        assertTrue(gpu.thetaNs() > 100_000 && gpu.thetaNs() < 2_000_000, gpu.toString());
         final long usual = json.path("blocking_ns").path("p50").asLong() - json.path("alone_ns").path("min").asLong();
-        assertTrue(usual > 900_000 && usual < 15_000_000, json.toString());
-        assertEquals(ExitCode.OK,
-            StringOutput.of("analyze", directory.resolve("set.yaml").toString(), "--analysis", "gcaps-window-suspend")
-                .status());
+        assertTrue(usual > 900_000, json.toString());
+        return gpu.timesliceNs() > 1_500_000 && gpu.timesliceNs() < 12_000_000 && gpu.thetaNs() > 100_000
+            && gpu.thetaNs() < 2_000_000 && usual < 15_000_000 ? null : gpu + ", " + json;
     }
 }

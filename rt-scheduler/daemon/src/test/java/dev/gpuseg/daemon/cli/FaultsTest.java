@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(240)
 class FaultsTest {
-    private static final int LIMIT_MS = 1_000;
+    private static final int LIMIT_MS = 5_000;
 
     @Test
     void shouldRefuseAnUnknownFaultByName() {

@@ -51,7 +51,7 @@ class FuzzSystemTest {
         assertEquals(0, figures.path("timeouts").asInt());
         SystemRig.await("everybody is gone", 10_000, () -> rig.status().path("tasks").isEmpty());
         assertEquals(0, rig.counter("cycle_errors"));
-        assertEquals(0, rig.held());
+        SystemRig.await("nothing is held", 20_000, () -> rig.held() == 0);
         System.out.println("fuzz: " + processes + " processes, " + rig.counter("poisoned") + " poisoned");
         assertTrue(rig.counter("poisoned") > 0, "the scribbling was noticed");
         daemon.terminate();

@@ -59,10 +59,14 @@ class InvariantCheckTest {
     }
 
     private InvariantCheck.Finding judge() throws IOException {
+        return judge("fp");
+    }
+
+    private InvariantCheck.Finding judge(final String policy) throws IOException {
         agent.drain();
         final byte[] log = new byte[spans.position()];
         spans.flip().get(log);
-        return InvariantCheck.of(directory.resolve("journal"), Files.write(directory.resolve("spans"), log), "fp");
+        return InvariantCheck.of(directory.resolve("journal"), Files.write(directory.resolve("spans"), log), policy);
     }
 
     private void window(final long fromNs, final long toNs) {
@@ -91,6 +95,42 @@ class InvariantCheckTest {
         span(199, 220, LOW_PID);
         span(310, 320, LOW_PID);
         assertEquals(3, judge().overlaps());
+    }
+
+    /** The watchdog enabled everybody at a time, and the daemon learned of it at 260. */
+    private void released(final long firstNs) {
+        ring.write(EventKind.WATCHDOG, 260, 0, 0, 0, 0, 0, 0, 1, firstNs, 0);
+    }
+
+    @Test
+    void shouldAcceptThatOthersRunOnceTheWatchdogHasEnabledThem() throws IOException {
+        window(100, 200);
+        window(210, 250);
+        released(150);
+        window(300, 400);
+        span(150, 260, LOW_PID);
+        final InvariantCheck.Finding finding = judge();
+        assertEquals(0, finding.overlaps());
+        assertEquals(2, finding.windows(), "the second was believed, not enforced");
+    }
+
+    @Test
+    void shouldFindOthersBeforeTheWatchdogEnabledThemAndAfterTheDaemonKnew() throws IOException {
+        window(100, 200);
+        window(210, 250);
+        released(150);
+        window(300, 400);
+        span(149, 200, LOW_PID);
+        span(310, 320, LOW_PID);
+        assertEquals(2, judge().overlaps());
+    }
+
+    @Test
+    void shouldCountAllOfAWindowWhereTheWatchdogDidNotSayWhen() throws IOException {
+        window(100, 200);
+        released(0);
+        span(190, 200, LOW_PID);
+        assertEquals(1, judge().overlaps());
     }
 
     @Test
@@ -165,6 +205,30 @@ class InvariantCheckTest {
         takenOver(3, Abi.FLAG_OPTIMISTIC, 140);
         span(140, 170, HIGH_PID);
         assertEquals(1, judge().overlaps());
+    }
+
+    @Test
+    void shouldRankByThePriorityOfSegmentsNotOfThreads() throws IOException {
+        ring.writeText(EventKind.TASK_OPEN, 6, 0, HIGH, HIGH, HIGH, 90, 0, "{\"gpu_priority\":5}");
+        takenOver(HIGH, Abi.FLAG_OPTIMISTIC, 140);
+        span(140, 170, HIGH_PID);
+        assertEquals(1, judge().overlaps());
+    }
+
+    @Test
+    void shouldRankByThePriorityThatWasSetLast() throws IOException {
+        ring.write(EventKind.PRIORITY, 7, 0, 0, HIGH, 0, HIGH, HIGH, 90, 5, 0);
+        takenOver(HIGH, Abi.FLAG_OPTIMISTIC, 140);
+        span(140, 170, HIGH_PID);
+        assertEquals(1, judge().overlaps());
+    }
+
+    @Test
+    void shouldExcuseNoBeginAheadUnderDeadlines() throws IOException {
+        ring.writeText(EventKind.POLICY, 6, 0, 0, 0, 0, 0, 0, "policy edf");
+        takenOver(HIGH, Abi.FLAG_OPTIMISTIC, 140);
+        span(140, 170, HIGH_PID);
+        assertEquals(1, judge("edf").overlaps());
     }
 
     @Test

@@ -41,7 +41,7 @@ class PolicySystemTest {
 
     private void awaitBegun(final String... tasks) throws InterruptedException {
         for (final String task : tasks) {
-            SystemRig.await(task + " has begun", 10_000, () -> List.of("running", "preempted").contains(
+            SystemRig.await(task + " has begun", 30_000, () -> List.of("running", "preempted").contains(
                 rig.state(task)));
         }
     }
@@ -119,15 +119,19 @@ class PolicySystemTest {
         final Child free = endless("free", 0);
         awaitBegun("free");
         assertCapped(capped, "beside another");
-        final double rest = sharesOf(1_000 * MS, free)[0];
-        assertTrue(rest > 0.5, "the other has the rest: " + rest);
+        Attempts.of(ATTEMPTS, () -> {
+            final double rest = sharesOf(1_000 * MS, free)[0];
+            return rest > 0.5 ? null : "the other has the rest: " + rest;
+        });
     }
 
     @Test
     void shouldSuspendAnEndlessRealTimeKernelUntilSomebodyLiftsIt() throws Exception {
         final Child high = lowRunsBesideAnEndlessKernel("suspend");
-        final double share = sharesOf(300 * MS, high)[0];
-        assertEquals(0, share, 0.001, "a suspended process is off the GPU though nobody else wants it");
+        Attempts.of(ATTEMPTS, () -> {
+            final double share = sharesOf(300 * MS, high)[0];
+            return share <= 0.001 ? null : "a suspended process has " + share + " of the GPU though it is off";
+        });
         assertEquals("preempted", rig.state("high"));
         final StringOutput lifted = StringOutput.of("policy", "--dir", rig.directory().root().toString(), "--task",
             "high", "--overrun", "demote");
@@ -152,12 +156,14 @@ class PolicySystemTest {
         rig.realTime();
         final Child high = endless("high", 90, "--budget", "20ms", "--overrun", action);
         awaitBegun("high");
-        final Child low = rig.start("low", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
-            rig.directory().root().toString(), "--name", "low", "--priority", "10", "--period", "50ms", "--segments",
-            "gpu:0ms+5ms", "--duration", "1s", "--cpu-mode", "sleep", "--scheduling", "fifo:80"));
-        final JsonNode figures = SystemRig.summary(low, 20);
-        assertEquals(20, figures.path("jobs").asInt());
-        assertTrue(figures.path("p50_ms").asDouble() < 25, figures.toString());
+        Attempts.of(ATTEMPTS, () -> {
+            final Child low = rig.start("low", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+                rig.directory().root().toString(), "--name", "low", "--priority", "10", "--period", "50ms",
+                "--segments", "gpu:0ms+5ms", "--duration", "1s", "--cpu-mode", "sleep", "--scheduling", "fifo:80"));
+            final JsonNode figures = SystemRig.summary(low, 40);
+            assertEquals(20, figures.path("jobs").asInt());
+            return figures.path("p50_ms").asDouble() < 25 ? null : figures.toString();
+        });
         assertEquals(1, rig.counter("overruns"));
         return high;
     }
@@ -165,16 +171,20 @@ class PolicySystemTest {
     @Test
     void shouldRefuseTheBeginAfterAnOverrun() throws Exception {
         rig.realTime();
-        final Child task = rig.start("skipper", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
-            rig.directory().root().toString(), "--name", "skipper", "--priority", "50", "--period", "50ms",
-            "--segments", "gpu:0ms+20ms", "--duration", "1s", "--budget", "10ms", "--overrun", "skip-next",
-            "--cpu-mode", "sleep", "--scheduling", "fifo:80"));
-        final JsonNode figures = SystemRig.summary(task, 20);
-        assertEquals(20, figures.path("jobs").asInt());
-        final int skipped = figures.path("skipped").asInt();   // one in two, if not delayed
-        assertTrue(skipped >= 6 && skipped <= 10, figures.toString());
-        assertEquals(skipped, rig.counter("skipped"));
-        assertTrue(rig.counter("overruns") >= skipped);
+        Attempts.of(ATTEMPTS, () -> {
+            final long before = rig.counter("skipped");
+            final Child task = rig.start("skipper", List.of(NativePrograms.named("gpuseg-demo-task").toString(),
+                "--dir", rig.directory().root().toString(), "--name", "skipper", "--priority", "50", "--period",
+                "50ms", "--segments", "gpu:0ms+20ms", "--duration", "1s", "--budget", "10ms", "--overrun",
+                "skip-next", "--cpu-mode", "sleep", "--scheduling", "fifo:80"));
+            final JsonNode figures = SystemRig.summary(task, 40);
+            assertEquals(20, figures.path("jobs").asInt());
+            final int skipped = figures.path("skipped").asInt();
+            assertEquals(skipped, rig.counter("skipped") - before);
+            assertTrue(rig.counter("overruns") >= before + skipped);
+            assertTrue(skipped <= 10, "one in two at most: " + figures);
+            return skipped >= 6 ? null : figures.toString();   // 10 if nobody is delayed
+        });
         assertEquals(0, rig.counter("poisoned"));
     }
 
@@ -193,20 +203,20 @@ class PolicySystemTest {
         final Child first = endless("first", 50, "--partition", "1");
         final Child second = endless("second", 90, "--partition", "2");
         final Child neither = endless("neither", 99);
-        SystemRig.await("all have begun", 10_000, () -> rig.counter("grants") + rig.counter("optimistic_begins") >= 3);
+        SystemRig.await("all have begun", 30_000, () -> rig.counter("grants") + rig.counter("optimistic_begins") >= 3);
         Thread.sleep(300);
-        long outsideNs = Long.MAX_VALUE;
-        for (int attempt = 0; attempt < ATTEMPTS && outsideNs > 0; attempt++) {
+        Attempts.of(ATTEMPTS, () -> {
             final long fromNs = System.nanoTime();
             Thread.sleep(900);
             final long toNs = System.nanoTime();
             Thread.sleep(200);
-            outsideNs = outside(first, fromNs, toNs, 0, 20) + outside(second, fromNs, toNs, 20, 50)
+            final long outsideNs = outside(first, fromNs, toNs, 0, 20) + outside(second, fromNs, toNs, 20, 50)
                 + outside(neither, fromNs, toNs, 50, 60);
-            assertTrue(GpuShare.of(rig.file("spans"), first.pid(), fromNs, toNs) > 0.1);
-            assertTrue(GpuShare.of(rig.file("spans"), second.pid(), fromNs, toNs) > 0.2);
-        }
-        assertEquals(0, outsideNs, "ns that somebody had outside its window");
+            final double one = GpuShare.of(rig.file("spans"), first.pid(), fromNs, toNs);
+            final double other = GpuShare.of(rig.file("spans"), second.pid(), fromNs, toNs);
+            return outsideNs == 0 && one > 0.1 && other > 0.2 ? null
+                : outsideNs + " ns outside of windows, shares " + one + " and " + other;
+        });
     }
 
     private long outside(final Child task, final long fromNs, final long toNs, final int openMs, final int closedMs)

@@ -5,11 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.agent.NativePrograms;
 import dev.gpuseg.daemon.journal.EventKind;
 import dev.gpuseg.daemon.journal.JournalReader;
 import dev.gpuseg.daemon.trace.DecisionReplay;
 import dev.gpuseg.daemon.trace.Source;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -20,6 +22,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 @Timeout(120)
 class StrategySystemTest {
     private static final int JOBS = 40;
+    private static final ObjectMapper JSON = new ObjectMapper();
 
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
@@ -30,7 +33,7 @@ class StrategySystemTest {
             rig.directory().root().toString(), "--name", "bystander", "--priority", Integer.toString(priority),
             "--period", "60s", "--segments", "gpu:1ms+1ms", "--offset", "60s", "--duration", "70s", "--cpu-mode",
             "sleep"));
-        SystemRig.await("bystander is open", 10_000, () -> !"gone".equals(rig.state("bystander")));
+        SystemRig.await("bystander is open", 30_000, () -> !"gone".equals(rig.state("bystander")));
     }
 
     /** Jobs of three segments back to back; returns how often the bystander was taken off meanwhile. */
@@ -38,16 +41,20 @@ class StrategySystemTest {
         bystander(bystanderPriority);
         final long context = task("bystander").path("context").asLong();
         final Child camera = rig.task("camera", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
-        SystemRig.await("camera is open", 10_000, () -> !"gone".equals(rig.state("camera")));
-        assertEquals(strategyShown, task("camera").path("strategy").asText());
         assertTrue(SystemRig.summary(camera, 60).path("jobs").asLong() > 0);
-        SystemRig.await("everybody is back", 10_000, () -> rig.held() == 0);
+        SystemRig.await("everybody is back", 20_000, () -> rig.held() == 0);
         final AtomicLong taken = new AtomicLong();
+        final List<String> opened = new ArrayList<>();
         JournalReader.forEach(rig.directory().journal(), event -> {
             if (event.kind() == EventKind.DISABLE && event.contextId() == context) {
                 taken.incrementAndGet();
+            } else if (event.kind() == EventKind.TASK_OPEN) {
+                opened.add(event.text());
             }
         });
+        final JsonNode last = JSON.readTree(opened.get(opened.size() - 1));
+        assertEquals("camera", last.path("name").asText());
+        assertEquals(strategyShown, last.path("strategy").asText());
         return taken.get();
     }
 
