@@ -200,13 +200,14 @@ static int64_t check_heartbeat(const struct gpuseg_status *status, int64_t time_
 {
 	const int64_t age_ns = time_ns - status->heartbeat_ns;
 
-	if (age_ns <= dog.hang_ns) {
-		if (dog.stalled)
-			message("daemon %d answers again", dog.daemon);
+	/* Not only when it is found alive: it may have been so while nothing was held and nobody looked. */
+	if (dog.stalled && status->heartbeat_ns > dog.stall_release_ns) {
+		message("daemon %d answers again", dog.daemon);
 		dog.stalled = false;
 		dog.released = false;
-		return status->heartbeat_ns + dog.hang_ns + 1;
 	}
+	if (age_ns <= dog.hang_ns)
+		return status->heartbeat_ns + dog.hang_ns + 1;
 	/* Again and again: an enforcer that lives on beside a hung dispatcher may disable anew. */
 	if (!dog.stalled || time_ns - dog.stall_release_ns >= dog.hang_ns) {
 		const struct release_report report = release_all(false, INT64_MAX, dog.stalled);

@@ -106,6 +106,10 @@ final class DemoCommand implements Callable<Integer> {
                 print(result, run, workload, spin, terminal);
             }
             terminal.flush();
+            for (final String detail : result.finding().details()) {
+                spec.commandLine().getErr().println("gpuseg: overlap: " + detail);
+            }
+            spec.commandLine().getErr().flush();
             return result.holds() ? ExitCode.OK : ExitCode.FAILURE;
         } finally {
             if (ownDirectory) {

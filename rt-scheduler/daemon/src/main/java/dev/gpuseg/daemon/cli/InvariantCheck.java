@@ -34,8 +34,10 @@ final class InvariantCheck {
      * @param spans       executions examined
      * @param journalGaps events missing in the journal
      * @param begins      BEGIN events by pid
+     * @param details     the first overlaps, one line each
      */
-    record Finding(int overlaps, int windows, int spans, long journalGaps, Map<Integer, Long> begins) {
+    record Finding(int overlaps, int windows, int spans, long journalGaps, Map<Integer, Long> begins,
+        List<String> details) {
     }
 
     private record Window(long fromNs, long toNs, int pid, int priority) {
@@ -45,6 +47,7 @@ final class InvariantCheck {
     private record Ahead(int pid, int priority, long beginNs, long heardNs) {
     }
 
+    private static final int DETAILS_MAX = 10;
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Map<Integer, Integer> pidOfClient = new HashMap<>();
@@ -53,6 +56,7 @@ final class InvariantCheck {
     private final Map<Integer, Integer> running = new HashMap<>();
     private final List<Window> windows = new ArrayList<>();
     private final List<Ahead> ahead = new ArrayList<>();
+    private final List<String> details = new ArrayList<>();
     private boolean judging;
     private long openNs;
     private int openTask;
@@ -83,7 +87,8 @@ final class InvariantCheck {
         JournalReader.forEach(journal, event -> check.onEvent(event, judgedPolicy));
         check.close(check.lastNs);
         final int spans = check.compare(Files.readAllBytes(spanLog));
-        return new Finding(check.overlaps, check.windows.size(), spans, check.gaps, check.begins);
+        return new Finding(check.overlaps, check.windows.size(), spans, check.gaps, check.begins,
+            check.details);
     }
 
     private void onEvent(final JournalEvent event, final String judgedPolicy) {
@@ -96,7 +101,7 @@ final class InvariantCheck {
         if (event.timeNs() > lastNs) {
             // a newcomer that was granted and preempted within one event never ran
             if (judging && running.size() > 1) {
-                overlaps++;
+                overlap("tasks " + running.keySet() + " were granted at " + lastNs + " ns");
             }
             lastNs = event.timeNs();
         }
@@ -176,6 +181,13 @@ final class InvariantCheck {
         }
     }
 
+    private void overlap(final String text) {
+        overlaps++;
+        if (details.size() < DETAILS_MAX) {
+            details.add(text);
+        }
+    }
+
     private void close(final long toNs) {
         if (openTask != 0) {
             windows.add(new Window(openNs, toNs, openPid, priorityOfTask.getOrDefault(openTask, 0)));
@@ -208,7 +220,8 @@ final class InvariantCheck {
             }
             for (int w = first; w < windows.size() && windows.get(w).fromNs() < endNs; w++) {
                 if (windows.get(w).pid() != pid && !mayRun(pid, startNs, endNs, windows.get(w))) {
-                    overlaps++;
+                    overlap("process " + pid + " ran " + startNs + ".." + endNs + " ns in the window of process "
+                        + windows.get(w).pid() + ", " + windows.get(w).fromNs() + ".." + windows.get(w).toNs() + " ns");
                 }
             }
         }
