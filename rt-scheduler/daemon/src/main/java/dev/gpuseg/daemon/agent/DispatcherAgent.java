@@ -217,7 +217,8 @@ public final class DispatcherAgent implements Runnable {
 
     /** One duty cycle. Returns how much was done. */
     int cycle() {
-        nowNs = System.nanoTime();
+        final long beganNs = System.nanoTime();
+        nowNs = beganNs;
         int work = 0;
         try {
             if (scheduler.nextTimerNs() <= nowNs) {
@@ -241,7 +242,7 @@ public final class DispatcherAgent implements Runnable {
             status.heartbeat(nowNs);
         }
         if (work > 0) {
-            trackDuration();
+            trackDuration(beganNs);
         }
         return work;
     }
@@ -256,8 +257,8 @@ public final class DispatcherAgent implements Runnable {
         }
     }
 
-    private void trackDuration() {
-        final long tookNs = System.nanoTime() - nowNs;
+    private void trackDuration(final long beganNs) {
+        final long tookNs = System.nanoTime() - beganNs;
         if (tookNs > counters.get(Counter.MAX_CYCLE_NS)) {
             counters.set(Counter.MAX_CYCLE_NS, tookNs);
         }
@@ -429,6 +430,10 @@ public final class DispatcherAgent implements Runnable {
         final TaskEntry task = tasks[record.taskId()];
         if (current.poisoned || task == null || task.client != current) {
             return;   // poisoned by an earlier record of the same batch, or its task was closed by one
+        }
+        if (record.timeNs() > nowNs) {
+            // The machine held this thread up within the cycle. Nothing is decided before what it follows from.
+            nowNs = Math.min(record.timeNs(), System.nanoTime());
         }
         switch (record.kind()) {
             case Abi.RECORD_BEGIN:

@@ -40,6 +40,11 @@ class EndToEndTest {
     void shouldDecideTheSameAgainWhenItsJournalIsReplayed() throws Exception {
         final DecisionReplay.Result replay = DecisionReplay.of(Source.open(rig.directory().journal()));
         assertTrue(replay.agrees(), replay::toString);
+        JournalReader.forEach(rig.directory().journal(), event -> {
+            if (event.kind() == EventKind.BEGIN || event.kind() == EventKind.END) {
+                assertTrue(event.timeNs() >= event.arg0(), () -> "before the client did it: " + event);
+            }
+        });
     }
 
     @Test
