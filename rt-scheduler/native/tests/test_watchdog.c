@@ -269,10 +269,17 @@ static int enable_behind_a_hung_daemon(bool *steady)
 	      f.page->last_release_ns - f.status->heartbeat_ns);
 	CHECK_EQ(state(3), GPUSEG_HELD_DISABLED);
 	CHECK_EQ(kill(f.watchdog, 0), 0);
+	const int64_t first_ns = f.page->first_release_ns;
+	CHECK(first_ns - f.status->heartbeat_ns > 90 * NS_PER_MS && first_ns <= f.page->last_release_ns,
+	      "first release %" PRId64 " ns after the heartbeat", first_ns - f.status->heartbeat_ns);
 
 	/* While it hangs on, whatever is disabled anew is enabled again. */
 	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
 	CHECK(rig_until(none_disabled, NULL), "enabled only once");
+	uint64_t again = f.page->releases + 1;
+	CHECK(rig_until(has_released, &again), "enabled no more");
+	CHECK_EQ(f.page->first_release_ns, first_ns);
+	CHECK(f.page->last_release_ns > first_ns, "last release at the time of the first");
 
 	/* It comes back, repairs what it sees changed, and stops cleanly. */
 	kill(f.daemon, SIGCONT);
