@@ -75,12 +75,6 @@ static int should_rotate_slices_exactly(void)
 	return TEST_PASSED;
 }
 
-/*
- * A machine that keeps this process from running lets the kernel complete before the disable. That is no test, and the
- * log shows it; then it is tried again with a kernel of twice the duration, from 60 ms to 4 s.
- */
-#define LONGER_AND_LONGER(kernel_ns) for (int64_t kernel_ns = 60 * NS_PER_MS; kernel_ns < 4 * NS_PER_S; kernel_ns *= 2)
-
 static int preempt_mid_kernel(int64_t kernel_ns, bool *preempted)
 {
 	static const char *const options[] = {"--disable-cost", "300us", "--enable-cost", "200us", NULL};
@@ -122,19 +116,27 @@ static int preempt_mid_kernel(int64_t kernel_ns, bool *preempted)
 	return TEST_PASSED;
 }
 
-static int should_preempt_mid_kernel_and_keep_the_exact_rest(void)
+/*
+ * A machine that keeps this process from running lets the kernel complete before the disable. That is no test, and the
+ * log shows it; then it is tried again with a kernel of twice the duration, from 60 ms to 4 s.
+ */
+static int until_preempted(int (*test)(int64_t kernel_ns, bool *preempted))
 {
 	bool preempted = false;
 
-	LONGER_AND_LONGER(kernel_ns)
-	{
-		const int result = preempt_mid_kernel(kernel_ns, &preempted);
+	for (int64_t kernel_ns = 60 * NS_PER_MS; kernel_ns < 4 * NS_PER_S; kernel_ns *= 2) {
+		const int result = test(kernel_ns, &preempted);
 
 		if (result != TEST_PASSED || preempted)
 			return result;
 	}
 	CHECK(preempted, "no kernel was on the GPU when it was to be disabled");
 	return TEST_PASSED;
+}
+
+static int should_preempt_mid_kernel_and_keep_the_exact_rest(void)
+{
+	return until_preempted(preempt_mid_kernel);
 }
 
 static int should_serve_operations_of_two_controllers_one_after_the_other(void)
@@ -192,17 +194,7 @@ static int disable_and_leave(int64_t kernel_ns, bool *preempted)
 
 static int should_keep_a_context_disabled_after_its_controller_has_gone(void)
 {
-	bool preempted = false;
-
-	LONGER_AND_LONGER(kernel_ns)
-	{
-		const int result = disable_and_leave(kernel_ns, &preempted);
-
-		if (result != TEST_PASSED || preempted)
-			return result;
-	}
-	CHECK(preempted, "no kernel was on the GPU when it was to be disabled");
-	return TEST_PASSED;
+	return until_preempted(disable_and_leave);
 }
 
 static bool no_context(void *control)
