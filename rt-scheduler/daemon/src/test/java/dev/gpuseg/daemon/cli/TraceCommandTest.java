@@ -57,8 +57,14 @@ class TraceCommandTest {
         final int[] demos = new int[1];
         Attempts.of(4, () -> {
             record(shared.resolve("demo" + demos[0]++));
-            final StringOutput checked = check(recording, "--decisions");
-            return checked.status() == ExitCode.OK ? null : checked.out();
+            final StringOutput checked = check(recording, "--bounds", "--decisions");
+            String stalled = null;
+            for (final JsonNode finding : JSON.readTree(checked.out()).path("findings")) {
+                final String kind = finding.path("kind").asText();
+                assertTrue(kind.matches("inversion|deadline|bound"), finding::toString);
+                stalled = "inversion".equals(kind) ? checked.out() : stalled;   // somebody off too late
+            }
+            return stalled;
         });
     }
 
