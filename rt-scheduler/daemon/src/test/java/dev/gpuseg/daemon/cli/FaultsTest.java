@@ -12,9 +12,9 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(240)
+@Timeout(480)
 class FaultsTest {
-    private static final int LIMIT_MS = 5_000;
+    private static final int LIMIT_MS = 1_000;
 
     @Test
     void shouldRefuseAnUnknownFaultByName() {
@@ -25,7 +25,11 @@ class FaultsTest {
 
     @Test
     void shouldSurviveEveryFaultOnce() throws Exception {
-        // a period that a loaded test machine keeps; what is lost or hangs does not depend on it
+        Attempts.of(3, FaultsTest::everyFaultOnce);
+    }
+
+    /** A period that a loaded test machine keeps, if it does not stall; what is lost or hangs does not depend on it. */
+    private static String everyFaultOnce() throws Exception {
         final StringOutput faults = StringOutput.of("faults", "--rounds", Integer.toString(Fault.values().length),
             "--seed", "20261121", "--watchdog-period", LIMIT_MS + "ms", "--json");
         final JsonNode result = new ObjectMapper().readTree(faults.out());
@@ -33,6 +37,11 @@ class FaultsTest {
         result.fieldNames().forEachRemaining(keys::add);
         assertEquals(List.of("rounds", "seed", "injected", "survived", "lost", "hung", "longest_freeze_ms", "by_fault"),
             keys);
+        assertEquals(0, result.path("lost").asLong(), faults.text());
+        assertEquals(0, result.path("hung").asLong(), faults.text());
+        if (result.path("longest_freeze_ms").asDouble() > LIMIT_MS) {
+            return faults.text();
+        }
         assertEquals(ExitCode.OK, faults.status(), faults.text());
         assertEquals(20261121, result.path("seed").asLong());
         assertEquals(Fault.values().length, result.path("rounds").asInt());
@@ -41,9 +50,8 @@ class FaultsTest {
         for (final JsonNode fault : result.path("by_fault")) {
             assertTrue(fault.path("injected").asInt() == 1 || fault.has("skipped"), faults.text());
         }
-        assertEquals(0, result.path("lost").asLong());
-        assertEquals(0, result.path("hung").asLong());
         assertTrue(result.path("longest_freeze_ms").asDouble() > 0, "something was disabled when a fault struck");
+        return null;
     }
 
     @Test
