@@ -39,4 +39,4 @@ if [ "${1:-}" = run ]; then
 fi
 # shellcheck disable=SC2086 # both are lists of options
 exec "$found/bin/java" "@$share/jvm.options" $extra ${GPUSEG_JAVA_OPTS:-} -cp "$share/jar/*" \
-    dev.gpuseg.daemon.cli.Gpuseg "$@"
+    dev.gpuseg.tools.cli.Gpuseg "$@"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * agent_page.h - orders to the agent of libgpuseg-preload.so (segment-api/preload/gpuseg_kfd_agent.h), from outside.
- * The Java side is dev.gpuseg.daemon.mechanism.amd.AgentPage. Nothing that the application writes is trusted: the page
+ * The Java side is dev.gpuseg.mechanisms.amd.AgentPage. Nothing that the application writes is trusted: the page
  * is a sealed memory file of the right size, so reading and writing it cannot fault, and no length is read from it.
  */
 #ifndef GPUSEG_AGENT_PAGE_H

@@ -2,7 +2,7 @@
 /*
  * gpuseg_amd.h - bring back what a daemon took off an AMD GPU (mechanism amd).
  *
- * Four ways to take off, by kernel and permissions (dev.gpuseg.daemon.mechanism.amd.Rung), and so four ways back:
+ * Four ways to take off, by kernel and permissions (dev.gpuseg.mechanisms.amd.Rung), and so four ways back:
  *   kfd    /dev/gpuseg-kfd: a hold belongs to the daemon's open file. Dead daemon: the kernel has released it. Living
  *          daemon: a duplicate of its descriptor releases it (and the kernel's own watchdog does so without the
  *          enforcer's kicks).

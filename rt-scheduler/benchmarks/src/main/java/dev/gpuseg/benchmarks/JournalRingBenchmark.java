@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.benchmarks;
 
-import dev.gpuseg.daemon.journal.EventKind;
-import dev.gpuseg.daemon.journal.JournalAgent;
-import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalAgent;
+import dev.gpuseg.ipc.journal.JournalRing;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

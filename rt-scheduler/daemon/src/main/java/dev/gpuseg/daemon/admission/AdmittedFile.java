@@ -10,7 +10,7 @@ import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.TaskOpen;
-import dev.gpuseg.daemon.platform.PrivateFile;
+import dev.gpuseg.ipc.platform.PrivateFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;

@@ -9,7 +9,7 @@ import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.TimePartitions;
-import dev.gpuseg.daemon.mechanism.Capabilities;
+import dev.gpuseg.mechanisms.Capabilities;
 
 /**
  * Which analysis holds for a policy on a mechanism, or why none does.

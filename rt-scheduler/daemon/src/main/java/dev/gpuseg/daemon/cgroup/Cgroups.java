@@ -4,7 +4,7 @@ package dev.gpuseg.daemon.cgroup;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.journal.EventTap;
+import dev.gpuseg.ipc.journal.EventTap;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;

@@ -2,9 +2,9 @@
 package dev.gpuseg.daemon.cgroup;
 
 import dev.gpuseg.core.SchedulerConfig;
-import dev.gpuseg.daemon.journal.EventKind;
-import dev.gpuseg.daemon.journal.EventTap;
-import dev.gpuseg.daemon.journal.JournalEvent;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.EventTap;
+import dev.gpuseg.ipc.journal.JournalEvent;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;

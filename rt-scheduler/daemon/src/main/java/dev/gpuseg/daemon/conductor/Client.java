@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.ipc.ClientQueue;
-import dev.gpuseg.daemon.ipc.Session;
-import dev.gpuseg.daemon.platform.EventFd;
+import dev.gpuseg.ipc.ClientQueue;
+import dev.gpuseg.ipc.Session;
+import dev.gpuseg.ipc.platform.EventFd;
 
 /**
  * One registered process. From {@link DispatcherProxy#addClient} until {@link ConductorProxy#clientRemoved} the

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.ipc.Abi;
-import dev.gpuseg.daemon.ipc.ClientQueue;
-import dev.gpuseg.daemon.ipc.QueueTemplate;
-import dev.gpuseg.daemon.ipc.RuntimeDirectory;
-import dev.gpuseg.daemon.ipc.Session;
-import dev.gpuseg.daemon.platform.Epoll;
-import dev.gpuseg.daemon.platform.Errno;
-import dev.gpuseg.daemon.platform.EventFd;
-import dev.gpuseg.daemon.platform.FileAccess;
-import dev.gpuseg.daemon.platform.Packet;
-import dev.gpuseg.daemon.platform.PeerCredentials;
-import dev.gpuseg.daemon.platform.PidFd;
-import dev.gpuseg.daemon.platform.ProcessStatus;
-import dev.gpuseg.daemon.platform.SeqPacketSocket;
-import dev.gpuseg.daemon.platform.SystemCallException;
-
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.ClientQueue;
+import dev.gpuseg.ipc.QueueTemplate;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.Session;
+import dev.gpuseg.ipc.platform.Epoll;
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.ipc.platform.EventFd;
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.PidFd;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
+import dev.gpuseg.ipc.platform.SystemCallException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -32,7 +31,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLongArray;
-
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.UnsafeBuffer;
 

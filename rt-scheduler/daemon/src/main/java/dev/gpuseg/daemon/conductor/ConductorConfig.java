@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.ipc.Abi;
-import dev.gpuseg.daemon.ipc.ClientQueue;
-import dev.gpuseg.daemon.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.ClientQueue;
+import dev.gpuseg.ipc.RuntimeDirectory;
 
 /**
  * Settings of the conductor.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.platform.PeerCredentials;
-import dev.gpuseg.daemon.platform.SeqPacketSocket;
-
+import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import java.util.ArrayDeque;
 
 /** One connection of the registration socket; conductor's thread. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.PeerCredentials;
 
 /**
  * What the conductor asks of the dispatcher. Implementations enqueue, wake the dispatcher and return at once; called on

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.platform.Epoll;
-import dev.gpuseg.daemon.platform.EventFd;
-
+import dev.gpuseg.ipc.platform.Epoll;
+import dev.gpuseg.ipc.platform.EventFd;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.function.Consumer;
-
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.ipc.Abi;
-import dev.gpuseg.daemon.platform.Packet;
-
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.platform.Packet;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
-
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** Reading and writing of the registration socket's messages. */

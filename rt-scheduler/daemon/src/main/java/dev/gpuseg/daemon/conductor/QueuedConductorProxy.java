@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.platform.EventFd;
-
+import dev.gpuseg.ipc.platform.EventFd;
 import java.util.Queue;
-
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 
 /**

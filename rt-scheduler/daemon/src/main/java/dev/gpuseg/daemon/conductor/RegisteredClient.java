@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.platform.PidFd;
-
+import dev.gpuseg.ipc.platform.PidFd;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;

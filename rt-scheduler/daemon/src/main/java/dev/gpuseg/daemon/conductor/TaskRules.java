@@ -3,8 +3,7 @@ package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Strategy;
-import dev.gpuseg.daemon.ipc.Abi;
-
+import dev.gpuseg.ipc.Abi;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** What a request to open a task must satisfy before anybody else looks at it. */

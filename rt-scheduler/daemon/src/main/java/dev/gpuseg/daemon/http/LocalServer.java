@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.http;
 
-import dev.gpuseg.daemon.platform.FileAccess;
+import dev.gpuseg.ipc.platform.FileAccess;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;

@@ -3,9 +3,9 @@ package dev.gpuseg.daemon.cgroup;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.gpuseg.daemon.journal.EventKind;
-import dev.gpuseg.daemon.journal.JournalAgent;
-import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalAgent;
+import dev.gpuseg.ipc.journal.JournalRing;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

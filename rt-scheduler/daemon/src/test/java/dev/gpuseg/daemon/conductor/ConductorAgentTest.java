@@ -6,14 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.daemon.StallProbe;
-import dev.gpuseg.daemon.ipc.Abi;
-import dev.gpuseg.daemon.ipc.NativeTool;
-import dev.gpuseg.daemon.platform.Errno;
-import dev.gpuseg.daemon.platform.Packet;
-import dev.gpuseg.daemon.platform.ProcessStatus;
-import dev.gpuseg.daemon.platform.SeqPacketSocket;
-
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.NativeTool;
+import dev.gpuseg.ipc.StallProbe;
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -26,7 +25,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.daemon.ipc.Abi;
-import dev.gpuseg.daemon.ipc.ClientQueue;
-import dev.gpuseg.daemon.ipc.RuntimeDirectory;
-import dev.gpuseg.daemon.platform.Packet;
-import dev.gpuseg.daemon.platform.PeerCredentials;
-import dev.gpuseg.daemon.platform.ProcessStatus;
-import dev.gpuseg.daemon.platform.SeqPacketSocket;
-
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.ClientQueue;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
@@ -17,7 +16,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
-
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.UnsafeBuffer;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.metrics;
 
-import dev.gpuseg.daemon.journal.EventKind;
-import dev.gpuseg.daemon.journal.JournalAgent;
-import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalAgent;
+import dev.gpuseg.ipc.journal.JournalRing;
 import java.nio.file.Path;
 
 /** Shows a model events as a daemon would: through the ring and the journal's agent. Times are given in us. */

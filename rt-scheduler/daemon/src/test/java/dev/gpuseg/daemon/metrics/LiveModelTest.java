@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.journal.EventKind;
+import dev.gpuseg.ipc.journal.EventKind;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.daemon.http.Endpoint;
-import dev.gpuseg.daemon.journal.EventKind;
-import dev.gpuseg.daemon.journal.EventTap;
-import dev.gpuseg.daemon.journal.JournalAgent;
-import dev.gpuseg.daemon.journal.JournalEvent;
-import dev.gpuseg.daemon.journal.JournalRing;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.EventTap;
+import dev.gpuseg.ipc.journal.JournalAgent;
+import dev.gpuseg.ipc.journal.JournalEvent;
+import dev.gpuseg.ipc.journal.JournalRing;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.daemon.conductor.Client;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One registered client, as the dispatcher keeps it. Dispatcher thread only. */
+final class ClientEntry {
+    /** Nobody waits. */
+    static final int STAYS = -1;
+
+    final Client client;
+    final ProcessEntry process;
+    final List<TaskEntry> tasks = new ArrayList<>();
+    boolean poisoned;
+    /** It has left or died; removed when its records are read. */
+    boolean leaving;
+    int removalReason;
+    /** Tasks to close when the records before that request are read. */
+    List<Closing> closings = new ArrayList<>();
+    /** While somebody waits until its records are read: how many more may come. */
+    int recordsLeft = STAYS;
+
+    ClientEntry(final Client client, final ProcessEntry process) {
+        this.client = client;
+        this.process = process;
+    }
+}

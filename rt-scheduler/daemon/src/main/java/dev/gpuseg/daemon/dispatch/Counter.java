@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+/** Everything that the daemon counts. The label is what {@code status} and every exporter print; it never changes. */
+public enum Counter {
+    /** Records taken. */
+    RECORDS("records", "Records taken from client queues"),
+    /** Segments begun. */
+    BEGINS("begins", "Segments begun"),
+    /** Optimistic begins. */
+    OPTIMISTIC_BEGINS("optimistic_begins", "Begins that did not wait because the task was pre-granted"),
+    /** Grants. */
+    GRANTS("grants", "Segments granted"),
+    /** Grants that waited for a disable. */
+    GRANTS_AFTER_DISABLE("grants_after_disable", "Grants that waited until other contexts were off the hardware"),
+    /** Grants without the disable that they needed. */
+    GRANTS_UNENFORCED("grants_unenforced", "Grants given although the mechanism failed to disable another context"),
+    /** Ends. */
+    ENDS("ends", "Segments ended"),
+    /** Cancelled begins. */
+    CANCELS("cancels", "Begins that gave up before their grant"),
+    /** Begins that timed out and went on. */
+    PROCEEDED("proceeded", "Segments that went on without a grant after their timeout"),
+    /** Preemptions. */
+    PREEMPTIONS("preemptions", "Segments taken off the GPU by a better one"),
+    /** Resumptions. */
+    RESUMES("resumes", "Preempted segments that came back"),
+    /** Deadline misses. */
+    DEADLINE_MISSES("deadline_misses", "Segments whose absolute deadline passed before their end"),
+    /** Jobs completed. */
+    JOBS("jobs", "Jobs completed"),
+    /** Jobs completed late. */
+    JOB_MISSES("job_misses", "Jobs completed after their deadline"),
+    /** Budget overruns. */
+    OVERRUNS("overruns", "Segments that used up their budget; what followed is their task's overrun action"),
+    /** Begins refused after an overrun. */
+    SKIPPED("skipped", "Begins refused because the segment before overran and its task skips the next"),
+    /** Context disables. */
+    DISABLES("disables", "Contexts taken off the hardware"),
+    /** Context enables. */
+    ENABLES("enables", "Contexts brought back to the hardware"),
+    /** Failed operations. */
+    MECHANISM_ERRORS("mechanism_errors", "Operations that the mechanism refused or did not answer"),
+    /** Releases by the watchdog. */
+    WATCHDOG_RELEASES("watchdog_releases", "Times that the watchdog enabled held contexts under a live daemon"),
+    /** Clients. */
+    CLIENTS_OPENED("clients_opened", "Clients registered"),
+    /** Clients gone. */
+    CLIENTS_CLOSED("clients_closed", "Clients that left or died"),
+    /** Tasks. */
+    TASKS_OPENED("tasks_opened", "Tasks opened"),
+    /** Refused tasks. */
+    TASKS_REFUSED("tasks_refused", "Task registrations refused"),
+    /** Poisoned clients. */
+    POISONED("poisoned", "Clients dropped because their shared memory or records were not valid"),
+    /** Errors in handling one client. */
+    CLIENT_ERRORS("client_errors", "Unexpected errors while handling one client; that client was dropped"),
+    /** Errors elsewhere in the duty cycle. */
+    CYCLE_ERRORS("cycle_errors", "Unexpected errors in the dispatcher's cycle that could not be laid to one client"),
+    /** Announced begins for which lower work was taken off ahead of time. */
+    HINTS_ACTED("hints_acted", "Announced begins for which lower work was taken off ahead of time"),
+    /** Of these, without a begin within the time allowed. */
+    HINTS_WASTED("hints_wasted", "Announced begins that did not come in time after lower work was taken off"),
+    /** Stalls. */
+    STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
+    /** Longest duty cycle. */
+    MAX_CYCLE_NS("max_cycle_ns", "Longest duty cycle of the dispatcher, ns"),
+    /** Sleeps. */
+    SLEEPS("sleeps", "Times the dispatcher went to sleep"),
+    /** Pauses of the JVM. */
+    GC_PAUSES("gc_pauses", "Garbage collections that stopped the daemon's JVM"),
+    /** Their time. */
+    GC_PAUSE_NS("gc_pause_ns", "Time that they took, ns (each in steps of 1 ms)"),
+    /** Lost journal events. */
+    JOURNAL_DROPS("journal_drops", "Events not journaled because the ring was full");
+
+    private final String label;
+    private final String description;
+
+    Counter(final String label, final String description) {
+        this.label = label;
+        this.description = description;
+    }
+
+    /**
+     * The stable name.
+     *
+     * @return lower case, words joined by an underscore
+     */
+    public String label() {
+        return label;
+    }
+
+    /**
+     * What is counted.
+     *
+     * @return one line
+     */
+    public String description() {
+        return description;
+    }
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+
+/**
+ * Which contexts of one GPU are wanted on the hardware. W: the dispatcher, R: that GPU's enforcer.
+ *
+ * <p>A sequence lock: the version is odd while the dispatcher changes several contexts, so the enforcer never applies
+ * half of a decision. The enforcer reads the newest state, not every state: bursts coalesce.
+ */
+final class DesiredState {
+    private static final VarHandle VERSION;
+    private static final int OFF = 1;
+    private static final int SPARED = 2;
+
+    static {
+        try {
+            VERSION = MethodHandles.lookup().findVarHandle(DesiredState.class, "version", long.class);
+        } catch (final ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    static final int NOBODY = -1;
+
+    private final AtomicIntegerArray state;
+    /** The context that a hint keeps the GPU free for; counts only while no context is set off. */
+    private final AtomicInteger reserved = new AtomicInteger(NOBODY);
+    /** Those that {@link #spare} named. */
+    private final int[] spared;
+    private int sparedCount;
+    @SuppressWarnings("unused")   // through VERSION
+    private long version;
+    private long open;
+
+    DesiredState(final int contexts) {
+        state = new AtomicIntegerArray(contexts);
+        spared = new int[contexts];
+    }
+
+    /** Dispatcher: sets one context; visible with the next {@link #commit}. */
+    void set(final int contextId, final boolean enabled) {
+        change();
+        final int kept = state.getPlain(contextId) & SPARED;
+        state.setOpaque(contextId, enabled ? kept : kept | OFF);
+    }
+
+    /**
+     * Dispatcher: from the next {@link #commit} on, while no context is set off, all but this one and those that are
+     * {@linkplain #spare spared} count as off. Not to be called while a reservation is in force.
+     */
+    void reserve(final int contextId) {
+        change();
+        reserved.setOpaque(contextId);
+    }
+
+    /** Dispatcher: the reservation in force does not concern this context. Once for each context. */
+    void spare(final int contextId) {
+        change();
+        state.setOpaque(contextId, state.getPlain(contextId) | SPARED);
+        spared[sparedCount++] = contextId;
+    }
+
+    /** Dispatcher: ends {@link #reserve}. */
+    void unreserve() {
+        if (reserved.getPlain() != NOBODY) {
+            change();
+            reserved.setOpaque(NOBODY);
+            while (sparedCount > 0) {
+                final int contextId = spared[--sparedCount];
+                state.setOpaque(contextId, state.getPlain(contextId) & ~SPARED);
+            }
+        }
+    }
+
+    /** Dispatcher: the context of the reservation in force, {@link #NOBODY} if there is none. */
+    int reservedFor() {
+        return reserved.getPlain();
+    }
+
+    private void change() {
+        if ((open & 1) == 0) {
+            open++;
+            VERSION.setOpaque(this, open);
+            VarHandle.storeStoreFence();   // a reader that sees a change sees the odd version
+        }
+    }
+
+    /** Dispatcher: publishes what was set. Returns the version of the published state. */
+    long commit() {
+        if ((open & 1) == 1) {
+            open++;
+            VERSION.setRelease(this, open);   // pairs with the acquire in snapshot
+        }
+        return open;
+    }
+
+    /** Any thread: whether a state newer than this version is, or is about to be, published. */
+    boolean isNewerThan(final long seen) {
+        return (long) VERSION.getAcquire(this) != seen;
+    }
+
+    /**
+     * Enforcer: copies a consistent state.
+     *
+     * @param off receives true for each context that is wanted off the hardware
+     * @return its version
+     */
+    long snapshot(final boolean[] off) {
+        while (true) {
+            final long before = (long) VERSION.getAcquire(this);
+            if ((before & 1) == 0) {
+                boolean someOff = false;
+                for (int i = 0; i < off.length; i++) {
+                    off[i] = (state.getOpaque(i) & OFF) != 0;
+                    someOff |= off[i];
+                }
+                final int free = reserved.getOpaque();
+                if (free != NOBODY && !someOff) {
+                    for (int i = 0; i < off.length; i++) {
+                        off[i] = i != free && (state.getOpaque(i) & SPARED) == 0;
+                    }
+                }
+                VarHandle.loadLoadFence();
+                if ((long) VERSION.getOpaque(this) == before) {
+                    return before;
+                }
+            }
+            Thread.onSpinWait();   // the dispatcher is between two stores
+        }
+    }
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.Priority;
+import dev.gpuseg.daemon.admission.ProvenAdmission;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.ConductorProxy;
+import dev.gpuseg.daemon.conductor.DispatcherProxy;
+import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.SavedPolicy;
+import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
+import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * Carries the conductor's requests onto the dispatcher thread. Text is parsed on the caller's thread and rendered on
+ * the clerk's, so that the dispatcher handles neither.
+ */
+final class DispatcherCommands implements DispatcherProxy {
+    private static final int EPERM = -1;
+    private static final int EIO = -5;
+    private static final int EBUSY = -16;
+    private static final int EINVAL = -22;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final DispatcherAgent dispatcher;
+    private final Executor clerk;
+    private final BiConsumer<ObjectNode, PeerCredentials> completeStatus;
+    private final Consumer<String> requestStop;
+    private ConductorProxy conductor;
+    private Function<JsonNode, ObjectNode> liveView;
+    private SavedPolicy saved;
+    /** Null while admission is off. */
+    private ProvenAdmission admission;
+
+    /**
+     * Wires the proxy.
+     *
+     * @param dispatcher     whose thread runs the commands
+     * @param clerk          runs what may take long
+     * @param completeStatus adds to a status what the dispatcher does not know, for who asks
+     * @param requestStop    called with who asked
+     */
+    DispatcherCommands(final DispatcherAgent dispatcher, final Executor clerk,
+        final BiConsumer<ObjectNode, PeerCredentials> completeStatus, final Consumer<String> requestStop) {
+        this.dispatcher = dispatcher;
+        this.clerk = clerk;
+        this.completeStatus = completeStatus;
+        this.requestStop = requestStop;
+    }
+
+    /** Who answers {@code live}, on the clerk's thread; the dispatcher is not asked. */
+    void liveView(final Function<JsonNode, ObjectNode> view) {
+        liveView = view;
+    }
+
+    void conductor(final ConductorProxy proxy) {
+        conductor = proxy;
+    }
+
+    /** Remembers what is changed; used on the clerk's thread. */
+    void saved(final SavedPolicy policy) {
+        saved = policy;
+    }
+
+    void admission(final ProvenAdmission proven) {
+        admission = proven;
+    }
+
+    /** Does something unless admission speaks against it; on the clerk's thread if it has to be asked. */
+    private void ifAdmitted(final long correlation, final Function<ProvenAdmission, String> refusal,
+        final Runnable then) {
+        if (admission == null) {
+            then.run();
+            return;
+        }
+        clerk.execute(() -> {
+            final String refused = refusal.apply(admission);
+            if (refused == null) {
+                then.run();
+            } else {
+                refuse(correlation, EBUSY, refused);
+            }
+        });
+    }
+
+    @Override
+    public void addClient(final Client client) {
+        dispatcher.submit(() -> dispatcher.addClient(client));
+    }
+
+    @Override
+    public void removeClient(final int clientId, final int reason) {
+        dispatcher.submit(() -> dispatcher.removeClient(clientId, reason));
+    }
+
+    @Override
+    public void openTask(final TaskOpen request) {
+        dispatcher.submit(() -> dispatcher.openTask(request));
+    }
+
+    @Override
+    public void closeTask(final long correlation, final int clientId, final int taskId) {
+        dispatcher.submit(() -> dispatcher.closeTask(correlation, clientId, taskId));
+    }
+
+    @Override
+    public void admin(final long correlation, final PeerCredentials peer, final String json) {
+        final JsonNode request;
+        try {
+            request = JSON.readTree(json);
+        } catch (final JsonProcessingException e) {
+            refuse(correlation, EINVAL, "the command is not JSON: " + e.getOriginalMessage());
+            return;
+        }
+        final String command = request.path("command").asText("");
+        if (!"status".equals(command) && !mayChange(peer)) {   // "live" shows everybody
+            refuse(correlation, EPERM, "command \"" + command + "\": uid " + peer.uid()
+                + " may only ask for the status; use the daemon's user or root");
+            return;
+        }
+        switch (command) {
+            case "status":
+                status(correlation, peer);
+                break;
+            case "live":
+                clerk.execute(() -> live(correlation, request));
+                break;
+            case "stop":
+                reply(correlation, JsonNodeFactory.instance.objectNode().put("stopping", true));
+                requestStop.accept("pid " + peer.pid() + ", uid " + peer.uid());
+                break;
+            case "policy":
+                policy(correlation, request);
+                break;
+            case "hint":
+                hint(correlation, request);
+                break;
+            default:
+                refuse(correlation, EINVAL, "command \"" + command
+                    + "\" is unknown; use status, live, stop, hint or policy");
+                break;
+        }
+    }
+
+    /**
+     * Whether a peer may change what concerns others, and see it.
+     *
+     * @param peer who asks, from the kernel
+     * @return true for root and for the daemon's own user
+     */
+    static boolean mayChange(final PeerCredentials peer) {
+        return peer.uid() == 0 || peer.uid() == ProcessStatus.effectiveUid();
+    }
+
+    private void status(final long correlation, final PeerCredentials peer) {
+        dispatcher.submit(() -> {
+            final ObjectNode snapshot = dispatcher.snapshot();
+            clerk.execute(() -> {
+                completeStatus.accept(snapshot, peer);
+                reply(correlation, snapshot);
+            });
+        });
+    }
+
+    private void live(final long correlation, final JsonNode request) {
+        final ObjectNode view;
+        try {
+            view = liveView.apply(request);
+        } catch (final RuntimeException e) {
+            refuse(correlation, EIO, "live: " + e);
+            return;
+        }
+        reply(correlation, view);
+    }
+
+    private void policy(final long correlation, final JsonNode request) {
+        if (!request.has("policy")) {
+            settings(correlation, request.path("settings"), request.path("save").asBoolean(false),
+                request.path("forget").asBoolean(false));
+            return;
+        }
+        final Policy policy;
+        try {
+            policy = Policy.named(request.path("policy").asText(""));
+        } catch (final IllegalArgumentException e) {
+            refuse(correlation, EINVAL, e.getMessage());
+            return;
+        }
+        ifAdmitted(correlation, proven -> proven.refusePolicy(policy.name()), () -> dispatcher.submit(() -> {
+            dispatcher.setPolicy(policy);
+            clerk.execute(() -> saved.changed(JsonNodeFactory.instance.objectNode().put("policy", policy.name())));
+            reply(correlation, JsonNodeFactory.instance.objectNode().put("policy", policy.name()));
+        }));
+    }
+
+    private void settings(final long correlation, final JsonNode given, final boolean save, final boolean forget) {
+        final PolicySettings settings;
+        try {
+            settings = given.isMissingNode() ? PolicySettings.NONE : PolicySettings.parse(given, "policy");
+            dispatcher.requireUsable(settings);
+        } catch (final IllegalArgumentException e) {
+            refuse(correlation, EINVAL, e.getMessage());
+            return;
+        }
+        ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
+            dispatcher.applySettings(settings);
+            final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+            dispatcher.describePolicy(answer.putArray("lines")::add);
+            clerk.execute(() -> keep(correlation, given, save, forget, answer));
+        }));
+    }
+
+    /** The last step of a policy command: what was changed is remembered, and kept if that was asked for. */
+    private void keep(final long correlation, final JsonNode given, final boolean save, final boolean forget,
+        final ObjectNode answer) {
+        try {
+            if (!given.isMissingNode()) {
+                saved.changed(given);
+            }
+            if (save) {
+                saved.save();
+            }
+            if (forget) {
+                saved.forget();
+            }
+        } catch (final IOException e) {
+            refuse(correlation, EIO, e.getMessage());
+            return;
+        }
+        if (saved.exists()) {
+            answer.withArray("lines").add("saved in " + saved.path() + " for the next start");
+        }
+        reply(correlation, answer);
+    }
+
+    private void hint(final long correlation, final JsonNode request) {
+        final String task = request.path("task").asText("");
+        final int priority = request.path("priority").asInt(Priority.BELOW_ALL);
+        final int gpuPriority = request.path("gpu_priority").asInt(0);
+        if (task.isEmpty() || !Priority.isValid(priority) || !Priority.isValid(gpuPriority)
+            || !Priority.isRealTime(priority) && Priority.isRealTime(gpuPriority)) {
+            refuse(correlation, EINVAL, "hint: task \"" + task + "\", priority " + priority + ", gpu_priority "
+                + gpuPriority + "; name a task (or its id) and priorities of 0..99");
+            return;
+        }
+        final int resolved = Priority.isRealTime(gpuPriority) ? gpuPriority : priority;
+        final int id = task.chars().allMatch(Character::isDigit) && task.length() < 8 ? Integer.parseInt(task) : 0;
+        ifAdmitted(correlation, proven -> proven.refusePriority(id, task, priority, resolved),
+            () -> dispatcher.submit(() -> hint(correlation, id, task, priority, resolved)));
+    }
+
+    /** On the dispatcher's thread. */
+    private void hint(final long correlation, final int id, final String task, final int priority,
+        final int gpuPriority) {
+        final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+        final int status = dispatcher.hint(id, task, priority, gpuPriority, answer.putArray("changed")::add);
+        if (status == 0) {
+            reply(correlation, answer);
+        } else {
+            refuse(correlation, status, "hint: no open task \"" + task + "\"; `gpuseg status` lists them");
+        }
+    }
+
+    private void reply(final long correlation, final ObjectNode node) {
+        conductor.adminReply(correlation, 0, node.toString());
+    }
+
+    private void refuse(final long correlation, final int status, final String text) {
+        conductor.adminReply(correlation, status, JsonNodeFactory.instance.objectNode().put("error", text).toString());
+    }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.admission.AdmissionSettings;
+import dev.gpuseg.daemon.cgroup.GroupRules;
+import dev.gpuseg.mechanisms.Protection;
+import java.util.Objects;
+
+/**
+ * What the administrator of a machine decides about its users.
+ *
+ * @param admission      who may open a task
+ * @param unmanaged      what becomes of processes that never registered
+ * @param protection     processes that a mechanism never touches
+ * @param groups         weights, caps and protection by control group
+ * @param clientsPerUser most clients of one uid, 1..128
+ * @param tasksPerUser   most open tasks of one uid, 1..8192
+ */
+public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protection protection, GroupRules groups,
+    int clientsPerUser, int tasksPerUser) {
+    /** Usual quota of clients. */
+    public static final int CLIENTS_PER_USER = 64;
+    /** Usual quota of tasks. */
+    public static final int TASKS_PER_USER = 1024;
+    /** No admission test, unregistered processes are best effort, display servers are protected, usual quotas. */
+    public static final SiteRules DEFAULTS = new SiteRules(AdmissionSettings.OFF, Unmanaged.BEST_EFFORT,
+        Protection.DEFAULTS, GroupRules.NONE, CLIENTS_PER_USER, TASKS_PER_USER);
+
+    /** Nothing may be missing. */
+    public SiteRules {
+        Objects.requireNonNull(admission, "admission");
+        Objects.requireNonNull(unmanaged, "unmanaged");
+        Objects.requireNonNull(protection, "protection");
+        Objects.requireNonNull(groups, "groups");
+    }
+
+    /**
+     * The same with another admission.
+     *
+     * @param other settings
+     * @return a copy
+     */
+    public SiteRules withAdmission(final AdmissionSettings other) {
+        return new SiteRules(other, unmanaged, protection, groups, clientsPerUser, tasksPerUser);
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.core.Strategy;
+import dev.gpuseg.daemon.conductor.TaskOpen;
+import org.HdrHistogram.Histogram;
+
+/** One open task, as the dispatcher keeps it. Dispatcher thread only. */
+final class TaskEntry {
+    private static final long RESPONSE_MAX_NS = 3_600_000_000_000L;
+    private static final int RESPONSE_DIGITS = 2;
+
+    final int id;
+    final ClientEntry client;
+    final int slot;
+    final int contextId;
+    final TaskOpen request;
+    /** What the task was opened with or an administrator set; a demotion by the scheduler changes neither. */
+    int priority;
+    int gpuPriority;
+    /** What its segments do to lower work: asked for, or the daemon's choice. */
+    Strategy strategy = Strategy.INTERRUPT;
+    /** Its begin waits for a grant that is decided but not enforced yet. */
+    boolean grantPending;
+    /** The begun segment did not wait. */
+    boolean optimistic;
+    long ticket;
+    /** A segment that was ended, or refused, without its client: its END is no offence. */
+    long forcedTicket;
+    long jobReleaseNs;
+    long jobs;
+    long jobMisses;
+    long segments;
+    long preemptions;
+    long overruns;
+    /** Response times of jobs, ns; a longer one counts as an hour. */
+    final Histogram responses = new Histogram(1, RESPONSE_MAX_NS, RESPONSE_DIGITS);
+
+    TaskEntry(final int id, final ClientEntry client, final int slot, final int contextId, final TaskOpen request) {
+        this.id = id;
+        this.client = client;
+        this.slot = slot;
+        this.contextId = contextId;
+        this.request = request;
+        priority = request.priority();
+        gpuPriority = request.gpuPriority();
+    }
+
+    boolean isRealTime() {
+        return priority > 0;
+    }
+
+    void jobEnded(final long responseNs) {
+        jobs++;
+        if (request.deadlineNs() > 0 && responseNs > request.deadlineNs()) {
+            jobMisses++;
+        }
+        responses.recordValue(Math.max(1, Math.min(responseNs, RESPONSE_MAX_NS)));
+    }
+}

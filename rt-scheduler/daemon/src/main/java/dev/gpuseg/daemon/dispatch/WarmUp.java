@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.SchedulerConfig;
+import dev.gpuseg.core.TimePartitions;
+import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.ConductorProxy;
+import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.ClientQueue;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.QueueTemplate;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.Session;
+import dev.gpuseg.ipc.StatusPage;
+import dev.gpuseg.ipc.journal.JournalAgent;
+import dev.gpuseg.ipc.journal.JournalRing;
+import dev.gpuseg.ipc.platform.EventFd;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.InstantMechanism;
+import dev.gpuseg.mechanisms.Mechanism;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+
+/**
+ * Runs synthetic segments of several processes through a second set of the real objects (queue, dispatcher, scheduler,
+ * enforcer, journal) in a scratch directory, until the hot path is compiled. No client is accepted before it is done:
+ * otherwise the first segments would pay for it.
+ *
+ * <p>What is compiled is what was seen: a branch that the warm-up never takes costs the first real segment that takes
+ * it an interpreted cycle and the compiler's time. So tasks with and without deadline and budget, alone, preempting,
+ * waiting and late ones are played, with the enforcer at once and later, under the daemon's own policy.
+ */
+final class WarmUp {
+    private static final int QUEUE_BYTES = 16 << 20;
+    private static final int BATCH = 8;
+    /** Each eighth round of each play is one that is rare in reality. */
+    private static final int RARE = 8;
+    private static final long SECOND_NS = 1_000_000_000L;
+    private static final long COMPILER_LIMIT_NS = SECOND_NS;
+    private static final long COMPILER_QUIET_MS = 20;
+    /** Who takes part: one process each. */
+    private static final int TIGHT = 0;
+    private static final int LOW = 1;
+    private static final int HIGH = 2;
+    private static final int BACKGROUND = 3;
+    private static final int CLIENTS = 4;
+    private static final int HEADER_BYTES = 4;
+    private static final int LENGTH_MASK = 0x3fffffff;
+    private static final long JOURNAL_BYTES = 64L << 20;
+
+    /** Writes records as the C library does, without its locking: it is alone. */
+    private static final class Writer {
+        private final MappedByteBuffer file;
+        private int at;
+        private long seq;
+
+        Writer(final Path directory) throws IOException {
+            final Path cycle;
+            try (Stream<Path> files = Files.list(directory)) {
+                cycle = files.filter(p -> p.toString().endsWith(".cq4")).findFirst().orElseThrow();
+            }
+            try (FileChannel channel = FileChannel.open(cycle, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                file = channel.map(FileChannel.MapMode.READ_WRITE, 0, channel.size());
+            }
+            file.order(ByteOrder.LITTLE_ENDIAN);
+            for (int header = file.getInt(0); header != 0; header = file.getInt(at)) {
+                at += HEADER_BYTES + ((header & LENGTH_MASK) + 3 & ~3);
+            }
+        }
+
+        void write(final int kind, final int flags, final int taskId, final long ticket, final long argNs) {
+            final int record = at + HEADER_BYTES;
+            file.putShort(record + Abi.Record.KIND_OFFSET, (short) kind);
+            file.putShort(record + Abi.Record.FLAGS_OFFSET, (short) flags);
+            file.putInt(record + Abi.Record.TASK_ID_OFFSET, taskId);
+            file.putLong(record + Abi.Record.SEQ_OFFSET, ++seq);
+            file.putLong(record + Abi.Record.TICKET_OFFSET, ticket);
+            final long nowNs = System.nanoTime();
+            file.putLong(record + Abi.Record.TIME_NS_OFFSET, nowNs);
+            file.putLong(record + Abi.Record.RELEASE_NS_OFFSET, (ticket & 1) == 0 ? nowNs : 0);   // 0: not said
+            file.putLong(record + Abi.Record.ARG_NS_OFFSET, argNs);
+            file.putInt(at, Abi.Record.SIZE);
+            at = record + Abi.Record.SIZE;
+        }
+    }
+
+    /** The conductor's part: remembers the task that was opened last. */
+    private static final class Answers implements ConductorProxy {
+        private int taskId;
+        private String failure = "";
+
+        @Override
+        public void taskOpened(final long correlation, final int status, final int id, final int slot,
+            final String text) {
+            taskId = id;
+            failure = text;
+        }
+
+        @Override
+        public void taskClosed(final long correlation, final int status, final String text) {
+            failure = text;
+        }
+
+        @Override
+        public void poisoned(final int clientId, final int code, final String text) {
+            failure = text;
+        }
+
+        @Override
+        public void clientRemoved(final int clientId) {
+            taskId = 0;
+        }
+
+        @Override
+        public void adminReply(final long correlation, final int status, final String json) {
+            failure = json;
+        }
+    }
+
+    /** The enforcer's calls are compiled for more than one mechanism; the last is as near the real one as can be. */
+    private static Mechanism[] mechanisms(final Mechanism real) {
+        final Mechanism rehearsal = real.rehearsal();
+        return new Mechanism[] {new InstantMechanism(), new InstantMechanism() { },
+            rehearsal == null ? new InstantMechanism() { } : rehearsal};
+    }
+
+    private final DispatcherAgent dispatcher;
+    private final Enforcer enforcer;
+    private final Writer[] writers = new Writer[CLIENTS];
+    private final int[] taskIds = new int[CLIENTS];
+    private final long[] tickets = new long[CLIENTS];
+
+    private WarmUp(final DispatcherAgent dispatcher, final Enforcer enforcer) {
+        this.dispatcher = dispatcher;
+        this.enforcer = enforcer;
+    }
+
+    /**
+     * Warms the hot path up. Takes one to three seconds.
+     *
+     * @param scratch    directory to use and delete again
+     * @param records    about how many
+     * @param policy     of the daemon; time partitions are warmed up by the policy inside their windows
+     * @param real       the daemon's mechanism: what it offers to practise on is used
+     * @return bytes that dispatcher and enforcer allocated per record in the second half; -1 if the JVM cannot tell
+     * @throws IllegalStateException if the synthetic clients were refused: the daemon would refuse real ones too
+     */
+    static double run(final Path scratch, final int records, final Policy policy, final Mechanism real) {
+        final boolean preemptive = real.capabilities().preemptive();
+        final Mechanism[] mechanisms = mechanisms(real);
+        final Policy played = policy instanceof TimePartitions partitions ? partitions.inner() : policy;
+        double allocated = -1;
+        for (final Mechanism mechanism : mechanisms) {
+            RuntimeDirectory.deleteTree(scratch);
+            try (mechanism) {
+                Files.createDirectories(scratch);
+                allocated = runIn(scratch, records / mechanisms.length, played, preemptive, mechanism);
+            } catch (final IOException e) {
+                throw new UncheckedIOException("warm-up in " + scratch + ": " + e.getMessage(), e);
+            } finally {
+                RuntimeDirectory.deleteTree(scratch);
+            }
+        }
+        awaitCompiler();
+        return allocated;
+    }
+
+    /** What was found hot is compiled in the background, and the next client would find it interpreted. */
+    private static void awaitCompiler() {
+        final CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
+        if (compiler == null || !compiler.isCompilationTimeMonitoringSupported()) {
+            return;
+        }
+        final long limitNs = System.nanoTime() + COMPILER_LIMIT_NS;
+        long before = -1;
+        while (before != compiler.getTotalCompilationTime() && System.nanoTime() < limitNs) {
+            before = compiler.getTotalCompilationTime();
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(COMPILER_QUIET_MS));
+        }
+    }
+
+    private static TaskOpen task(final int client) {
+        final int id = client + 1;
+        switch (client) {
+            case TIGHT:   // misses and overruns each time
+                return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0,
+                    null);
+            case LOW:
+                return new TaskOpen(0, id, "warm-up", 2, 2, 0, true, SECOND_NS, SECOND_NS, SECOND_NS);
+            case HIGH:
+                return new TaskOpen(0, id, "warm-up", 3, 3, 0, true, 0, SECOND_NS, 0);
+            default:
+                return new TaskOpen(0, id, "warm-up", 0, 0, 0, true, 0, 0, 0);
+        }
+    }
+
+    private static double runIn(final Path scratch, final int records, final Policy policy, final boolean preemptive,
+        final Mechanism mechanism) throws IOException {
+        final JournalRing ring = new JournalRing(scratch.resolve("ring"), JournalRing.DEFAULT_CAPACITY);
+        final StatusPage status = StatusPage.create(scratch.resolve("status"), 0, "fp", "none", 0);
+        final HeldFile held = HeldFile.openOrCreate(scratch.resolve("held"));
+        final Enforcer enforcer = new Enforcer(0, mechanism, held, null, CLIENTS, 0, IdleMode.SLEEP,
+            () -> { });
+        final DispatcherAgent dispatcher = new DispatcherAgent(new SchedulerConfig(policy, 1, CLIENTS, CLIENTS,
+            preemptive, true, Unmanaged.BEST_EFFORT), new Enforcer[] {enforcer}, ring, status, new Counters(),
+            IdleMode.SPIN);
+        final WarmUp play = new WarmUp(dispatcher, enforcer);
+        final Answers answers = new Answers();
+        dispatcher.conductor(answers);
+        final QueueTemplate template = QueueTemplate.create(scratch.resolve("template"), QUEUE_BYTES);
+        final Client[] clients = new Client[CLIENTS];
+        final int uid = ProcessStatus.effectiveUid();
+        final int gid = ProcessStatus.effectiveGid();
+        for (int c = 0; c < CLIENTS; c++) {
+            final Session session = Session.create(c + 1, 0);
+            final Path directory = scratch.resolve("client" + c);
+            final ClientQueue queue = ClientQueue.create(template, directory, c + 1, uid, gid, ProcessStatus.pid(),
+                session, () -> { });
+            clients[c] = new Client(c + 1, ProcessStatus.pid(), uid, gid, c, "warm-up", session, queue, new EventFd());
+            dispatcher.addClient(clients[c]);
+            dispatcher.openTask(task(c));
+            play.taskIds[c] = answers.taskId;
+            play.writers[c] = new Writer(queue.directory());
+        }
+        final double allocated;
+        try (JournalAgent journal = new JournalAgent(ring, scratch.resolve("journal"), JOURNAL_BYTES)) {
+            allocated = play.rounds(records, journal);
+        }
+        if (!answers.failure.isEmpty()) {
+            throw new IllegalStateException("warm-up: " + answers.failure);
+        }
+        for (final Client client : clients) {
+            client.queue().close();
+            client.session().close();
+            client.doorbell().close();
+        }
+        dispatcher.close();
+        held.close();
+        status.close();
+        ring.close();
+        return allocated;
+    }
+
+    /** Returns the bytes allocated per record in the second half; the journal's, for each file it opens, left out. */
+    private double rounds(final int records, final JournalAgent journal) {
+        long played = 0;
+        long playedBefore = 0;
+        long hotPath = -1;
+        for (int i = 0; played < records; i++) {
+            if (hotPath < 0 && played >= records / 2) {
+                hotPath = 0;
+                playedBefore = played;
+            }
+            if (hotPath < 0 && i % BATCH == 0) {
+                commands();   // they may allocate
+            }
+            final long before = ThreadAllocation.bytes();
+            played += round(i);
+            if (hotPath >= 0) {
+                hotPath += ThreadAllocation.bytes() - before;
+            }
+            if (i % BATCH == 0) {
+                journal.doWork();
+            }
+        }
+        return ThreadAllocation.bytes() < 0 ? -1 : hotPath / (double) (played - playedBefore);
+    }
+
+    private int round(final int i) {
+        switch (i & 3) {
+            case 0:
+                return alone(i % RARE == 0 ? TIGHT : HIGH, (i & 4) == 0);
+            case 1:
+                return alone(LOW, (i & 4) == 0);
+            case 2:
+                return preempting((i & 4) == 0 ? BACKGROUND : LOW, (i & 8) == 0);
+            default:
+                return waiting((i & 4) == 0 ? BACKGROUND : LOW, (i & 8) == 0);
+        }
+    }
+
+    private int alone(final int client, final boolean optimistic) {
+        write(client, Abi.RECORD_RELEASE, 0, System.nanoTime());
+        begin(client, optimistic);
+        enforced();
+        end(client);
+        write(client, Abi.RECORD_JOB_END, 0, 0);
+        enforced();
+        return 4;
+    }
+
+    /** The better one takes the GPU from the other, and gives it back. */
+    private int preempting(final int lower, final boolean optimistic) {
+        begin(lower, optimistic);
+        enforced();
+        begin(HIGH, !optimistic);
+        idle();   // the enforcer takes its time
+        enforced();
+        end(HIGH);
+        enforced();
+        end(lower);
+        enforced();
+        return 4;
+    }
+
+    private int waiting(final int lower, final boolean announced) {
+        int written = 4;
+        if (announced) {
+            write(HIGH, Abi.RECORD_HINT, 0, System.nanoTime());
+            enforced();
+            written++;
+        }
+        begin(HIGH, true);
+        begin(lower, false);
+        enforced();
+        end(HIGH);
+        idle();
+        enforced();
+        end(lower);
+        enforced();
+        return written;
+    }
+
+    private void begin(final int client, final boolean optimistic) {
+        tickets[client]++;
+        write(client, Abi.RECORD_BEGIN, optimistic ? Abi.FLAG_OPTIMISTIC : 0, 0);
+    }
+
+    private void end(final int client) {
+        write(client, Abi.RECORD_END, 0, 0);
+    }
+
+    private void write(final int client, final int kind, final int flags, final long argNs) {
+        final long ticket = kind == Abi.RECORD_BEGIN || kind == Abi.RECORD_END ? tickets[client] : 0;
+        writers[client].write(kind, flags, taskIds[client], ticket, argNs);
+        dispatcher.turn();
+    }
+
+    private void enforced() {
+        enforcer.cycle(System.nanoTime());
+        dispatcher.turn();
+        dispatcher.turn();
+    }
+
+    private void idle() {
+        dispatcher.turn();
+        dispatcher.turn();
+    }
+
+    /** Three kinds, so that the call is compiled for any. */
+    private void commands() {
+        dispatcher.submit(dispatcher::wake);
+        dispatcher.submit(this::idle);
+        dispatcher.submit(this::enforced);
+        idle();
+        enforced();
+    }
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.launch;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.daemon.config.ConfigFile;
+import dev.gpuseg.daemon.config.ConfigProblem;
+import dev.gpuseg.daemon.dispatch.Daemon;
+import dev.gpuseg.daemon.dispatch.DaemonConfig;
+import dev.gpuseg.daemon.dispatch.IdleMode;
+import dev.gpuseg.daemon.dispatch.StartUpException;
+import dev.gpuseg.daemon.dispatch.Supervision;
+import dev.gpuseg.daemon.http.Endpoint;
+import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.ipc.ClientQueue;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.CpuSet;
+import dev.gpuseg.ipc.platform.NotifySocket;
+import dev.gpuseg.ipc.platform.SystemCallException;
+import dev.gpuseg.ipc.platform.ThreadControl;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** The daemon, in the foreground. */
+@Command(name = "run", mixinStandardHelpOptions = true,
+    description = "Run the daemon until SIGTERM, SIGINT or `gpuseg stop`.")
+public final class RunCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Option(names = RunSettings.FILE_OPTION, paramLabel = "FILE",
+        description = "settings in YAML: every other option of this command is a key, without its dashes; what the "
+            + "command line says comes first (default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed). "
+            + "See `gpuseg config`")
+    private Path settings;
+
+    @Option(names = "--policy", paramLabel = "rr|fp|edf|classes",
+        description = "who comes first: rr observes only, fp fixed priority, edf earliest deadline first, classes "
+            + "fixed priority where equals run together (default: fp, with --mechanism observe rr)")
+    private String policy;
+
+    @Option(names = "--policy-file", paramLabel = "FILE",
+        description = "policy with its parameters (partitions, weights, caps, overrun actions); see `gpuseg policy`")
+    private Path policyFile;
+
+    @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
+        description = "how it is enforced: observe (level 0), gate (1), sim (3, the virtual GPU of the runtime "
+            + "directory), nvidia (3, the stock driver; as root), tegra (3), amd (3 or 2, see doctor) "
+            + "(default: ${DEFAULT-VALUE})")
+    private String mechanism;
+
+    @Option(names = "--gpus", paramLabel = "N", defaultValue = "1", description = "number of GPUs (default: 1)")
+    private int gpus;
+
+    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
+        description = "what the dispatcher does when nothing waits (default: ${DEFAULT-VALUE})")
+    private String idle;
+
+    @Option(names = "--optimistic", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "let tasks begin without waiting where nothing can outrank them (default: yes)")
+    private boolean optimistic;
+
+    @Option(names = "--strategy", paramLabel = "NAME",
+        description = "how segments of tasks that choose nothing get the GPU: interrupt, slice or interrupt+slice "
+            + "(default: interrupt)")
+    private String strategy;
+
+    @Option(names = "--resume-holdoff-us", paramLabel = "N",
+        description = "best-effort work comes back so many microseconds after the last segment, 0..10000, so that the "
+            + "next segment need not take it off again (default: 0)")
+    private Integer holdoffUs;
+
+    @Option(names = "--keep-ready", negatable = true, fallbackValue = "true",
+        description = "leave processes whose task may begin over the running one on the GPU meanwhile: their begin "
+            + "costs less; --no-keep-ready takes them off, too, so that work of theirs outside segments disturbs "
+            + "nobody (default: yes)")
+    private Boolean keepReady;
+
+    @Option(names = "--journal", paramLabel = "DIR",
+        description = "journal (default: journal in the runtime directory)")
+    private Path journal;
+
+    @Option(names = "--journal-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "256MiB",
+        description = "cap of the journal; the oldest quarter is deleted (default: ${DEFAULT-VALUE})")
+    private long journalBytes;
+
+    @Option(names = "--queue-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "1MiB",
+        description = "one cycle of a client's queue, a power of two, 256KiB..256MiB; a client that writes more while "
+            + "the daemon is held up loses records (default: ${DEFAULT-VALUE})")
+    private long queueBytes;
+
+    @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
+        defaultValue = "100ms",
+        description = "nobody stays frozen for longer than this: when the daemon's heartbeat is nine tenths of it old, "
+            + "the watchdog releases everybody (default: ${DEFAULT-VALUE})")
+    private Duration watchdogPeriod;
+
+    @Option(names = "--no-watchdog", description = "start no watchdog: a dead daemon can leave applications frozen")
+    private boolean noWatchdog;
+
+    @Option(names = "--cpu", paramLabel = "N", defaultValue = "-1", description = "pin the dispatcher to this CPU")
+    private int cpu;
+
+    @Option(names = "--priority", paramLabel = "N", defaultValue = "0",
+        description = "SCHED_FIFO priority of the dispatcher, 1..99 (default: 0, none)")
+    private int priority;
+
+    @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
+        description = "keep the daemon in memory (mlockall): all that is mapped at its start at once (0.45 GB, not "
+            + "0.2; half of the heap), later mappings from their first use (the rest of the heap, queues, journal). "
+            + "Needs unlimited locked memory or CAP_IPC_LOCK; if that is refused the daemon does not start (default: "
+            + "yes with --cpu or --priority, and if it is refused, a warning)")
+    private Boolean lockMemory;
+
+    @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "compile the hot path with synthetic records before accepting clients (default: yes)")
+    private boolean warmUp;
+
+    @Option(names = "--metrics", paramLabel = "unix:PATH|127.0.0.1:PORT",
+        description = "show metrics to Prometheus at /metrics: on a Unix socket (group access), or on a port of "
+            + "127.0.0.1, where every local user can read them (default: nowhere)")
+    private String metrics;
+
+    @Mixin
+    private SiteOptions site;
+
+    @Override
+    public Integer call() {
+        if (!readSettings()) {
+            return ExitCode.USAGE;
+        }
+        final DaemonConfig config = config();
+        final Endpoint metricsAt = metricsEndpoint();
+        final Daemon daemon;
+        final NotifySocket notify = NotifySocket.ofEnvironment();
+        try {
+            lockMemory();
+            daemon = Daemon.start(config, metricsAt);
+        } catch (final StartUpException e) {
+            notify.close();
+            spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
+            return ExitCode.FAILURE;
+        }
+        final PrintWriter out = spec.commandLine().getOut();
+        final Supervision supervision = new Supervision(notify, daemon::answers, "policy " + config.policy().name()
+            + ", mechanism " + config.mechanism() + ", in " + config.directory().root());
+        final Thread hook = new Thread(() -> {
+            supervision.close();
+            stopAndHalt(daemon);
+        }, "gpuseg-stop");
+        Runtime.getRuntime().addShutdownHook(hook);
+        out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
+            + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
+            + ("sim".equals(config.mechanism()) ? " (simulated GPU)" : "") + ", journal " + config.journal()
+            + (metricsAt == null ? "" : ", metrics " + daemon.metricsEndpoint()));
+        out.flush();
+        try {
+            final String who = daemon.awaitStopRequest();
+            out.println("gpuseg daemon stops, asked by " + (who.isEmpty() ? "a signal" : who));
+            out.flush();
+            supervision.close();
+            daemon.close();
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+            daemon.close();
+        }
+        return ExitCode.OK;
+    }
+
+    /** A dispatcher that was given a processor or a real-time priority shall not wait for pages either. */
+    private void lockMemory() {
+        final boolean asked = Boolean.TRUE.equals(lockMemory);
+        if (!asked && (lockMemory != null || cpu < 0 && priority == 0)) {
+            return;
+        }
+        try {
+            ThreadControl.lockMemory();
+        } catch (final IllegalStateException | SystemCallException e) {
+            if (asked) {
+                throw new StartUpException("--lock-memory: " + e.getMessage(), e);
+            }
+            spec.commandLine().getErr().println("gpuseg: memory is not locked, page faults can delay the dispatcher: "
+                + e.getMessage() + "; --no-lock-memory silences this");
+        }
+    }
+
+    /** A signal is a clean stop too, so the exit status is 0 and not 128 + the signal. */
+    private static void stopAndHalt(final Daemon daemon) {
+        try {
+            daemon.close();
+            Runtime.getRuntime().halt(ExitCode.OK);
+        } catch (final RuntimeException e) {
+            System.err.println("gpuseg: " + e.getMessage());
+            Runtime.getRuntime().halt(ExitCode.FAILURE);
+        }
+    }
+
+    private Endpoint metricsEndpoint() {
+        try {
+            return metrics == null || metrics.isEmpty() ? null : Endpoint.parse(metrics);
+        } catch (final IllegalArgumentException e) {
+            throw usage("--metrics: " + e.getMessage());
+        }
+    }
+
+    /** Takes over what the settings file says; false if it is wrong, which has been said. */
+    private boolean readSettings() {
+        final Path file = settings == null ? RunSettings.defaultFile() : settings;
+        if (file == null) {
+            return true;
+        }
+        final RunSettings keys = new RunSettings();
+        final ConfigFile read = ConfigFile.read(file, keys);
+        final List<ConfigProblem> problems = keys.check(read);
+        problems.forEach(problem -> spec.commandLine().getErr().println("gpuseg: " + problem));
+        if (problems.isEmpty()) {
+            keys.apply(spec, read);
+        }
+        return problems.isEmpty();
+    }
+
+    /**
+     * Checks the options against each other and this machine, as before a start.
+     *
+     * @throws CommandLine.ParameterException naming the option, its value and the remedy
+     */
+    void validate() {
+        config();
+        metricsEndpoint();
+    }
+
+    private DaemonConfig config() {
+        final RuntimeDirectory where = directory.resolve();
+        final PolicySettings rules = rules();
+        if (policy != null && rules.policy() != null) {
+            throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
+        }
+        final String policyName = policy != null ? policy : "observe".equals(mechanism) ? "rr" : "fp";
+        if (gpus < 1 || gpus > 16) {
+            throw usage("--gpus is " + gpus + "; use 1..16");
+        }
+        if (priority < 0 || priority > 99) {
+            throw usage("--priority is " + priority + "; use 1..99, or 0 for none");
+        }
+        if (cpu != -1 && !CpuSet.exists(cpu)) {
+            throw usage("--cpu is " + cpu + "; this machine has no such CPU, see `lscpu -e`");
+        }
+        if (watchdogPeriod.toMillis() < 40 || watchdogPeriod.toMillis() > 10_000) {
+            throw usage("--watchdog-period is " + watchdogPeriod.toMillis()
+                + "ms; use 40ms..10s (the heartbeat may be 20 ms old)");
+        }
+        if (queueBytes < ClientQueue.BYTES_MIN || queueBytes > ClientQueue.BYTES_MAX
+            || Long.bitCount(queueBytes) != 1) {
+            throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
+        }
+        try {
+            return new DaemonConfig(where, rules.policy() != null ? rules.policy() : Policy.named(policyName),
+                mechanism, gpus, IdleMode.named(idle), optimistic,
+                journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
+                noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules);
+        } catch (final IllegalArgumentException e) {
+            throw usage(e.getMessage());
+        }
+    }
+
+    /** The policy file, and what is said beside it. */
+    private PolicySettings rules() {
+        if (policyFile == null && strategy == null && holdoffUs == null && keepReady == null) {
+            return PolicySettings.NONE;
+        }
+        final JsonNode file = policyFile == null ? JsonNodeFactory.instance.objectNode()
+            : PolicySettings.tree(policyFile);
+        final String source = policyFile == null ? "the command line" : policyFile.toString();
+        if (!(file instanceof ObjectNode keys)) {
+            return PolicySettings.parse(file, source);   // says what is wrong with it
+        }
+        if (strategy != null) {
+            keys.put("strategy", strategy);
+        }
+        if (holdoffUs != null) {
+            keys.put("resume_holdoff", holdoffUs + "us");
+        }
+        if (keepReady != null) {
+            keys.put("keep_ready", keepReady.booleanValue());
+        }
+        return PolicySettings.parse(keys, source);
+    }
+
+    private CommandLine.ParameterException usage(final String message) {
+        return new CommandLine.ParameterException(spec.commandLine(), message);
+    }
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.launch;
+
+import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.admission.AdmissionMode;
+import dev.gpuseg.daemon.admission.AdmissionSettings;
+import dev.gpuseg.daemon.admission.CoreOrder;
+import dev.gpuseg.daemon.cgroup.GroupRules;
+import dev.gpuseg.daemon.dispatch.SiteRules;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.mechanisms.Protection;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import picocli.CommandLine.Option;
+
+/** Options of {@code run} by which an administrator rules over users: admission, protection, quotas. */
+public final class SiteOptions {
+    @Option(names = "--admission", paramLabel = "off|warn|enforce", defaultValue = "off",
+        description = "analyse every task before it is opened, over what is open already: warn says what is not "
+            + "proven, enforce refuses it (default: ${DEFAULT-VALUE})")
+    private String admission;
+
+    @Option(names = "--taskset", paramLabel = "FILE",
+        description = "the tasks of this machine with cores and segments, matched by name (the format of `analyze`); "
+            + "a task that is not in it is analysed by its budget and period, or refused")
+    private Path taskSet;
+
+    @Option(names = "--platform", paramLabel = "PROFILE",
+        description = "constants of this machine (cpus, epsilon, theta, ...), instead of those of --taskset")
+    private Path platform;
+
+    @Option(names = "--cores", paramLabel = "fp|edf", defaultValue = "fp",
+        description = "how the kernel orders the threads of a core: fp SCHED_FIFO, edf SCHED_DEADLINE (default: "
+            + "${DEFAULT-VALUE})")
+    private String cores;
+
+    @Option(names = "--admission-grace", paramLabel = "DURATION", converter = DurationConverter.class,
+        defaultValue = "30s", description = "how long after a restart a place is kept for a task that was admitted "
+            + "before (default: ${DEFAULT-VALUE})")
+    private Duration grace;
+
+    @Option(names = "--unmanaged", paramLabel = "best-effort|allow", defaultValue = "best-effort",
+        description = "processes that never registered: off the GPU while a real-time task holds it, or left alone "
+            + "(default: ${DEFAULT-VALUE})")
+    private String unmanaged;
+
+    @Option(names = "--protect", paramLabel = "NAME", split = ",",
+        description = "processes of root's programs of these names are never taken off the GPU (nvidia), besides "
+            + "display servers and the driver's services")
+    private List<String> protect = List.of();
+
+    @Option(names = "--nvidia-scope", paramLabel = "compute|all", defaultValue = "compute",
+        description = "what is switched of a process: compute and graphics, or copies too (default: "
+            + "${DEFAULT-VALUE})")
+    private String nvidiaScope;
+
+    @Option(names = "--cgroup-rules", paramLabel = "FILE",
+        description = "protection, weights and caps of control groups by path")
+    private Path cgroupRules;
+
+    @Option(names = "--clients-per-user", paramLabel = "N", defaultValue = "64",
+        description = "most registered processes of one user (default: ${DEFAULT-VALUE})")
+    private int clientsPerUser;
+
+    @Option(names = "--tasks-per-user", paramLabel = "N", defaultValue = "1024",
+        description = "most open tasks of one user (default: ${DEFAULT-VALUE})")
+    private int tasksPerUser;
+
+    /**
+     * What was asked for.
+     *
+     * @return the rules
+     * @throws IllegalArgumentException if a value or a file is refused, with one line of why
+     */
+    public SiteRules rules() {
+        requireIn("--clients-per-user", clientsPerUser, Abi.CLIENTS_MAX);
+        requireIn("--tasks-per-user", tasksPerUser, Abi.CLIENTS_MAX * Abi.SLOTS_MAX);
+        if (grace.compareTo(Duration.ofHours(1)) > 0) {
+            throw new IllegalArgumentException("--admission-grace is " + grace.toSeconds() + "s; use 0s..3600s");
+        }
+        return new SiteRules(AdmissionSettings.read(AdmissionMode.named(admission), taskSet, platform,
+            CoreOrder.named(cores), grace.toNanos()), unmanaged(), new Protection(Set.copyOf(protect), allEngines()),
+            cgroupRules == null ? GroupRules.NONE : GroupRules.read(cgroupRules), clientsPerUser, tasksPerUser);
+    }
+
+    private static void requireIn(final String what, final int value, final int max) {
+        if (value < 1 || value > max) {
+            throw new IllegalArgumentException(what + " is " + value + "; use 1.." + max);
+        }
+    }
+
+    private Unmanaged unmanaged() {
+        return switch (unmanaged) {
+            case "best-effort" -> Unmanaged.BEST_EFFORT;
+            case "allow" -> Unmanaged.ALLOW;
+            default -> throw new IllegalArgumentException("--unmanaged is " + unmanaged
+                + "; use best-effort or allow");
+        };
+    }
+
+    private boolean allEngines() {
+        return switch (nvidiaScope) {
+            case "compute" -> false;
+            case "all" -> true;
+            default -> throw new IllegalArgumentException("--nvidia-scope is " + nvidiaScope
+                + "; use compute or all");
+        };
+    }
+}

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/**
- * What takes work off the hardware and brings it back: the {@link dev.gpuseg.daemon.mechanism.Mechanism} port and its
- * implementations. A new device is one class here and one line in
- * {@link dev.gpuseg.daemon.mechanism.Mechanisms}.
- */
-package dev.gpuseg.daemon.mechanism;

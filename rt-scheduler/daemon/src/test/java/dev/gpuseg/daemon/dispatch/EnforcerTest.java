@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(20)
+class EnforcerTest {
+    private static final int CONTEXTS = 4;
+
+    /** Writes down what it is asked, and how many contexts the held file had at that moment. */
+    private final class Recorder implements Mechanism {
+        private final List<String> calls = new ArrayList<>();
+        private boolean broken;
+        private String error = "the device is broken";
+        private boolean absent;
+        private boolean changed;
+        private Runnable during = () -> { };
+
+        @Override
+        public String name() {
+            return "recorder";
+        }
+
+        @Override
+        public int id() {
+            return Abi.MECHANISM_SIM;
+        }
+
+        @Override
+        public Capabilities capabilities() {
+            return new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 64, true, "process");
+        }
+
+        @Override
+        public void attach(final ContextRef context) {
+            calls.add("attach " + context.contextId());
+        }
+
+        @Override
+        public void registered(final ContextRef context, final boolean registered) {
+            calls.add("registered " + context.contextId() + " " + registered);
+        }
+
+        @Override
+        public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
+            final int enableCount) {
+            final StringBuilder call = new StringBuilder();
+            for (int i = 0; i < disableCount; i++) {
+                call.append("-").append(disable[i].contextId());
+                disable[i].outcome(broken ? ContextRef.Outcome.FAILED : ContextRef.Outcome.DONE, 1, 2);
+            }
+            for (int i = 0; i < enableCount; i++) {
+                call.append("+").append(enable[i].contextId());
+                enable[i].outcome(broken ? ContextRef.Outcome.FAILED : ContextRef.Outcome.DONE, 1, 2);
+            }
+            calls.add(call + " held " + held.count());
+            during.run();
+            return broken ? disableCount + enableCount : 0;
+        }
+
+        @Override
+        public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
+            calls.add("slice " + context.contextId() + "=" + timesliceNs + " noted " + held.timeslices());
+            return !broken;
+        }
+
+        @Override
+        public byte[] timeslicePayload(final ContextRef context) {
+            return new byte[] {1};
+        }
+
+        @Override
+        public int units(final ContextRef context) {
+            return absent ? 0 : 1;
+        }
+
+        @Override
+        public boolean changed() {
+            final boolean result = changed;
+            changed = false;
+            return result;
+        }
+
+        @Override
+        public byte[] heldPayload(final ContextRef context) {
+            return new byte[0];
+        }
+
+        @Override
+        public void detach(final ContextRef context) {
+            calls.add("detach " + context.contextId());
+        }
+
+        @Override
+        public String lastError() {
+            return broken ? error : "";
+        }
+
+        @Override
+        public void close() {
+            calls.add("close");
+        }
+    }
+
+    @TempDir
+    private Path directory;
+    private HeldFile held;
+    private Recorder device;
+    private Enforcer enforcer;
+    private long nowNs = 1;
+
+    @BeforeEach
+    void wire() {
+        held = HeldFile.openOrCreate(directory.resolve("held"));
+        device = new Recorder();
+        enforcer = new Enforcer(0, device, held, null, CONTEXTS, 0, IdleMode.SLEEP, () -> { });
+        for (int i = 1; i <= CONTEXTS; i++) {
+            enforcer.attach(new ContextRef(i, 0, 100 + i, 1, "test"));
+        }
+        settle();
+        device.calls.clear();
+    }
+
+    @AfterEach
+    void close() {
+        held.close();
+    }
+
+    private void settle() {
+        for (int i = 0; i < 20; i++) {
+            enforcer.cycle(nowNs++);
+        }
+    }
+
+    private long want(final int... off) {
+        for (int i = 1; i <= CONTEXTS; i++) {
+            boolean wantedOff = false;
+            for (final int o : off) {
+                wantedOff |= o == i;
+            }
+            enforcer.desired().set(i, !wantedOff);
+        }
+        return enforcer.desired().commit();
+    }
+
+    @Test
+    void shouldWriteTheHeldFileBeforeADisableAndClearItAfterAnEnable() {
+        final long version = want(2, 3);
+        settle();
+        assertEquals(List.of("-2-3 held 2"), device.calls);
+        assertEquals(version, enforcer.enforcedVersion());
+        want();
+        settle();
+        assertEquals(List.of("-2-3 held 2", "+2+3 held 2"), device.calls);
+        assertEquals(0, held.count());
+    }
+
+    @Test
+    void shouldDisableBeforeItEnables() {
+        want(1);
+        settle();
+        want(2);
+        settle();
+        assertEquals(List.of("-1 held 1", "-2 held 2", "+1 held 2"), device.calls);
+        assertEquals(1, held.count());
+    }
+
+    @Test
+    void shouldApplyOnlyTheNewestOfABurst() {
+        want(1);
+        want(2);
+        want(1, 2, 3);
+        want(4);
+        settle();
+        assertEquals(List.of("-4 held 1"), device.calls);
+    }
+
+    @Test
+    void shouldTakeANewDisableBeforeAPendingEnable() {
+        want(1);
+        settle();
+        device.calls.clear();
+        device.during = () -> {
+            device.during = () -> { };
+            want(2, 3);   // arrives while -2 is being applied and +1 is still due
+        };
+        want(2);
+        settle();
+        assertEquals(List.of("-2 held 2", "-3 held 3", "+1 held 3"), device.calls);
+    }
+
+    @Test
+    void shouldNotHoldUpTheGrantWhenTheDeviceFailsButSayThatItIsNotEnforced() {
+        device.broken = true;
+        final long version = want(1);
+        enforcer.cycle(nowNs);
+        assertEquals(version, enforcer.enforcedVersion());
+        assertTrue(enforcer.isIncomplete());
+        assertEquals(1, held.count(), "it may be off: it stays written down");
+        assertFalse(enforcer.isIdle());
+        device.broken = false;
+        nowNs = System.nanoTime() + 1_000_000_000L;
+        settle();
+        assertFalse(enforcer.isIncomplete());
+        assertEquals(1, held.count());
+        want();
+        settle();
+        assertEquals(0, held.count());
+        assertTrue(enforcer.isIdle());
+    }
+
+    @Test
+    void shouldCountTheSameErrorEachTimeButSayItOnce() {
+        final List<Integer> told = new ArrayList<>();
+        device.broken = true;
+        want(1);
+        nowNs = System.nanoTime() + 100_000_000_000L;   // later than any time to try again
+        for (int i = 1; i <= 5; i++) {
+            enforcer.cycle(nowNs);
+        }
+        enforcer.poll((type, buffer, offset, length) -> told.add(type));
+        assertEquals(List.of(Enforcer.ERROR, Enforcer.REPEATED_ERROR, Enforcer.REPEATED_ERROR,
+            Enforcer.REPEATED_ERROR, Enforcer.REPEATED_ERROR), told);
+        told.clear();
+        enforcer.cycle(nowNs + 11_000_000_000L);
+        device.error = "another";
+        enforcer.cycle(nowNs + 11_000_000_000L);
+        enforcer.poll((type, buffer, offset, length) -> told.add(type));
+        assertEquals(List.of(Enforcer.ERROR, Enforcer.ERROR), told, "after 10 s, and other words");
+    }
+
+    @Test
+    void shouldTellTheMechanismWhoRegisteredAfterItKnowsTheProcess() {
+        final ContextRef late = new ContextRef(1, 0, 201, 1, "late");
+        enforcer.detach(1);
+        enforcer.attach(late);
+        enforcer.registered(late, true);
+        enforcer.registered(late, false);
+        settle();
+        assertEquals(List.of("detach 1", "attach 1", "registered 1 true", "registered 1 false"),
+            device.calls.subList(0, 4));
+    }
+
+    @Test
+    void shouldForgetTheContextOfADeadProcess() {
+        want(1);
+        settle();
+        enforcer.detach(1);
+        settle();
+        assertEquals(0, held.count());
+        assertEquals(List.of("-1 held 1", "detach 1"), device.calls);
+    }
+
+    @Test
+    void shouldEnableEverythingWhenItStops() throws InterruptedException {
+        want(1, 2, 3);
+        final Thread thread = enforcer.start();
+        final long limitNs = System.nanoTime() + 5_000_000_000L;
+        while (held.count() < 3 && System.nanoTime() - limitNs < 0) {
+            Thread.sleep(1);
+        }
+        assertEquals(3, held.count());
+        enforcer.stop();
+        thread.join(5_000);
+        assertEquals(0, held.count());
+        assertEquals("+1+2+3 held 3", device.calls.get(device.calls.size() - 1));
+    }
+
+    @Test
+    void shouldNoteTimeSlicesBeforeItSetsThemAndForgetThemWhenTheyAreBack() {
+        enforcer.timeslice(1, 500);
+        settle();
+        assertEquals(List.of("slice 1=500 noted 1"), device.calls);
+        assertEquals(0, held.count(), "nobody is off for it");
+        enforcer.timeslice(1, 700);
+        enforcer.timeslice(1, 0);
+        settle();
+        assertEquals(List.of("slice 1=500 noted 1", "slice 1=700 noted 1", "slice 1=0 noted 1"), device.calls);
+        assertEquals(0, held.timeslices());
+    }
+
+    @Test
+    void shouldSetTheTimeSliceOfAProcessThatHasNoWorkYetWhenItHas() {
+        device.absent = true;
+        enforcer.timeslice(2, 500);
+        settle();
+        assertEquals(List.of(), device.calls);
+        device.absent = false;
+        device.changed = true;
+        settle();
+        assertTrue(device.calls.contains("slice 2=500 noted 1"), device.calls.toString());
+        enforcer.detach(2);
+        settle();
+        assertEquals(0, held.timeslices(), "a dead process's slice is nobody's");
+    }
+
+    @Test
+    void shouldGiveTimeSlicesBackWhenItStops() throws InterruptedException {
+        enforcer.timeslice(3, 500);
+        final Thread thread = enforcer.start();
+        final long limitNs = System.nanoTime() + 10_000_000_000L;
+        while (held.timeslices() < 1 && System.nanoTime() - limitNs < 0) {
+            Thread.sleep(1);
+        }
+        enforcer.stop();
+        thread.join(10_000);
+        assertEquals("slice 3=0 noted 1", device.calls.get(device.calls.size() - 1));
+        assertEquals(0, held.timeslices());
+    }
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc;
+
+import dev.gpuseg.ipc.platform.Descriptor;
+import dev.gpuseg.ipc.platform.FileAccess;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import net.openhft.chronicle.queue.ExcerptTailer;
+import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
+import net.openhft.chronicle.wire.DocumentContext;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * One cycle file with a tailer that never leaves it. Made and closed by the housekeeping thread, read by the dispatcher
+ * thread between the two.
+ */
+final class QueueCycle implements AutoCloseable {
+    private final int number;
+    private final Path path;
+    private final Path link;
+    private final long bytes;
+    private final MappedPage page;
+    private final UnsafeBuffer buffer;
+    private final ExcerptTailer tailer;
+    private final FileChannel channel;
+    /** The daemon has decided to end this cycle: an end-of-data header is no forgery from now on. W housekeeping. */
+    private volatile boolean ending;
+    /** The end-of-data header is written. Housekeeping thread. */
+    private boolean ended;
+
+    private QueueCycle(final int number, final Path path, final Path link, final long bytes, final MappedPage page,
+        final ExcerptTailer tailer, final FileChannel channel) {
+        this.number = number;
+        this.path = path;
+        this.link = link;
+        this.bytes = bytes;
+        this.page = page;
+        buffer = page.buffer();
+        this.tailer = tailer;
+        this.channel = channel;
+    }
+
+    /** Writes a complete cycle file that the client cannot reach yet, its space reserved. */
+    static void write(final QueueTemplate template, final Path path) {
+        RuntimeDirectory.deleteTree(path); // left by an attempt that was interrupted
+        try (FileChannel out = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
+            Descriptor.allocate(path, template.bytes()); // first: a full file system is refused here and cleanly
+            final ByteBuffer content = ByteBuffer.wrap(template.cycle());
+            while (content.hasRemaining()) {
+                out.write(content);
+            }
+            // Chronicle maps a block and its overlap; the overlap is never touched and needs no memory
+            out.write(ByteBuffer.wrap(new byte[1]), template.mappedBytes() - 1L);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(path + " cannot be written: " + e.getMessage()
+                + "; free space on that file system or lower the queue size", e);
+        }
+    }
+
+    /**
+     * Opens a file that {@link #write} made. Reads its ROLL record, so that the tailer stands at the first record of
+     * the client, then gives the file the size that the client may use, and only then makes it visible to the client.
+     *
+     * @param path where Chronicle reads it, a directory of the daemon's
+     * @param link where the client finds the same file
+     * @param uid  the client's user
+     */
+    static QueueCycle open(final QueueTemplate template, final SingleChronicleQueue queue, final Path path,
+        final Path link, final int number, final int uid) {
+        final ExcerptTailer tailer = queue.createTailer();
+        FileChannel channel = null;
+        MappedPage page = null;
+        try {
+            tailer.singleThreadedCheckDisabled(true); // handed over to the dispatcher, with a release store
+            channel = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
+            page = MappedPage.open(path, template.bytes(), true);
+            if (!tailer.moveToIndex(queue.rollCycle().toIndex(number, 0))) {
+                throw new IllegalStateException(path + ": its first record is not found");
+            }
+            try (DocumentContext document = tailer.readingDocument()) {
+                if (!document.isPresent() || document.wire().bytes().readRemaining() != Abi.Record.SIZE) {
+                    throw new IllegalStateException(path + ": its first record is not readable");
+                }
+            }
+            tailer.singleThreadedCheckDisabled(true);
+            channel.truncate(template.bytes());
+            FileAccess.chmod(path, 0600);
+            FileAccess.chown(path, uid, -1);
+            Files.deleteIfExists(link);
+            Files.createLink(link, path);
+            return new QueueCycle(number, path, link, template.bytes(), page, tailer, channel);
+        } catch (final IOException e) {
+            abandon(tailer, channel, page);
+            throw new UncheckedIOException(path + " cannot be opened: " + e.getMessage(), e);
+        } catch (final RuntimeException | InternalError e) {
+            abandon(tailer, channel, page);
+            throw e;
+        }
+    }
+
+    private static void abandon(final ExcerptTailer tailer, final FileChannel channel, final MappedPage page) {
+        tailer.close();
+        if (page != null) {
+            page.close();
+        }
+        if (channel != null) {
+            closeChannel(channel);
+        }
+    }
+
+    private static void closeChannel(final FileChannel channel) {
+        try {
+            channel.close();
+        } catch (final IOException e) {
+            throw new UncheckedIOException("cycle file cannot be closed: " + e.getMessage(), e);
+        }
+    }
+
+    int number() {
+        return number;
+    }
+
+    /** The header word at a position: acquire; pairs with the client's publishing store. */
+    int header(final int position) {
+        return buffer.getIntVolatile(position);
+    }
+
+    boolean publishEndOfData(final int position) {
+        return buffer.compareAndSetInt(position, 0, QueueFormat.END_OF_DATA);
+    }
+
+    ExcerptTailer tailer() {
+        return tailer;
+    }
+
+    boolean isEnding() {
+        return ending;
+    }
+
+    void setEnding() {
+        ending = true;
+    }
+
+    boolean isEnded() {
+        return ended;
+    }
+
+    void setEnded() {
+        ended = true;
+    }
+
+    /** Whether the file still has its size: reading a truncated one faults. */
+    boolean isIntact() {
+        try {
+            return channel.size() >= bytes;
+        } catch (final IOException e) {
+            return false;
+        }
+    }
+
+    /** Closes all that this process has of the file and deletes it. */
+    @Override
+    public void close() {
+        tailer.close();
+        page.close();
+        closeChannel(channel);
+        try {
+            Files.deleteIfExists(link);
+            Files.deleteIfExists(path);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(path + " cannot be deleted: " + e.getMessage(), e);
+        }
+    }
+}

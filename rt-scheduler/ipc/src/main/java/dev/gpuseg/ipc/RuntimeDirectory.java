@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc;
+
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Map;
+
+/**
+ * Where a daemon and its clients meet. The rule is the same in the C library ({@code gpuseg_runtime_dir}):
+ * {@code $GPUSEG_DIR}, else {@code /run/gpuseg} where it exists (an installed daemon's; only root can make it), else
+ * {@code /dev/shm/gpuseg} for root, else {@code $XDG_RUNTIME_DIR/gpuseg}, else {@code /dev/shm/gpuseg-UID}.
+ */
+public final class RuntimeDirectory {
+    private static final Path INSTALLED = Path.of(Abi.INSTALLED_DIR);
+    private static final int PATH_LIMIT = Abi.PATH_BYTES - 64;
+
+    private final Path root;
+
+    private RuntimeDirectory(final Path root) {
+        this.root = root;
+    }
+
+    /**
+     * Applies the rule. Creates nothing.
+     *
+     * @param override a path that comes before the rule, or null
+     * @return the directory
+     */
+    public static RuntimeDirectory resolve(final String override) {
+        return resolve(override, System.getenv(), ProcessStatus.effectiveUid(), INSTALLED);
+    }
+
+    static RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid,
+        final Path installed) {
+        final String path;
+        if (override != null && !override.isEmpty()) {
+            path = override;
+        } else if (!environment.getOrDefault("GPUSEG_DIR", "").isEmpty()) {
+            path = environment.get("GPUSEG_DIR");
+        } else if (Files.isDirectory(installed)) {
+            path = installed.toString();
+        } else if (uid == 0) {
+            path = "/dev/shm/gpuseg";
+        } else if (!environment.getOrDefault("XDG_RUNTIME_DIR", "").isEmpty()) {
+            path = environment.get("XDG_RUNTIME_DIR") + "/gpuseg";
+        } else {
+            path = "/dev/shm/gpuseg-" + uid;
+        }
+        final Path root = Path.of(path).toAbsolutePath().normalize();
+        final int bytes = root.toString().getBytes(StandardCharsets.UTF_8).length;
+        if (bytes > PATH_LIMIT) {
+            throw new IllegalArgumentException("runtime directory " + root + " has " + bytes + " bytes, at most "
+                + PATH_LIMIT + " are allowed; choose a shorter GPUSEG_DIR");
+        }
+        return new RuntimeDirectory(root);
+    }
+
+    /**
+     * Creates the directory (0755) if needed.
+     *
+     * @throws UncheckedIOException  if it cannot be created
+     * @throws IllegalStateException if it belongs to somebody else or is not a directory: an attacker could have made
+     * it
+     */
+    public void create() {
+        try {
+            Files.createDirectories(root.getParent());
+            if (!Files.exists(root, LinkOption.NOFOLLOW_LINKS)) {
+                Files.createDirectory(root);
+            }
+            if (!Files.isDirectory(root, LinkOption.NOFOLLOW_LINKS)) {
+                throw new IllegalStateException("runtime directory " + root + " is not a directory; remove it");
+            }
+            final int owner = (Integer) Files.getAttribute(root, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+            if (owner != ProcessStatus.effectiveUid()) {
+                throw new IllegalStateException("runtime directory " + root + " belongs to uid " + owner
+                    + ", not to uid " + ProcessStatus.effectiveUid() + "; remove it or choose another GPUSEG_DIR");
+            }
+            FileAccess.chmod(root, 0755);
+            createClients();
+        } catch (final IOException e) {
+            throw new UncheckedIOException("runtime directory " + root + " cannot be created: " + e.getMessage()
+                + "; choose another GPUSEG_DIR", e);
+        }
+    }
+
+    /**
+     * Claims the directory for this process; the kernel gives the claim up when the process ends in any way.
+     *
+     * @return the claim, to be kept until the daemon ends
+     * @throws IllegalStateException if another daemon has it
+     */
+    public FileChannel claim() {
+        final Path path = root.resolve("lock");
+        FileChannel channel = null;
+        try {
+            channel = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE);
+            if (channel.tryLock() == null) {
+                channel.close();
+                throw new IllegalStateException("another daemon runs in " + root
+                    + "; stop it or choose another GPUSEG_DIR");
+            }
+            return channel;
+        } catch (final OverlappingFileLockException e) {
+            throw new IllegalStateException("this process runs a daemon in " + root + " already", e);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(path + " cannot be locked: " + e.getMessage(), e);
+        }
+    }
+
+    /** Deletes what an earlier daemon left of clients, queues and the socket. Call only when no other daemon lives. */
+    public void deleteLeftovers() {
+        deleteTree(clients());
+        deleteTree(template());
+        deleteTree(socket());
+        try {
+            createClients();
+        } catch (final IOException e) {
+            throw new UncheckedIOException(clients() + " cannot be created: " + e.getMessage(), e);
+        }
+    }
+
+    private void createClients() throws IOException {
+        Files.createDirectories(clients());
+        FileAccess.chmod(clients(), 0711);   // everybody finds his own, nobody lists them
+    }
+
+    /**
+     * Deletes a file or a directory with all below it; symbolic links are removed, not followed. Files that vanish
+     * meanwhile are no error.
+     *
+     * @param path what to delete
+     */
+    public static void deleteTree(final Path path) {
+        try {
+            if (Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+                try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
+                    for (final Path entry : entries) {
+                        deleteTree(entry);
+                    }
+                }
+            }
+            Files.deleteIfExists(path);
+        } catch (final NoSuchFileException e) {
+            return; // gone already: that is what was wanted
+        } catch (final IOException e) {
+            throw new UncheckedIOException(path + " cannot be deleted: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * The directory itself.
+     *
+     * @return absolute path
+     */
+    public Path root() {
+        return root;
+    }
+
+    /**
+     * The registration socket.
+     *
+     * @return absolute path
+     */
+    public Path socket() {
+        return root.resolve(Abi.SOCKET_NAME);
+    }
+
+    /**
+     * The status page.
+     *
+     * @return absolute path
+     */
+    public Path status() {
+        return root.resolve(Abi.STATUS_NAME);
+    }
+
+    /**
+     * The held file.
+     *
+     * @return absolute path
+     */
+    public Path held() {
+        return root.resolve(Abi.HELD_NAME);
+    }
+
+    /**
+     * The watchdog's page.
+     *
+     * @return absolute path
+     */
+    public Path watchdog() {
+        return root.resolve(Abi.WATCHDOG_NAME);
+    }
+
+    /**
+     * The virtual GPU's application socket.
+     *
+     * @return absolute path
+     */
+    public Path simSocket() {
+        return root.resolve(Abi.SIM_SOCKET_NAME);
+    }
+
+    /**
+     * The virtual GPU's control socket.
+     *
+     * @return absolute path
+     */
+    public Path simControl() {
+        return root.resolve(Abi.SIM_CONTROL_NAME);
+    }
+
+    /**
+     * The journal's directory, unless an option says otherwise.
+     *
+     * @return absolute path
+     */
+    public Path journal() {
+        return root.resolve("journal");
+    }
+
+    /**
+     * The policy settings that an administrator keeps for the next daemon.
+     *
+     * @param stateDirectories {@code $STATE_DIRECTORY} of a systemd service, null elsewhere: what lies there outlives a
+     *                         reboot
+     * @return absolute path in the first state directory, else in this directory
+     */
+    public Path savedPolicy(final String stateDirectories) {
+        final String first = stateDirectories == null ? "" : stateDirectories.split(":", 2)[0];
+        return (first.startsWith("/") ? Path.of(first) : root).resolve("policy.json");
+    }
+
+    /**
+     * The admitted tasks, for a daemon that starts again.
+     *
+     * @return absolute path
+     */
+    public Path admitted() {
+        return root.resolve("admitted.json");
+    }
+
+    /**
+     * The directory of all clients' directories.
+     *
+     * @return absolute path
+     */
+    public Path clients() {
+        return root.resolve("clients");
+    }
+
+    /**
+     * The directory of one client, owned by the client's user.
+     *
+     * @param clientId id of the client
+     * @param pid      its process
+     * @return absolute path
+     */
+    public Path client(final int clientId, final int pid) {
+        return clients().resolve(clientId + "-" + pid);
+    }
+
+    /**
+     * The pristine queue from which clients' queues are copied.
+     *
+     * @return absolute path
+     */
+    public Path template() {
+        return root.resolve("template");
+    }
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc;
+
+import dev.gpuseg.ipc.platform.Descriptor;
+import dev.gpuseg.ipc.platform.Futex;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.lang.invoke.VarHandle;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Memory shared with one client: {@code struct gpuseg_session} and its slots, a sealed memory file (it cannot shrink,
+ * so touching it cannot fault). The client may scribble over all of it; the daemon reads back nothing but {@code
+ * waiting}.
+ *
+ * <p>Slot words and {@code poisoned} are written by the dispatcher thread, {@code prepared_cycle} and
+ * {@code roll_generation} by the housekeeping thread, the rest once before the client knows of it.
+ */
+public final class Session implements AutoCloseable {
+    private static final int SLOTS = Abi.Session.SIZE;
+    private static final int WAKE_ALL = Integer.MAX_VALUE;
+
+    private final int fd;
+    private final MappedPage page;
+    private final UnsafeBuffer buffer;
+    private long freeSlots = -1L; // one bit per slot; dispatcher thread
+    private int rollGeneration; // housekeeping thread
+    private long wakes; // dispatcher thread
+
+    private Session(final int fd, final MappedPage page) {
+        this.fd = fd;
+        this.page = page;
+        buffer = page.buffer();
+    }
+
+    /**
+     * Makes the session of one client.
+     *
+     * @param clientId      its id
+     * @param incarnationNs the daemon's incarnation
+     * @return the session, all slots free
+     */
+    public static Session create(final int clientId, final long incarnationNs) {
+        final int fd = Descriptor.createSealedMemory("gpuseg-session-" + clientId, Abi.SESSION_BYTES);
+        final Session session;
+        try {
+            session = new Session(fd, MappedPage.open(Descriptor.path(fd), Abi.SESSION_BYTES, true));
+        } catch (final RuntimeException e) {
+            Descriptor.close(fd);
+            throw e;
+        }
+        final UnsafeBuffer buffer = session.buffer;
+        buffer.putInt(Abi.Session.MAGIC_OFFSET, Abi.SESSION_MAGIC);
+        buffer.putInt(Abi.Session.SIZE_OFFSET, Abi.SESSION_BYTES);
+        buffer.putInt(Abi.Session.HEADER_SIZE_OFFSET, Abi.Session.SIZE);
+        buffer.putInt(Abi.Session.SLOT_SIZE_OFFSET, Abi.Slot.SIZE);
+        buffer.putInt(Abi.Session.SLOT_COUNT_OFFSET, Abi.SLOTS_MAX);
+        buffer.putInt(Abi.Session.CLIENT_ID_OFFSET, clientId);
+        buffer.putInt(Abi.Session.DAEMON_PID_OFFSET, ProcessStatus.pid());
+        buffer.putLong(Abi.Session.INCARNATION_OFFSET, incarnationNs);
+        buffer.putLong(Abi.Session.PREPARED_CYCLE_OFFSET, -1);
+        buffer.putIntOrdered(Abi.Session.VERSION_OFFSET, Abi.ABI_VERSION); // release, last: the session is complete
+        return session;
+    }
+
+    private static int slot(final int slot) {
+        if (slot < 0 || slot >= Abi.SLOTS_MAX) {
+            throw new IllegalArgumentException("slot " + slot + " is out of range; use 0.." + (Abi.SLOTS_MAX - 1));
+        }
+        return SLOTS + slot * Abi.Slot.SIZE;
+    }
+
+    /**
+     * The descriptor to send to the client; stays owned by this object.
+     *
+     * @return the number
+     */
+    public int fd() {
+        return fd;
+    }
+
+    /**
+     * Takes a free slot, its words cleared but for the ticket's high-water mark in the grant word.
+     *
+     * @return 0 .. 63, or -1 if the client has as many open tasks as it may
+     */
+    public int allocateSlot() {
+        if (freeSlots == 0) {
+            return -1;
+        }
+        final int slot = Long.numberOfTrailingZeros(freeSlots);
+        freeSlots &= ~(1L << slot);
+        buffer.setMemory(slot(slot), Abi.Slot.SIZE, (byte) 0);
+        return slot;
+    }
+
+    /**
+     * Gives a slot back: no task, no pre-grant, state idle. The grant word is left as it is.
+     *
+     * @param slot as returned by {@link #allocateSlot}
+     */
+    public void releaseSlot(final int slot) {
+        taskId(slot, 0);
+        pregrant(slot, false);
+        state(slot, Abi.SEGMENT_IDLE);
+        freeSlots |= 1L << slot;
+    }
+
+    /**
+     * Answers a begin. Release store, full fence, then one system call if the client waits.
+     *
+     * @param slot    the task's slot
+     * @param ticket  the begin's ticket
+     * @param verdict {@code Abi.VERDICT_*}
+     */
+    public void grant(final int slot, final long ticket, final int verdict) {
+        final int at = slot(slot);
+        // release; pairs with the acquire in the client's wait
+        buffer.putLongOrdered(at + Abi.Slot.GRANT_OFFSET, ticket << Abi.GRANT_SHIFT | verdict);
+        wakeIfWaiting(at);
+    }
+
+    private void wakeIfWaiting(final int at) {
+        // Dekker: the client stores `waiting`, fences, then looks at the grant word again before it sleeps
+        VarHandle.fullFence();
+        if (buffer.getIntVolatile(at + Abi.Slot.WAITING_OFFSET) != 0) {
+            Futex.wake(buffer.addressOffset() + at + Abi.Slot.GRANT_OFFSET, WAKE_ALL);
+            wakes++;
+        }
+    }
+
+    /**
+     * Lets the next begin of the task return at once, or not.
+     *
+     * @param slot      the task's slot
+     * @param pregrant  true if begin need not wait
+     */
+    public void pregrant(final int slot, final boolean pregrant) {
+        buffer.putIntOrdered(slot(slot) + Abi.Slot.PREGRANT_OFFSET, pregrant ? 1 : 0);
+    }
+
+    /**
+     * Shows the segment's state to tools.
+     *
+     * @param slot  the task's slot
+     * @param state {@code Abi.SEGMENT_*}
+     */
+    public void state(final int slot, final int state) {
+        buffer.putIntOpaque(slot(slot) + Abi.Slot.STATE_OFFSET, state);
+    }
+
+    /**
+     * Names the GPU of a slot; before {@link #taskId}.
+     *
+     * @param slot the task's slot
+     * @param gpu  index of the GPU
+     */
+    public void gpu(final int slot, final int gpu) {
+        buffer.putInt(slot(slot) + Abi.Slot.GPU_OFFSET, gpu);
+    }
+
+    /**
+     * Publishes the task of a slot, last of all its words.
+     *
+     * @param slot   the task's slot
+     * @param taskId its id, 0 = none
+     */
+    public void taskId(final int slot, final int taskId) {
+        buffer.putIntOrdered(slot(slot) + Abi.Slot.TASK_ID_OFFSET, taskId);
+    }
+
+    /**
+     * Counts a preemption.
+     *
+     * @param slot the task's slot
+     */
+    public void countPreemption(final int slot) {
+        increment(slot(slot) + Abi.Slot.PREEMPTIONS_OFFSET);
+    }
+
+    /**
+     * Counts an overrun of the budget.
+     *
+     * @param slot the task's slot
+     */
+    public void countOverrun(final int slot) {
+        increment(slot(slot) + Abi.Slot.OVERRUNS_OFFSET);
+    }
+
+    /**
+     * Counts a missed deadline.
+     *
+     * @param slot the task's slot
+     */
+    public void countMiss(final int slot) {
+        increment(slot(slot) + Abi.Slot.MISSES_OFFSET);
+    }
+
+    private void increment(final int offset) {
+        buffer.putLongOpaque(offset, buffer.getLong(offset) + 1);
+    }
+
+    /**
+     * Tells the client that it is dropped and wakes all its waiting threads with {@code VERDICT_POISONED}, keeping
+     * their tickets.
+     *
+     * @param code {@code Abi.POISON_*}
+     */
+    public void poison(final int code) {
+        buffer.putIntOrdered(Abi.Session.POISONED_OFFSET, code);
+        for (int slot = 0; slot < Abi.SLOTS_MAX; slot++) {
+            final int at = slot(slot);
+            final long grant = buffer.getLong(at + Abi.Slot.GRANT_OFFSET);
+            buffer.putLongOrdered(at + Abi.Slot.GRANT_OFFSET,
+                grant >>> Abi.GRANT_SHIFT << Abi.GRANT_SHIFT | Abi.VERDICT_POISONED);
+            wakeIfWaiting(at);
+        }
+    }
+
+    /**
+     * Announces the next cycle of the client's queue, whose file is complete. Housekeeping thread.
+     *
+     * @param cycle the cycle
+     */
+    public void preparedCycle(final long cycle) {
+        // release; pairs with the roll thread's acquire
+        buffer.putLongOrdered(Abi.Session.PREPARED_CYCLE_OFFSET, cycle);
+        buffer.putIntVolatile(Abi.Session.ROLL_GENERATION_OFFSET, ++rollGeneration);
+        Futex.wake(buffer.addressOffset() + Abi.Session.ROLL_GENERATION_OFFSET, WAKE_ALL);
+    }
+
+    /**
+     * How often a client had to be woken by a system call.
+     *
+     * @return count
+     */
+    public long wakes() {
+        return wakes;
+    }
+
+    /**
+     * A counter that the client keeps about itself. Not to be trusted, for display alone.
+     *
+     * @param offset {@code Abi.Session.RECORDS_OFFSET}, {@code BELLS_OFFSET}, {@code DROPS_OFFSET} ...
+     * @return its value
+     */
+    public long clientCounter(final int offset) {
+        if (offset < Abi.Session.RECORDS_OFFSET || offset >= Abi.Session.RESERVED2_OFFSET || (offset & 7) != 0) {
+            throw new IllegalArgumentException("offset " + offset + " is not a client counter of the session");
+        }
+        return buffer.getLongOpaque(offset);
+    }
+
+    UnsafeBuffer buffer() {
+        return buffer;
+    }
+
+    /** Unmaps and closes; the client's own mapping lives on. */
+    @Override
+    public void close() {
+        page.close();
+        Descriptor.close(fd);
+    }
+}

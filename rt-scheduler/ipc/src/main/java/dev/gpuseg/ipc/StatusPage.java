@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc;
+
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.invoke.VarHandle;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * What a daemon shows of itself: {@code struct gpuseg_status}. Written by the dispatcher thread alone; mapped read-only
+ * by clients and by the watchdog. A new daemon makes a new file, so that clients of the old one keep what they saw.
+ */
+public final class StatusPage implements AutoCloseable {
+    private final MappedPage page;
+    private final UnsafeBuffer buffer;
+
+    private StatusPage(final MappedPage page) {
+        this.page = page;
+        buffer = page.buffer();
+    }
+
+    /**
+     * Makes the page (0644), complete before it appears under its name.
+     *
+     * @param path           where
+     * @param incarnationNs  the daemon's start, CLOCK_MONOTONIC ns
+     * @param policy         at most 15 bytes
+     * @param mechanism      at most 15 bytes
+     * @param mechanismLevel 0 observe, 1 gate, 2 deactivate, 3 interrupt
+     * @return the page, heartbeat 0, not sleeping
+     */
+    public static StatusPage create(final Path path, final long incarnationNs, final String policy,
+        final String mechanism, final int mechanismLevel) {
+        final Path temporary = path.resolveSibling(path.getFileName() + ".new");
+        RuntimeDirectory.deleteTree(temporary);
+        final StatusPage status = new StatusPage(MappedPage.create(temporary, Abi.Status.SIZE));
+        final UnsafeBuffer buffer = status.buffer;
+        final int pid = ProcessStatus.pid();
+        buffer.putInt(Abi.Status.MAGIC_OFFSET, Abi.STATUS_MAGIC);
+        buffer.putInt(Abi.Status.DAEMON_PID_OFFSET, pid);
+        buffer.putInt(Abi.Status.MECHANISM_LEVEL_OFFSET, mechanismLevel);
+        buffer.putLong(Abi.Status.INCARNATION_OFFSET, incarnationNs);
+        buffer.putLong(Abi.Status.DAEMON_START_TICKS_OFFSET, ProcessStatus.startTicks(pid));
+        status.text(Abi.Status.POLICY_OFFSET, Abi.Status.POLICY_BYTES, policy);
+        status.text(Abi.Status.MECHANISM_OFFSET, Abi.Status.MECHANISM_BYTES, mechanism);
+        buffer.putIntOrdered(Abi.Status.VERSION_OFFSET, Abi.ABI_VERSION); // release, last: the page is complete
+        FileAccess.chmod(temporary, 0644);
+        try {
+            Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(path + " cannot be created: " + e.getMessage(), e);
+        }
+        return status;
+    }
+
+    /**
+     * Opens the page of a daemon to look at.
+     *
+     * @param path where
+     * @return the page, read-only
+     */
+    public static StatusPage open(final Path path) {
+        final StatusPage status = new StatusPage(MappedPage.open(path, Abi.Status.SIZE, false));
+        final int version = status.buffer.getIntVolatile(Abi.Status.VERSION_OFFSET);
+        final int magic = status.buffer.getInt(Abi.Status.MAGIC_OFFSET);
+        if (magic != Abi.STATUS_MAGIC || version >>> 16 != Abi.ABI_MAJOR) {
+            status.close();
+            throw new IllegalStateException(path + ": magic 0x" + Integer.toHexString(magic) + ", version 0x"
+                + Integer.toHexString(version) + " is not a status page of version " + Abi.ABI_MAJOR
+                + "; stop the daemon that wrote it");
+        }
+        return status;
+    }
+
+    private void text(final int offset, final int bytes, final String value) {
+        final byte[] utf8 = value.getBytes(StandardCharsets.UTF_8);
+        buffer.setMemory(offset, bytes, (byte) 0);
+        buffer.putBytes(offset, utf8, 0, Math.min(utf8.length, bytes - 1));
+    }
+
+    private String text(final int offset, final int bytes) {
+        int n = 0;
+        while (n < bytes && buffer.getByte(offset + n) != 0) {
+            n++;
+        }
+        return buffer.getStringWithoutLengthUtf8(offset, n);
+    }
+
+    /**
+     * Says that the dispatcher lives; at least every 20 ms.
+     *
+     * @param nowNs CLOCK_MONOTONIC ns
+     */
+    public void heartbeat(final long nowNs) {
+        buffer.putLongOrdered(Abi.Status.HEARTBEAT_NS_OFFSET, nowNs); // release; pairs with the watchdog's acquire
+    }
+
+    /**
+     * Says whether a client must ring after it appended. After {@code sleeping(true)} every queue must be polled once
+     * more before waiting: the store is followed by a full fence, as the client's append is before its load.
+     *
+     * @param sleeping true before waiting
+     */
+    public void sleeping(final boolean sleeping) {
+        buffer.putIntVolatile(Abi.Status.SLEEPING_OFFSET, sleeping ? 1 : 0);
+        VarHandle.fullFence();
+    }
+
+    /** Says that the daemon stops on purpose, so that the watchdog does not count it as a failure. */
+    public void stopping() {
+        buffer.putIntOrdered(Abi.Status.STOPPING_OFFSET, 1);
+    }
+
+    /**
+     * Shows another policy.
+     *
+     * @param policy at most 15 bytes
+     */
+    public void policy(final String policy) {
+        text(Abi.Status.POLICY_OFFSET, Abi.Status.POLICY_BYTES, policy);
+    }
+
+    /**
+     * The policy's name.
+     *
+     * @return text
+     */
+    public String policy() {
+        return text(Abi.Status.POLICY_OFFSET, Abi.Status.POLICY_BYTES);
+    }
+
+    /**
+     * The mechanism's name.
+     *
+     * @return text
+     */
+    public String mechanism() {
+        return text(Abi.Status.MECHANISM_OFFSET, Abi.Status.MECHANISM_BYTES);
+    }
+
+    /**
+     * What the mechanism can do.
+     *
+     * @return 0 observe, 1 gate, 2 deactivate, 3 interrupt
+     */
+    public int mechanismLevel() {
+        return buffer.getInt(Abi.Status.MECHANISM_LEVEL_OFFSET);
+    }
+
+    /**
+     * The daemon's process.
+     *
+     * @return pid
+     */
+    public int daemonPid() {
+        return buffer.getInt(Abi.Status.DAEMON_PID_OFFSET);
+    }
+
+    /**
+     * The daemon's start in clock ticks, to tell a reused pid.
+     *
+     * @return field 22 of /proc/pid/stat
+     */
+    public long daemonStartTicks() {
+        return buffer.getLong(Abi.Status.DAEMON_START_TICKS_OFFSET);
+    }
+
+    /**
+     * Which daemon this is.
+     *
+     * @return its start, CLOCK_MONOTONIC ns
+     */
+    public long incarnationNs() {
+        return buffer.getLong(Abi.Status.INCARNATION_OFFSET);
+    }
+
+    /**
+     * The last sign of life.
+     *
+     * @return CLOCK_MONOTONIC ns
+     */
+    public long heartbeatNs() {
+        return buffer.getLongVolatile(Abi.Status.HEARTBEAT_NS_OFFSET);
+    }
+
+    /**
+     * Whether clients must ring.
+     *
+     * @return the word's value
+     */
+    public boolean isSleeping() {
+        return buffer.getIntVolatile(Abi.Status.SLEEPING_OFFSET) != 0;
+    }
+
+    /**
+     * Whether the daemon stops on purpose.
+     *
+     * @return the word's value
+     */
+    public boolean isStopping() {
+        return buffer.getIntVolatile(Abi.Status.STOPPING_OFFSET) != 0;
+    }
+
+    @Override
+    public void close() {
+        page.close();
+    }
+}

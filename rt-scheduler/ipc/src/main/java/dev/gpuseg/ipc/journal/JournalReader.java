@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc.journal;
+
+import dev.gpuseg.ipc.Abi;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import net.openhft.chronicle.bytes.Bytes;
+import net.openhft.chronicle.queue.ExcerptTailer;
+import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
+import net.openhft.chronicle.wire.DocumentContext;
+
+/**
+ * Reads a journal, also while the daemon writes it. Never changes it. An event that lies there twice, as a killed
+ * daemon can leave it, is handed over once. One thread.
+ */
+public final class JournalReader implements AutoCloseable {
+    /** Receives events in journal order. */
+    @FunctionalInterface
+    public interface Handler {
+        /**
+         * One event.
+         *
+         * @param event reused for the next one; {@link JournalEvent#copy} what must stay
+         */
+        void onEvent(JournalEvent event);
+    }
+
+    private final SingleChronicleQueue queue;
+    private final ExcerptTailer tailer;
+    private final JournalEvent event = new JournalEvent();
+    private long lastSeq = Long.MIN_VALUE;
+    private String lastStart = "";
+
+    /**
+     * Opens a journal at its first event.
+     *
+     * @param directory its directory
+     * @throws IllegalArgumentException if there is no journal
+     */
+    public JournalReader(final Path directory) {
+        if (!Files.exists(directory.resolve("metadata.cq4t"))) {
+            throw new IllegalArgumentException("journal " + directory + ": no journal here; "
+                + "name the directory that `gpuseg run --journal` used");
+        }
+        queue = JournalWriter.builder(directory).readOnly(true).build();
+        tailer = queue.createTailer();
+        tailer.singleThreadedCheckDisabled(true);
+    }
+
+    /**
+     * Hands over every event of a journal.
+     *
+     * @param directory its directory
+     * @param handler   receives the events
+     * @return how many there were
+     */
+    public static long forEach(final Path directory, final Handler handler) {
+        try (JournalReader reader = new JournalReader(directory)) {
+            long events = 0;
+            for (int n = reader.poll(handler, Integer.MAX_VALUE); n > 0; n = reader.poll(handler, Integer.MAX_VALUE)) {
+                events += n;
+            }
+            return events;
+        }
+    }
+
+    /**
+     * Hands over what was appended since the last call.
+     *
+     * @param handler receives the events
+     * @param limit   most events to read
+     * @return events read
+     */
+    public int poll(final Handler handler, final int limit) {
+        int read = 0;
+        while (read < limit) {
+            try (DocumentContext document = tailer.readingDocument()) {
+                if (!document.isPresent()) {
+                    break;
+                }
+                final Bytes<?> in = document.wire().bytes();
+                if (in.readRemaining() < JournalEvent.BYTES) {
+                    continue;   // not an event: written by another program
+                }
+                decode(in);
+            }
+            if (isRepeated()) {
+                continue;
+            }
+            handler.onEvent(event);
+            read++;
+        }
+        return read;
+    }
+
+    /**
+     * A daemon killed between an append and the note that it was made leaves the event in the ring, and its successor
+     * appends it again.
+     */
+    private boolean isRepeated() {
+        if (event.kindCode == Abi.EVENT_START) {
+            final String start = event.timeNs + event.text();   // the text holds the incarnation
+            if (start.equals(lastStart)) {
+                return true;
+            }
+            lastStart = start;
+        } else if (event.seq <= lastSeq) {
+            return true;
+        }
+        lastSeq = event.seq;
+        return false;
+    }
+
+    private void decode(final Bytes<?> in) {
+        final long at = in.readPosition();
+        event.seq = in.readLong(at + Abi.Event.SEQ_OFFSET);
+        event.timeNs = in.readLong(at + Abi.Event.TIME_NS_OFFSET);
+        event.kindCode = in.readUnsignedShort(at + Abi.Event.KIND_OFFSET);
+        event.gpu = in.readUnsignedByte(at + Abi.Event.GPU_OFFSET);
+        event.flags = in.readUnsignedByte(at + Abi.Event.FLAGS_OFFSET);
+        event.taskId = in.readInt(at + Abi.Event.TASK_ID_OFFSET);
+        event.ticket = in.readLong(at + Abi.Event.TICKET_OFFSET);
+        event.contextId = in.readInt(at + Abi.Event.CONTEXT_ID_OFFSET);
+        event.clientId = in.readInt(at + Abi.Event.CLIENT_ID_OFFSET);
+        event.arg0 = in.readLong(at + Abi.Event.ARG0_OFFSET);
+        event.arg1 = in.readLong(at + Abi.Event.ARG1_OFFSET);
+        event.arg2 = in.readLong(at + Abi.Event.ARG2_OFFSET);
+        in.readPosition(at + JournalEvent.BYTES);
+        final int length = (int) in.readRemaining();
+        if (event.text.length < length) {
+            event.text = new byte[length];
+        }
+        for (int i = 0; i < length; i++) {
+            event.text[i] = in.readByte();
+        }
+        event.textLength = length;
+    }
+
+    @Override
+    public void close() {
+        tailer.close();
+        queue.close();
+    }
+}

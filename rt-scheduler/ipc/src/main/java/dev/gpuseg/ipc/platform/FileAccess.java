@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc.platform;
+
+import com.sun.jna.Native;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import org.agrona.BufferUtil;
+
+/** Ownership and mode of files, and free space. */
+public final class FileAccess {
+    private static final int STATFS_BYTES = 120;
+
+    private FileAccess() {
+    }
+
+    /**
+     * Gives a file to a user and a group (symbolic links are not followed).
+     *
+     * @param path the file
+     * @param uid  user, -1 = unchanged
+     * @param gid  group, -1 = unchanged
+     */
+    public static void chown(final Path path, final int uid, final int gid) {
+        if (LibC.lchown(path.toString(), uid, gid) < 0) {
+            throw new SystemCallException("lchown", path + ", " + uid + ", " + gid, Native.getLastError());
+        }
+    }
+
+    /**
+     * Sets the permission bits, independent of the umask.
+     *
+     * @param path the file
+     * @param mode for example 0700 (octal)
+     */
+    public static void chmod(final Path path, final int mode) {
+        if (LibC.chmod(path.toString(), mode) < 0) {
+            throw new SystemCallException("chmod", path + ", 0" + Integer.toOctalString(mode), Native.getLastError());
+        }
+    }
+
+    /**
+     * Space that an unprivileged process may still use.
+     *
+     * @param path any file of the file system
+     * @return bytes
+     */
+    public static long freeBytes(final Path path) {
+        final ByteBuffer buffer = ByteBuffer.allocateDirect(STATFS_BYTES).order(ByteOrder.nativeOrder());
+        if (LibC.statfs(path.toString(), BufferUtil.address(buffer)) < 0) {
+            throw new SystemCallException("statfs", path.toString(), Native.getLastError());
+        }
+        // struct statfs: f_type, f_bsize, f_blocks, f_bfree, f_bavail, ... (longs)
+        return buffer.getLong(8) * buffer.getLong(32);
+    }
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc.platform;
+
+import com.sun.jna.Native;
+
+/** A handle of a process, valid even when its pid is reused. Readable (for {@link Epoll}) once the process is dead. */
+public final class PidFd implements AutoCloseable {
+    private final int fd;
+
+    private PidFd(final int fd) {
+        this.fd = fd;
+    }
+
+    /**
+     * Opens a handle.
+     *
+     * @param pid the process
+     * @return the handle
+     * @throws SystemCallException with ESRCH if it is already gone
+     */
+    public static PidFd open(final int pid) {
+        final long fd = LibC.syscall(LibC.SYS_PIDFD_OPEN, pid, 0, 0, 0, 0, 0);
+        if (fd < 0) {
+            throw new SystemCallException("pidfd_open", Integer.toString(pid), Native.getLastError());
+        }
+        return new PidFd((int) fd);
+    }
+
+    /**
+     * Opens a handle of the very process that connected a socket, even if its pid has been reused meanwhile (Linux 6.5;
+     * before, its pid is looked up).
+     *
+     * @param socket an accepted connection
+     * @return the handle
+     * @throws SystemCallException with ESRCH if that process is already gone
+     */
+    public static PidFd ofPeer(final SeqPacketSocket socket) {
+        final int fd = socket.peerPidFd();
+        return fd >= 0 ? new PidFd(fd) : open(socket.peerCredentials().pid());
+    }
+
+    /**
+     * Whether the process is dead (perhaps not yet waited for by its parent).
+     *
+     * @return true once it is
+     */
+    public boolean isDead() {
+        try (Epoll epoll = new Epoll(1)) {
+            epoll.add(fd, Epoll.IN, 0);
+            return epoll.await(0) > 0;
+        }
+    }
+
+    /**
+     * The descriptor; stays owned by this object.
+     *
+     * @return the number, close-on-exec
+     */
+    public int fd() {
+        return fd;
+    }
+
+    /**
+     * Sends a signal to exactly this process.
+     *
+     * @param signal for example 9
+     * @return false if it is already gone
+     */
+    public boolean signal(final int signal) {
+        if (LibC.syscall(LibC.SYS_PIDFD_SEND_SIGNAL, fd, signal, 0, 0, 0, 0) == 0) {
+            return true;
+        }
+        final int errno = Native.getLastError();
+        if (errno == Errno.ESRCH) {
+            return false;
+        }
+        throw new SystemCallException("pidfd_send_signal", fd + ", " + signal, errno);
+    }
+
+    @Override
+    public void close() {
+        Descriptor.close(fd);
+    }
+}

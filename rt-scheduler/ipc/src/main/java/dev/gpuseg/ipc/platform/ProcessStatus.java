@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc.platform;
+
+import com.sun.jna.Native;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** What /proc says about a process. */
+public final class ProcessStatus {
+    private ProcessStatus() {
+    }
+
+    /**
+     * When a process was started: with its pid this names a process for good, across reuse of the pid.
+     *
+     * @param pid the process
+     * @return field 22 of /proc/pid/stat (clock ticks since boot), or 0 if there is no such process
+     */
+    public static long startTicks(final int pid) {
+        final String stat;
+        try {
+            stat = new String(Files.readAllBytes(Path.of("/proc", Integer.toString(pid), "stat")),
+                StandardCharsets.ISO_8859_1);
+        } catch (final IOException e) {
+            return 0;
+        }
+        return startTicks(stat);
+    }
+
+    static long startTicks(final String stat) {
+        // the command in parentheses may itself contain blanks and parentheses
+        final int close = stat.lastIndexOf(')');
+        if (close < 0) {
+            return 0;
+        }
+        final String[] fields = stat.substring(close + 2).split(" ");
+        return fields.length > 19 ? Long.parseLong(fields[19]) : 0;
+    }
+
+    /**
+     * The parent of a process.
+     *
+     * @param pid the process
+     * @return its parent's pid, 0 if it has none or is gone
+     */
+    public static int parent(final int pid) {
+        try {
+            final String stat = Files.readString(Path.of("/proc", Integer.toString(pid), "stat"),
+                StandardCharsets.ISO_8859_1);
+            final String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+            return fields.length > 1 ? Integer.parseInt(fields[1]) : 0;
+        } catch (final IOException e) {
+            return 0;
+        }
+    }
+
+    /**
+     * Whether a process exists and is the one meant.
+     *
+     * @param pid        the process
+     * @param startTicks its start, 0 = any
+     * @return false if it is gone or the pid belongs to another process now
+     */
+    public static boolean isAlive(final int pid, final long startTicks) {
+        final long ticks = startTicks(pid);
+        return ticks != 0 && (startTicks == 0 || ticks == startTicks);
+    }
+
+    /**
+     * Sends a signal.
+     *
+     * @param pid    the process
+     * @param signal the signal, 0 = only ask
+     * @return false if there is no such process
+     */
+    public static boolean signal(final int pid, final int signal) {
+        if (LibC.kill(pid, signal) == 0) {
+            return true;
+        }
+        final int errno = Native.getLastError();
+        if (errno == Errno.ESRCH) {
+            return false;
+        }
+        throw new SystemCallException("kill", pid + ", " + signal, errno);
+    }
+
+    /**
+     * The effective user of this process.
+     *
+     * @return uid
+     */
+    public static int effectiveUid() {
+        return LibC.geteuid();
+    }
+
+    /**
+     * The effective group of this process.
+     *
+     * @return gid
+     */
+    public static int effectiveGid() {
+        return LibC.getegid();
+    }
+
+    /**
+     * This process.
+     *
+     * @return pid
+     */
+    public static int pid() {
+        return (int) ProcessHandle.current().pid();
+    }
+}

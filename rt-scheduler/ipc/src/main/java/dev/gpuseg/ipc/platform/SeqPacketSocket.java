@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc.platform;
+
+import com.sun.jna.Native;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.agrona.BufferUtil;
+
+/**
+ * A Unix socket that keeps message boundaries (AF_UNIX, SOCK_SEQPACKET). Sockets made by {@link #listen} and
+ * {@link #accept} never block; those made by {@link #connect} block up to their timeout. One thread at a time.
+ */
+public final class SeqPacketSocket implements AutoCloseable {
+    /** {@link #receive}: nothing there (non-blocking), or the timeout passed. */
+    public static final int NOTHING = -1;
+    /** {@link #receive} and {@link #send}: the peer is gone. */
+    public static final int CLOSED = -2;
+
+    private static final int AF_UNIX = 1;
+    private static final int SOCK_SEQPACKET = 5;
+    private static final int SOCK_CLOEXEC = 0x80000;
+    private static final int SOCK_NONBLOCK = 0x800;
+    private static final int SOL_SOCKET = 1;
+    private static final int SO_PEERCRED = 17;
+    private static final int SO_PEERPIDFD = 77;
+    private static final int SO_RCVTIMEO = 20;
+    private static final int SO_SNDTIMEO = 21;
+    private static final int MSG_NOSIGNAL = 0x4000;
+    private static final int MSG_CMSG_CLOEXEC = 0x40000000;
+    private static final int PATH_BYTES = 108;
+
+    private final int fd;
+
+    private SeqPacketSocket(final int fd) {
+        this.fd = fd;
+    }
+
+    private static int open(final int flags) {
+        final int fd = LibC.socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+        if (fd < 0) {
+            throw new SystemCallException("socket", "AF_UNIX, SOCK_SEQPACKET", Native.getLastError());
+        }
+        return fd;
+    }
+
+    private static ByteBuffer address(final Path path) {
+        final byte[] text = path.toString().getBytes(StandardCharsets.UTF_8);
+        if (text.length >= PATH_BYTES) {
+            throw new IllegalArgumentException("socket path " + path + " has " + text.length
+                + " bytes, the system allows " + (PATH_BYTES - 1) + "; choose a shorter GPUSEG_DIR");
+        }
+        final ByteBuffer address = ByteBuffer.allocateDirect(2 + PATH_BYTES).order(ByteOrder.nativeOrder());
+        address.putShort(0, (short) AF_UNIX);
+        for (int i = 0; i < text.length; i++) {
+            address.put(2 + i, text[i]);
+        }
+        return address;
+    }
+
+    /**
+     * Binds a path and listens. The path must not exist.
+     *
+     * @param path    where
+     * @param backlog connections that may wait for {@link #accept}
+     * @return the listening socket
+     */
+    public static SeqPacketSocket listen(final Path path, final int backlog) {
+        final ByteBuffer address = address(path);
+        final int fd = open(SOCK_NONBLOCK);
+        if (LibC.bind(fd, BufferUtil.address(address), address.capacity()) < 0) {
+            final int errno = Native.getLastError();
+            LibC.close(fd);
+            throw new SystemCallException("bind", path.toString(), errno);
+        }
+        if (LibC.listen(fd, backlog) < 0) {
+            final int errno = Native.getLastError();
+            LibC.close(fd);
+            throw new SystemCallException("listen", path.toString(), errno);
+        }
+        return new SeqPacketSocket(fd);
+    }
+
+    /**
+     * Connects to a listening socket.
+     *
+     * @param path      where
+     * @param timeoutMs limit of every later send and receive, milliseconds; 0 = none
+     * @return the connected socket
+     * @throws SystemCallException with ENOENT or ECONNREFUSED if nobody listens
+     */
+    public static SeqPacketSocket connect(final Path path, final int timeoutMs) {
+        final ByteBuffer address = address(path);
+        final int fd = open(0);
+        final ByteBuffer time = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
+        time.putLong(0, timeoutMs / 1000).putLong(8, timeoutMs % 1000 * 1000L);
+        if (LibC.setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, BufferUtil.address(time), 16) < 0
+            || LibC.setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, BufferUtil.address(time), 16) < 0
+            || LibC.connect(fd, BufferUtil.address(address), address.capacity()) < 0) {
+            final int errno = Native.getLastError();
+            LibC.close(fd);
+            throw new SystemCallException("connect", path.toString(), errno);
+        }
+        return new SeqPacketSocket(fd);
+    }
+
+    /**
+     * Takes a waiting connection.
+     *
+     * @return the connection, or null if none waits or it is already gone
+     * @throws SystemCallException with EMFILE when this process has no descriptors left
+     */
+    public SeqPacketSocket accept() {
+        final int connection = LibC.accept4(fd, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (connection >= 0) {
+            return new SeqPacketSocket(connection);
+        }
+        final int errno = Native.getLastError();
+        if (errno == Errno.EAGAIN || errno == Errno.EINTR || errno == Errno.ECONNABORTED) {
+            return null;
+        }
+        throw new SystemCallException("accept4", Integer.toString(fd), errno);
+    }
+
+    /**
+     * Asks the kernel who connected.
+     *
+     * @return pid, uid, gid at the time of connect
+     */
+    public PeerCredentials peerCredentials() {
+        final ByteBuffer value = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
+        value.putInt(12, 12);
+        final long address = BufferUtil.address(value);
+        if (LibC.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, address, address + 12) < 0) {
+            throw new SystemCallException("getsockopt", fd + ", SO_PEERCRED", Native.getLastError());
+        }
+        return new PeerCredentials(value.getInt(0), value.getInt(4), value.getInt(8));
+    }
+
+    /** A pidfd of the peer, or -1 where the kernel does not offer it. */
+    int peerPidFd() {
+        final ByteBuffer value = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
+        value.putInt(4, 4);
+        final long address = BufferUtil.address(value);
+        if (LibC.getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, address, address + 4) == 0) {
+            return value.getInt(0);
+        }
+        final int errno = Native.getLastError();
+        if (errno == Errno.ENOPROTOOPT) {
+            return -1;
+        }
+        throw new SystemCallException("getsockopt", fd + ", SO_PEERPIDFD", errno == Errno.EINVAL ? Errno.ESRCH : errno);
+    }
+
+    /**
+     * Receives one message with its descriptors.
+     *
+     * @param packet where to
+     * @return bytes received, {@link #NOTHING} or {@link #CLOSED}
+     */
+    public int receive(final Packet packet) {
+        final long n = LibC.recvmsg(fd, packet.prepareReceive(), MSG_CMSG_CLOEXEC);
+        if (n > 0) {
+            packet.received((int) n);
+            return (int) n;
+        }
+        if (n == 0) {
+            packet.received(0);
+            // an empty packet and end of stream look the same; nobody sends empty packets in good faith
+            packet.closeDescriptors();
+            return CLOSED;
+        }
+        return failed("recvmsg", Native.getLastError());
+    }
+
+    /**
+     * Sends one message with the descriptors of the packet.
+     *
+     * @param packet bytes 0 .. length and descriptors
+     * @return bytes sent, {@link #NOTHING} if the peer's buffer is full, or {@link #CLOSED}
+     */
+    public int send(final Packet packet) {
+        final long n = LibC.sendmsg(fd, packet.prepareSend(), MSG_NOSIGNAL);
+        return n >= 0 ? (int) n : failed("sendmsg", Native.getLastError());
+    }
+
+    private int failed(final String call, final int errno) {
+        switch (errno) {
+            case Errno.EAGAIN:
+            case Errno.EINTR:
+                return NOTHING;
+            case Errno.EPIPE:
+            case Errno.ECONNRESET:
+            case Errno.ENOTCONN:
+                return CLOSED;
+            default:
+                throw new SystemCallException(call, Integer.toString(fd), errno);
+        }
+    }
+
+    /**
+     * The descriptor; stays owned by this object.
+     *
+     * @return the number
+     */
+    public int fd() {
+        return fd;
+    }
+
+    @Override
+    public void close() {
+        Descriptor.close(fd);
+    }
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc.platform;
+
+import com.sun.jna.Native;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.agrona.BufferUtil;
+
+/** Placement and scheduling of the calling thread, and locking of the process's memory. */
+public final class ThreadControl {
+    private static final int SCHED_OTHER = 0;
+    private static final int SCHED_FIFO = 1;
+    private static final int MCL_CURRENT = 1;
+    private static final int MCL_FUTURE = 2;
+    private static final int MCL_ONFAULT = 4;   // Linux 4.4
+    private static final int MASK_BYTES = 128;
+    private static final int PR_SET_TIMERSLACK = 29;
+    private static final int CAP_IPC_LOCK = 14;
+
+    private ThreadControl() {
+    }
+
+    /**
+     * The kernel's id of the calling thread.
+     *
+     * @return tid
+     */
+    public static int tid() {
+        return LibC.gettid();
+    }
+
+    /**
+     * Binds the calling thread to one CPU.
+     *
+     * @param cpu from 0
+     */
+    public static void pinTo(final int cpu) {
+        if (cpu < 0 || cpu >= MASK_BYTES * 8) {
+            throw new IllegalArgumentException("cpu " + cpu + " is out of range; use 0.." + (MASK_BYTES * 8 - 1));
+        }
+        pinTo(CpuSet.parse(Integer.toString(cpu)));
+    }
+
+    /**
+     * Binds the calling thread, and the processes and threads that it starts from now on, to some CPUs.
+     *
+     * @param cpus at least one, below 1024
+     */
+    public static void pinTo(final CpuSet cpus) {
+        final ByteBuffer mask = ByteBuffer.allocateDirect(MASK_BYTES).order(ByteOrder.nativeOrder());
+        mask.put(cpus.cpus().toByteArray());   // little endian by bytes, as the kernel reads it on what we run on
+        if (LibC.schedSetaffinity(0, MASK_BYTES, BufferUtil.address(mask)) < 0) {
+            throw new SystemCallException("sched_setaffinity", "cpu " + cpus, Native.getLastError());
+        }
+    }
+
+    /**
+     * Makes the calling thread real-time (SCHED_FIFO).
+     *
+     * @param priority 1..99, 99 highest; 0 = back to SCHED_OTHER
+     */
+    public static void realTime(final int priority) {
+        final ByteBuffer parameter = ByteBuffer.allocateDirect(4).order(ByteOrder.nativeOrder());
+        parameter.putInt(0, priority);
+        final int policy = priority == 0 ? SCHED_OTHER : SCHED_FIFO;
+        if (LibC.schedSetscheduler(0, policy, BufferUtil.address(parameter)) < 0) {
+            throw new SystemCallException("sched_setscheduler", "priority " + priority, Native.getLastError());
+        }
+    }
+
+    /**
+     * Keeps this process in memory: all pages of what is mapped now are brought in, those of later mappings stay once
+     * they were touched. A sparse file that is mapped later so takes no space before it is written.
+     *
+     * @throws IllegalStateException if only a part may be locked: every mapping beyond it would fail later
+     */
+    public static void lockMemory() {
+        if (!mayLockAll()) {
+            throw new IllegalStateException("RLIMIT_MEMLOCK is finite, and locking all memory needs it unlimited or "
+                + "CAP_IPC_LOCK; try `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit");
+        }
+        // with MCL_CURRENT the second flag would hold for what is mapped now, too
+        if (LibC.mlockall(MCL_CURRENT) < 0 || LibC.mlockall(MCL_FUTURE | MCL_ONFAULT) < 0) {
+            throw new SystemCallException("mlockall", "all that is mapped now and later", Native.getLastError());
+        }
+    }
+
+    private static boolean mayLockAll() {
+        try {
+            for (final String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+                if (line.startsWith("CapEff:")
+                    && (Long.parseUnsignedLong(line.substring(7).strip(), 16) >>> CAP_IPC_LOCK & 1) != 0) {
+                    return true;
+                }
+            }
+            return Files.readAllLines(Path.of("/proc/self/limits")).stream()
+                .anyMatch(line -> line.startsWith("Max locked memory") && line.split("\\s+")[3].equals("unlimited"));
+        } catch (final IOException e) {
+            throw new IllegalStateException("/proc/self: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * How late the kernel may fire the calling thread's timers (default 50000 ns).
+     *
+     * @param slackNs nanoseconds, positive
+     */
+    public static void timerSlackNs(final long slackNs) {
+        if (LibC.prctl(PR_SET_TIMERSLACK, slackNs, 0, 0, 0) < 0) {
+            throw new SystemCallException("prctl", "PR_SET_TIMERSLACK, " + slackNs, Native.getLastError());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.ipc.platform.Descriptor;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SharedPagesTest {
+    @TempDir
+    private Path directory;
+
+    @Test
+    void shouldResolveTheDirectoryAsTheCLibraryDoes() {
+        assertEquals("/a/b", resolve("/a/b", Map.of("GPUSEG_DIR", "/c"), 0).root().toString());
+        assertEquals("/c", resolve(null, Map.of("GPUSEG_DIR", "/c"), 0).root().toString());
+        assertEquals("/dev/shm/gpuseg", resolve(null, Map.of(), 0).root().toString());
+        assertEquals("/dev/shm/gpuseg",
+            resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 0).root().toString());
+        assertEquals("/run/u/gpuseg",
+            resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 7).root().toString());
+        assertEquals("/dev/shm/gpuseg-7", resolve("", Map.of("GPUSEG_DIR", ""), 7).root().toString());
+        assertThrows(IllegalArgumentException.class,
+            () -> resolve("/" + "x".repeat(300), Map.of(), 0));
+        assertEquals(directory.toString(), RuntimeDirectory.resolve(null, Map.of("XDG_RUNTIME_DIR", "/run/u"), 7,
+            directory).root().toString(), "an installed daemon's directory comes before the user's");
+        assertEquals("/c", RuntimeDirectory.resolve(null, Map.of("GPUSEG_DIR", "/c"), 7, directory).root().toString());
+    }
+
+    private RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid) {
+        return RuntimeDirectory.resolve(override, environment, uid, directory.resolve("none"));
+    }
+
+    @Test
+    void shouldLetOneDaemonClaimADirectory() throws IOException {
+        final RuntimeDirectory runtime = RuntimeDirectory.resolve(directory.resolve("run").toString());
+        runtime.create();
+        assertEquals("rwxr-xr-x", PosixFilePermissions.toString(Files.getPosixFilePermissions(runtime.root())));
+        try (FileChannel claim = runtime.claim()) {
+            assertTrue(claim.isOpen());
+            assertThrows(IllegalStateException.class, runtime::claim);
+        }
+        runtime.claim().close();
+    }
+
+    @Test
+    void shouldRefuseADirectoryThatIsALink() throws IOException {
+        Files.createDirectory(directory.resolve("target"));
+        Files.createSymbolicLink(directory.resolve("link"), directory.resolve("target"));
+        assertThrows(IllegalStateException.class,
+            () -> RuntimeDirectory.resolve(directory.resolve("link").toString()).create());
+    }
+
+    @Test
+    void shouldShowTheDaemonOnTheStatusPage() {
+        final Path path = directory.resolve("status");
+        try (StatusPage page = StatusPage.create(path, 42, "edf", "a-name-that-is-too-long", 2);
+            StatusPage seen = StatusPage.open(path)) {
+            page.heartbeat(99);
+            page.sleeping(true);
+            assertEquals(42, seen.incarnationNs());
+            assertEquals("edf", seen.policy());
+            assertEquals("a-name-that-is-", seen.mechanism());
+            assertEquals(2, seen.mechanismLevel());
+            assertEquals(99, seen.heartbeatNs());
+            assertTrue(seen.isSleeping());
+            assertFalse(seen.isStopping());
+            page.stopping();
+            assertTrue(seen.isStopping());
+            assertEquals(ProcessStatus.pid(), seen.daemonPid());
+            assertTrue(ProcessStatus.isAlive(seen.daemonPid(), seen.daemonStartTicks()));
+        }
+    }
+
+    @Test
+    void shouldRefusePagesThatAreIncompleteOrOfAnotherVersion() throws IOException {
+        final Path path = directory.resolve("page");
+        Files.write(path, new byte[64]);
+        assertThrows(IllegalStateException.class, () -> StatusPage.open(path));
+        Files.write(path, new byte[4096]);
+        assertThrows(IllegalStateException.class, () -> StatusPage.open(path));
+        assertThrows(IllegalStateException.class, () -> WatchdogPage.map(path));
+        Files.write(path, new byte[Abi.Held.SIZE + Abi.HELD_MAX * Abi.HeldEntry.SIZE]);
+        assertThrows(IllegalStateException.class, () -> HeldFile.openOrCreate(path));
+    }
+
+    @Test
+    void shouldRememberHeldContextsAcrossDaemons() {
+        final Path path = directory.resolve("held");
+        final byte[] payload = {1, 2, 3};
+        try (HeldFile held = HeldFile.openOrCreate(path)) {
+            assertEquals(0, held.hold(Abi.MECHANISM_SIM, 10, 11, 1, 12, 13, payload));
+            assertEquals(1, held.hold(Abi.MECHANISM_SIM, 20, 21, 1, 22, 23, new byte[Abi.HELD_PAYLOAD]));
+            held.release(1);
+            assertThrows(IllegalArgumentException.class,
+                () -> held.hold(1, 1, 1, 1, 1, 1, new byte[Abi.HELD_PAYLOAD + 1]));
+        }
+        final List<String> seen = new ArrayList<>();
+        try (HeldFile next = HeldFile.openOrCreate(path)) {
+            next.forEach((index, mechanism, pid, ticks, gpu, context, bytes) -> {
+                assertArrayEquals(payload, bytes);
+                seen.add(index + " " + mechanism + " " + pid + " " + ticks + " " + gpu + " " + context);
+                next.release(index);
+            });
+            assertEquals(List.of("0 2 10 11 1 12"), seen);
+            assertEquals(0, next.count());
+            for (int i = 0; i < Abi.HELD_MAX; i++) {
+                assertEquals(i, next.hold(1, 1, 1, 1, 1, 1, payload));
+            }
+            assertEquals(HeldFile.FULL, next.hold(1, 1, 1, 1, 1, 1, payload));
+        }
+    }
+
+    @Test
+    void shouldSealTheSessionAgainstShrinkingAndGrowing() throws IOException {
+        try (Session session = Session.create(5, 42)) {
+            assertEquals(Abi.SESSION_MAGIC, session.buffer().getInt(0));
+            assertEquals(Abi.ABI_VERSION, session.buffer().getInt(Abi.Session.VERSION_OFFSET));
+            try (FileChannel file = FileChannel.open(Descriptor.path(session.fd()), StandardOpenOption.READ,
+                StandardOpenOption.WRITE)) {
+                assertThrows(IOException.class, () -> file.truncate(0));
+                assertThrows(IOException.class,
+                    () -> file.write(ByteBuffer.allocate(1), Abi.SESSION_BYTES + 4096));
+                assertEquals(Abi.SESSION_BYTES, file.size());
+            }
+        }
+    }
+
+    @Test
+    void shouldWakeOnlyAClientThatWaits() {
+        try (Session session = Session.create(5, 42)) {
+            final int slot = session.allocateSlot();
+            final int at = Abi.Session.SIZE + slot * Abi.Slot.SIZE;
+            session.grant(slot, 7, Abi.VERDICT_GRANTED);
+            assertEquals(7 << 8 | Abi.VERDICT_GRANTED, session.buffer().getLong(at));
+            assertEquals(0, session.wakes());
+            session.buffer().putInt(at + Abi.Slot.WAITING_OFFSET, 1);
+            session.poison(Abi.POISON_QUOTA);
+            assertEquals(7 << 8 | Abi.VERDICT_POISONED, session.buffer().getLong(at));
+            assertEquals(Abi.POISON_QUOTA, session.buffer().getInt(Abi.Session.POISONED_OFFSET));
+            assertEquals(1, session.wakes());
+        }
+    }
+
+    @Test
+    void shouldHandOutEverySlotOnce() {
+        try (Session session = Session.create(5, 42)) {
+            for (int i = 0; i < Abi.SLOTS_MAX; i++) {
+                assertEquals(i, session.allocateSlot());
+            }
+            assertEquals(-1, session.allocateSlot());
+            session.releaseSlot(17);
+            assertEquals(17, session.allocateSlot());
+            assertThrows(IllegalArgumentException.class, () -> session.state(64, 0));
+        }
+    }
+}

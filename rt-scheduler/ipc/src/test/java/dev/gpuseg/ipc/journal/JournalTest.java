@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.ipc.journal;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+class JournalTest {
+    @TempDir
+    private Path directory;
+
+    private static List<JournalEvent> read(final Path journal) {
+        final List<JournalEvent> events = new ArrayList<>();
+        JournalReader.forEach(journal, event -> events.add(event.copy()));
+        return events;
+    }
+
+    @Test
+    void shouldReadBackEveryFieldAtExtremeValues() {
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent agent = new JournalAgent(ring, directory.resolve("journal"), 1 << 20)) {
+            assertTrue(ring.write(EventKind.MECHANISM_ERROR, Long.MAX_VALUE, 255, 255, Integer.MAX_VALUE,
+                Long.MIN_VALUE, Integer.MIN_VALUE, -1, Long.MIN_VALUE, -1, Long.MAX_VALUE));
+            assertTrue(ring.writeText(EventKind.START, 1, 2, 3, 4, 5, 6, 7, "grüße, 4 words of \"text\""));
+            agent.drain();
+        }
+        final List<JournalEvent> events = read(directory.resolve("journal"));
+        assertEquals(2, events.size());
+        final JournalEvent first = events.get(0);
+        assertEquals(1, first.seq());
+        assertEquals(EventKind.MECHANISM_ERROR, first.kind());
+        assertEquals(Long.MAX_VALUE, first.timeNs());
+        assertEquals(255, first.gpu());
+        assertEquals(255, first.flags());
+        assertEquals(Integer.MAX_VALUE, first.taskId());
+        assertEquals(Long.MIN_VALUE, first.ticket());
+        assertEquals(Integer.MIN_VALUE, first.contextId());
+        assertEquals(-1, first.clientId());
+        assertEquals(Long.MIN_VALUE, first.arg0());
+        assertEquals(-1, first.arg1());
+        assertEquals(Long.MAX_VALUE, first.arg2());
+        assertEquals("", first.text());
+        assertEquals("grüße, 4 words of \"text\"", events.get(1).text());
+        assertEquals(2, events.get(1).seq());
+    }
+
+    @Test
+    void shouldAppendWhatAKilledDaemonLeftInTheRing() {
+        try (JournalRing killed = new JournalRing(directory.resolve("ring"), 1 << 16)) {
+            for (int i = 0; i < 10; i++) {
+                killed.write(EventKind.BEGIN, i, 0, 0, i, i, 0, 0, 0, 0, 0);
+            }
+        }
+        try (JournalRing next = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent agent = new JournalAgent(next, directory.resolve("journal"), 1 << 20)) {
+            next.writeText(EventKind.START, 100, 0, 0, 0, 0, 0, 0, "{}");
+            agent.drain();
+        }
+        final List<JournalEvent> events = read(directory.resolve("journal"));
+        assertEquals(11, events.size());
+        assertEquals(9, events.get(9).taskId());
+        assertEquals(EventKind.START, events.get(10).kind());
+        assertEquals(1, events.get(10).seq(), "a new incarnation counts from 1");
+    }
+
+    @Test
+    void shouldShowEveryEventToTapsAndDropOneThatThrows() {
+        final List<String> seen = new ArrayList<>();
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent agent = new JournalAgent(ring, directory.resolve("journal"), 1 << 20)) {
+            agent.addTap(event -> seen.add(event.toString()));
+            agent.addTap(event -> {
+                throw new IllegalStateException("planted");
+            });
+            ring.write(EventKind.MECHANISM_ERROR, Long.MAX_VALUE, 255, 255, Integer.MAX_VALUE, Long.MIN_VALUE,
+                Integer.MIN_VALUE, -1, Long.MIN_VALUE, -1, Long.MAX_VALUE);
+            ring.writeText(EventKind.START, 1, 2, 3, 4, 5, 6, 7, "grüße");
+            agent.drain();
+            assertTrue(agent.tapFailure().contains("at event 1: "), agent::tapFailure);
+            assertEquals(2, agent.written());
+        }
+        final List<String> read = new ArrayList<>();
+        read(directory.resolve("journal")).forEach(event -> read.add(event.toString()));
+        assertEquals(read, seen);
+    }
+
+    @Test
+    void shouldCountAndSkipEventsWhenTheRingIsFull() {
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 12)) {
+            int accepted = 0;
+            while (ring.write(EventKind.BEGIN, accepted, 0, 0, 1, 1, 0, 0, 0, 0, 0)) {
+                accepted++;
+            }
+            assertTrue(accepted > 10);
+            assertEquals(1, ring.dropped());
+            try (JournalAgent agent = new JournalAgent(ring, directory.resolve("journal"), 1 << 20)) {
+                ring.write(EventKind.END, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0);
+                agent.drain();
+            }
+            final List<JournalEvent> events = read(directory.resolve("journal"));
+            final JournalEvent last = events.get(events.size() - 1);
+            final JournalEvent lost = events.get(events.size() - 2);
+            assertEquals(accepted + 2, events.size());
+            assertEquals(accepted + 3, last.seq(), "the lost event leaves a gap");
+            assertEquals(EventKind.LOST, lost.kind());
+            assertEquals(1, lost.arg0(), "one event");
+            assertEquals(accepted + 1, lost.arg1(), "this one");
+            assertEquals(accepted, lost.timeNs(), "lost at its time");
+        }
+    }
+
+    @Test
+    void shouldStayBelowItsCapByDeletingTheOldestFiles() throws IOException {
+        final Path journal = directory.resolve("journal");
+        final long cap = 1 << 20;
+        final int count = 60_000;
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 20);
+            JournalAgent agent = new JournalAgent(ring, journal, cap)) {
+            for (int i = 0; i < count; i++) {
+                assertTrue(ring.write(EventKind.BEGIN, i, 0, 0, i, 1, 0, 0, 0, 0, 0));
+                if (i % 1000 == 0) {
+                    agent.drain();
+                }
+            }
+            agent.drain();
+            assertEquals("", agent.failure());
+        }
+        try (Stream<Path> files = Files.list(journal)) {
+            assertTrue(files.filter(f -> f.toString().endsWith(".cq4")).count() <= 4);
+        }
+        final List<JournalEvent> events = read(journal);
+        assertTrue(events.size() * 68L <= cap, events.size() + " events are more than the cap");
+        assertTrue(events.size() * 68L > cap / 2, "only " + events.size() + " events were kept");
+        assertEquals(count, events.get(events.size() - 1).seq());
+        for (int i = 1; i < events.size(); i++) {
+            assertEquals(events.get(i - 1).seq() + 1, events.get(i).seq(), "no gap between files");
+        }
+    }
+
+    @Test
+    void shouldFollowAJournalThatIsBeingWritten() {
+        final Path journal = directory.resolve("journal");
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent agent = new JournalAgent(ring, journal, 1 << 20);
+            JournalReader reader = new JournalReader(journal)) {
+            final List<Long> seen = new ArrayList<>();
+            assertEquals(0, reader.poll(event -> seen.add(event.seq()), 10));
+            for (int i = 1; i <= 3; i++) {
+                ring.write(EventKind.BEGIN, i, 0, 0, i, 1, 0, 0, 0, 0, 0);
+                agent.drain();
+                assertEquals(1, reader.poll(event -> seen.add(event.seq()), 10));
+            }
+            assertEquals(List.of(1L, 2L, 3L), seen);
+        }
+    }
+
+    @Test
+    void shouldRefuseADirectoryWithoutJournal() {
+        final IllegalArgumentException refused = assertThrows(IllegalArgumentException.class,
+            () -> JournalReader.forEach(directory, event -> { }));
+        assertTrue(refused.getMessage().contains("no journal here"), refused.getMessage());
+        assertFalse(Files.exists(directory.resolve("metadata.cq4t")), "looking creates nothing");
+    }
+}

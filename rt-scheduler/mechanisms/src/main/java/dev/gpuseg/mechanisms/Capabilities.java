@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms;
+
+/**
+ * What a mechanism can do and what it costs. Costs are nanoseconds, measured or stated by the device; 0 = free.
+ *
+ * @param level              0 observe, 1 gate (hold begins), 2 deactivate (no new work starts), 3 interrupt (running
+ *                           kernels are switched out)
+ * @param disableNs          cost of one disable call
+ * @param disablePerContextNs cost added by each context of that call
+ * @param enableNs           cost of one enable call
+ * @param enablePerContextNs cost added by each context of that call
+ * @param batchMax           contexts one call can carry, at least 1
+ * @param timeslice          whether {@link Mechanism#setTimeslice} works
+ * @param granularity        what one operation acts on, for humans: "process", "TSG", "queue"
+ */
+public record Capabilities(int level, long disableNs, long disablePerContextNs, long enableNs, long enablePerContextNs,
+    int batchMax, boolean timeslice, String granularity) {
+
+    /** Decisions are recorded and nothing is held back. */
+    public static final int OBSERVE = 0;
+    /** Begins are held back; what was launched runs on. */
+    public static final int GATE = 1;
+    /** No new work of a disabled context starts. */
+    public static final int DEACTIVATE = 2;
+    /** Running kernels of a disabled context are switched out. */
+    public static final int INTERRUPT = 3;
+
+    /**
+     * Checks the ranges.
+     */
+    public Capabilities {
+        if (level < OBSERVE || level > INTERRUPT || batchMax < 1) {
+            throw new IllegalArgumentException("capabilities: level " + level + ", batch " + batchMax
+                + "; level is 0..3 and a batch holds at least one context");
+        }
+    }
+
+    /**
+     * Whether a granted segment can be taken off the GPU.
+     *
+     * @return true for levels 2 and 3
+     */
+    public boolean preemptive() {
+        return level >= DEACTIVATE;
+    }
+
+    /**
+     * The level in words.
+     *
+     * @return "observe", "gate", "deactivate" or "interrupt"
+     */
+    public String levelName() {
+        return switch (level) {
+            case OBSERVE -> "observe";
+            case GATE -> "gate";
+            case DEACTIVATE -> "deactivate";
+            default -> "interrupt";
+        };
+    }
+}

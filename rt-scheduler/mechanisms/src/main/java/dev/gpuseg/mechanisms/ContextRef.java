@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms;
+
+/**
+ * What enforcement acts on: all the work of one process on one GPU. The identity is fixed; the outcome fields belong
+ * to the enforcer thread of that GPU, which is the only one that calls the mechanism.
+ */
+public final class ContextRef {
+    /** Outcome of an operation on one context. */
+    public enum Outcome {
+        /** Nothing was asked yet. */
+        NONE,
+        /** The device confirmed. */
+        DONE,
+        /** The process has no work on this device (yet); there was nothing to do. */
+        ABSENT,
+        /** The device refused or did not answer. */
+        FAILED
+    }
+
+    private final int contextId;
+    private final int gpu;
+    private final int pid;
+    private final long pidStartTicks;
+    private final String name;
+    private Outcome outcome = Outcome.NONE;
+    private long beganNs;
+    private long doneNs;
+    /** Volatile: a status page may look at it while the enforcer attaches. */
+    private volatile Object attachment;
+
+    /**
+     * Names a context.
+     *
+     * @param contextId     the daemon's number of it
+     * @param gpu           index of the GPU
+     * @param pid           its process
+     * @param pidStartTicks field 22 of /proc/pid/stat: tells a reused pid
+     * @param name          of the process, for messages
+     */
+    public ContextRef(final int contextId, final int gpu, final int pid, final long pidStartTicks,
+        final String name) {
+        this.contextId = contextId;
+        this.gpu = gpu;
+        this.pid = pid;
+        this.pidStartTicks = pidStartTicks;
+        this.name = name;
+    }
+
+    /**
+     * The daemon's number of it.
+     *
+     * @return dense, from 0, reused after the process is gone
+     */
+    public int contextId() {
+        return contextId;
+    }
+
+    /**
+     * Index of the GPU.
+     *
+     * @return from 0
+     */
+    public int gpu() {
+        return gpu;
+    }
+
+    /**
+     * The process.
+     *
+     * @return its pid
+     */
+    public int pid() {
+        return pid;
+    }
+
+    /**
+     * When the process started, clock ticks since boot.
+     *
+     * @return field 22 of /proc/pid/stat
+     */
+    public long pidStartTicks() {
+        return pidStartTicks;
+    }
+
+    /**
+     * Name of the process.
+     *
+     * @return for messages
+     */
+    public String name() {
+        return name;
+    }
+
+    /**
+     * Set by the mechanism for every context it was given.
+     *
+     * @param result  what came of it
+     * @param began   when the operation was begun, CLOCK_MONOTONIC ns
+     * @param done    when the device had it in effect
+     */
+    public void outcome(final Outcome result, final long began, final long done) {
+        outcome = result;
+        beganNs = began;
+        doneNs = done;
+    }
+
+    /**
+     * What came of the last operation.
+     *
+     * @return never null
+     */
+    public Outcome outcome() {
+        return outcome;
+    }
+
+    /**
+     * When the last operation was begun.
+     *
+     * @return CLOCK_MONOTONIC ns
+     */
+    public long beganNs() {
+        return beganNs;
+    }
+
+    /**
+     * When the last operation was in effect.
+     *
+     * @return CLOCK_MONOTONIC ns
+     */
+    public long doneNs() {
+        return doneNs;
+    }
+
+    /**
+     * What the mechanism keeps for this context between attach and detach (handles, descriptors).
+     *
+     * @return the mechanism's own object or null
+     */
+    public Object attachment() {
+        return attachment;
+    }
+
+    /**
+     * Keeps something for this context.
+     *
+     * @param kept the mechanism's own object or null
+     */
+    public void attachment(final Object kept) {
+        attachment = kept;
+    }
+
+    @Override
+    public String toString() {
+        return "context " + contextId + " (pid " + pid + " \"" + name + "\", gpu " + gpu + ")";
+    }
+}

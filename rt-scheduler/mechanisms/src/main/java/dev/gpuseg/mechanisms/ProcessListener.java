@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms;
+
+/** Told of processes that work on a GPU and were never attached. Called on a thread of the mechanism; never blocks. */
+@FunctionalInterface
+public interface ProcessListener {
+    /**
+     * A process has work on the GPU.
+     *
+     * @param pid        its pid
+     * @param startTicks field 22 of /proc/pid/stat
+     * @param name       as the kernel keeps it
+     */
+    void found(int pid, long startTicks, String name);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.amd;
+
+import dev.gpuseg.ipc.platform.Descriptor;
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.SystemCalls;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * One slot of the page by which an application with libgpuseg-preload.so is told to hold its own queues: {@code
+ * segment-api/preload/gpuseg_kfd_agent.h} has the picture and the rules. The C side is rt-scheduler/native/amd.
+ *
+ * <p>The application wrote the page and may write anything: it is mapped only if it is a sealed memory file of the
+ * right size (then no access faults) that names the process whose descriptor it is; no length is read from it; its
+ * answer decides nothing but what is reported of that application.
+ */
+final class AgentPage {
+    /** Slots, so GPUs. */
+    static final int SLOTS = 64;
+    private static final String LINK = "/memfd:gpuseg-kfd-agent";
+    private static final int BYTES = 12_288;
+    private static final int MAGIC = 0x414b5347;
+    private static final int VERSION = 1;
+    private static final int MAGIC_OFFSET = 0;
+    private static final int VERSION_OFFSET = 4;
+    private static final int PID_OFFSET = 8;
+    private static final int FLAGS_OFFSET = 12;
+    private static final int DOORBELL_OFFSET = 64;
+    private static final int SLOTS_OFFSET = 128;
+    private static final int SLOT_BYTES = 128;
+    private static final int OWNER = 0;
+    private static final int GPU_ID = 4;
+    private static final int OWNER_TICKS = 8;
+    private static final int SCOPE = 16;
+    private static final int PERIOD = 20;
+    private static final int ORDER = 24;
+    private static final int BEAT = 28;
+    private static final int RESULT = 64;
+    private static final int QUEUE = 68;
+    private static final int HELD = 72;
+    private static final int LAPSES = 76;
+    private static final int ANSWERED = 80;
+    private static final int HOLD = 1;
+    private static final int REAL_TIME = 1;
+    private static final int ALL_QUEUES = 1;
+    private static final int LINK_BYTES = 64;
+
+    private final MappedByteBuffer mapping;   // keeps the memory
+    private final UnsafeBuffer page;
+    private final int slot;
+    private int order;
+    private int lapsesSeen;
+
+    private AgentPage(final MappedByteBuffer mapping, final int slot) {
+        this.mapping = mapping;
+        this.slot = SLOTS_OFFSET + slot * SLOT_BYTES;
+        page = new UnsafeBuffer(mapping);
+        order = page.getIntVolatile(this.slot + ORDER);
+        lapsesSeen = page.getIntVolatile(this.slot + LAPSES);
+    }
+
+    /** Descriptors of a process that a search looks at: one with very many must not keep the daemon busy. */
+    static final int SEARCHED_MAX = 4096;
+    /** Result of a search: there is none among {@link #SEARCHED_MAX}, and there are more descriptors. */
+    static final int TOO_MANY = -7;
+
+    /** What a search found: a page, or -errno (ENOENT: the process has no agent). */
+    record Search(AgentPage page, int result) {
+    }
+
+    /** Looks through a process's descriptors; opens none of them, for that could block. */
+    static Search find(final AmdProcess p, final int slot) {
+        return find(p, slot, SEARCHED_MAX);
+    }
+
+    static Search find(final AmdProcess p, final int slot, final int most) {
+        final int pidfd = SystemCalls.pidfdOpen(p.pid());
+        if (pidfd < 0) {
+            return new Search(null, pidfd);
+        }
+        try {
+            // after pidfd_open the pid names one process: is it the one that was meant?
+            return p.isAlive() ? find(p.pid(), pidfd, slot, most) : new Search(null, -Errno.ESRCH);
+        } finally {
+            AmdCalls.close(pidfd);
+        }
+    }
+
+    private static Search find(final int pid, final int pidfd, final int slot, final int most) {
+        final byte[] target = new byte[LINK_BYTES];
+        int result = -Errno.ENOENT;
+        int left = most;
+        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
+            for (final Path p : list) {
+                if (left-- == 0) {
+                    return new Search(null, TOO_MANY);
+                }
+                final int n = AmdCalls.readlink(p.toString(), target);
+                if (n > 0 && new String(target, 0, n, StandardCharsets.ISO_8859_1).startsWith(LINK)) {
+                    final int fd = SystemCalls.pidfdGetfd(pidfd, Integer.parseInt(p.getFileName().toString()));
+                    if (fd >= 0) {
+                        final AgentPage found = map(fd, pid, slot);
+                        if (found != null) {
+                            return new Search(found, 0);
+                        }
+                    } else if (fd != -Errno.EBADF) {   // else closed meanwhile
+                        result = fd;
+                    }
+                }
+            }
+        } catch (final IOException | DirectoryIteratorException e) {
+            return new Search(null, ProcessHandle.of(pid).isPresent() ? -Errno.EACCES : -Errno.ESRCH);
+        }
+        return new Search(null, result);
+    }
+
+    /** Maps a descriptor of ours, which it closes; null if it is not such a page. */
+    private static AgentPage map(final int fd, final int pid, final int slot) {
+        try {
+            if (!AgentCalls.isSealed(fd)) {
+                return null;
+            }
+            // a memory file: to open it again cannot block
+            try (FileChannel channel = FileChannel.open(Descriptor.path(fd), StandardOpenOption.READ,
+                StandardOpenOption.WRITE)) {
+                if (channel.size() != BYTES) {
+                    return null;
+                }
+                final MappedByteBuffer mapping = channel.map(FileChannel.MapMode.READ_WRITE, 0, BYTES);
+                final AgentPage found = new AgentPage(mapping, slot);
+                return found.isOf(pid) ? found : null;
+            }
+        } catch (final IOException e) {
+            return null;   // what cannot be mapped is none: the caller says that there is no agent
+        } finally {
+            AmdCalls.close(fd);
+        }
+    }
+
+    private boolean isOf(final int pid) {
+        mapping.order(ByteOrder.nativeOrder());
+        return page.getIntVolatile(VERSION_OFFSET) == VERSION && page.getInt(MAGIC_OFFSET) == MAGIC
+            && page.getInt(PID_OFFSET) == pid;
+    }
+
+    /** Who gives orders by this slot, 0 = nobody. */
+    int owner() {
+        return page.getInt(slot + OWNER);
+    }
+
+    long ownerTicks() {
+        return page.getLong(slot + OWNER_TICKS);
+    }
+
+    /** Takes the slot. */
+    void own(final int pid, final long ticks, final int gpuId, final boolean computeOnly, final int periodMs) {
+        page.putLong(slot + OWNER_TICKS, ticks);
+        page.putInt(slot + GPU_ID, gpuId);
+        page.putInt(slot + SCOPE, computeOnly ? 0 : ALL_QUEUES);
+        page.putInt(slot + PERIOD, periodMs);
+        page.putIntOrdered(slot + OWNER, pid);
+    }
+
+    /** Gives the slot back; what was ordered last stands. */
+    void disown() {
+        page.putIntOrdered(slot + OWNER, 0);
+    }
+
+    /** Gives a new order and wakes the agent; does not wait for it. */
+    void order(final boolean hold) {
+        beat();
+        order = (page.getIntVolatile(slot + ORDER) | HOLD) + 1 | (hold ? HOLD : 0);
+        lapsesSeen = page.getIntVolatile(slot + LAPSES);
+        page.putIntVolatile(slot + ORDER, order);   // release; pairs with the acquire in read_orders
+        page.getAndAddInt(DOORBELL_OFFSET, 1);
+        AgentCalls.wake(page.addressOffset() + DOORBELL_OFFSET);
+    }
+
+    /** Whether the newest order is a hold. */
+    boolean holds() {
+        return (order & HOLD) != 0;
+    }
+
+    /** Whether the newest order was followed; then {@link #result}, {@link #queue} and {@link #held} are its. */
+    boolean hasAnswered() {
+        return page.getIntVolatile(slot + ANSWERED) == order;
+    }
+
+    /** Waits for an answer, for so long at most; may return early. */
+    void await(final long ns, final ByteBuffer timeout) {
+        final int answered = page.getIntVolatile(slot + ANSWERED);
+        if (answered != order) {
+            AgentCalls.await(page.addressOffset() + slot + ANSWERED, answered, ns, timeout);
+        }
+    }
+
+    /** 0 or -errno of UPDATE_QUEUE. */
+    int result() {
+        return Math.min(0, page.getInt(slot + RESULT));
+    }
+
+    /** The queue that it failed for. */
+    int queue() {
+        return page.getInt(slot + QUEUE);
+    }
+
+    /** Queues that are off. */
+    int held() {
+        return page.getInt(slot + HELD);
+    }
+
+    /** Tells the agent that we live. */
+    void beat() {
+        page.putIntOrdered(slot + BEAT, beats() + 1);
+    }
+
+    /** How often that was done, by all daemons; wraps. */
+    int beats() {
+        return page.getInt(slot + BEAT);
+    }
+
+    /** Whether a hold of ours ended without us: it lapsed, or the watchdog gave another order. True once. */
+    boolean ended() {
+        final boolean ended = holds() && (page.getIntVolatile(slot + LAPSES) != lapsesSeen
+            || page.getIntVolatile(slot + ORDER) != order);
+        if (ended) {
+            order &= ~HOLD;
+        }
+        return ended;
+    }
+
+    /** Whether its thread has SCHED_FIFO. */
+    boolean realTime() {
+        return (page.getInt(FLAGS_OFFSET) & REAL_TIME) != 0;
+    }
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.amd;
+
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.Protection;
+import dev.gpuseg.mechanisms.nvidia.ProtectedProcesses;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.LongSupplier;
+
+/**
+ * Times what takes processes off an AMD GPU and brings them back, by the rung that the daemon would use here. Who is
+ * off stands in a held file, so that a watchdog can bring back what this process leaves off when it is killed. Any
+ * thread; calls wait for each other.
+ */
+public final class AmdGauge implements AutoCloseable {
+    /**
+     * A process that can be taken off.
+     *
+     * @param pid    its id
+     * @param name   of its program
+     * @param queues compute queues on this GPU, when it was looked at
+     */
+    public record Subject(int pid, String name, int queues) {
+    }
+
+    /**
+     * One change of the GPU.
+     *
+     * @param beganNs CLOCK_MONOTONIC
+     * @param doneNs  the same
+     * @param tookNs  by the kernel's clock, -1 = it does not say
+     * @param remaps  runlists that the kernel wrote because of it, -1 = it does not say
+     * @param lastNs  what the kernel calls the duration of its last change, -1 = it does not say
+     * @param counted by how much the count went up meanwhile
+     * @param failure why it did not come about, empty if it did
+     */
+    public record Change(long beganNs, long doneNs, long tookNs, long remaps, long lastNs, long counted,
+        String failure) {
+        /**
+         * By the caller's clock.
+         *
+         * @return ns
+         */
+        public long ns() {
+            return doneNs - beganNs;
+        }
+    }
+
+    private static final int PERIOD_MS = 1000;
+    private static final String[] MODES = {"", "no-hws", "hws", "mes"};
+    private static final ContextRef[] NONE = new ContextRef[0];
+
+    private final int gpuId;
+    private final String generation;
+    private final String mode;
+    private final AmdMechanism mechanism;
+    private final HeldFile held;
+    private final List<Subject> subjects = new ArrayList<>();
+    private final List<ContextRef> contexts = new ArrayList<>();
+    private int[] entries = new int[0];   // of the held file, by subject
+    private boolean closed;
+
+    /**
+     * Finds the GPU and the processes to work with.
+     *
+     * @param index  of the GPU, in the order of KFD's topology nodes
+     * @param wanted pids, empty = every process with compute queues on it that is not protected
+     * @param held   where is written who is off; stays the caller's
+     * @throws MechanismException one line, why it cannot work here
+     */
+    public AmdGauge(final int index, final List<Integer> wanted, final HeldFile held) {
+        this.held = held;
+        final AmdSysfs sysfs = AmdSysfs.ofThisMachine();
+        final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
+        if (gpus.isEmpty()) {
+            throw new MechanismException(AmdSurvey.verdict(sysfs).text());
+        }
+        mechanism = new AmdMechanism(index, Protection.DEFAULTS, sysfs, null,
+            Integer.getInteger(HoldDevice.WATCHDOG_PROPERTY, PERIOD_MS));
+        try {
+            final AmdSysfs.Gpu gpu = gpus.get(index);
+            gpuId = gpu.gpuId();
+            generation = gpu.generation();
+            final HoldDevice.GpuState state = state();
+            // the kernel that makes the change knows best how
+            mode = state != null && state.mode() > 0 && state.mode() < MODES.length ? MODES[state.mode()]
+                : gpu.mode().word();
+            find(sysfs, index, wanted);
+        } catch (final RuntimeException e) {
+            mechanism.close();
+            throw e;
+        }
+    }
+
+    private HoldDevice.GpuState state() {
+        return mechanism.rung() == Rung.KFD ? HoldDevice.state(gpuId) : null;
+    }
+
+    private void find(final AmdSysfs sysfs, final int index, final List<Integer> wanted) {
+        final ProtectedProcesses spared = new ProtectedProcesses(ProtectedProcesses.DEFAULTS);
+        final Set<Integer> pids = new HashSet<>(wanted.isEmpty() ? sysfs.pids() : wanted);
+        for (final int pid : pids.stream().sorted().toList()) {
+            final long ticks = ProcessStatus.startTicks(pid);
+            final int queues = (int) sysfs.queues(pid).stream().filter(q -> q.compute() && q.gpuId() == gpuId).count();
+            final boolean usable = ticks != 0 && queues > 0 && !spared.isProtected(pid)
+                && pid != ProcessStatus.pid();
+            if (usable) {
+                final ContextRef context = new ContextRef(contexts.size(), index, pid, ticks,
+                    ProtectedProcesses.nameOf(pid));
+                mechanism.attach(context);
+                contexts.add(context);
+                subjects.add(new Subject(pid, context.name(), queues));
+            } else if (!wanted.isEmpty()) {
+                throw new MechanismException("process " + pid + " " + (ticks == 0 ? "does not exist"
+                    : queues == 0 ? "has no compute queue on GPU " + index
+                        : "is protected (display, driver) or this program itself")
+                    + "; name one that works on the GPU");
+            }
+        }
+        if (subjects.isEmpty()) {
+            throw new MechanismException("no process has compute queues on GPU " + index
+                + "; start the applications that will share it, and calibrate while they work");
+        }
+        entries = new int[contexts.size()];
+        Arrays.fill(entries, HeldFile.FULL);
+    }
+
+    /**
+     * The processes that can be taken off.
+     *
+     * @return at least one, by pid
+     */
+    public List<Subject> subjects() {
+        return List.copyOf(subjects);
+    }
+
+    /**
+     * By which rung.
+     *
+     * @return its name in files
+     */
+    public Rung rung() {
+        return mechanism.rung();
+    }
+
+    /**
+     * How queues reach the hardware.
+     *
+     * @return hws, no-hws or mes
+     */
+    public String mode() {
+        return mode;
+    }
+
+    /**
+     * Processes of one call.
+     *
+     * @return at least 1
+     */
+    public int batch() {
+        return mechanism.capabilities().batchMax();
+    }
+
+    /**
+     * The GPU, and whose it is.
+     *
+     * @return for people
+     */
+    public String description() {
+        return generation + ", mode " + mode + ", by " + rung().text()
+            + (isStandIn() ? "; a stand-in of the driver, no AMD hardware" : "");
+    }
+
+    /**
+     * Whether it is not a driver of this machine that answers.
+     *
+     * @return true if what is measured was chosen by whoever made it
+     */
+    public static boolean isStandIn() {
+        return AmdCalls.isReplaced() || System.getProperty(AmdSysfs.ROOT_PROPERTY) != null
+            || System.getenv("GPUSEG_AMD_STANDIN") != null;
+    }
+
+    /**
+     * The longest change since the driver came.
+     *
+     * @return ns, -1 = the kernel does not say
+     */
+    public long kernelMaxNs() {
+        final HoldDevice.GpuState state = state();
+        return state == null ? -1 : state.maxNs();
+    }
+
+    /**
+     * Takes processes off, or brings them back.
+     *
+     * @param which indices of {@link #subjects}
+     * @param off   whether they go off
+     * @param count read right before and right after
+     * @return what it took
+     * @throws MechanismException if one of them is not what it was; what is off comes back with {@link #close}
+     */
+    public synchronized Change change(final List<Integer> which, final boolean off, final LongSupplier count) {
+        if (closed) {
+            throw new MechanismException("interrupted: everybody runs again");
+        }
+        mechanism.changed();   // as an enforcer asks: it is what re-arms the kernel's watchdog
+        final ContextRef[] batch = which.stream().map(contexts::get).toArray(ContextRef[]::new);
+        for (final int i : which) {
+            if (off && entries[i] == HeldFile.FULL) {
+                final ContextRef c = contexts.get(i);
+                entries[i] = held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), c.gpu(), c.contextId(),
+                    System.nanoTime(), mechanism.heldPayload(c));
+            }
+        }
+        final HoldDevice.GpuState before = state();
+        final long counted = count.getAsLong();
+        final int failed = off ? mechanism.apply(batch, batch.length, NONE, 0)
+            : mechanism.apply(NONE, 0, batch, batch.length);
+        final long countedAfter = count.getAsLong();
+        final long tookNs = mechanism.kernelTookNs();
+        final HoldDevice.GpuState after = state();
+        for (final ContextRef c : batch) {
+            final int queues = ((AmdProcess) c.attachment()).queues().size();
+            if (queues > 0 && queues != subjects.get(c.contextId()).queues()) {
+                throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" made or destroyed compute "
+                    + "queues meanwhile; calibrate while it keeps what it has");
+            }
+            if (c.outcome() == ContextRef.Outcome.ABSENT) {
+                throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" ended, or has no compute "
+                    + "queue any more; let them work until calibrate is through");
+            }
+        }
+        if (!off && failed == 0) {
+            which.forEach(this::forget);
+        }
+        return new Change(batch[0].beganNs(), batch[0].doneNs(), tookNs,
+            after == null || before == null ? -1 : after.remaps() - before.remaps(),
+            after == null ? -1 : after.lastNs(), countedAfter - counted, failed == 0 ? "" : mechanism.lastError());
+    }
+
+    private void forget(final int i) {
+        if (entries[i] != HeldFile.FULL) {
+            held.release(entries[i]);
+            entries[i] = HeldFile.FULL;
+        }
+    }
+
+    /** Brings everybody back. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            mechanism.close();
+            for (int i = 0; i < entries.length; i++) {
+                forget(i);
+            }
+        }
+    }
+}

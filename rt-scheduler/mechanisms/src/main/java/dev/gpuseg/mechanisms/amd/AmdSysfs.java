@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.amd;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+
+/** What the KFD driver shows in /sys: GPUs, how their queues reach the hardware, processes and their queues. */
+final class AmdSysfs {
+    /** Property: where {@code sys} lies, for tests; default {@code /}. */
+    static final String ROOT_PROPERTY = "gpuseg.amd.root";
+
+    /** How queues reach the hardware. */
+    enum Mode {
+        /** The driver loads and unloads HQDs itself. */
+        NO_HWS,
+        /** Firmware maps a runlist: every change unmaps and maps all queues of that GPU. */
+        HWS,
+        /** Firmware adds and removes single queues. */
+        MES;
+
+        String word() {
+            return name().toLowerCase(Locale.ROOT).replace('_', '-');
+        }
+    }
+
+    /** One GPU; {@code gfx} as gfx_target_version shows it: 90402 is gfx9.4.2. */
+    record Gpu(int node, int gpuId, int gfx, Mode mode) {
+        private static final int MAJOR = 10_000;
+        private static final int MINOR = 100;
+
+        int major() {
+            return gfx / MAJOR;
+        }
+
+        String generation() {
+            return "gfx" + major() + '.' + gfx / MINOR % MINOR + '.' + gfx % MINOR;
+        }
+    }
+
+    /** One queue of a process; {@code compute} is false for copies (SDMA). */
+    record Queue(int id, int gpuId, boolean compute) {
+    }
+
+    private static final int POLICY_NO_HWS = 2;
+    private static final int MES_SINCE = 11;
+    private static final int GFX_HAWAII = 70_001;
+    private static final int GFX_TONGA = 80_002;
+
+    private final Path kfd;
+    private final Path parameters;
+
+    AmdSysfs(final Path root) {
+        kfd = root.resolve("sys/class/kfd/kfd");
+        parameters = root.resolve("sys/module/amdgpu/parameters");
+    }
+
+    static AmdSysfs ofThisMachine() {
+        return new AmdSysfs(Path.of(System.getProperty(ROOT_PROPERTY, "/")));
+    }
+
+    /** The GPUs in the order of their topology nodes; their place in the list is what the daemon calls GPU 0, 1, ... */
+    List<Gpu> gpus() {
+        final List<Gpu> found = new ArrayList<>();
+        for (final Path node : numbered(kfd.resolve("topology/nodes"))) {
+            final long gpuId = number(read(node.resolve("gpu_id")), 0);
+            if (gpuId != 0) {   // a node without GPU is a CPU
+                int gfx = 0;
+                for (final String line : read(node.resolve("properties")).split("\n")) {
+                    if (line.startsWith("gfx_target_version ")) {
+                        gfx = (int) number(line.substring(line.indexOf(' ') + 1), 0);
+                    }
+                }
+                found.add(new Gpu(Integer.parseInt(node.getFileName().toString()), (int) gpuId, gfx, mode(gfx)));
+            }
+        }
+        return found;
+    }
+
+    private Mode mode(final int gfx) {
+        // the driver forces NO_HWS on two old chips, whatever the parameter says
+        if (policy() == POLICY_NO_HWS || gfx == GFX_HAWAII || gfx == GFX_TONGA) {
+            return Mode.NO_HWS;
+        }
+        return gfx / Gpu.MAJOR >= MES_SINCE ? Mode.MES : Mode.HWS;
+    }
+
+    /** amdgpu.sched_policy; -1 where it cannot be read. */
+    int policy() {
+        return (int) number(read(parameters.resolve("sched_policy")), -1);
+    }
+
+    /** Whether waves that run can be saved; without it a queue that is taken off drains first. */
+    boolean savesWaves() {
+        return number(read(parameters.resolve("cwsr_enable")), 1) != 0;
+    }
+
+    /** Processes that KFD knows, in no order; those that died may be among them. */
+    List<Integer> pids() {
+        final List<Integer> found = new ArrayList<>();
+        for (final Path p : numbered(kfd.resolve("proc"))) {
+            found.add(Integer.parseInt(p.getFileName().toString()));
+        }
+        return found;
+    }
+
+    /** Queues of a process on all GPUs, by id; empty if it has none or is gone. */
+    List<Queue> queues(final int pid) {
+        final List<Queue> found = new ArrayList<>();
+        for (final Path q : numbered(kfd.resolve("proc/" + pid + "/queues"))) {
+            final long gpuId = number(read(q.resolve("gpuid")), 0);
+            if (gpuId != 0) {   // else it went while we looked
+                found.add(new Queue(Integer.parseInt(q.getFileName().toString()), (int) gpuId,
+                    number(read(q.resolve("type")), 0) == 0));
+            }
+        }
+        return found;
+    }
+
+    private static List<Path> numbered(final Path directory) {
+        final List<Path> found = new ArrayList<>();
+        try (DirectoryStream<Path> list = Files.newDirectoryStream(directory)) {
+            for (final Path p : list) {
+                if (p.getFileName().toString().matches("[0-9]{1,9}")) {
+                    found.add(p);
+                }
+            }
+        } catch (final IOException | DirectoryIteratorException e) {
+            return List.of();   // no driver, or the process is gone
+        }
+        found.sort(Comparator.comparingInt(p -> Integer.parseInt(p.getFileName().toString())));
+        return found;
+    }
+
+    private static long number(final String text, final long otherwise) {
+        final String stripped = text.strip();
+        return stripped.matches("-?[0-9]{1,18}") ? Long.parseLong(stripped) : otherwise;
+    }
+
+    private static String read(final Path path) {
+        try {
+            return Files.readString(path, StandardCharsets.ISO_8859_1);
+        } catch (final IOException e) {
+            return "";   // its absence is a finding, not an error
+        }
+    }
+}

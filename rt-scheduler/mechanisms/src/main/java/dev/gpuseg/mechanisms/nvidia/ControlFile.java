@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import dev.gpuseg.mechanisms.SystemCalls;
+
+/**
+ * A duplicate of an application's descriptor of the control device. While it is open, the application's RM clients stay
+ * alive, and with them its memory on the GPU, even when the application is dead: it must be closed as soon as the
+ * process is gone or has closed its own.
+ */
+final class ControlFile {
+    private final int fd;
+    private final int remoteFd;
+    private boolean open = true;
+
+    ControlFile(final int fd, final int remoteFd) {
+        this.fd = fd;
+        this.remoteFd = remoteFd;
+    }
+
+    /** Ours. */
+    int fd() {
+        return fd;
+    }
+
+    /** Its number inside the application. */
+    int remoteFd() {
+        return remoteFd;
+    }
+
+    /** Whether the application still has this very open file under that number. True if the kernel cannot tell. */
+    boolean stillOpenIn(final int pid) {
+        final int result = DriverCalls.compareFiles((int) ProcessHandle.current().pid(), fd, pid, remoteFd);
+        return result == 0 || result < 0 && result != -DriverCalls.EBADF && result != -DriverCalls.ESRCH;
+    }
+
+    /** Call under the lock under which it is closed. */
+    boolean isOpen() {
+        return open;
+    }
+
+    void close() {
+        open = false;
+        SystemCalls.closeOnce(fd);
+    }
+}

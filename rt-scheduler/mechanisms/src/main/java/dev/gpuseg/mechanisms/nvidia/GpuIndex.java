@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Which GPU an RM number means. RM numbers a GPU by its place on the PCI bus: {@code domain << 16 | bus << 8 | device};
+ * the index counts GPUs in the order of that place, as nvidia-smi does. Immutable.
+ */
+final class GpuIndex {
+    static final int UNKNOWN = -1;
+    /** Directory to read in place of the driver's, for tests. */
+    static final String GPUS_PROPERTY = "gpuseg.nvidia.gpus";
+    private static final String GPUS = "/proc/driver/nvidia/gpus";
+    private static final String MINOR = "Device Minor:";
+
+    private final List<Integer> ids;
+
+    GpuIndex(final List<Integer> sortedIds) {
+        ids = List.copyOf(sortedIds);
+    }
+
+    /**
+     * Of this machine; empty without NVIDIA's driver. In a container the driver may list GPUs whose device nodes are
+     * not there; CUDA does not count those, so neither does this.
+     */
+    static GpuIndex ofThisMachine() {
+        return read(Path.of(System.getProperty(GPUS_PROPERTY, GPUS)), Path.of("/dev"));
+    }
+
+    static GpuIndex read(final Path gpus, final Path devices) {
+        final List<Integer> listed = new ArrayList<>();
+        final List<Integer> usable = new ArrayList<>();
+        if (Files.isDirectory(gpus)) {
+            try (Stream<Path> list = Files.list(gpus)) {
+                list.forEach(p -> {
+                    final int id = parse(p.getFileName().toString());
+                    if (id != UNKNOWN) {
+                        listed.add(id);
+                        if (hasNode(p.resolve("information"), devices)) {
+                            usable.add(id);
+                        }
+                    }
+                });
+            } catch (final IOException e) {
+                return new GpuIndex(List.of());   // then a single GPU is assumed, see of()
+            }
+        }
+        final List<Integer> found = usable.isEmpty() ? listed : usable;
+        Collections.sort(found);
+        return new GpuIndex(found);
+    }
+
+    /** True also where the driver does not say which node it is. */
+    private static boolean hasNode(final Path information, final Path devices) {
+        try {
+            for (final String line : Files.readAllLines(information, StandardCharsets.ISO_8859_1)) {
+                if (line.startsWith(MINOR)) {
+                    return Files.exists(devices.resolve("nvidia" + line.substring(MINOR.length()).strip()));
+                }
+            }
+            return true;
+        } catch (final IOException e) {
+            return true;
+        }
+    }
+
+    /** "0000:3b:00.0" as RM numbers it, {@link #UNKNOWN} for another form. */
+    static int parse(final String address) {
+        final String[] parts = address.split("[:.]");
+        if (parts.length != 4) {
+            return UNKNOWN;
+        }
+        try {
+            return Integer.parseInt(parts[0], 16) << 16 | Integer.parseInt(parts[1], 16) << 8
+                | Integer.parseInt(parts[2], 16);
+        } catch (final NumberFormatException e) {
+            return UNKNOWN;
+        }
+    }
+
+    /** Index from 0, {@link #UNKNOWN} for a GPU that is not listed. Where none is listed there is one GPU. */
+    int of(final int gpuId) {
+        return ids.isEmpty() ? 0 : ids.indexOf(gpuId);
+    }
+
+    int count() {
+        return ids.size();
+    }
+}

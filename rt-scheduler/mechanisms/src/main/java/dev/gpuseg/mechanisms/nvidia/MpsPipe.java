@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+
+/**
+ * The pipe directory by which a process finds an MPS server: CUDA_MPS_PIPE_DIRECTORY of the environment that it was
+ * started with, /tmp/nvidia-mps where that is not set. A process that sets the variable by itself, later, is not seen
+ * through. Immutable; any thread.
+ *
+ * @param name how the process names it, empty if that cannot be known
+ * @param seen where it is for us
+ */
+record MpsPipe(String name, Path seen) {
+    static final MpsPipe UNKNOWN = new MpsPipe("", Path.of(""));
+    static final Path PROC = Path.of("/proc");
+    private static final String VARIABLE = "CUDA_MPS_PIPE_DIRECTORY=";
+    private static final String DEFAULT = "/tmp/nvidia-mps";
+
+    /**
+     * Of a process.
+     *
+     * @param proc /proc
+     * @param pid  the process
+     * @return {@link #UNKNOWN} if its environment cannot be read, or names no absolute path
+     */
+    static MpsPipe of(final Path proc, final int pid) {
+        final Path process = proc.resolve(Integer.toString(pid));
+        final String environment;
+        try {
+            environment = new String(Files.readAllBytes(process.resolve("environ")), StandardCharsets.ISO_8859_1);
+        } catch (final IOException e) {
+            return UNKNOWN;
+        }
+        String directory = DEFAULT;
+        for (final String entry : environment.split("\0")) {
+            if (entry.startsWith(VARIABLE)) {
+                directory = new String(entry.substring(VARIABLE.length()).getBytes(StandardCharsets.ISO_8859_1),
+                    StandardCharsets.UTF_8);
+                break;   // as getenv
+            }
+        }
+        return directory.startsWith("/")
+            ? new MpsPipe(Path.of(directory).normalize().toString(), Path.of(process + "/root" + directory)) : UNKNOWN;
+    }
+
+    /**
+     * Whether two processes may mean the same directory: asked anew each time, for it can be made later.
+     *
+     * @param other of the other process
+     * @return true also if that cannot be known
+     */
+    boolean mayBe(final MpsPipe other) {
+        final Object mine = identity();
+        final Object theirs = other.identity();
+        return mine == UNKNOWN || theirs == UNKNOWN || mine.equals(theirs);
+    }
+
+    /** Device and inode, told through the root of the process; its name if there is no such directory. */
+    private Object identity() {
+        if (name.isEmpty()) {
+            return UNKNOWN;
+        }
+        try {
+            return Files.readAttributes(seen, BasicFileAttributes.class).fileKey();
+        } catch (final NoSuchFileException | NotDirectoryException e) {
+            return name;
+        } catch (final IOException | RuntimeException e) {
+            return UNKNOWN;
+        }
+    }
+}

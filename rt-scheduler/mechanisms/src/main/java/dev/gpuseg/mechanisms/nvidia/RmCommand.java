@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import java.util.Locale;
+
+/**
+ * The only RM commands that this program ever issues. Each acts on, or asks about, objects that one process made;
+ * commands that concern a whole device (scheduling policy, clocks, resets, partitions) are left out on purpose and
+ * {@link #of} refuses them.
+ */
+public enum RmCommand {
+    /** On a client: class or parent of one of its handles. Parameters: u32 handle, u32 index (1, 2), u64 result. */
+    GET_HANDLE_INFO(0x00000d02, 16),
+    /** On a subdevice: PCI-derived number of its GPU. Parameters: u32 result. */
+    GPU_GET_ID(0x20800142, 4),
+    /**
+     * On a subdevice: up to 64 channels off or on the hardware. Parameters: u8 disable, u32 count at 4, u32 client[64]
+     * at 24, u32 channel[64] at 280.
+     */
+    FIFO_DISABLE_CHANNELS(0x2080110b, 536),
+    /** On a channel group: u64 microseconds. */
+    SET_TIMESLICE(0xa06c0103, 8),
+    /** On a channel group: u64 microseconds. */
+    GET_TIMESLICE(0xa06c0104, 8),
+    /** On a channel group: u32 its number in hardware. */
+    GET_INFO(0xa06c0106, 4);
+
+    private final int number;
+    private final int parameterBytes;
+
+    RmCommand(final int number, final int parameterBytes) {
+        this.number = number;
+        this.parameterBytes = parameterBytes;
+    }
+
+    /**
+     * Number in the driver's interface.
+     *
+     * @return the command word
+     */
+    public int number() {
+        return number;
+    }
+
+    /**
+     * Exact size of its parameters.
+     *
+     * @return bytes
+     */
+    public int parameterBytes() {
+        return parameterBytes;
+    }
+
+    /**
+     * The command of a number.
+     *
+     * @param number the command word
+     * @return the command
+     * @throws IllegalArgumentException if it is not one that may be issued
+     */
+    public static RmCommand of(final int number) {
+        for (final RmCommand c : values()) {
+            if (c.number == number) {
+                return c;
+            }
+        }
+        throw new IllegalArgumentException("RM command " + String.format(Locale.ROOT, "0x%08x", number)
+            + " is not among those that may be issued; only per-context commands are");
+    }
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import dev.gpuseg.ipc.Abi;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * The switchable work of one process on one GPU, as it was found at one moment: which channels, and the descriptor,
+ * client and subdevice through which they can be switched. Immutable; the descriptor belongs to its {@link RmProcess}.
+ */
+final class RmContext {
+    /** Version of the held payload; {@code struct gpuseg_rm_held} in rt-scheduler/native/rm/gpuseg_rm.h. */
+    static final int HELD_VERSION = 1;
+    static final int HELD_HEADER_BYTES = 32;
+    static final int CHANNELS_MAX = (Abi.HELD_PAYLOAD - HELD_HEADER_BYTES) / (2 * Integer.BYTES);
+
+    /** One channel group. */
+    record Tsg(ControlFile file, int client, int handle, boolean compute) {
+    }
+
+    /** One channel. */
+    record Channel(int client, int handle) {
+    }
+
+    private final int gpu;
+    private final ControlFile file;
+    private final int client;
+    private final int subdevice;
+    private final int[] clients;
+    private final int[] channels;
+    private final List<Tsg> tsgs;
+    private final byte[] heldPayload;
+
+    RmContext(final int gpu, final ControlFile file, final int client, final int subdevice,
+        final List<Channel> channelList, final List<Tsg> tsgs) {
+        this.gpu = gpu;
+        this.file = file;
+        this.client = client;
+        this.subdevice = subdevice;
+        this.tsgs = List.copyOf(tsgs);
+        clients = channelList.stream().mapToInt(Channel::client).toArray();
+        channels = channelList.stream().mapToInt(Channel::handle).toArray();
+        heldPayload = payload();
+    }
+
+    private byte[] payload() {
+        final ByteBuffer b = ByteBuffer.allocate(HELD_HEADER_BYTES + 2 * Integer.BYTES * channels.length)
+            .order(ByteOrder.LITTLE_ENDIAN);
+        b.putInt(HELD_VERSION).putInt(file.remoteFd()).putInt(client).putInt(subdevice).putInt(channels.length);
+        b.position(HELD_HEADER_BYTES);
+        for (int i = 0; i < channels.length; i++) {
+            b.putInt(clients[i]).putInt(channels[i]);
+        }
+        return b.array();
+    }
+
+    int gpu() {
+        return gpu;
+    }
+
+    ControlFile file() {
+        return file;
+    }
+
+    int client() {
+        return client;
+    }
+
+    int subdevice() {
+        return subdevice;
+    }
+
+    int channelCount() {
+        return channels.length;
+    }
+
+    int channelClient(final int i) {
+        return clients[i];
+    }
+
+    int channel(final int i) {
+        return channels[i];
+    }
+
+    List<Tsg> tsgs() {
+        return tsgs;
+    }
+
+    /** What the watchdog needs to enable it again; not to be changed by the caller. */
+    byte[] heldPayload() {
+        return heldPayload;
+    }
+
+    /** Whether switching the other one switches exactly the same channels in the same way. */
+    boolean sameAs(final RmContext other) {
+        return other != null && file == other.file && client == other.client && subdevice == other.subdevice
+            && Arrays.equals(clients, other.clients) && Arrays.equals(channels, other.channels);
+    }
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.agrona.BufferUtil;
+
+/**
+ * Issues RM controls through given descriptors. Holds one control block and one parameter area outside the heap, so an
+ * operation allocates nothing. Not thread-safe: one object per thread.
+ *
+ * <p>Every operation returns a status: 0 done, positive an answer of RM ({@link RmStatus}), negative an errno.
+ */
+final class RmControl {
+    /** Channels of one disable or enable. */
+    static final int BATCH_MAX = 64;
+    static final int INFO_PARENT = 1;
+    static final int INFO_CLASS = 2;
+
+    private static final long IOCTL_CONTROL = 0xc020462aL;
+    /** Sets the descriptor's close-on-exec flag, which is set; the kernel answers it for any file, not its driver. */
+    private static final long FIOCLEX = 0x5451;
+    private static final int BLOCK_BYTES = 32;
+    private static final int PARAMS_AT = 64;
+    private static final int PARAMS_MAX = 536;
+    private static final int COUNT_OFFSET = 4;
+    private static final int CLIENTS_OFFSET = 24;
+    private static final int CHANNELS_OFFSET = CLIENTS_OFFSET + Integer.BYTES * BATCH_MAX;
+
+    private final ByteBuffer memory =
+        ByteBuffer.allocateDirect(PARAMS_AT + PARAMS_MAX).order(ByteOrder.LITTLE_ENDIAN);
+    private final long blockAddress = BufferUtil.address(memory);
+    private final long paramsAddress = blockAddress + PARAMS_AT;
+    private final long request;
+    private int batch;
+    private long controls;
+
+    RmControl() {
+        this(IOCTL_CONTROL);
+    }
+
+    private RmControl(final long request) {
+        this.request = request;
+    }
+
+    /** One that reaches no driver: every operation on an open descriptor, of whatever file, is done at once. */
+    static RmControl pretending() {
+        return new RmControl(FIOCLEX);
+    }
+
+    /** Controls issued by this object. */
+    long controls() {
+        return controls;
+    }
+
+    /** 32-bit result of the last query: a handle, a class, a GPU number. */
+    int result() {
+        return memory.getInt(PARAMS_AT + Long.BYTES);
+    }
+
+    /** Class ({@link #INFO_CLASS}) or parent ({@link #INFO_PARENT}) of a handle; {@link #result} holds it. */
+    int handleInfo(final int fd, final int client, final int handle, final int index) {
+        memory.putInt(PARAMS_AT, handle).putInt(PARAMS_AT + 4, index).putLong(PARAMS_AT + 8, 0);
+        return control(fd, client, client, RmCommand.GET_HANDLE_INFO);
+    }
+
+    /** GPU of a subdevice; the number is at {@link #word}. */
+    int gpuId(final int fd, final int client, final int subdevice) {
+        memory.putInt(PARAMS_AT, 0);
+        return control(fd, client, subdevice, RmCommand.GPU_GET_ID);
+    }
+
+    /** First 32-bit word of the parameters after a query. */
+    int word() {
+        return memory.getInt(PARAMS_AT);
+    }
+
+    /** Time slice of a channel group in microseconds, or a negative status (RM's negated, or -errno). */
+    long timesliceUs(final int fd, final int client, final int tsg) {
+        memory.putLong(PARAMS_AT, 0);
+        final int status = control(fd, client, tsg, RmCommand.GET_TIMESLICE);
+        return status == 0 ? memory.getLong(PARAMS_AT) : -Math.abs((long) status);
+    }
+
+    int setTimesliceUs(final int fd, final int client, final int tsg, final long timesliceUs) {
+        memory.putLong(PARAMS_AT, timesliceUs);
+        return control(fd, client, tsg, RmCommand.SET_TIMESLICE);
+    }
+
+    /** Begins a list of channels. */
+    void clear() {
+        batch = 0;
+    }
+
+    int size() {
+        return batch;
+    }
+
+    /** Adds a channel to the list; there must be room. */
+    void add(final int client, final int channel) {
+        if (batch == BATCH_MAX) {
+            throw new IllegalStateException("a batch holds " + BATCH_MAX + " channels");
+        }
+        memory.putInt(PARAMS_AT + CLIENTS_OFFSET + Integer.BYTES * batch, client);
+        memory.putInt(PARAMS_AT + CHANNELS_OFFSET + Integer.BYTES * batch, channel);
+        batch++;
+    }
+
+    /** Takes the listed channels off the hardware, or brings them back, through a subdevice of any one client. */
+    int switchChannels(final int fd, final int client, final int subdevice, final boolean disable) {
+        memory.putLong(PARAMS_AT, 0).putLong(PARAMS_AT + 8, 0).putLong(PARAMS_AT + 16, 0);
+        memory.put(PARAMS_AT, (byte) (disable ? 1 : 0)).putInt(PARAMS_AT + COUNT_OFFSET, batch);
+        for (int i = batch; i < BATCH_MAX; i++) {
+            memory.putInt(PARAMS_AT + CLIENTS_OFFSET + Integer.BYTES * i, 0);
+            memory.putInt(PARAMS_AT + CHANNELS_OFFSET + Integer.BYTES * i, 0);
+        }
+        return control(fd, client, subdevice, RmCommand.FIFO_DISABLE_CHANNELS);
+    }
+
+    /** The only place where a command leaves this program; it takes a whitelisted one by type. */
+    private int control(final int fd, final int client, final int object, final RmCommand command) {
+        memory.putInt(0, client).putInt(4, object).putInt(8, command.number()).putInt(12, 0);
+        memory.putLong(16, paramsAddress).putInt(24, command.parameterBytes()).putInt(28, 0);
+        controls++;
+        int result;
+        do {
+            result = DriverCalls.ioctl(fd, request, blockAddress);
+        } while (result == -DriverCalls.EINTR || result == -DriverCalls.EAGAIN);
+        return result < 0 ? result : memory.getInt(BLOCK_BYTES - Integer.BYTES);
+    }
+}

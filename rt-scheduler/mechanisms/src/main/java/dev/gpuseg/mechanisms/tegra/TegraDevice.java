@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.tegra;
+
+import dev.gpuseg.mechanisms.SystemCalls;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Set;
+import java.util.TreeSet;
+import org.agrona.BufferUtil;
+
+/** nvgpu's device for schedulers: which TSGs there are, and which process each belongs to. One thread at a time. */
+final class TegraDevice implements AutoCloseable {
+    static final String PATH = "/dev/nvhost-sched-gpu";
+    private static final long GET_TSGS = 0xc0105301L;
+    private static final long GET_PARAMS = 0xc0205304L;
+    private static final int BITMAP_BYTES = 512;   // 4096 TSGs; nvgpu has at most 512
+    private static final int PARAMS_BYTES = 32;
+    private static final int PID_OFFSET = 24;
+
+    private final int fd;
+    private final ByteBuffer request = ByteBuffer.allocateDirect(PARAMS_BYTES).order(ByteOrder.nativeOrder());
+    private final ByteBuffer bitmap = ByteBuffer.allocateDirect(BITMAP_BYTES).order(ByteOrder.nativeOrder());
+
+    private TegraDevice(final int fd) {
+        this.fd = fd;
+    }
+
+    /** Opens it; null where it cannot be opened, then {@link TegraSurvey} says why. */
+    static TegraDevice open() {
+        final int fd = TegraCalls.open(PATH);
+        return fd < 0 ? null : new TegraDevice(fd);
+    }
+
+    /** Processes that have a TSG; empty where the driver refuses. */
+    Set<Integer> pids() {
+        final Set<Integer> found = new TreeSet<>();
+        request.putInt(0, BITMAP_BYTES).putInt(Integer.BYTES, 0).putLong(Long.BYTES, BufferUtil.address(bitmap));
+        if (TegraCalls.ioctl(fd, GET_TSGS, BufferUtil.address(request)) < 0) {
+            return found;
+        }
+        final int bits = Byte.SIZE * Math.min(BITMAP_BYTES, request.getInt(0));
+        for (int i = 0; i < bits; i++) {
+            if ((bitmap.get(i / Byte.SIZE) >>> i % Byte.SIZE & 1) == 1) {
+                for (int at = 0; at < PARAMS_BYTES; at += Long.BYTES) {
+                    request.putLong(at, 0);
+                }
+                request.putInt(0, i);
+                if (TegraCalls.ioctl(fd, GET_PARAMS, BufferUtil.address(request)) >= 0) {
+                    found.add((int) request.getLong(PID_OFFSET));
+                }
+            }
+        }
+        return found;
+    }
+
+    @Override
+    public void close() {
+        SystemCalls.closeOnce(fd);
+    }
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.amd;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.Protection;
+import dev.gpuseg.mechanisms.amd.AmdRig.App;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Every rung against the stand-in of KFD; no AMD hardware. */
+@Timeout(600)
+class AmdMechanismTest {
+    private static final ContextRef[] NONE = new ContextRef[0];
+    private static final int PATIENT_MS = 60_000;
+    private static final int USR1 = 10;
+
+    @TempDir
+    private Path directory;
+    private AmdRig rig;
+    private AmdMechanism mechanism;
+
+    @BeforeEach
+    void start() throws Exception {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "tracing other processes needs root here");
+        rig = new AmdRig(directory);
+        System.setProperty(AgentLever.ANSWER_PROPERTY, "20000");   // a loaded machine is no error here
+    }
+
+    @AfterEach
+    void stop() {
+        System.clearProperty(AgentLever.ANSWER_PROPERTY);
+        if (rig == null) {
+            return;
+        }
+        if (mechanism != null) {
+            mechanism.close();
+        }
+        rig.close();
+        assertEquals(0, rig.table.getInt(AmdRig.UNBALANCED), "pause and unpause must alternate");
+        assertEquals(0, rig.table.getInt(AmdRig.UNTRACED), "only the tracing thread may ask");
+        assertEquals(0, rig.table.getInt(AmdRig.FOREIGN), "an ioctl that is not in the table reached the driver");
+    }
+
+    private void use(final Rung rung) {
+        mechanism = rig.mechanism(rung, PATIENT_MS);
+        assertEquals(rung, mechanism.rung());
+    }
+
+    private ContextRef attached(final App app, final int id) {
+        final ContextRef context = app.context(id);
+        mechanism.attach(context);
+        return context;
+    }
+
+    private int off(final ContextRef... contexts) {
+        return mechanism.apply(contexts, contexts.length, NONE, 0);
+    }
+
+    private int on(final ContextRef... contexts) {
+        return mechanism.apply(NONE, 0, contexts, contexts.length);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldTakeAProcessOffTheGpuAndBringItBack(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(3);
+        final App other = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        app.mustAdvance("before");
+        assertEquals(0, off(c), mechanism.lastError());
+        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertTrue(app.standsStill());
+        other.mustAdvance("untouched");
+        assertEquals(0, off(c), "taking it off twice is harmless");
+        assertEquals(0, on(c));
+        app.mustAdvance("again");
+        assertEquals(0, on(c), "bringing it back twice is harmless");
+        assertEquals(0, off(c));
+        assertTrue(app.standsStill());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldChangeOneForTheOther(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(1);
+        final App other = rig.start(2);
+        final ContextRef c = attached(app, 1);
+        final ContextRef d = attached(other, 2);
+        assertEquals(0, mechanism.apply(new ContextRef[] {c}, 1, new ContextRef[] {d}, 1));
+        assertTrue(app.standsStill());
+        other.mustAdvance("while the first is off");
+        assertEquals(0, mechanism.apply(new ContextRef[] {d}, 1, new ContextRef[] {c}, 1));
+        assertTrue(other.standsStill());
+        app.mustAdvance("while the second is off");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldBringAProcessBackWhenItIsDetachedAndAllWhenItStops(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(2);
+        final App other = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        assertEquals(0, off(c, attached(other, 2)));
+        assertTrue(app.standsStill());
+        mechanism.detach(c);
+        app.mustAdvance("detached");
+        assertTrue(other.standsStill());
+        mechanism.close();
+        mechanism = null;
+        other.mustAdvance("after the stop");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldLetGoOfAProcessThatIsKilledWhileItIsOff(final Rung rung) throws Exception {
+        use(rung);
+        final App victim = rig.start(2);
+        final App other = rig.start(1);
+        final ContextRef c = attached(victim, 1);
+        final ContextRef d = attached(other, 2);
+        assertEquals(0, off(c, d));
+        victim.kill();
+        assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {c, d}, 2));
+        assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
+        other.mustAdvance("beside a dead one");
+        mechanism.detach(c);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldNotTouchAProcessThatGotThePidOfADeadOne(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(1);
+        final ContextRef reused = new ContextRef(1, 0, app.pid(), ProcessStatus.startTicks(app.pid()) - 1, "gone");
+        mechanism.attach(reused);
+        assertEquals(0, off(reused));
+        assertEquals(ContextRef.Outcome.ABSENT, reused.outcome());
+        app.mustAdvance("untouched");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldNameTheErrorOfTheDriverAndSucceedTheNextTime(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        rig.table.putInt(AmdRig.FAIL, 1);
+        assertEquals(1, off(c));
+        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertTrue(mechanism.lastError().contains("errno 5") && mechanism.lastError().contains(rung.word()),
+            mechanism.lastError());
+        assertEquals(0, off(c));
+        assertTrue(app.standsStill());
+        assertEquals(0, on(c));
+        app.mustAdvance("again");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldKeepQueuesThatAreMadeWhileTheProcessIsOffOffToo(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        assertEquals(0, off(c));
+        app.more();
+        if (rung == Rung.DEBUG) {
+            AmdRig.await("the mechanism tells of the queue", mechanism::changed);
+            final int before = rig.table.getInt(AmdRig.SUSPENDS);
+            assertEquals(0, off(c));
+            assertTrue(rig.table.getInt(AmdRig.SUSPENDS) > before, "the new queue must be suspended");
+        }
+        assertTrue(app.standsStill());
+        assertEquals(0, on(c));
+        app.mustAdvance("with both queues");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldBringBackWhatAHungDaemonHoldsWhenTheWatchdogAsks(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(2);
+        final ContextRef c = attached(app, 1);
+        try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
+            held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
+            assertEquals(0, off(c));
+            assertTrue(app.standsStill());
+            final ProcessBuilder builder = new ProcessBuilder(AmdRig.BUILD.resolve("gpuseg-watchdog").toString(),
+                "--dir", directory.toString(), "--release", "--force").inheritIO();
+            rig.environment(builder.environment());
+            final Process release = builder.start();
+            assertTrue(release.waitFor(AmdRig.LIMIT_MS, TimeUnit.MILLISECONDS));
+            assertEquals(0, release.exitValue());
+            app.mustAdvance("after the watchdog");
+            assertEquals(0, held.count());
+        }
+        if (rung != Rung.KFD) {
+            assertTrue(mechanism.changed(), "the enforcer must apply its state again");
+        }
+        assertEquals(0, off(c));
+        assertTrue(app.standsStill());
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = Rung.class, names = "KFD", mode = EnumSource.Mode.EXCLUDE)
+    void shouldPassSignalsOnToWhatItTraces(final Rung rung) throws Exception {
+        use(rung);
+        final App app = rig.start(1);
+        assertEquals(0, off(attached(app, 1)));
+        for (int i = 1; i <= 3; i++) {
+            final int wanted = i;
+            ProcessStatus.signal(app.pid(), USR1);
+            AmdRig.await("signal " + i, () -> app.signals() == wanted);
+        }
+        assertTrue(app.standsStill());
+    }
+
+    /** What holds after any history: no unbalanced pause (see stop), and everybody works once all is brought back. */
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldKeepItsBooksThroughRandomHistories(final Rung rung) throws Exception {
+        use(rung);
+        final Random random = new Random(20 + rung.ordinal());
+        final List<App> apps = new ArrayList<>();
+        final List<ContextRef> contexts = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            apps.add(rig.start(1 + i));
+            contexts.add(attached(apps.get(i), i));
+        }
+        for (int step = 0; step < 200; step++) {
+            final int i = random.nextInt(apps.size());
+            switch (random.nextInt(8)) {
+                case 0 -> {
+                    if (rig.table.getInt(AmdRig.FAIL) == 0) {
+                        rig.table.putInt(AmdRig.FAIL, 1);
+                    }
+                }
+                case 1 -> {
+                    if (random.nextInt(4) == 0) {
+                        apps.get(i).kill();
+                        mechanism.detach(contexts.get(i));
+                        apps.set(i, rig.start(1 + random.nextInt(3)));
+                        contexts.set(i, attached(apps.get(i), i));
+                    }
+                }
+                case 2, 3 -> on(contexts.get(i));
+                case 4 -> mechanism.changed();
+                case 5 -> off(contexts.toArray(ContextRef[]::new));
+                default -> off(contexts.get(i));
+            }
+        }
+        rig.table.putInt(AmdRig.FAIL, 0);
+        final ContextRef[] all = contexts.toArray(ContextRef[]::new);
+        assertEquals(0, off(all), mechanism.lastError());
+        for (final App app : apps) {
+            assertTrue(app.standsStill());
+        }
+        assertEquals(0, on(all), mechanism.lastError());
+        for (final App app : apps) {
+            app.mustAdvance("at the end");
+        }
+        assertEquals(rig.table.getInt(AmdRig.PAUSES) > 0, rung == Rung.CRIU);
+        assertEquals(rig.table.getInt(AmdRig.SUSPENDS) > 0, rung == Rung.DEBUG);
+        assertEquals(rig.table.getInt(AmdRig.HOLDS) > 0, rung == Rung.KFD);
+        assertEquals(rig.table.getInt(AmdRig.DEACTIVATED) > 0, rung == Rung.AGENT);
+    }
+
+    @Test
+    void shouldHoldAProcessBeforeItHasAQueue() throws Exception {
+        use(Rung.KFD);
+        final App app = rig.start(0);
+        final ContextRef c = attached(app, 1);
+        app.mustAdvance("without queues");
+        assertEquals(0, off(c));
+        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        app.more();
+        assertTrue(app.standsStill(), "its first queue starts held");
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = Rung.class, names = "KFD", mode = EnumSource.Mode.EXCLUDE)
+    void shouldCallAProcessWithoutQueuesAbsent(final Rung rung) throws Exception {
+        use(rung);
+        final ContextRef c = attached(rig.start(0), 1);
+        assertEquals(0, off(c));
+        assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
+    }
+
+    @Test
+    void shouldTakeABatchOfProcessesOffInOneChange() throws Exception {
+        use(Rung.KFD);
+        final ContextRef c = attached(rig.start(1), 1);
+        final ContextRef d = attached(rig.start(3), 2);
+        final int before = rig.table.getInt(AmdRig.APPLIES);
+        assertEquals(0, off(c, d));
+        assertEquals(before + 1, rig.table.getInt(AmdRig.APPLIES), "in mode HWS every call remaps the whole GPU");
+        assertEquals(64, mechanism.capabilities().batchMax());
+    }
+
+    @Test
+    void shouldLoseItsHoldsToTheKernelsWatchdogAndSaySo() throws Exception {
+        mechanism = rig.mechanism(Rung.KFD, 50);
+        final App app = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        off(c);
+        app.mustAdvance("once nobody kicks any more");   // bounded: the watchdog is what brings it back
+        assertTrue(mechanism.changed(), "the enforcer must apply its state again");
+        assertEquals(0, off(c), "armed again");
+    }
+
+    @Test
+    void shouldKeepItsHoldsAliveByTheEnforcersVisits() throws Exception {
+        mechanism = rig.mechanism(Rung.KFD, 5_000);
+        final App app = rig.start(1);
+        assertEquals(0, off(attached(app, 1)));
+        final int before = rig.table.getInt(AmdRig.KICKS);
+        AmdRig.await("kicks", () -> {
+            mechanism.changed();
+            return rig.table.getInt(AmdRig.KICKS) >= before + 2;
+        });
+        assertTrue(app.standsStill());
+    }
+
+    @Test
+    void shouldSayWhyAProcessCannotBeSuspendedByTheDebugger() throws Exception {
+        use(Rung.DEBUG);
+        final App app = rig.start(1, AmdRig.GPU_ID, "plain", AmdRig.BUILD.resolve("gpuseg-amd-app"));
+        final ContextRef c = attached(app, 1);
+        assertEquals(1, off(c));
+        assertTrue(mechanism.lastError().contains("RUNTIME_ENABLE"), mechanism.lastError());
+        app.mustAdvance("refused");
+    }
+
+    @Test
+    void shouldNotPauseThroughADescriptorThatMayBeAnothersAndSayWhy() throws Exception {
+        use(Rung.CRIU);
+        final App app = rig.start(1, AmdRig.GPU_ID, "twice", AmdRig.BUILD.resolve("gpuseg-amd-app"));
+        assertEquals(1, off(attached(app, 1)));
+        assertTrue(mechanism.lastError().contains("several descriptors"), mechanism.lastError());
+        app.mustAdvance("refused");
+    }
+
+    @Test
+    void shouldLeaveCopiesAloneUnlessAllEnginesAreAskedFor() throws Exception {
+        use(Rung.DEBUG);
+        final App app = rig.start(1, AmdRig.GPU_ID, "copies", AmdRig.BUILD.resolve("gpuseg-amd-app"));
+        final ContextRef c = attached(app, 1);
+        assertEquals(1, ((AmdProcess) c.attachment()).queues().size());
+        mechanism.close();
+        mechanism = new AmdMechanism(0, new Protection(Set.of(), true), rig.sysfs(), Rung.DEBUG, PATIENT_MS);
+        assertEquals(2, ((AmdProcess) attachment(app)).queues().size());
+    }
+
+    private Object attachment(final App app) {
+        return attached(app, 2).attachment();
+    }
+
+    @Test
+    void shouldSayThatTheCapabilityIsMissing() throws Exception {
+        use(Rung.CRIU);
+        final ContextRef c = attached(rig.start(1), 1);
+        rig.table.putInt(AmdRig.CRIU_DENIED, 1);
+        assertEquals(1, off(c));
+        assertTrue(mechanism.lastError().contains("CAP_CHECKPOINT_RESTORE"), mechanism.lastError());
+    }
+
+    @Test
+    void shouldAnnounceProcessesThatNobodyAttachedAndNeverTheProtectedOnes() throws Exception {
+        use(Rung.KFD);
+        final Path xorg = directory.resolve("Xorg");
+        Files.copy(AmdRig.BUILD.resolve("gpuseg-amd-app"), xorg);
+        final App display = rig.start(1, AmdRig.GPU_ID, "debug", xorg);
+        final App early = rig.start(1);
+        attached(rig.start(1), 1);
+        final List<Integer> found = new CopyOnWriteArrayList<>();
+        mechanism.processListener((pid, ticks, name) -> found.add(pid));
+        AmdRig.await("the running one is announced", () -> found.contains(early.pid()));
+        final App late = rig.start(1);
+        AmdRig.await("the new one is announced", () -> found.contains(late.pid()));
+        assertEquals(List.of(early.pid(), late.pid()), new ArrayList<>(found));
+        assertFalse(found.contains(display.pid()));
+    }
+
+    @Test
+    void shouldLeaveTheOtherGpusQueuesAlone() throws Exception {
+        final int second = 815;
+        rig.gpu(2, second, AmdRig.GFX_90A);
+        use(Rung.KFD);
+        final App app = rig.start(1, second, "debug", AmdRig.BUILD.resolve("gpuseg-amd-app"));
+        final ContextRef c = attached(app, 1);
+        assertEquals(0, off(c));
+        app.mustAdvance("on the other GPU");
+        assertThrows(MechanismException.class, () -> rig.mechanism(Rung.CRIU, PATIENT_MS),
+            "a pause would stop it on both");
+    }
+}

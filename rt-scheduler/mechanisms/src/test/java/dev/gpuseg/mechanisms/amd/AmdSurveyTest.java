@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.amd;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.MechanismException;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Which rung is chosen, and what is said of the others; no AMD hardware. */
+class AmdSurveyTest {
+    @TempDir
+    private Path directory;
+    private AmdRig rig;
+
+    @BeforeEach
+    void start() throws Exception {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "the capabilities of root are looked at");
+        rig = new AmdRig(directory);
+    }
+
+    @AfterEach
+    void stop() {
+        if (rig != null) {
+            rig.close();
+        }
+    }
+
+    private Rung chosen() {
+        final AmdSurvey.Step step = AmdSurvey.chosen(AmdSurvey.ladder(rig.sysfs(), rig.sysfs().gpus().get(0)));
+        return step == null ? null : step.rung();
+    }
+
+    private String text() {
+        final AmdSurvey.Finding found = AmdSurvey.verdict(rig.sysfs());
+        assertFalse(found.text().contains("\n"), "one line");
+        assertEquals(chosen() != null, found.good());
+        assertEquals(found.good(), found.text().contains("no AMD hardware"), found.text());
+        return found.text();
+    }
+
+    private void says(final String... words) {
+        final String text = text();
+        for (final String word : words) {
+            assertTrue(text.contains(word), text + " should say: " + word);
+        }
+    }
+
+    @Test
+    void shouldTakeThePatchWhereTheKernelHasIt() {
+        assertEquals(Rung.KFD, chosen());
+        says("GPU 0 (gfx9.0.10, hws): by kfd", "level 3");
+        assertFalse(text().contains("better ones"), text());
+    }
+
+    @Test
+    void shouldTakeTheDebuggersSuspendWithoutThePatch() {
+        rig.table.putInt(AmdRig.HOLD_ABI, 0);
+        assertEquals(Rung.DEBUG, chosen());
+        says("by debug", "better ones are not possible: kfd: /dev/gpuseg-kfd is missing; patch the kernel");
+    }
+
+    @Test
+    void shouldTakeThePauseOnAnOldKernel() {
+        rig.table.putInt(AmdRig.HOLD_ABI, 0);
+        rig.table.putInt(AmdRig.MINOR, 11);
+        assertEquals(Rung.CRIU, chosen());
+        says("by criu", "debug: KFD 1.13 is needed (Linux 6.5), this one is 1.11");
+    }
+
+    @Test
+    void shouldTakeThePauseInModeNoHws() throws Exception {
+        rig.table.putInt(AmdRig.HOLD_ABI, 0);
+        rig.policy(2);
+        assertEquals(Rung.CRIU, chosen());
+        says("no-hws", "debug: DBG_TRAP is refused in mode NO_HWS");
+    }
+
+    @Test
+    void shouldLeaveItToTheApplicationsOnAnOlderKernelStill() {
+        rig.table.putInt(AmdRig.HOLD_ABI, 0);
+        rig.table.putInt(AmdRig.MINOR, 6);
+        assertEquals(Rung.AGENT, chosen());
+        says("by agent, UPDATE_QUEUE inside the applications that run with libgpuseg-preload.so, level 3",
+            "criu: KFD 1.7 is needed (Linux 5.18), this one is 1.6");
+    }
+
+    @Test
+    void shouldRefuseThePauseOnAMachineWithSeveralGpus() throws Exception {
+        rig.table.putInt(AmdRig.HOLD_ABI, 0);
+        rig.table.putInt(AmdRig.MINOR, 11);
+        rig.gpu(2, 12, AmdRig.GFX_90A);
+        assertEquals(Rung.AGENT, chosen());
+        says("criu: it pauses a process on all GPUs at once, and this machine has 2");
+    }
+
+    @Test
+    void shouldRefuseNoHwsOnGenerationsThatCannotPreemptThere() throws Exception {
+        rig.policy(2);
+        for (final int gfx : new int[] {110_000, 110_501, 120_001}) {
+            rig.gpu(1, AmdRig.GPU_ID, gfx);
+            assertEquals(null, chosen());
+            says("none of the ways is possible", "load amdgpu with sched_policy=0");
+            final String refusal = assertThrows(MechanismException.class, () -> rig.mechanism(null, 100)).getMessage();
+            assertTrue(refusal.contains("--mechanism gate"), refusal);
+        }
+        rig.gpu(1, AmdRig.GPU_ID, 100_300);
+        assertEquals(Rung.KFD, chosen());
+        rig.policy(0);
+        rig.gpu(1, AmdRig.GPU_ID, 110_000);
+        assertEquals(AmdSysfs.Mode.MES, rig.sysfs().gpus().get(0).mode());
+    }
+
+    @Test
+    void shouldTakeAnotherWayWhereTheDeviceIsDeniedOrOfAnotherVersion() {
+        rig.table.putInt(AmdRig.HOLD_DENIED, 1);
+        assertEquals(Rung.DEBUG, chosen());
+        says("cannot be opened (errno 1); run as root");
+        rig.table.putInt(AmdRig.HOLD_DENIED, 0);
+        rig.table.putInt(AmdRig.HOLD_ABI, 2);
+        says("speaks ABI 2, this daemon 1");
+        rig.table.putInt(AmdRig.HOLD_ABI, 1);
+        rig.table.putInt(AmdRig.HOLD_REFUSED, 1);
+        says("refuses to hold on this GPU (reason 1)");
+    }
+
+    @Test
+    void shouldClaimNoMoreThanDrainingOnOldChips() throws Exception {
+        rig.table.putInt(AmdRig.HOLD_ABI, 0);
+        rig.gpu(1, AmdRig.GPU_ID, 80_002);
+        assertEquals(AmdSysfs.Mode.NO_HWS, rig.sysfs().gpus().get(0).mode(), "Tonga, whatever the parameter says");
+        says("by criu", "level 2");
+        assertEquals(2, AmdSurvey.verdict(rig.sysfs()).level());
+    }
+
+    @Test
+    void shouldSayThatThereIsNoGpu() throws Exception {
+        rig.gpu(1, 0, 0);
+        final AmdSurvey.Finding found = AmdSurvey.verdict(rig.sysfs());
+        assertFalse(found.good());
+        assertTrue(found.text().contains("load amdgpu"), found.text());
+        assertThrows(MechanismException.class, () -> rig.mechanism(null, 100));
+    }
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.tegra;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.MechanismException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Against the stand-in of nvgpu; no board. */
+@Timeout(300)
+class TegraMechanismTest {
+    private static final ContextRef[] NONE = new ContextRef[0];
+    private static final long QUIET_MS = 60;
+    private static final long LIVELY_MS = 30_000;
+    @TempDir
+    private Path directory;
+    private TegraRig rig;
+    private TegraMechanism mechanism;
+
+    @BeforeEach
+    void start() throws Exception {
+        rig = new TegraRig(directory);
+        mechanism = new TegraMechanism(0);
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        if (mechanism != null) {
+            mechanism.close();
+            rig.close();
+        }
+    }
+
+    private ContextRef attached(final TegraRig.App app, final int id) throws Exception {
+        final ContextRef context = app.context(id);
+        mechanism.attach(context);
+        TegraRig.await("TSGs of " + context, () -> mechanism.heldPayload(context).length > 0);
+        return context;
+    }
+
+    private int off(final ContextRef... contexts) {
+        return mechanism.apply(contexts, contexts.length, NONE, 0);
+    }
+
+    private int on(final ContextRef... contexts) {
+        return mechanism.apply(NONE, 0, contexts, contexts.length);
+    }
+
+    @Test
+    void shouldTakeEveryTsgOfAProcessOffTheRunlistAndBringItBack() throws Exception {
+        final TegraRig.App app = rig.start(3);
+        final ContextRef c = attached(app, 1);
+        assertTrue(app.advances(LIVELY_MS));
+        assertEquals(0, off(c));
+        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(3, rig.disables());
+        assertEquals(3, rig.preempts(), "a kernel that runs must be switched out");
+        Thread.sleep(5);
+        assertFalse(app.advances(QUIET_MS), "works while disabled");
+        assertEquals(0, off(c), "disabling twice is harmless");
+        assertEquals(3, rig.disables());
+        assertEquals(0, on(c));
+        assertEquals(3, rig.enables());
+        assertTrue(app.advances(LIVELY_MS));
+    }
+
+    @Test
+    void shouldSwitchOneProcessAndLeaveTheOtherAlone() throws Exception {
+        final TegraRig.App app = rig.start(1);
+        final TegraRig.App other = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        final ContextRef d = attached(other, 2);
+        assertEquals(0, mechanism.apply(new ContextRef[] {c}, 1, new ContextRef[] {d}, 1));
+        Thread.sleep(5);
+        assertFalse(app.advances(QUIET_MS));
+        assertTrue(other.advances(LIVELY_MS));
+    }
+
+    @Test
+    void shouldTellOfTsgsOpenedLaterAndSwitchThemToo() throws Exception {
+        final TegraRig.App app = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        assertTrue(mechanism.changed());
+        assertFalse(mechanism.changed());
+        final int before = mechanism.heldPayload(c).length;
+        app.page.putInt(12, 1);
+        TegraRig.await("the mechanism tells", mechanism::changed);
+        assertEquals(before + Integer.BYTES, mechanism.heldPayload(c).length);
+        assertEquals(0, off(c));
+        assertEquals(2, rig.disables());
+    }
+
+    @Test
+    void shouldCallAProcessWithoutTsgsAbsent() {
+        final ContextRef self =
+            new ContextRef(1, 0, ProcessStatus.pid(), ProcessStatus.startTicks(ProcessStatus.pid()), "self");
+        mechanism.attach(self);
+        assertEquals(0, off(self));
+        assertEquals(ContextRef.Outcome.ABSENT, self.outcome());
+        assertEquals(0, mechanism.heldPayload(self).length);
+        mechanism.detach(self);
+    }
+
+    @Test
+    void shouldLetGoOfAProcessThatIsKilledWhileDisabled() throws Exception {
+        final TegraRig.App victim = rig.start(2);
+        final ContextRef c = attached(victim, 1);
+        assertEquals(0, off(c));
+        victim.process.destroyForcibly().waitFor();
+        TegraRig.await("its descriptors are let go", () -> mechanism.heldPayload(c).length == 0);
+        assertEquals(0, on(c));
+        assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
+    }
+
+    @Test
+    void shouldNotTouchAProcessThatGotThePidOfADeadOne() throws Exception {
+        final TegraRig.App app = rig.start(1);
+        final ContextRef reused = new ContextRef(1, 0, app.pid(), ProcessStatus.startTicks(app.pid()) - 1, "gone");
+        mechanism.attach(reused);
+        Thread.sleep(QUIET_MS);
+        assertEquals(0, off(reused));
+        assertEquals(ContextRef.Outcome.ABSENT, reused.outcome());
+        assertEquals(0, rig.disables());
+    }
+
+    @Test
+    void shouldLeaveNothingDisabledWhenTheDriverRefusesAndNameTheError() throws Exception {
+        final TegraRig.App app = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        rig.fail(1);
+        assertEquals(1, off(c));
+        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertTrue(mechanism.lastError().contains("errno 5"), mechanism.lastError());
+        assertTrue(app.advances(LIVELY_MS));
+        assertEquals(0, off(c));
+        Thread.sleep(5);
+        assertFalse(app.advances(QUIET_MS));
+    }
+
+    @Test
+    void shouldSetTheTimesliceAndPutItBack() throws Exception {
+        final TegraRig.App app = rig.start(1);
+        final ContextRef c = attached(app, 1);
+        final TegraProcess p = (TegraProcess) c.attachment();
+        assertTrue(mechanism.setTimeslice(c, 5_000_000));
+        assertEquals(5_000, p.tsgs().get(0).timesliceUs());
+        assertTrue(mechanism.setTimeslice(c, 2_000_000));
+        assertFalse(mechanism.setTimeslice(c, 500_000), "nvgpu takes no less than 1 ms");
+        assertTrue(mechanism.lastError().contains("500 us"), mechanism.lastError());
+        assertTrue(mechanism.setTimeslice(c, 0));
+        assertEquals(1_024, p.tsgs().get(0).timesliceUs());
+    }
+
+    @Test
+    void shouldBringAProcessBackWhenItIsDetached() throws Exception {
+        final TegraRig.App app = rig.start(2);
+        final ContextRef c = attached(app, 1);
+        assertEquals(0, off(c));
+        mechanism.detach(c);
+        assertTrue(app.advances(LIVELY_MS));
+    }
+
+    @Test
+    void shouldAnnounceProcessesThatNobodyAttachedAndNeverTheProtectedOnes() throws Exception {
+        final Path xorg = directory.resolve("Xorg");
+        Files.copy(TegraRig.build().resolve("gpuseg-tegra-app"), xorg);
+        final TegraRig.App display = rig.start(1, xorg);
+        final TegraRig.App early = rig.start(1);
+        final TegraRig.App managed = rig.start(1);
+        attached(managed, 1);
+        final List<Integer> found = new CopyOnWriteArrayList<>();
+        mechanism.processListener((pid, ticks, name) -> found.add(pid));
+        TegraRig.await("the running one is announced", () -> found.contains(early.pid()));
+        final TegraRig.App late = rig.start(1);
+        TegraRig.await("the new one is announced", () -> found.contains(late.pid()));
+        assertEquals(List.of(early.pid(), late.pid()), new ArrayList<>(found));
+        assertFalse(found.contains(display.pid()));
+    }
+
+    @Test
+    void shouldLeaveWhatIsDisabledToTheWatchdogsReleaseWhenItIsGone() throws Exception {
+        final TegraRig.App app = rig.start(2);
+        final ContextRef c = attached(app, 1);
+        try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
+            held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
+            off(c);
+            mechanism.close();   // descriptors gone, as after a kill
+            Thread.sleep(5);
+            assertFalse(app.advances(QUIET_MS), "the disabled state must outlive its maker");
+            final Process release = rig.withDevice(TegraRig.build().resolve("gpuseg-watchdog").toString(), "--dir",
+                directory.toString(), "--release", "--force").inheritIO().start();
+            assertTrue(release.waitFor(TegraRig.LIMIT_MS, TimeUnit.MILLISECONDS));
+            assertEquals(0, release.exitValue());
+            assertTrue(app.advances(LIVELY_MS));
+            assertEquals(0, held.count());
+        }
+    }
+
+    @Test
+    void shouldRefuseToStartWithoutADeviceOrWithASecondGpu() {
+        assertTrue(TegraSurvey.verdict().good(), TegraSurvey.verdict().text());
+        assertTrue(TegraSurvey.verdict().text().contains("not run on a board"));
+        assertThrows(MechanismException.class, () -> new TegraMechanism(1));
+        TegraCalls.use("c");
+        assumeTrue(!Files.exists(Path.of(TegraDevice.PATH)), "this machine has nvgpu");
+        final String text = assertThrows(MechanismException.class, () -> new TegraMechanism(0)).getMessage();
+        assertTrue(text.contains(TegraDevice.PATH) && text.contains("--mechanism gate"), text);
+        assertFalse(TegraSurvey.verdict().good());
+        rig.use();
+    }
+}

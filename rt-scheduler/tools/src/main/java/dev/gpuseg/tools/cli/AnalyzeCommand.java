@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import dev.gpuseg.analysis.assign.PriorityAssignment;
+import dev.gpuseg.analysis.io.BatchRunner;
+import dev.gpuseg.analysis.io.ForeignFormat;
+import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.Measurement;
+import dev.gpuseg.analysis.io.ReportFormat;
+import dev.gpuseg.analysis.io.ResultWriter;
+import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.io.TaskSetWriter;
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.partition.Partitioning;
+import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.daemon.admission.CoreOrder;
+import dev.gpuseg.daemon.admission.SoundAnalysis;
+import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.mechanisms.Capabilities;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Whether every deadline of a task set holds, and what each bound is made of. */
+@Command(name = "analyze", mixinStandardHelpOptions = true,
+    description = "Prove that every deadline of a task set holds, or show which one does not.",
+    footer = {"", "Times in files carry a unit (10ms); priorities are 1..99 with 99 highest.",
+        "Exit status: 0 every requested analysis accepts the set (--batch: all lines were analysed), 3 one does not,",
+        "2 the input is bad, 1 failure."})
+final class AnalyzeCommand implements Callable<Integer> {
+    private static final int OK = 0;
+    private static final int FAILURE = 1;
+    private static final int USAGE = 2;
+    private static final int NO = 3;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(arity = "0..1", paramLabel = "FILE", description = "task set in YAML or JSON")
+    private Path file;
+
+    @Option(names = "--batch", paramLabel = "FILE", description = "many task sets, one JSON object a line")
+    private Path batch;
+
+    @Option(names = "--analysis", paramLabel = "NAME,…",
+        description = "which analyses, or all; default: gcaps-window-suspend or -busy, after the mode of the set")
+    private String analysisNames;
+
+    @Option(names = "--policy-file", paramLabel = "FILE",
+        description = "policy with its parameters, as `gpuseg run` and `gpuseg simulate` take it, instead of "
+            + "--analysis: fp, edf, or time partitions with the partition of each task")
+    private Path policyFile;
+
+    @Option(names = "--assign", paramLabel = "rm|dm|audsley|opa",
+        description = "assign priorities; audsley and opa search GPU priorities for the first analysis")
+    private String assignment;
+
+    @Option(names = "--partition", paramLabel = "wfd|ffd|bfd", description = "assign cores and GPUs")
+    private String partitioning;
+
+    @Option(names = "--from", paramLabel = "FORMAT",
+        description = "read another format: gcaps-artifact (with --batch), gcaps-csv, disb, rt-app")
+    private String from;
+
+    @Option(names = "--cpus", paramLabel = "N", description = "cores, where the format says nothing; default 4")
+    private int cpus = 4;
+
+    @Option(names = "--epsilon", paramLabel = "TIME", description = "update delay of every GPU, instead of the file's")
+    private String epsilon;
+
+    @Option(names = "--format", paramLabel = "text|json|html", description = "default text")
+    private String format = "text";
+
+    @Option(names = "--convert",
+        description = "write the task set (as read, placed and assigned) instead of analysing it")
+    private boolean convert;
+
+    @Option(names = "--out", paramLabel = "FILE", description = "write there instead of to the terminal")
+    private Path output;
+
+    @Option(names = "--measured", paramLabel = "FILE",
+        description = "show measured responses (what `gpuseg demo --json` or `gpuseg trace stats --json` printed) "
+            + "beside the bounds; the answer is no "
+            + "if one exceeds a bound that is sound for this scheduler")
+    private Path measuredFile;
+
+    @Option(names = "--list", description = "list the analyses")
+    private boolean list;
+
+    @Override
+    public Integer call() {
+        final PrintWriter out = spec.commandLine().getOut();
+        try {
+            if (list) {
+                for (final Analysis analysis : Analyses.all()) {
+                    out.printf("%-22s %s%n", analysis.name(), analysis.summary());
+                }
+                out.flush();
+                return OK;
+            }
+            if ((file == null) == (batch == null)) {
+                throw new IllegalArgumentException("name one FILE, or --batch FILE");
+            }
+            return batch != null ? runBatch(out) : runOne(out);
+        } catch (final InvalidFileException | IllegalArgumentException e) {
+            return refuse(e.getMessage(), USAGE);
+        } catch (final IOException e) {
+            return refuse((batch != null ? batch : file) + ": " + e.getMessage() + "; check names and permissions",
+                FAILURE);
+        }
+    }
+
+    private int refuse(final String message, final int status) {
+        final PrintWriter err = spec.commandLine().getErr();
+        err.println("gpuseg analyze: " + message);
+        err.flush();
+        return status;
+    }
+
+    private int runOne(final PrintWriter out) throws IOException {
+        final TaskSet set;
+        final List<AnalysisResult> results = new ArrayList<>();
+        final Measurement measured = measuredFile == null ? null : Measurement.read(measuredFile);
+        try {
+            final TaskSet given = from == null ? new TaskSetReader().read(file)
+                : ForeignFormat.of(from).read(file, cpus, epsilonNs());
+            set = prepare(given);
+            if (!convert) {
+                for (final Analysis analysis : analyses(set)) {
+                    results.add(analysis.analyse(set));
+                }
+            }
+        } catch (final InvalidModelException e) {
+            throw new InvalidFileException(file.toString(), 0, e.getMessage());
+        }
+        write(convert ? TaskSetWriter.json(set) : render(set, results, measured), out);
+        boolean holds = results.stream().allMatch(AnalysisResult::schedulable);
+        if (measured != null) {
+            for (final AnalysisResult result : results) {
+                final boolean sound = Analyses.describing(result).claim() == Analysis.Claim.SOUND;
+                for (final String line : measured.exceeded(result)) {
+                    holds &= !sound;
+                    spec.commandLine().getErr().println("gpuseg analyze: " + line);
+                }
+            }
+        }
+        return holds ? OK : NO;
+    }
+
+    private int runBatch(final PrintWriter out) throws IOException {
+        if (!format.equals("text") && !format.equals("json")) {
+            throw new IllegalArgumentException("--format is " + format + "; a batch writes one JSON line per set");
+        }
+        final TaskSetReader reader = new TaskSetReader();
+        final BatchRunner.LineReader lines = from == null ? reader::readLine : ForeignFormat.of(from).lines();
+        final List<Analysis> analyses = Analyses.parse(analysisNames == null ? "gcaps-window-suspend" : analysisNames);
+        final BatchRunner runner = new BatchRunner(lines, this::prepare, analyses, convert);
+        if (output == null) {
+            runner.run(batch, out);
+            out.flush();
+            return OK;
+        }
+        final BatchRunner.Summary summary;
+        try (Writer writer = Files.newBufferedWriter(output, StandardCharsets.UTF_8);
+            BufferedWriter buffered = new BufferedWriter(writer)) {
+            summary = runner.run(batch, buffered);
+        }
+        out.print(convert ? summary.sets() + " task sets written\n" : summary.text());
+        out.flush();
+        return OK;
+    }
+
+    private long epsilonNs() {
+        try {
+            return epsilon == null ? -1 : Durations.parse(epsilon);
+        } catch (final IllegalArgumentException e) {
+            throw new IllegalArgumentException("--epsilon " + e.getMessage(), e);
+        }
+    }
+
+    private TaskSet prepare(final TaskSet given) {
+        TaskSet set = given;
+        final long epsilonNs = epsilonNs();
+        if (epsilonNs >= 0) {
+            set = set.withPlatform(set.platform().withEpsilonNs(epsilonNs));
+        }
+        if (partitioning != null) {
+            set = Partitioning.of(partitioning).partition(set);
+        }
+        if (assignment != null) {
+            set = PriorityAssignment.of(assignment).assign(set, analyses(set).get(0));
+        }
+        return set;
+    }
+
+    private List<Analysis> analyses(final TaskSet set) {
+        if (policyFile != null) {
+            return List.of(ofPolicy(set, PolicySettings.read(policyFile)));
+        }
+        return analysisNames == null ? List.of(Analyses.recommended(set.mode())) : Analyses.parse(analysisNames);
+    }
+
+    /** What is sound for a policy with a mechanism that interrupts running work. */
+    private Analysis ofPolicy(final TaskSet set, final PolicySettings settings) {
+        if (analysisNames != null || format.equals("html")) {
+            throw new IllegalArgumentException("--policy-file goes with neither --analysis nor --format html; it "
+                + "chooses the analysis, and the report knows no partitions");
+        }
+        final Map<String, Integer> partitions = new HashMap<>();
+        for (final PolicySettings.TaskRule rule : settings.taskRules()) {
+            if (set.tasks().stream().noneMatch(task -> task.name().equals(rule.task()))) {
+                throw new IllegalArgumentException("--policy-file: task \"" + rule.task()
+                    + "\" is not in the task set; check the name");
+            }
+            partitions.put(rule.task(), Math.max(0, rule.partition()));
+        }
+        if (settings.policy() == null) {
+            throw new IllegalArgumentException("--policy-file " + policyFile + " names no policy; add one");
+        }
+        if (!settings.unproven().isEmpty()) {
+            throw new IllegalArgumentException("--policy-file " + policyFile + ": " + settings.unproven());
+        }
+        final SoundAnalysis sound = SoundAnalysis.of(settings.policy(), Capabilities.INTERRUPT, set.mode(),
+            CoreOrder.FP);
+        if (!sound.exists()) {
+            throw new IllegalArgumentException("--policy-file " + policyFile + ": " + sound.reason());
+        }
+        return sound.analysis() instanceof TimePartitioned p ? p.with(name -> partitions.getOrDefault(name, 0))
+            : sound.analysis();
+    }
+
+    private String render(final TaskSet set, final List<AnalysisResult> results, final Measurement measured)
+        throws IOException {
+        if (format.equals("text")) {
+            return ResultWriter.text(set, results, measured);
+        }
+        if (format.equals("json")) {
+            return ResultWriter.json(set.id(), results);
+        }
+        final List<String> known = new ArrayList<>(List.of("text", "json"));
+        for (final ReportFormat report : ServiceLoader.load(ReportFormat.class)) {
+            if (report.name().equals(format)) {
+                return report.render(set, Files.readAllBytes(file), results, measured);
+            }
+            known.add(report.name());
+        }
+        throw new IllegalArgumentException("--format is " + format + "; known are " + String.join(", ", known));
+    }
+
+    private void write(final String text, final PrintWriter out) throws IOException {
+        if (output != null) {
+            Files.writeString(output, text);
+        } else {
+            out.print(text);
+            out.flush();
+        }
+    }
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/**
+ * Response of a real-time kernel against work that never stops, for each way of protecting it, on this machine's GPU.
+ * Every kernel's result is checked; the clocks are settled by five seconds of load first, and "alone" is measured in
+ * that state.
+ */
+@Command(name = "gpu", mixinStandardHelpOptions = true,
+    description = "Measure response times on this machine's NVIDIA GPU: alone, unprotected, and with each strategy. "
+        + "Exit status 0: everything was measured and all results were right; 1: not so; 3: with --require-goals, a "
+        + "goal was missed.")
+final class BenchGpuCommand implements Callable<Integer> {
+    /** What is measured, in this order. */
+    enum Scenario {
+        /** Long kernels; the one with every strategy. */
+        LONG,
+        /** Kernels shorter than a time slice. */
+        SHORT,
+        /** Two real-time processes. */
+        LEVELS,
+        /** Segments back to back. */
+        BURST,
+        /** ResNet-50. */
+        PYTORCH,
+        /** Two GPUs. */
+        GPUS
+    }
+
+    private static final double SHORT_MS = 1;
+    private static final double SHORT_OTHER_MS = 0.5;
+    private static final int SHORT_OTHERS = 3;
+    private static final Set<GpuStrategy> SHORT_STRATEGIES = EnumSet.of(GpuStrategy.NONE, GpuStrategy.BARE_BLOCKING,
+        GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE);
+
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = "--json", description = "as JSON")
+    private boolean json;
+
+    @Option(names = "--scenarios", paramLabel = "NAME", split = ",",
+        description = "long, short, levels, burst, pytorch, gpus (default: all; pytorch is left out without "
+            + "torch, gpus where there is only one)")
+    private List<Scenario> scenarios;
+
+    @Option(names = "--kernel", paramLabel = "MS", defaultValue = "5",
+        description = "length of the real-time kernel of the scenario long, milliseconds (default: ${DEFAULT-VALUE})")
+    private double kernelMs;
+
+    @Option(names = "--other-kernel", paramLabel = "MS", defaultValue = "20",
+        description = "length of its best-effort kernels, milliseconds (default: ${DEFAULT-VALUE})")
+    private double otherMs;
+
+    @Option(names = "--others", paramLabel = "N", split = ",", defaultValue = "3,7,1",
+        description = "numbers of its best-effort processes (default: ${DEFAULT-VALUE})")
+    private List<Integer> others;
+
+    @Option(names = "--strategies", paramLabel = "NAME", split = ",",
+        description = "of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the others, and "
+            + "OPTIMISTIC_SLICE, which the daemon does by itself)")
+    private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
+        GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
+        GpuStrategy.HINT, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE,
+        GpuStrategy.ALL_OFF);
+
+    @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
+        description = "the strategy that is held against the goals (default: ${DEFAULT-VALUE})")
+    private GpuStrategy judged;
+
+    @Option(names = "--require-goals", description = "exit with 3 if a goal that was measured was missed")
+    private boolean requireGoals;
+
+    @Option(names = "--jobs", paramLabel = "N", defaultValue = "120",
+        description = "real-time jobs per cell, 20..100000 (default: ${DEFAULT-VALUE})")
+    private int jobs;
+
+    @Option(names = "--pause", paramLabel = "MS", defaultValue = "30",
+        description = "shortest pause between jobs; up to 9 ms more, by the seed (default: ${DEFAULT-VALUE})")
+    private double pauseMs;
+
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "of the pauses (default: 1)")
+    private int seed;
+
+    @Option(names = "--out", paramLabel = "DIR",
+        description = "record the run here: manifest, results, drawing, all samples")
+    private Path out;
+
+    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
+        description = "what the daemon's dispatcher does when nothing waits (default: ${DEFAULT-VALUE})")
+    private String idle;
+
+    @Option(names = "--user", paramLabel = "UID", defaultValue = "-1",
+        description = "run the best-effort processes as this user (needs root and setpriv)")
+    private int user;
+
+    @Option(names = "--settle", paramLabel = "MS", defaultValue = "500",
+        description = "wait this long after the start of a daemon: it looks at the processes that run already, 30 ms "
+            + "each on an H200's machine (default: ${DEFAULT-VALUE})")
+    private int settleMs;
+
+    @Option(names = "--python", paramLabel = "PROGRAM", defaultValue = "python3",
+        description = "interpreter with torch and torchvision (default: ${DEFAULT-VALUE})")
+    private String python;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException, TimeoutException {
+        if (jobs < 20 || jobs > 100_000 || kernelMs <= 0 || otherMs <= 0 || pauseMs < 0 || settleMs < 0
+            || others.stream().anyMatch(n -> n < 1 || n > 14)) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--jobs is " + jobs + ", --others " + others
+                + "; use 20..100000 jobs, 1..14 processes, lengths above 0 and pauses of 0 or more");
+        }
+        final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
+        if (!verdict.good()) {
+            throw new IllegalStateException("bench gpu: " + verdict.text());
+        }
+        final GpuBenchRecord record = out == null ? null
+            : new GpuBenchRecord(out, spec.root().commandLine().getParseResult().originalArgs());
+        final List<String> xidBefore = GpuBenchRecord.xidLines();
+        final ObjectNode result = JsonNodeFactory.instance.objectNode();
+        result.put("begun", Instant.now().toString()).put("jobs", jobs).put("seed", seed).put("pause_ms", pauseMs);
+        result.put("idle", idle).put("driver", verdict.text());
+        result.put("simulated", !System.getProperty("gpuseg.nvidia.library", "").isEmpty());   // a stand-in's driver
+        measure(result, record);
+        final List<String> xidAfter = GpuBenchRecord.xidLines();
+        final List<GpuGoals.Goal> goals = GpuGoals.judge(result, judged,
+            xidBefore == null || xidAfter == null ? null : GpuBenchRecord.newLines(xidBefore, xidAfter));
+        result.set("goals", GpuGoals.json(goals));
+        result.put("ended", Instant.now().toString());
+        if (record != null) {
+            record.results(result);
+            record.drawing(GpuBenchChart.draw(result));
+            record.manifest(result, xidBefore, xidAfter, user);
+        }
+        if (json) {
+            spec.commandLine().getOut().println(result);
+        } else {
+            new GpuBenchText(spec.commandLine().getOut()).print(result, goals);
+        }
+        if (GpuGoals.wrong(result) != 0 || GpuGoals.failed(result.path("scenarios")) || isMissing(result)) {
+            return ExitCode.FAILURE;
+        }
+        return requireGoals && goals.stream().anyMatch(GpuGoals.Goal::missed) ? ExitCode.NO : ExitCode.OK;
+    }
+
+    /** A scenario that was asked for by name and not run. */
+    private boolean isMissing(final ObjectNode result) {
+        for (final var scenario : result.path("scenarios")) {
+            if (scenarios != null && scenario.has("not_run")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void measure(final ObjectNode result, final GpuBenchRecord record)
+        throws IOException, InterruptedException, TimeoutException {
+        final GpuBench.Plan plan = new GpuBench.Plan(jobs, seed, pauseMs, strategies, idle, user, python,
+            settleMs, record == null ? null : record.samples());
+        final ObjectNode measured = result.putObject("scenarios");
+        final Runnable save = () -> {
+            try {
+                if (record != null) {
+                    record.results(result);
+                }
+            } catch (final IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        };
+        try (GpuBench bench = new GpuBench(plan, spec.commandLine().getErr(), save)) {
+            result.put("gpu_before", bench.smiBefore()).put("ns_per_iteration",
+                Double.parseDouble(bench.perIteration()));
+            for (final GpuScenario scenario : chosen()) {
+                final ObjectNode into = measured.putObject(scenario.name());
+                try {
+                    scenario.measure(bench, into);
+                } catch (final IllegalStateException | TimeoutException e) {
+                    into.put("failed", e.getMessage());
+                }
+                save.run();
+            }
+            result.put("gpu_after", GpuBench.smi(bench.cuda()));
+        } catch (final UncheckedIOException e) {
+            throw e.getCause();
+        }
+    }
+
+    private List<GpuScenario> chosen() {
+        final List<GpuScenario> chosen = new ArrayList<>();
+        for (final Scenario name : Scenario.values()) {
+            if (scenarios == null || scenarios.contains(name)) {
+                chosen.add(switch (name) {
+                    case LONG -> new LoadScenario("long", kernelMs, otherMs, others,
+                        strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF).toList());
+                    case SHORT -> new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
+                        strategies.stream().filter(SHORT_STRATEGIES::contains).toList());
+                    case LEVELS -> new LevelsScenario();
+                    case BURST -> new BurstScenario();
+                    case PYTORCH -> new TorchScenario();
+                    case GPUS -> new GpusScenario(kernelMs, otherMs);
+                });
+            }
+        }
+        return chosen;
+    }
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.dispatch.IdleMode;
+import dev.gpuseg.daemon.launch.ExitCode;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Measures a platform and writes its profile. */
+@Command(name = "calibrate", mixinStandardHelpOptions = true,
+    description = "Measure what enforcement and sharing cost on this machine, and write a platform profile for analyze "
+        + "(platform: NAME in a task set beside it). Nothing else should use the GPU meanwhile.")
+final class CalibrateCommand implements Callable<Integer> {
+    private static final double NS_PER_MS = 1e6;
+    private static final double PERCENT = 100;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = "--mechanism", paramLabel = "sim|nvidia|amd", required = true, description = "which GPU")
+    private String mechanism;
+
+    @Option(names = "--out", paramLabel = "FILE", defaultValue = "platform.yaml",
+        description = "the profile; its name without .yaml is what a task set names (default: ${DEFAULT-VALUE})")
+    private Path out;
+
+    @Option(names = "--jobs", paramLabel = "N", defaultValue = "200",
+        description = "kernels timed in each measurement, 20..100000 (default: ${DEFAULT-VALUE})")
+    private int jobs;
+
+    @Option(names = "--margin", paramLabel = "PERCENT", defaultValue = "20",
+        description = "added to the longest delays that were observed, 0..1000 (default: ${DEFAULT-VALUE})")
+    private int margin;
+
+    @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
+        description = "with --mechanism sim: whose platform the virtual GPU imitates (default: ${DEFAULT-VALUE})")
+    private String workload;
+
+    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
+        description = "as the daemon of `gpuseg run` will be started: epsilon contains its wake-ups "
+            + "(default: ${DEFAULT-VALUE})")
+    private String idle;
+
+    @Option(names = "--others", paramLabel = "N", defaultValue = "3",
+        description = "processes to be held back while delays are measured, 1..14; each adds to epsilon: as many "
+            + "as there will be (default: ${DEFAULT-VALUE})")
+    private int others;
+
+    @Option(names = "--gpu", paramLabel = "N", defaultValue = "0",
+        description = "with --mechanism amd: index of the GPU, in the order of KFD's nodes (default: ${DEFAULT-VALUE})")
+    private int gpu;
+
+    @Option(names = "--pid", paramLabel = "PID", split = ",",
+        description = "with --mechanism amd: take off and bring back this process, again and again; may be repeated "
+            + "(default: all that have compute queues on the GPU, but display servers)")
+    private List<Integer> pids = List.of();
+
+    @Option(names = "--witness", paramLabel = "FILE[:OFFSET]",
+        description = "with --mechanism amd: mapped file in which a process that --pid leaves alone counts its kernels "
+            + "(8 bytes at OFFSET, default 0): how long it stands still while others are switched is measured too")
+    private String witness;
+
+    @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "with --mechanism amd: as the daemon of `gpuseg run` will be started (default: yes)")
+    private boolean warmUp;
+
+    @Option(names = "--json", description = "print the result as JSON too")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException, TimeoutException {
+        if (jobs < 20 || jobs > 100_000 || margin < 0 || margin > 1000) {
+            throw usage("--jobs is " + jobs + ", --margin " + margin + "; use 20..100000 and 0..1000");
+        }
+        if (others < 1 || others > 14) {
+            throw usage("--others is " + others + "; use 1..14");
+        }
+        try {
+            IdleMode.named(idle);
+        } catch (final IllegalArgumentException e) {
+            throw usage("--idle: " + e.getMessage());
+        }
+        final String file = out.getFileName().toString();
+        if (!file.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,95}\\.yaml")) {
+            throw usage("--out is " + out + "; name a file of letters, digits, '.', '_' and '-' that ends in .yaml");
+        }
+        final ObjectNode result = JsonNodeFactory.instance.objectNode();
+        if ("amd".equals(mechanism)) {
+            return amd(result);
+        }
+        if (!pids.isEmpty() || witness != null || gpu != 0 || !warmUp) {
+            throw usage("--gpu, --pid, --witness and --no-warm-up are for --mechanism amd");
+        }
+        final Calibration calibration;
+        try (CalibrationRig rig = rig()) {
+            result.put("idle", idle).put("others", others);
+            result.put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+            rig.describe(result);
+            calibration = measure(rig, result);
+        }
+        Files.writeString(out, profile(calibration, result));
+        print(calibration, result);
+        return ExitCode.OK;
+    }
+
+    private int amd(final ObjectNode result) throws IOException, InterruptedException, TimeoutException {
+        if (witness != null && pids.isEmpty()) {
+            throw usage("--witness without --pid: all processes are switched; name those that shall be");
+        }
+        final AmdCalibration.Costs costs;
+        final AmdProfile profile;
+        try (Witness watched = witness == null ? null : witness();
+            AmdCalibration rig = new AmdCalibration(gpu, pids, idle, warmUp, jobs)) {
+            result.put("idle", idle).put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+            costs = rig.measure(watched, result);
+        }
+        profile = new AmdProfile(costs, margin, result);
+        Files.writeString(out, profile.text());
+        final PrintWriter to = spec.commandLine().getOut();
+        if (json) {
+            to.println(profile.json().put("profile", out.toString()));
+        } else {
+            to.printf("%s%nwritten: %s%n", profile.summary(), out);
+        }
+        to.flush();
+        return ExitCode.OK;
+    }
+
+    private Witness witness() throws IOException {
+        final int colon = witness.lastIndexOf(':');
+        final boolean given = colon >= 0 && witness.substring(colon + 1).matches("[0-9]{1,18}");
+        final Path file = Path.of(given ? witness.substring(0, colon) : witness);
+        try {
+            return new Witness(file, given ? Long.parseLong(witness.substring(colon + 1)) : 0);
+        } catch (final IllegalArgumentException e) {
+            throw usage(e.getMessage());
+        } catch (final IOException e) {
+            throw usage("--witness: " + file + " cannot be read: " + e.getClass().getSimpleName());
+        }
+    }
+
+    private CalibrationRig rig() throws IOException, InterruptedException, TimeoutException {
+        switch (mechanism) {
+            case "sim":
+                try {
+                    return new SimCalibration(Workload.named(workload), idle, others);
+                } catch (final IllegalArgumentException e) {
+                    throw usage("--workload: " + e.getMessage());
+                }
+            case "nvidia":
+                return new NvidiaCalibration(idle, others);
+            default:
+                throw usage("--mechanism is \"" + mechanism + "\"; use sim, nvidia or amd");
+        }
+    }
+
+    private Calibration measure(final CalibrationRig rig, final ObjectNode result) throws IOException,
+        InterruptedException, TimeoutException {
+        final long[] alone = say("alone", rig.responses(CalibrationRig.Mode.ALONE, jobs), result);
+        final long[] shared = say("shared", rig.responses(CalibrationRig.Mode.SHARED, jobs), result);
+        final long[] blocking = say("blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result);
+        final long[] optimistic = say("optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result);
+        final long[] calls = say("driver_calls", rig.calls(), result);
+        final long[] returns = say("bringing_back", rig.returns(), result);
+        final double one = rig.rate(1);
+        final double two = rig.rate(2);
+        result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);
+        result.put("driver_timeslice_ns", rig.timesliceNs());
+        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, returns, one, two,
+            rig.timesliceNs()), margin / PERCENT);
+    }
+
+    private long[] say(final String name, final long[] values, final ObjectNode result) {
+        if (values.length == 0) {
+            throw new IllegalStateException("calibrate: nothing was measured (" + name + ")");
+        }
+        final long[] sorted = values.clone();
+        Arrays.sort(sorted);
+        result.putObject(name + "_ns").put("n", sorted.length).put("min", sorted[0])
+            .put("p50", sorted[sorted.length / 2]).put("p99", sorted[sorted.length * 99 / 100])
+            .put("max", sorted[sorted.length - 1]);
+        final PrintWriter to = spec.commandLine().getErr();
+        to.printf(Locale.ROOT, "%-13s n %5d   min %8.3f   p50 %8.3f   max %8.3f ms%n", name, sorted.length,
+            sorted[0] / NS_PER_MS, sorted[sorted.length / 2] / NS_PER_MS, sorted[sorted.length - 1] / NS_PER_MS);
+        to.flush();
+        return values;
+    }
+
+    private String profile(final Calibration c, final ObjectNode result) {
+        final StringBuilder text = new StringBuilder("# Written by gpuseg calibrate. Longest delays observed, plus ")
+            .append(margin).append(" %: no proof that none is longer.\n");
+        if (result.path("simulated").asBoolean()) {
+            text.append("# SIMULATED: these are constants of a virtual GPU.\n");
+        }
+        text.append("cpus: ").append(Runtime.getRuntime().availableProcessors()).append('\n');
+        text.append("epsilon: ").append(Workload.us(c.epsilonNs()))
+            .append("   # all others off and all back, which no update exceeds (window.md, section 7)\n");
+        text.append("alpha: ").append(Workload.us(c.alphaNs())).append('\n');
+        text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
+        text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
+        text.append("optimistic: true\n");
+        text.append("measured: ").append(result.put("margin_percent", margin)
+            .put("one_way_epsilon_ns", c.oneWayNs())).append('\n');
+        return text.toString();
+    }
+
+    private void print(final Calibration c, final ObjectNode result) {
+        final PrintWriter to = spec.commandLine().getOut();
+        if (json) {
+            result.put("profile", out.toString()).put("epsilon_ns", c.epsilonNs()).put("alpha_ns", c.alphaNs())
+                .put("theta_ns", c.thetaNs()).put("timeslice_ns", c.timesliceNs());
+            to.println(result);
+        } else {
+            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (%.3f where no update both takes off and brings back), "
+                + "longest driver call %.3f, switch %.3f ms, time slice %.3f ms; margin of %d %% in the first three%n"
+                + "written: %s%n", result.path("driver").asText(), result.path("simulated").asBoolean()
+                ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
+                c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, margin, out);
+        }
+        to.flush();
+    }
+
+    private CommandLine.ParameterException usage(final String message) {
+        return new CommandLine.ParameterException(spec.commandLine(), message);
+    }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.launch.DirectoryOption;
+import dev.gpuseg.daemon.launch.ExitCode;
+import java.io.PrintWriter;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** GPU time by control group. */
+@Command(name = "cgroups", mixinStandardHelpOptions = true,
+    description = "Show the GPU time, the rules and the fairness of control groups. Exit status 3: no daemon runs.",
+    footer = {"", "GPU time is that of segments, from grant to end; while several groups have the GPU together it is",
+        "divided equally. Processes that never registered have no segments and no time here."})
+final class CgroupsCommand implements Callable<Integer> {
+    private static final double NS_PER_MS = 1e6;
+    private static final double PERCENT = 100.0;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Option(names = "--json", description = "as JSON")
+    private boolean json;
+
+    @Override
+    public Integer call() {
+        final PrintWriter out = spec.commandLine().getOut();
+        final JsonNode cgroups;
+        try {
+            cgroups = AdminClient.ask(directory.resolve(), AdminClient.command("status")).path("cgroups");
+        } catch (final AdminClient.NoDaemonException e) {
+            out.println(json ? "{\"running\":false}" : e.getMessage());
+            out.flush();
+            return ExitCode.NO;
+        }
+        if (json) {
+            out.println(cgroups);
+        } else {
+            print(cgroups, out);
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+
+    private static void print(final JsonNode cgroups, final PrintWriter out) {
+        long total = 0;
+        for (final JsonNode group : cgroups.path("groups")) {
+            total += group.path("gpu_ns").asLong();
+        }
+        out.printf("%6s %6s %-12s %9s %12s %7s %9s  %s%n", "PROCS", "WEIGHT", "CAP", "PROTECTED", "GPU ms", "SHARE",
+            "WINDOWS", "CGROUP");
+        for (final JsonNode group : cgroups.path("groups")) {
+            final long ns = group.path("gpu_ns").asLong();
+            final String path = group.path("path").asText();
+            out.printf(Locale.ROOT, "%6d %6d %-12s %9s %12.1f %6.1f%% %9d  %s%n", group.path("processes").asInt(),
+                group.path("weight").asInt(), cap(group), group.path("protected").asBoolean() ? "yes" : "-",
+                ns / NS_PER_MS, total == 0 ? 0 : PERCENT * ns / total, group.path("windows").asLong(),
+                path.isEmpty() ? "(none)" : path.replaceAll("\\p{Cntrl}", "?"));
+        }
+        out.println();
+        fairness("since start", cgroups.path("fairness"), out);
+        fairness(String.format(Locale.ROOT, "last %.1f s", cgroups.path("fairness_recent").path("over_ns").asLong()
+            / NS_PER_MS / 1e3), cgroups.path("fairness_recent"), out);
+    }
+
+    private static void fairness(final String when, final JsonNode fairness, final PrintWriter out) {
+        out.printf(Locale.ROOT, "best-effort time by weight, %s: %d groups, Jain index %.3f, coefficient of variation "
+            + "%.3f%n", when, fairness.path("groups").asInt(), fairness.path("jain").asDouble(),
+            fairness.path("coefficient_of_variation").asDouble());
+    }
+
+    private static String cap(final JsonNode group) {
+        return group.path("cap_quota_ns").asLong() == 0 ? "-" : String.format(Locale.ROOT, "%.0f/%.0fms",
+            group.path("cap_quota_ns").asLong() / NS_PER_MS, group.path("cap_period_ns").asLong() / NS_PER_MS);
+    }
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.config.ConfigEntry;
+import dev.gpuseg.daemon.config.ConfigFile;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.launch.DirectoryOption;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.launch.RunSettings;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.SystemCallException;
+import dev.gpuseg.ipc.platform.ThreadControl;
+import dev.gpuseg.mechanisms.Mechanisms;
+import dev.gpuseg.tools.cli.DoctorCheck.Verdict;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Says what works on this machine and why, without starting anything. */
+@Command(name = "doctor", mixinStandardHelpOptions = true,
+    description = "Say what works on this machine, what does not, and what to do. "
+        + "Exit status 3: the daemon cannot run.")
+final class DoctorCommand implements Callable<Integer> {
+    private static final long SPACE_WANTED = 64L << 20;
+    private static final List<String> PROGRAMS =
+        List.of("gpuseg-watchdog", "gpuseg-vgpu", "gpuseg-demo-task", "gpuseg-bench-ipc");
+
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Option(names = "--cpu", paramLabel = "N", description = "look at this CPU for the dispatcher (default: the key "
+        + "cpu of the settings file, where gpuseg is installed)")
+    private Integer cpu;
+
+    @Option(names = "--json", description = "as JSON")
+    private boolean json;
+
+    private final List<DoctorCheck> checks = new ArrayList<>();
+
+    @Override
+    public Integer call() {
+        final RuntimeDirectory where = directory.resolve();
+        machine();
+        sharedMemory(where);
+        schedulerPermission();
+        checks.addAll(new RealTimeHygiene(Path.of("/"), dispatcherCpu()).checks());
+        programs();
+        daemon(where);
+        final List<Mechanisms.Availability> mechanisms = Mechanisms.survey(where.simControl());
+        final PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            out.println(asJson(mechanisms));
+        } else {
+            print(mechanisms, out);
+        }
+        out.flush();
+        return checks.stream().anyMatch(c -> c.verdict() == Verdict.FAULT) ? ExitCode.NO : ExitCode.OK;
+    }
+
+    private void add(final String name, final Verdict verdict, final String found, final String remedy) {
+        checks.add(new DoctorCheck(name, verdict, found, verdict == Verdict.OK ? "" : remedy));
+    }
+
+    private void machine() {
+        final String arch = System.getProperty("os.arch");
+        final boolean known = arch.equals("amd64") || arch.equals("aarch64");
+        add("kernel", System.getProperty("os.name").equals("Linux") && known ? Verdict.OK : Verdict.FAULT,
+            System.getProperty("os.name") + " " + System.getProperty("os.version") + " " + arch,
+            "use Linux on x86-64 or arm64");
+        add("java", Verdict.OK, System.getProperty("java.runtime.version"), "");
+        final int cpus = Runtime.getRuntime().availableProcessors();
+        add("cpus", cpus >= 3 ? Verdict.OK : Verdict.ADVICE, cpus + " CPUs",
+            "3 or more keep the dispatcher apart from applications and from the JVM's own threads");
+    }
+
+    private void sharedMemory(final RuntimeDirectory where) {
+        Path at = where.root();
+        while (at != null && !Files.exists(at)) {
+            at = at.getParent();
+        }
+        if (at == null || !Files.isWritable(at)) {
+            add("runtime directory", Verdict.FAULT, where.root() + " cannot be created", "choose another --dir");
+            return;
+        }
+        try {
+            final String type = Files.getFileStore(at).type();
+            final long free = FileAccess.freeBytes(at);
+            add("runtime directory", type.equals("tmpfs") ? Verdict.OK : Verdict.ADVICE, where.root() + " on " + type,
+                "a directory in memory (/dev/shm) keeps disks out of the way");
+            add("shared memory", free >= SPACE_WANTED ? Verdict.OK : Verdict.FAULT, (free >> 20) + " MiB free",
+                "free " + (SPACE_WANTED >> 20) + " MiB there or choose another --dir");
+        } catch (final IOException | SystemCallException e) {
+            add("shared memory", Verdict.FAULT, e.getMessage(), "choose another --dir");
+        }
+    }
+
+    private void schedulerPermission() {
+        final CompletableFuture<String> result = new CompletableFuture<>();
+        final Thread probe = new Thread(() -> {
+            try {
+                ThreadControl.realTime(1);
+                result.complete("");
+            } catch (final SystemCallException e) {
+                result.complete(e.getMessage());
+            }
+        }, "gpuseg-doctor-probe");
+        probe.start();
+        try {
+            final String failure = result.get();
+            add("SCHED_FIFO", failure.isEmpty() ? Verdict.OK : Verdict.ADVICE,
+                failure.isEmpty() ? "permitted" : "not permitted: " + failure,
+                "grant CAP_SYS_NICE or a rtprio limit to use `run --priority`");
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (final ExecutionException e) {
+            add("SCHED_FIFO", Verdict.ADVICE, "unknown: " + e.getCause(), "try `chrt -f 1 true`");
+        }
+    }
+
+    private void programs() {
+        for (final String program : PROGRAMS) {
+            try {
+                add(program, Verdict.OK, NativePrograms.named(program).toString(), "");
+            } catch (final IllegalStateException e) {
+                final boolean needed = program.equals("gpuseg-watchdog");
+                add(program, needed ? Verdict.FAULT : Verdict.ADVICE, "missing", e.getMessage());
+            }
+        }
+    }
+
+    private void daemon(final RuntimeDirectory where) {
+        try {
+            final long pid = AdminClient.ask(where, AdminClient.command("status")).path("daemon").path("pid").asLong();
+            add("daemon", Verdict.OK, "runs as pid " + pid + " in " + where.root(), "");
+        } catch (final AdminClient.NoDaemonException e) {
+            add("daemon", Verdict.OK, "none runs in " + where.root(), "");
+        } catch (final IllegalStateException e) {
+            add("daemon", Verdict.ADVICE, e.getMessage(), "stop it and start it again");
+        }
+    }
+
+    /** Of the option, else of the settings file of an installed daemon; -1 = not chosen. */
+    private int dispatcherCpu() {
+        if (cpu != null) {
+            return cpu;
+        }
+        final Path settings = RunSettings.defaultFile();
+        if (settings != null) {
+            for (final ConfigEntry entry : ConfigFile.read(settings, new RunSettings()).entries()) {
+                if (entry.key().equals("cpu") && entry.text().matches("[0-9]{1,5}")) {
+                    return Integer.parseInt(entry.text());
+                }
+            }
+        }
+        return -1;
+    }
+
+    private static Mechanisms.Availability best(final List<Mechanisms.Availability> mechanisms) {
+        return mechanisms.stream().filter(Mechanisms.Availability::usable).findFirst().orElseThrow();
+    }
+
+    private ObjectNode asJson(final List<Mechanisms.Availability> mechanisms) {
+        final ObjectNode root = JsonNodeFactory.instance.objectNode();
+        for (final DoctorCheck check : checks) {
+            root.withArray("checks").addObject().put("name", check.name())
+                .put("verdict", check.verdict().name().toLowerCase(java.util.Locale.ROOT)).put("found", check.found())
+                .put("remedy", check.remedy());
+        }
+        for (final Mechanisms.Availability m : mechanisms) {
+            root.withArray("mechanisms").addObject().put("name", m.name()).put("level", m.level())
+                .put("usable", m.usable()).put("reason", m.reason());
+        }
+        root.put("best", best(mechanisms).name());
+        root.put("can_run", checks.stream().noneMatch(c -> c.verdict() == Verdict.FAULT));
+        return root;
+    }
+
+    private void print(final List<Mechanisms.Availability> mechanisms, final PrintWriter out) {
+        for (final DoctorCheck check : checks) {
+            out.printf("%-7s %-22s %s%n", check.verdict() == Verdict.OK ? "ok" : check.verdict() == Verdict.ADVICE
+                ? "could" : "FAULT", check.name(), check.found());
+            if (!check.remedy().isEmpty()) {
+                out.printf("%-30s -> %s%n", "", check.remedy());
+            }
+        }
+        out.println();
+        out.println("mechanisms, best first:");
+        for (final Mechanisms.Availability m : mechanisms) {
+            out.printf("%-7s %-8s level %d  %s%n", m.usable() ? "yes" : "no", m.name(), m.level(), m.reason());
+        }
+        out.println();
+        out.println("the daemon would start here with: --mechanism " + best(mechanisms).name());
+    }
+}

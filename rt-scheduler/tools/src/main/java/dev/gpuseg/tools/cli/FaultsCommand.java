@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.launch.DurationConverter;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.faults.Fault;
+import dev.gpuseg.tools.faults.Round;
+import dev.gpuseg.tools.faults.Tally;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** The fault campaign. */
+@Command(name = "faults", mixinStandardHelpOptions = true,
+    description = "Break things on purpose, on a simulated GPU: real processes are killed, stopped, starved of disk "
+        + "and clock, in an order drawn from a seed; after each round nothing may be lost and nobody may hang. "
+        + "Exit status 0: nothing lost, nobody hung, no context disabled for longer than the watchdog's period after a "
+        + "fault. 1: otherwise. The watchdog leaves itself a tenth of the period for being woken and for its "
+        + "operations: a machine that is later than that fails here.")
+final class FaultsCommand implements Callable<Integer> {
+    private static final int MOST_ROUNDS = 100_000;
+    private static final long NS_PER_MS = 1_000_000;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = "--rounds", paramLabel = "N", defaultValue = "17",
+        description = "1..100000; with as many as there are faults each comes once (default: ${DEFAULT-VALUE})")
+    private int rounds;
+
+    @Option(names = "--seed", paramLabel = "S", description = "the same seed gives the same rounds (default: the time)")
+    private Long seed;
+
+    @Option(names = "--fault", paramLabel = "NAME", split = ",",
+        description = "only these: kill-client, kill-gpu-user, kill-daemon, kill-watchdog, stop-holder, stop-client, "
+            + "stop-daemon, truncate-queue, full-disk, roll-under-load, upgrade-daemon, clock-step, clock-foreign, "
+            + "reused-pid, fork, exec, infinite-kernel (default: all)")
+    private List<String> faults = new ArrayList<>();
+
+    @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
+        defaultValue = "100ms", description = "of the watchdog, 40ms..10s (default: ${DEFAULT-VALUE})")
+    private Duration period;
+
+    @Option(names = "--no-watchdog",
+        description = "run the daemon without its watchdog: shows that the campaign notices what it is to notice")
+    private boolean noWatchdog;
+
+    @Option(names = "--out", paramLabel = "DIR",
+        description = "where journal and messages are kept (default: a new directory in the temporary one, deleted "
+            + "when the campaign is passed)")
+    private Path out;
+
+    @Option(names = "--json", description = "print one JSON object and nothing else")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException, TimeoutException {
+        if (rounds < 1 || rounds > MOST_ROUNDS) {
+            throw usage("--rounds is " + rounds + "; use 1.." + MOST_ROUNDS);
+        }
+        if (period.toMillis() < 40 || period.toMillis() > 10_000) {
+            throw usage("--watchdog-period is " + period.toMillis() + "ms; use 40ms..10s");
+        }
+        final List<Fault> chosen = chosen();
+        final long drawn = seed == null ? System.currentTimeMillis() : seed;
+        final boolean ownOut = out == null;
+        final Path kept = ownOut ? Files.createTempDirectory("gpuseg-faults-") : Files.createDirectories(out);
+        if (Files.exists(kept.resolve("journal"))) {
+            throw usage("--out " + kept + " holds the journal of another run; name a new directory");
+        }
+        final Path memory = Path.of("/dev/shm");
+        final Path base = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-faults-")
+            : Files.createTempDirectory("gpuseg-faults-run-");
+        boolean passed = false;
+        try {
+            passed = campaign(Round.plan(rounds, drawn, chosen), drawn, base, kept);
+        } finally {
+            RuntimeDirectory.deleteTree(base);
+            if (ownOut && passed) {
+                RuntimeDirectory.deleteTree(kept);
+            }
+        }
+        return passed ? ExitCode.OK : ExitCode.FAILURE;
+    }
+
+    private List<Fault> chosen() {
+        final List<Fault> chosen = new ArrayList<>();
+        try {
+            for (final String name : faults) {
+                chosen.add(Fault.labelled(name));
+            }
+        } catch (final IllegalArgumentException e) {
+            throw usage(e.getMessage());
+        }
+        return chosen.isEmpty() ? List.of(Fault.values()) : chosen;
+    }
+
+    private boolean campaign(final List<Round> plan, final long drawn, final Path base, final Path kept)
+        throws IOException, InterruptedException, TimeoutException {
+        final PrintWriter to = spec.commandLine().getOut();
+        final Tally tally = new Tally(drawn);
+        final List<String> atEnd;
+        if (!json) {
+            to.println("fault campaign on a SIMULATED GPU: " + plan.size() + " rounds, seed " + drawn
+                + ", watchdog " + (noWatchdog ? "none" : period.toMillis() + " ms") + "; journal and messages: "
+                + kept);
+            to.flush();
+        }
+        try (FaultRounds played = new FaultRounds(base, kept, noWatchdog ? 0 : (int) period.toMillis())) {
+            for (final Round round : plan) {
+                final Tally.Outcome outcome = played.play(round);
+                tally.add(outcome);
+                report(outcome, to);
+            }
+            atEnd = played.finish();
+        }
+        final boolean passed = atEnd.isEmpty() && tally.holds(period.toMillis() * NS_PER_MS);
+        final ObjectNode result = tally.asJson();
+        if (json) {
+            to.println(result);
+        } else {
+            atEnd.forEach(problem -> to.println("at the end: " + problem));
+            print(result, passed, to);
+        }
+        to.flush();
+        return passed;
+    }
+
+    private void report(final Tally.Outcome outcome, final PrintWriter to) {
+        final PrintWriter stream = json ? spec.commandLine().getErr() : to;
+        if (!json) {
+            stream.println(outcome.round() + ": " + (outcome.isInjected()
+                ? String.format(Locale.ROOT, "%s, longest freeze %.1f ms", outcome.isSurvived() ? "survived"
+                : "NOT SURVIVED", outcome.freezeNs() / 1e6) : "skipped: " + outcome.skipped()));
+        } else if (!outcome.faults().isEmpty()) {
+            stream.println(outcome.round());
+        }
+        outcome.faults().forEach(fault -> stream.println("    " + fault));
+        stream.flush();
+    }
+
+    private void print(final ObjectNode result, final boolean passed, final PrintWriter to) {
+        to.println();
+        to.printf("%-18s %7s %9s %9s %14s%n", "fault", "rounds", "injected", "survived", "freeze max ms");
+        for (final Map.Entry<String, JsonNode> entry : result.path("by_fault").properties()) {
+            final JsonNode node = entry.getValue();
+            to.printf(Locale.ROOT, "%-18s %7d %9d %9d %14.1f  %s%n", entry.getKey(), node.path("rounds").asInt(),
+                node.path("injected").asInt(), node.path("survived").asInt(),
+                node.path("longest_freeze_ms").asDouble(), node.path("skipped").asText(""));
+        }
+        to.printf(Locale.ROOT, "%d rounds, seed %d: %d injected, %d survived, %d lost, %d hung, longest freeze %.1f ms "
+            + "(allowed %d), load average %.1f: %s%n", result.path("rounds").asInt(), result.path("seed").asLong(),
+            result.path("injected").asInt(), result.path("survived").asInt(), result.path("lost").asLong(),
+            result.path("hung").asInt(), result.path("longest_freeze_ms").asDouble(), period.toMillis(),
+            ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage(), passed ? "passed" : "FAILED");
+    }
+
+    private CommandLine.ParameterException usage(final String message) {
+        return new CommandLine.ParameterException(spec.commandLine(), message);
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import dev.gpuseg.daemon.launch.CommandLines;
+import picocli.CommandLine;
+
+/** The program: {@code gpuseg COMMAND}. */
+public final class Gpuseg {
+    private Gpuseg() {
+    }
+
+    /**
+     * Runs a command and exits with its status.
+     *
+     * @param arguments the command line
+     */
+    public static void main(final String[] arguments) {
+        System.exit(commandLine().execute(arguments));
+    }
+
+    /**
+     * The command line, for use within a process.
+     *
+     * @return a new one
+     */
+    static CommandLine commandLine() {
+        return CommandLines.of(new GpusegCommand());
+    }
+}

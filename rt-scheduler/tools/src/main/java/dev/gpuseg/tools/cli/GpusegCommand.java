@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import dev.gpuseg.daemon.launch.ConfigCommand;
+import dev.gpuseg.daemon.launch.ReleaseCommand;
+import dev.gpuseg.daemon.launch.RunCommand;
+import dev.gpuseg.daemon.launch.Version;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** The root: lists the commands. */
+@Command(name = "gpuseg", mixinStandardHelpOptions = true, versionProvider = Version.class,
+    description = "A real-time GPU segment scheduler.",
+    exitCodeListHeading = "%nExit status:%n",
+    exitCodeList = {"0:done, or yes", "1:failure", "2:usage", "3:the answer is no"},
+    subcommands = {
+        RunCommand.class,
+        StatusCommand.class,
+        TopCommand.class,
+        LiveCommand.class,
+        CgroupsCommand.class,
+        StopCommand.class,
+        HintCommand.class,
+        PolicyCommand.class,
+        ReleaseCommand.class,
+        DoctorCommand.class,
+        ConfigCommand.class,
+        DemoCommand.class,
+        BenchCommand.class,
+        CalibrateCommand.class,
+        AnalyzeCommand.class,
+        SimulateCommand.class,
+        GenerateCommand.class,
+        SweepCommand.class,
+        TraceCommand.class,
+        ReplayCommand.class,
+        FaultsCommand.class,
+    })
+final class GpusegCommand implements Runnable {
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        throw new CommandLine.ParameterException(spec.commandLine(), "no command given; use one of "
+            + String.join(", ", spec.subcommands().keySet()));
+    }
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import dev.gpuseg.daemon.http.Endpoint;
+import dev.gpuseg.daemon.launch.DirectoryOption;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.live.LiveServer;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** The running daemon's last seconds in a browser. */
+@Command(name = "live", mixinStandardHelpOptions = true,
+    description = "Show the running daemon's timeline, response times and misses in a browser, until Ctrl-C.",
+    footer = {"", "The address that is printed carries a random word: whoever has it may read, nobody else. The page",
+        "is served on 127.0.0.1 only and loads nothing from elsewhere. From another machine:",
+        "ssh -L PORT:127.0.0.1:PORT HOST, and open the same address there."})
+final class LiveCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Option(names = "--port", paramLabel = "N", defaultValue = "0",
+        description = "port of 127.0.0.1 (default: 0, any free one)")
+    private int port;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (port < 0 || port > 65_535) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--port is " + port + "; use 0..65535");
+        }
+        final RuntimeDirectory where = directory.resolve();
+        final PrintWriter out = spec.commandLine().getOut();
+        try (LiveServer server = new LiveServer(new Endpoint(null, port), since -> read(where, since))) {
+            out.println("open " + server.address() + "   (Ctrl-C ends it)");
+            out.flush();
+            new CountDownLatch(1).await();   // until a signal ends the process
+        }
+        return ExitCode.OK;
+    }
+
+    private static String read(final RuntimeDirectory where, final long since) {
+        return AdminClient.ask(where, AdminClient.command("live").put("since", since).put("columns", true)).toString();
+    }
+}

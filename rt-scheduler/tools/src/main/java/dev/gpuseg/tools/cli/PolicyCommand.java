@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.launch.DirectoryOption;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Shows or changes the policy of a running daemon, with its parameters. */
+@Command(name = "policy", mixinStandardHelpOptions = true,
+    description = {"Show the policy of the running daemon, or change it and its parameters; every change is journaled.",
+        "A change is judged as a whole before any of it is made."})
+final class PolicyCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Parameters(arity = "0..1", paramLabel = "FILE", description = "policy file, YAML or JSON")
+    private Path file;
+
+    @Option(names = "--set", paramLabel = "NAME",
+        description = "fp, edf, classes (co-run classes, highest first) or rr; partitions need a FILE")
+    private String name;
+
+    @Option(names = "--task", paramLabel = "TASK",
+        description = "whose overrun action, or whose process's weight and cap, is to change; also when it opens later")
+    private String task;
+
+    @Option(names = "--group", paramLabel = "N", description = "the group whose weight and cap are to change")
+    private Integer group;
+
+    @Option(names = "--weight", paramLabel = "N", description = "share of best-effort time, 1..10000 (default 100)")
+    private Integer weight;
+
+    @Option(names = "--cap", paramLabel = "TIME/PERIOD",
+        description = "most GPU time of best-effort work in each period, such as 25ms/100ms, or none")
+    private String cap;
+
+    @Option(names = "--overrun", paramLabel = "ACTION", description = "notify, demote, suspend or skip-next")
+    private String overrun;
+
+    @Option(names = "--save", description = "keep what was changed since the start, this change included, and what was "
+        + "kept before: the next daemon makes these changes again, after its own settings")
+    private boolean save;
+
+    @Option(names = "--forget", description = "keep nothing for the next daemon; what holds now goes on to hold")
+    private boolean forget;
+
+    @Override
+    public Integer call() {
+        final RuntimeDirectory where = directory.resolve();
+        final PrintWriter out = spec.commandLine().getOut();
+        final ObjectNode request = AdminClient.command("policy");
+        final JsonNode settings = settings();
+        if (settings != null) {
+            PolicySettings.parse(settings, file == null ? "policy" : file.toString());
+            request.set("settings", settings);
+        }
+        if (save && forget) {
+            throw usage("give --save or --forget, not both");
+        }
+        if (save) {
+            request.put("save", true);
+        }
+        if (forget) {
+            request.put("forget", true);
+        }
+        final JsonNode answer = AdminClient.ask(where, request);
+        answer.path("lines").forEach(line -> out.println(line.asText()));
+        out.flush();
+        return ExitCode.OK;
+    }
+
+    /** What is to change; null if nothing is. */
+    private JsonNode settings() {
+        final boolean rule = weight != null || cap != null || overrun != null;
+        if (file != null) {
+            if (name != null || task != null || group != null || rule) {
+                throw usage("give FILE or options, not both");
+            }
+            return PolicySettings.tree(file);
+        }
+        if ((task != null || group != null) != rule || task != null && group != null
+            || group != null && overrun != null) {
+            throw usage("give --task with --weight, --cap or --overrun, or --group with --weight or --cap");
+        }
+        if (name == null && !rule) {
+            return null;
+        }
+        final ObjectNode root = JsonNodeFactory.instance.objectNode();
+        if (name != null) {
+            root.put("policy", name);
+        }
+        if (rule) {
+            final ObjectNode node = root.putArray(task != null ? "tasks" : "groups").addObject();
+            if (task != null) {
+                node.put("task", task);
+            } else {
+                node.put("group", group);
+            }
+            if (weight != null) {
+                node.put("weight", weight);
+            }
+            if (cap != null) {
+                node.put("cap", cap);
+            }
+            if (overrun != null) {
+                node.put("overrun", overrun);
+            }
+        }
+        return root;
+    }
+
+    private CommandLine.ParameterException usage(final String message) {
+        return new CommandLine.ParameterException(spec.commandLine(), message);
+    }
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.launch.DurationConverter;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.trace.RecordedTask;
+import dev.gpuseg.tools.trace.Source;
+import dev.gpuseg.tools.trace.Trace;
+import dev.gpuseg.tools.trace.TraceBuilder;
+import dev.gpuseg.tools.trace.TraceStats;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** A recorded workload as load. */
+@Command(name = "replay", mixinStandardHelpOptions = true,
+    description = "Play the tasks of a recording again, on a simulated GPU: as many processes with the recorded "
+        + "periods, offsets and parts, under a real daemon. CPU and host parts sleep.",
+    footer = {"", "To replay the scheduler's decisions instead: gpuseg trace check --decisions."})
+final class ReplayCommand implements Callable<Integer> {
+    private static final int START_LIMIT_S = 30;
+    private static final int END_LIMIT_S = 15;
+    private static final long LEAD_NS = 600_000_000L;
+    private static final double NS_PER_MS = 1e6;
+    /** The virtual GPU's settings: those of the GCAPS paper, as in the demo. */
+    private static final String TIMESLICE = "1024us";
+    private static final String SWITCH_COST = "200us";
+    private static final String DISABLE_COST = "600us";
+    private static final String ENABLE_COST = "200us";
+
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    private Path file;
+
+    @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "10s",
+        description = "releases happen for so long, 500ms..60min (default: ${DEFAULT-VALUE})")
+    private Duration duration;
+
+    @Option(names = "--policy", paramLabel = "rr|fp|edf", defaultValue = "fp",
+        description = "of the daemon (default: ${DEFAULT-VALUE})")
+    private String policy;
+
+    @Option(names = "--parts", paramLabel = "median|max", defaultValue = "median",
+        description = "which of the measured times each part takes (default: ${DEFAULT-VALUE})")
+    private String parts;
+
+    @Option(names = "--out", paramLabel = "DIR",
+        description = "where the journal is kept (default: a new directory in the temporary one)")
+    private Path out;
+
+    @Option(names = "--json", description = "as JSON, times in ns")
+    private boolean json;
+
+    private final List<Child> children = new ArrayList<>();
+
+    @Override
+    public Integer call() throws IOException, InterruptedException, TimeoutException {
+        if (duration.toMillis() < 500 || duration.toMinutes() > 60) {
+            throw usage("--duration is " + duration.toMillis() + "ms; use 500ms..60min");
+        }
+        if (!"median".equals(parts) && !"max".equals(parts)) {
+            throw usage("--parts is " + parts + "; use median or max");
+        }
+        try {
+            Policy.named(policy);
+        } catch (final IllegalArgumentException e) {
+            throw usage(e.getMessage());
+        }
+        final Trace recorded = TraceBuilder.read(Source.open(file));
+        final List<RecordedTask> tasks = RecordedTask.of(recorded, "median".equals(parts));
+        final Path kept = out == null ? Files.createTempDirectory("gpuseg-replay-") : Files.createDirectories(out);
+        if (Files.exists(kept.resolve("journal"))) {
+            throw usage("--out " + kept + " holds the journal of another run; name a new directory");
+        }
+        final Path memory = Path.of("/dev/shm");
+        final Path root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-replay-")
+            : Files.createTempDirectory("gpuseg-replay-run-");
+        try {
+            play(RuntimeDirectory.resolve(root.toString()), kept, tasks);
+        } finally {
+            for (int i = children.size() - 1; i >= 0; i--) {
+                children.get(i).close();
+            }
+            RuntimeDirectory.deleteTree(root);
+        }
+        final Trace replayed = TraceBuilder.read(Source.open(kept));
+        report(recorded, replayed, kept);
+        return ExitCode.OK;
+    }
+
+    private CommandLine.ParameterException usage(final String message) {
+        return new CommandLine.ParameterException(spec.commandLine(), message);
+    }
+
+    private void play(final RuntimeDirectory directory, final Path kept, final List<RecordedTask> tasks)
+        throws InterruptedException, TimeoutException {
+        directory.create();
+        final Path errors = kept.resolve("errors");
+        final Child gpu = start("gpuseg-vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
+            directory.root().toString(), "--timeslice", TIMESLICE, "--switch-cost", SWITCH_COST, "--disable-cost",
+            DISABLE_COST, "--enable-cost", ENABLE_COST, "--parent",
+            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"), errors);
+        gpu.await("ready", START_LIMIT_S);
+        final List<String> run = new ArrayList<>(List.of("run", "--dir", directory.root().toString(), "--policy",
+            policy, "--mechanism", "sim", "--journal", kept.resolve("journal").toString()));
+        if (DemoRun.mayRunInRealTime()) {
+            run.addAll(List.of("--priority", "90"));
+        }
+        final Child daemon = start("gpuseg run", Child.java(run), errors);
+        daemon.await("ready", START_LIMIT_S);
+        final long startNs = System.nanoTime() + LEAD_NS;
+        final List<Child> players = new ArrayList<>();
+        for (final RecordedTask task : tasks) {
+            final List<String> command = new ArrayList<>(List.of(
+                NativePrograms.named("gpuseg-demo-task").toString(), "--dir", directory.root().toString(), "--name",
+                task.name(), "--priority", Integer.toString(task.priority()),
+                "--gpu-priority", Integer.toString(task.gpuPriority()), "--period", task.periodNs() + "ns",
+                "--deadline", task.deadlineNs() + "ns", "--offset", task.offsetNs() + "ns", "--segments",
+                task.segments(), "--start-at", Long.toString(startNs), "--duration", duration.toMillis() + "ms",
+                "--cpu-mode", "sleep"));
+            if (task.priority() > 0) {
+                command.addAll(List.of("--scheduling", "fifo:" + task.priority()));
+            }
+            players.add(start(task.name(), command, errors));
+        }
+        for (final Child player : players) {
+            if (player.awaitExit(END_LIMIT_S + 2 * (int) duration.toSeconds()) != 0) {
+                throw new IllegalStateException("a task failed: " + player.said());
+            }
+        }
+        daemon.terminate();
+        if (daemon.awaitExit(END_LIMIT_S) != 0) {
+            throw new IllegalStateException("the daemon failed: " + daemon.said());
+        }
+        gpu.terminate();
+        gpu.awaitExit(END_LIMIT_S);
+    }
+
+    private Child start(final String name, final List<String> command, final Path errors) {
+        final Child child = Child.start(name, command, errors);
+        children.add(child);
+        return child;
+    }
+
+    private void report(final Trace recorded, final Trace replayed, final Path kept) throws IOException {
+        final PrintWriter to = spec.commandLine().getOut();
+        final ObjectNode root = JsonNodeFactory.instance.objectNode();
+        root.put("simulated", true).put("policy", policy).put("journal", kept.resolve("journal").toString());
+        if (!json) {
+            to.printf("%-20s | %-35s | %-35s%n%-20s | %6s %6s %9s %9s  | %6s %6s %9s %9s%n", "",
+                "recorded" + (recorded.isSimulated() ? " (simulated)" : ""), "replayed (SIMULATED GPU), " + policy,
+                "task", "jobs", "misses", "p50 ms", "max ms", "jobs", "misses", "p50 ms", "max ms");
+        }
+        for (final TraceStats.Row row : TraceStats.of(replayed)) {
+            if (!row.policy().equals(policy)) {
+                continue;
+            }
+            TraceStats.Row before = null;
+            for (final TraceStats.Row candidate : TraceStats.of(recorded)) {
+                if (!"rr".equals(candidate.policy())
+                    && candidate.task().replaceAll("[^A-Za-z0-9._-]", "_").equals(row.task())) {
+                    before = candidate;
+                }
+            }
+            if (before == null) {
+                continue;
+            }
+            final ObjectNode node = root.withArray("tasks").addObject().put("name", row.task());
+            put(node.putObject("recorded"), before);
+            put(node.putObject("replayed"), row);
+            if (!json) {
+                to.printf(Locale.ROOT, "%-20s | %6d %6s %9.3f %9.3f  | %6d %6s %9.3f %9.3f%n", row.task(),
+                    before.jobs(), misses(before), before.response().p50Ns() / NS_PER_MS,
+                    before.response().maxNs() / NS_PER_MS, row.jobs(), misses(row),
+                    row.response().p50Ns() / NS_PER_MS, row.response().maxNs() / NS_PER_MS);
+            }
+        }
+        if (json) {
+            final JsonNode result = root;
+            to.println(new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(result));
+        } else {
+            to.println("journal: " + kept.resolve("journal"));
+        }
+        to.flush();
+    }
+
+    private static void put(final ObjectNode node, final TraceStats.Row row) {
+        node.put("jobs", row.jobs()).put("misses", Math.max(0, row.misses())).put("p50_ns", row.response().p50Ns())
+            .put("max_ns", row.response().maxNs());
+    }
+
+    private static String misses(final TraceStats.Row row) {
+        return row.misses() < 0 ? "-" : Integer.toString(row.misses());
+    }
+}

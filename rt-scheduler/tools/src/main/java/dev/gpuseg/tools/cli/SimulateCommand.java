@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.gpuseg.analysis.assign.PriorityAssignment;
+import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.report.WorstCase;
+import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.sim.SimulationOptions;
+import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
+import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
+import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
+import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
+import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
+import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
+import dev.gpuseg.analysis.sim.SimulationOptions.Update;
+import dev.gpuseg.analysis.sim.SimulationResult;
+import dev.gpuseg.analysis.sim.Simulator;
+import dev.gpuseg.analysis.sim.TraceSink;
+import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.daemon.policy.PolicySettings;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code gpuseg simulate}: runs a task set in simulated time under the live scheduler core. */
+@Command(name = "simulate", mixinStandardHelpOptions = true,
+    description = {"Runs a task set in simulated time under the scheduler code that also runs live.",
+        "Exit: 0 no deadline missed, 1 failure, 2 wrong use or input, 3 a real-time job missed its deadline."})
+final class SimulateCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "FILE", description = "task set, YAML or JSON")
+    private Path file;
+
+    @Option(names = "--scheduler", paramLabel = "NAME", defaultValue = "fp",
+        description = "who decides about the GPU: fp, edf, rr, gate, gate-edf, classes, partitions (these need "
+            + "--policy-file) (default: ${DEFAULT-VALUE})")
+    private String scheduler;
+
+    @Option(names = "--policy-file", paramLabel = "FILE",
+        description = "frame of partitions, width of classes, and of each task partition, budget, overrun action, "
+            + "weight and cap; as `gpuseg run` takes it")
+    private Path policyFile;
+
+    @Option(names = "--cpu", paramLabel = "POLICY", defaultValue = "fp",
+        description = "cores: fp or edf (default: ${DEFAULT-VALUE})")
+    private String cpu;
+
+    @Option(names = "--duration", paramLabel = "D",
+        description = "how long jobs arrive, such as 10s (default: ten of the longest periods)")
+    private String duration;
+
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "default: ${DEFAULT-VALUE}")
+    private long seed;
+
+    @Option(names = "--format", paramLabel = "F", defaultValue = "text",
+        description = "text or json (default: ${DEFAULT-VALUE})")
+    private String format;
+
+    @Option(names = "--mode", paramLabel = "M", description = "suspend or busy, instead of what the file says")
+    private String mode;
+
+    @Option(names = "--assign", paramLabel = "A", description = "priorities: rm or dm, instead of those of the file")
+    private String assign;
+
+    @Option(names = "--optimistic", negatable = true,
+        description = "begins that the scheduler pre-granted return at once (default: as the file's platform says)")
+    private Boolean optimistic;
+
+    @Option(names = "--keep-ready", negatable = true, defaultValue = "true", fallbackValue = "true",
+        description = "processes whose task may begin over the running one stay on the GPU, as `gpuseg run` has it; of "
+            + "no meaning without --optimistic (default: yes)")
+    private boolean keepReady;
+
+    @ArgGroup
+    private HoldChoice hold = new HoldChoice();
+
+    @Option(names = "--share-updates", description = "who is on the GPU goes on during a runlist update "
+        + "(default: it stands still, the worst case)")
+    private boolean share;
+
+    @Option(names = "--sporadic", description = "arrivals up to half a period later at random (default: periodic)")
+    private boolean sporadic;
+
+    @Option(names = "--random-offsets", description = "first arrivals at random (default: all at 0)")
+    private boolean randomOffsets;
+
+    @Option(names = "--first-arrivals", paramLabel = "T", split = ",",
+        description = "first arrival of each task in file order, such as 2ms,0ms,1ms")
+    private List<String> firstArrivals;
+
+    @Option(names = "--early", description = "jobs and updates may take less than their worst case, at random")
+    private boolean early;
+
+    @Option(names = "--jitter", description = "use the tasks' release jitter, at random (default: none)")
+    private boolean jitter;
+
+    @Option(names = "--schedule", description = "put the whole schedule into the output")
+    private boolean schedule;
+
+    /** Which part of a segment holds the GPU. */
+    static final class HoldChoice {
+        @Option(names = "--window", description = "from begin to end, host part included (default)")
+        private boolean window;
+
+        @Option(names = "--boost", description = "as --window, the holder's host part above all others of its core")
+        private boolean boost;
+
+        @Option(names = "--ceiling",
+            description = "as --boost, but from begin to end, whoever has the GPU: the window boost of libgpuseg")
+        private boolean ceiling;
+
+        @Option(names = "--abstract", description = "the device part alone, as published equations assume")
+        private boolean abstractModel;
+
+        Hold hold() {
+            return boost ? Hold.BOOST : ceiling ? Hold.CEILING : abstractModel ? Hold.ABSTRACT : Hold.WINDOW;
+        }
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        final PrintWriter err = spec.commandLine().getErr();
+        final SimulationResult result;
+        final List<String> lines = new ArrayList<>();
+        try {
+            if (!format.equals("text") && !format.equals("json")) {
+                throw new IllegalArgumentException("--format is '" + format + "'; it must be text or json");
+            }
+            final TaskSet set = prepare(new TaskSetReader().read(file));
+            final Simulator simulator = new Simulator(set);
+            if (policyFile != null) {
+                configure(simulator, set, PolicySettings.read(policyFile));
+            }
+            if (firstArrivals != null) {
+                simulator.setFirstArrivals(firstArrivals.stream().mapToLong(t -> duration("--first-arrivals",
+                    t)).toArray());
+            }
+            result = simulator.run(options(set), schedule ? new Schedule(set, lines) : null);
+        } catch (final InvalidFileException | IllegalArgumentException e) {
+            err.println("simulate: " + e.getMessage());
+            return 2;
+        }
+        final PrintWriter out = spec.commandLine().getOut();
+        out.print(format.equals("json") ? json(result, lines) : text(result, lines));
+        out.flush();
+        return result.anyRealTimeMiss() ? 3 : 0;
+    }
+
+    private static void configure(final Simulator simulator, final TaskSet set, final PolicySettings settings) {
+        simulator.setPolicy(settings.policy());
+        for (final PolicySettings.TaskRule rule : settings.taskRules()) {
+            int at = 0;
+            while (at < set.tasks().size() && !set.tasks().get(at).name().equals(rule.task())) {
+                at++;
+            }
+            if (at == set.tasks().size()) {
+                throw new IllegalArgumentException("--policy-file: task \"" + rule.task()
+                    + "\" is not in the task set; check the name");
+            }
+            simulator.setAttributes(at, Math.max(0, rule.partition()), Math.max(0, rule.budgetNs()),
+                rule.overrun() == null ? OverrunAction.DEMOTE : rule.overrun(), rule.share().weight(),
+                Math.max(0, rule.share().quotaNs()), rule.share().periodNs());
+        }
+    }
+
+    private TaskSet prepare(final TaskSet read) {
+        TaskSet set = read;
+        if (mode != null) {
+            set = set.withMode(choose("--mode", mode, WaitMode.values()));
+        }
+        if (assign != null) {
+            set = PriorityAssignment.of(assign).assign(set, Analyses.recommended(set.mode()));
+        }
+        return set;
+    }
+
+    private SimulationOptions options(final TaskSet set) {
+        final long durationNs = duration == null ? WorstCase.usualDurationNs(set) : duration("--duration", duration);
+        return new SimulationOptions(choose("--scheduler", scheduler, Scheduler.values()),
+            choose("--cpu", cpu, CpuPolicy.values()), hold.hold(),
+            optimistic == null ? set.platform().optimistic() : optimistic, keepReady,
+            share ? Update.SHARE : Update.STALL, sporadic ? Arrivals.SPORADIC : Arrivals.PERIODIC,
+            randomOffsets ? Offsets.RANDOM : Offsets.SYNCHRONOUS,
+            early ? Execution.RANDOM : Execution.WORST, jitter ? Jitter.RANDOM : Jitter.NONE, durationNs, seed);
+    }
+
+    private static long duration(final String option, final String text) {
+        try {
+            return Durations.parse(text);
+        } catch (final IllegalArgumentException e) {
+            throw new IllegalArgumentException(option + " " + e.getMessage(), e);
+        }
+    }
+
+    private static <E extends Enum<E>> E choose(final String option, final String text, final E[] values) {
+        final StringBuilder known = new StringBuilder();
+        for (final E value : values) {
+            final String word = value.name().toLowerCase(Locale.ROOT).replace('_', '-');
+            if (word.equals(text)) {
+                return value;
+            }
+            known.append(known.length() == 0 ? "" : ", ").append(word);
+        }
+        throw new IllegalArgumentException(option + " is '" + text + "'; it must be one of " + known);
+    }
+
+    private static String text(final SimulationResult result, final List<String> lines) {
+        final StringBuilder out = new StringBuilder();
+        out.append(result.taskSetId()).append(": ").append(result.anyRealTimeMiss()
+            ? "DEADLINE MISSED" : "no deadline missed")
+            .append(" in ").append(Durations.format(result.options().durationNs())).append(" of simulated arrivals (")
+            .append(result.options().scheduler().word()).append(", ")
+            .append(result.options().hold().name().toLowerCase(Locale.ROOT)).append(", ").append(result.updates())
+            .append(" runlist updates)\n");
+        int width = 4;
+        for (final var task : result.tasks()) {
+            width = Math.max(width, task.name().length());
+        }
+        final String row = "%-" + width + "s %8s %8s %12s %12s %12s %11s %14s%n";
+        out.append(String.format(Locale.ROOT, row, "task", "jobs", "misses", "max R (ms)", "mean R (ms)", "D (ms)",
+            "preempted", "max wait (ms)"));
+        for (final var task : result.tasks()) {
+            out.append(String.format(Locale.ROOT, row, task.name(), task.jobs(), task.bestEffort()
+                ? "-" : task.misses(),
+                Durations.milliseconds(task.maxResponseNs()), Durations.milliseconds(task.meanResponseNs()),
+                task.bestEffort() ? "-" : Durations.milliseconds(task.deadlineNs()), task.preemptions(),
+                Durations.milliseconds(task.maxGrantWaitNs())));
+        }
+        lines.forEach(line -> out.append(line).append('\n'));
+        return out.toString();
+    }
+
+    private static String json(final SimulationResult result, final List<String> lines) throws IOException {
+        final StringWriter text = new StringWriter();
+        try (JsonGenerator json = new JsonFactory().createGenerator(text)) {
+            json.useDefaultPrettyPrinter();
+            json.writeStartObject();
+            json.writeStringField("id", result.taskSetId());
+            json.writeBooleanField("simulated", true);
+            json.writeBooleanField("missed", result.anyRealTimeMiss());
+            json.writeStringField("scheduler", result.options().scheduler().word());
+            json.writeStringField("hold", result.options().hold().name().toLowerCase(Locale.ROOT));
+            json.writeBooleanField("optimistic", result.options().optimistic());
+            json.writeBooleanField("keep_ready", result.options().keepReady());
+            json.writeNumberField("duration_ns", result.options().durationNs());
+            json.writeNumberField("seed", result.options().seed());
+            json.writeNumberField("events", result.events());
+            json.writeNumberField("updates", result.updates());
+            json.writeArrayFieldStart("tasks");
+            for (final var task : result.tasks()) {
+                json.writeStartObject();
+                json.writeStringField("name", task.name());
+                json.writeBooleanField("best_effort", task.bestEffort());
+                json.writeNumberField("deadline_ns", task.deadlineNs());
+                json.writeNumberField("jobs", task.jobs());
+                json.writeNumberField("completed", task.completed());
+                json.writeNumberField("misses", task.misses());
+                json.writeNumberField("max_response_ns", task.maxResponseNs());
+                json.writeNumberField("mean_response_ns", task.meanResponseNs());
+                json.writeNumberField("worst_arrival_ns", task.worstArrivalNs());
+                json.writeNumberField("preemptions", task.preemptions());
+                json.writeNumberField("max_grant_wait_ns", task.maxGrantWaitNs());
+                json.writeEndObject();
+            }
+            json.writeEndArray();
+            if (!lines.isEmpty()) {
+                json.writeArrayFieldStart("schedule");
+                for (final String line : lines) {
+                    json.writeString(line);
+                }
+                json.writeEndArray();
+            }
+            json.writeEndObject();
+        }
+        return text + "\n";
+    }
+
+    /** One line for each interval: {@code from-ns to-ns resource activity task}. */
+    private record Schedule(TaskSet set, List<String> lines) implements TraceSink {
+        @Override
+        public void onCpu(final int cpu, final int task, final Activity activity, final long fromNs, final long toNs) {
+            add(fromNs, toNs, "cpu" + cpu, activity.name(), task);
+        }
+
+        @Override
+        public void onGpu(final int gpu, final int task, final Activity activity, final long fromNs, final long toNs) {
+            add(fromNs, toNs, "gpu" + gpu, activity.name(), task);
+        }
+
+        @Override
+        public void onSegment(final int gpu, final int task, final Activity activity, final long fromNs,
+            final long toNs) {
+            add(fromNs, toNs, "segment" + gpu, activity.name(), task);
+        }
+
+        @Override
+        public void onJob(final int task, final long arrivalNs, final long endNs, final boolean missed) {
+            add(arrivalNs, endNs, "job", missed ? "missed" : "done", task);
+        }
+
+        private void add(final long fromNs, final long toNs, final String where, final String what, final int task) {
+            lines.add(fromNs + " " + toNs + " " + where + " " + what.toLowerCase(Locale.ROOT) + " "
+                + (task < 0 ? "-" : set.tasks().get(task).name()));
+        }
+    }
+}

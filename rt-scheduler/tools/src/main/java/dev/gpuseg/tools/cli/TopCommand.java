@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.launch.DirectoryOption;
+import dev.gpuseg.daemon.launch.DurationConverter;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import org.jline.terminal.Terminal;
+import org.jline.terminal.TerminalBuilder;
+import org.jline.utils.AttributedString;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** The running daemon's tasks in the terminal, again and again. */
+@Command(name = "top", mixinStandardHelpOptions = true,
+    description = "Watch the running daemon's tasks in the terminal. Exit status 3 with --once: none runs.",
+    footer = {"", "Keys: arrows select, s and S sort, r reverse, / filter, p priority, + and - raise and lower it,",
+        "space pause, q quit. Responses are those of jobs if the task marks them, else of segments; D is the",
+        "relative deadline, MISS counts segments and LATE jobs past it, GPU% is over the last 5 seconds."})
+final class TopCommand implements Callable<Integer> {
+    private static final int PLAIN_WIDTH = 160;
+    private static final Duration DELAY_MIN = Duration.ofMillis(100);
+    private static final Duration DELAY_MAX = Duration.ofMinutes(1);
+
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Option(names = "--once", description = "print once, as plain text, and end")
+    private boolean once;
+
+    @Option(names = "--delay", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "500ms",
+        description = "between two pictures, 100ms..1min (default: ${DEFAULT-VALUE})")
+    private Duration delay;
+
+    @Option(names = "--sort", paramLabel = "COLUMN", defaultValue = "priority",
+        description = "one of ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})")
+    private TopRow.Sort sort;
+
+    @Option(names = "--filter", paramLabel = "TEXT", defaultValue = "",
+        description = "only tasks whose name or state contains it, or of that process")
+    private String filter;
+
+    @Override
+    public Integer call() throws IOException {
+        if (delay.compareTo(DELAY_MIN) < 0 || delay.compareTo(DELAY_MAX) > 0) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--delay is " + delay.toMillis()
+                + "ms; use 100ms..1min");
+        }
+        final RuntimeDirectory where = directory.resolve();
+        if (once) {
+            return printOnce(where);
+        }
+        if (System.console() == null) {
+            throw new IllegalStateException("top: input or output is no terminal; use --once, or `status --json` in "
+                + "scripts");
+        }
+        // the provider that needs no native library: stty
+        try (Terminal terminal = TerminalBuilder.builder().system(true).provider("exec").dumb(false).build()) {
+            new TopLoop(terminal, where, delay.toNanos(), sort, filter).run();
+        }
+        return ExitCode.OK;
+    }
+
+    static ObjectNode request() {
+        return AdminClient.command("live").put("since", -2);
+    }
+
+    private int printOnce(final RuntimeDirectory where) {
+        final PrintWriter out = spec.commandLine().getOut();
+        final JsonNode view;
+        try {
+            view = AdminClient.ask(where, request());
+        } catch (final AdminClient.NoDaemonException e) {
+            out.println(e.getMessage());
+            out.flush();
+            return ExitCode.NO;
+        }
+        final TopScreen screen = new TopScreen(PLAIN_WIDTH);
+        for (final AttributedString line : screen.header(view)) {
+            out.println(line.toString().stripTrailing());
+        }
+        out.println();
+        out.println(screen.heading(sort, false).toString().stripTrailing());
+        for (final TopRow row : TopRow.of(view, filter, sort, false)) {
+            out.println(screen.row(row, false).toString().stripTrailing());
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.trace.DecisionReplay;
+import dev.gpuseg.tools.trace.Source;
+import dev.gpuseg.tools.trace.Trace;
+import dev.gpuseg.tools.trace.TraceBuilder;
+import dev.gpuseg.tools.trace.TraceCheck;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** A recording against what was assumed and promised. */
+@Command(name = "check", mixinStandardHelpOptions = true,
+    description = "Hold a recording against a task set: execution times, periods, deadlines, bounds, priority "
+        + "inversions, lost records. What ran under policy rr is not judged.",
+    footer = {"", "Exit status: 0 nothing was broken, 3 something was, 2 the input is bad, 1 failure."})
+final class TraceCheckCommand implements Callable<Integer> {
+    private static final int SHOWN = 50;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    private Path file;
+
+    @Option(names = "--taskset", paramLabel = "FILE", required = true, description = "task set in YAML or JSON")
+    private Path taskSet;
+
+    @Option(names = "--bounds", description = "hold response times against the bounds of the analysis too")
+    private boolean bounds;
+
+    @Option(names = "--analysis", paramLabel = "NAME",
+        description = "which analysis; default: gcaps-window-suspend or -busy, after the mode of the set")
+    private String analysis;
+
+    @Option(names = "--decisions",
+        description = "replay the scheduler and compare its decisions with those recorded too")
+    private boolean decisions;
+
+    @Option(names = "--tolerance", paramLabel = "TIME", defaultValue = "200us",
+        description = "allowed on top of every limit: the jitter of clocks and wake-ups (default: ${DEFAULT-VALUE})")
+    private String tolerance;
+
+    @Option(names = "--json", description = "as JSON, times in ns")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException {
+        final TaskSet set;
+        final AnalysisResult result;
+        final long toleranceNs;
+        try {
+            set = new TaskSetReader().read(taskSet);
+            result = !bounds && analysis == null ? null
+                : (analysis == null ? Analyses.recommended(set.mode()) : Analyses.get(analysis)).analyse(set);
+            toleranceNs = Durations.parse(tolerance);
+        } catch (final InvalidFileException | IllegalArgumentException e) {
+            throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
+        }
+        final Source source = Source.open(file);
+        final Trace trace = TraceBuilder.read(source);
+        final TraceCheck.Result checked = TraceCheck.of(trace, set, result, toleranceNs);
+        final List<TraceCheck.Finding> findings = new ArrayList<>(checked.findings());
+        final List<String> notes = new ArrayList<>(checked.notes());
+        long compared = 0;
+        if (decisions) {
+            final DecisionReplay.Result replay = DecisionReplay.of(source);
+            compared = replay.decisions();
+            for (final String difference : replay.differences()) {
+                findings.add(new TraceCheck.Finding("decision", "", 0, 0, 0, 0, difference));
+            }
+            if (!replay.incomplete().isEmpty()) {
+                notes.add("decisions: " + replay.incomplete());
+            }
+        }
+        final PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            out.println(new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(
+                asJson(trace, checked, findings, notes, compared)));
+        } else {
+            print(out, trace, checked, findings, notes, compared, result);
+        }
+        out.flush();
+        return findings.isEmpty() ? ExitCode.OK : ExitCode.NO;
+    }
+
+    private static ObjectNode asJson(final Trace trace, final TraceCheck.Result checked,
+        final List<TraceCheck.Finding> findings, final List<String> notes, final long compared) {
+        final ObjectNode root = JsonNodeFactory.instance.objectNode();
+        root.put("holds", findings.isEmpty()).put("simulated", trace.isSimulated()).put("jobs_judged", checked.judged())
+            .put("jobs_left_out", checked.leftOut()).put("decisions_compared", compared);
+        root.putArray("findings");
+        for (final TraceCheck.Finding f : findings) {
+            root.withArray("findings").addObject().put("kind", f.kind()).put("task", f.task()).put("job", f.job())
+                .put("time_ns", f.timeNs()).put("measured", f.measuredNs()).put("limit", f.limitNs())
+                .put("text", f.text());
+        }
+        root.putArray("notes");
+        notes.forEach(root.withArray("notes")::add);
+        return root;
+    }
+
+    private void print(final PrintWriter out, final Trace trace, final TraceCheck.Result checked,
+        final List<TraceCheck.Finding> findings, final List<String> notes, final long compared,
+        final AnalysisResult result) {
+        for (int i = 0; i < Math.min(SHOWN, findings.size()); i++) {
+            out.println(findings.get(i).kind() + ": " + findings.get(i).text());
+        }
+        if (findings.size() > SHOWN) {
+            out.println("… and " + (findings.size() - SHOWN) + " more (--json shows all)");
+        }
+        for (final String note : notes) {
+            out.println("note: " + note);
+        }
+        out.println((findings.isEmpty() ? "holds: " : findings.size() + " broken: ") + checked.judged()
+            + " jobs judged" + (checked.leftOut() > 0 ? ", " + checked.leftOut() + " left out (policy rr)" : "")
+            + (result == null ? "" : ", bounds of " + result.analysis()) + (decisions ? ", " + compared
+            + " decisions compared" : "") + ", tolerance " + tolerance
+            + (trace.isSimulated() ? "; SIMULATED GPU" : ""));
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.trace.Export;
+import dev.gpuseg.tools.trace.GpuClock;
+import dev.gpuseg.tools.trace.Kernels;
+import dev.gpuseg.tools.trace.Source;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** A recording for viewers. */
+@Command(name = "export", mixinStandardHelpOptions = true,
+    description = "Write a recording in the format of a viewer: html (a timeline in one file, opens in any browser), "
+        + "perfetto (ui.perfetto.dev, trace_processor), chrome (Trace Event JSON), csv (one line per segment), "
+        + "ctf-text (as babeltrace2 prints).")
+final class TraceExportCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    private Path file;
+
+    @Option(names = "--format", paramLabel = "perfetto|chrome|csv|html|ctf-text", defaultValue = "html",
+        description = "default ${DEFAULT-VALUE}")
+    private String format;
+
+    @Option(names = "--out", paramLabel = "FILE",
+        description = "default: the recording's name with the ending of the format, in the current directory")
+    private Path out;
+
+    @Option(names = "--kernels", paramLabel = "FILE", description = "CSV of what another tool saw on the GPU, shown "
+        + "beside the segments (perfetto, chrome): gpu,name,start_gpu_ns,end_gpu_ns; needs --gpu-clock")
+    private Path kernels;
+
+    @Option(names = "--gpu-clock", paramLabel = "FILE", description = "CSV of readings of CLOCK_MONOTONIC and the "
+        + "GPU's clock, two or more: before_ns,gpu_ns,after_ns")
+    private Path gpuClock;
+
+    @Override
+    public Integer call() throws IOException {
+        final Export chosen;
+        try {
+            chosen = Export.named(format);
+        } catch (final IllegalArgumentException e) {
+            throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
+        }
+        final Path to = out != null ? out
+            : Path.of(file.toAbsolutePath().getFileName().toString().replaceFirst("\\.[^.]*$", "") + chosen.ending());
+        if ((kernels == null) != (gpuClock == null)) {
+            throw new CommandLine.ParameterException(spec.commandLine(),
+                "--kernels and --gpu-clock belong together; give both, or neither");
+        }
+        if (kernels == null) {
+            chosen.write(Source.open(file), to);
+        } else {
+            try {
+                chosen.write(Source.open(file), to, Kernels.read(kernels, GpuClock.read(gpuClock)));
+            } catch (final IllegalArgumentException e) {
+                throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
+            }
+        }
+        spec.commandLine().getOut().println(to + ": " + Files.size(to) + " bytes; " + chosen.advice());
+        return ExitCode.OK;
+    }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.launch.DirectoryOption;
+import dev.gpuseg.daemon.launch.DurationConverter;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.trace.Recorder;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** From the journal to one file. */
+@Command(name = "record", mixinStandardHelpOptions = true,
+    description = "Write a recording: one compact file that is never changed, with a manifest. Without --duration all "
+        + "that is in the journal; with it, what a running daemon journals from now on.",
+    footer = {"", "A recording that begins while a daemon runs cannot be replayed through the scheduler;",
+        "one made with --all, which takes in what went before, can."})
+final class TraceRecordCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Mixin
+    private DirectoryOption directory;
+
+    @Option(names = "--out", paramLabel = "FILE", required = true, description = "the recording; must not exist")
+    private Path out;
+
+    @Option(names = "--journal", paramLabel = "DIR", description = "journal (default: that of the runtime directory)")
+    private Path journal;
+
+    @ArgGroup(exclusive = false)
+    private Following following;
+
+    /** For how long. */
+    private static final class Following {
+        @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, required = true,
+            description = "follow the daemon for so long")
+        private Duration duration;
+
+        @Option(names = "--all", description = "with what was in the journal before")
+        private boolean all;
+    }
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        final Path from = journal == null ? directory.resolve().journal() : journal;
+        if (Files.exists(out)) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--out " + out + " exists, and recordings are "
+                + "never changed; name a new file");
+        }
+        final ObjectNode manifest = following == null ? Recorder.copy(from, out)
+            : Recorder.follow(from, out, following.duration, following.all);
+        spec.commandLine().getOut().println(out + ": " + manifest.path("events").asLong() + " events in "
+            + manifest.path("duration_ns").asLong() / 1_000_000 + " ms, " + manifest.path("lost_events").asLong()
+            + " lost, " + Files.size(out) + " bytes"
+            + (manifest.path("simulated").asBoolean() ? ", SIMULATED GPU" : ""));
+        return ExitCode.OK;
+    }
+}

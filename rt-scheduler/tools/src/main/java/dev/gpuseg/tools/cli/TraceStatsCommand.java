@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.trace.Source;
+import dev.gpuseg.tools.trace.Trace;
+import dev.gpuseg.tools.trace.TraceBuilder;
+import dev.gpuseg.tools.trace.TraceStats;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Figures of a recording. */
+@Command(name = "stats", mixinStandardHelpOptions = true,
+    description = "Per task and policy: jobs, responses, waits, preemptions, misses, share of the GPU.")
+final class TraceStatsCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    private Path file;
+
+    @Option(names = "--json", description = "as JSON, times in ns")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException {
+        final Trace trace = TraceBuilder.read(Source.open(file));
+        final PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            out.println(new ObjectMapper().writerWithDefaultPrettyPrinter()
+                .writeValueAsString(TraceStats.json(trace)));
+        } else {
+            out.print(TraceStats.text(trace));
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+}

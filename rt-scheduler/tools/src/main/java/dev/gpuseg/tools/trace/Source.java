@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.trace;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.gpuseg.ipc.journal.JournalEvent;
+import dev.gpuseg.ipc.journal.JournalReader;
+import java.io.BufferedInputStream;
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.DigestInputStream;
+import java.security.MessageDigest;
+import java.util.HexFormat;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipException;
+import java.util.zip.ZipFile;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** A recording, or the journal of a daemon, as a stream of events. Immutable; each reading opens the file anew. */
+public final class Source {
+    private static final int LENGTH_MAX = 1 << 20;
+
+    private final Path path;
+    private final JsonNode manifest;
+    private final boolean journal;
+
+    private Source(final Path path, final JsonNode manifest, final boolean journal) {
+        this.path = path;
+        this.manifest = manifest;
+        this.journal = journal;
+    }
+
+    /**
+     * Opens one.
+     *
+     * @param path a recording, or the directory of a journal
+     * @return the source
+     * @throws IOException              if it cannot be read
+     * @throws IllegalArgumentException if it is neither
+     */
+    public static Source open(final Path path) throws IOException {
+        if (Files.isDirectory(path)) {
+            final Path inside = path.resolve("journal");
+            final Path directory = Files.isDirectory(inside) ? inside : path;
+            new JournalReader(directory).close();   // refuses what is none
+            return new Source(directory, JsonNodeFactory.instance.objectNode(), true);
+        }
+        if (!Files.exists(path)) {
+            throw new IllegalArgumentException(path + ": no such file; name a recording (gpuseg trace record) or the "
+                + "directory of a journal");
+        }
+        try (ZipFile zip = new ZipFile(path.toFile())) {
+            final ZipEntry entry = zip.getEntry(RecordingWriter.MANIFEST);
+            if (entry == null || zip.getEntry(RecordingWriter.EVENTS) == null) {
+                throw notARecording(path, null);
+            }
+            final JsonNode manifest;
+            try (InputStream in = zip.getInputStream(entry)) {
+                manifest = new ObjectMapper().readTree(in);
+            }
+            if (!RecordingWriter.FORMAT.equals(manifest.path("format").asText())) {
+                throw notARecording(path, null);
+            }
+            if (manifest.path("version").asInt() > RecordingWriter.VERSION) {
+                throw new IllegalArgumentException(path + ": version " + manifest.path("version").asInt()
+                    + " of the format; this program reads up to " + RecordingWriter.VERSION + ", use a newer one");
+            }
+            return new Source(path, manifest, false);
+        } catch (final ZipException e) {
+            throw notARecording(path, e);
+        }
+    }
+
+    private static IllegalArgumentException notARecording(final Path path, final Throwable cause) {
+        return new IllegalArgumentException(path + ": not a recording of gpuseg; make one with gpuseg trace record",
+            cause);
+    }
+
+    /**
+     * Where it lies.
+     *
+     * @return file or directory
+     */
+    public Path path() {
+        return path;
+    }
+
+    /**
+     * Whether it is a journal, which a daemon may still be writing.
+     *
+     * @return false for a recording
+     */
+    public boolean isJournal() {
+        return journal;
+    }
+
+    /**
+     * The manifest.
+     *
+     * @return empty object for a journal
+     */
+    public JsonNode manifest() {
+        return manifest;
+    }
+
+    /**
+     * Hands over every event.
+     *
+     * @param handler receives the events; the object is reused
+     * @return how many there were
+     * @throws IOException if it cannot be read, or is not what its manifest says
+     */
+    public long forEach(final JournalReader.Handler handler) throws IOException {
+        if (journal) {
+            return JournalReader.forEach(path, handler);
+        }
+        final MessageDigest digest = RecordingWriter.sha256();
+        long events = 0;
+        try (ZipFile zip = new ZipFile(path.toFile());
+            DataInputStream in = new DataInputStream(new DigestInputStream(new BufferedInputStream(
+                zip.getInputStream(zip.getEntry(RecordingWriter.EVENTS)), 1 << 16), digest))) {
+            final JournalEvent event = new JournalEvent();
+            byte[] bytes = new byte[JournalEvent.BYTES];
+            final UnsafeBuffer buffer = new UnsafeBuffer(bytes);
+            for (int length = nextLength(in); length >= 0; length = nextLength(in)) {
+                if (length < JournalEvent.BYTES || length > LENGTH_MAX) {
+                    throw damaged("event " + (events + 1) + " has " + length + " bytes");
+                }
+                if (bytes.length < length) {
+                    bytes = new byte[length];
+                    buffer.wrap(bytes);
+                }
+                in.readFully(bytes, 0, length);
+                event.decode(buffer, 0, length);
+                handler.onEvent(event);
+                events++;
+            }
+        } catch (final EOFException e) {
+            throw damaged("it ends within event " + (events + 1));
+        }
+        final String found = HexFormat.of().formatHex(digest.digest());
+        if (!found.equals(manifest.path("events_sha256").asText())) {
+            throw damaged("its events do not have the SHA-256 of its manifest");
+        }
+        return events;
+    }
+
+    private static int nextLength(final DataInputStream in) throws IOException {
+        final int first = in.read();
+        if (first < 0) {
+            return -1;
+        }
+        return first << 24 | in.readUnsignedByte() << 16 | in.readUnsignedByte() << 8 | in.readUnsignedByte();
+    }
+
+    private IOException damaged(final String how) {
+        return new IOException(path + ": damaged: " + how + "; record again");
+    }
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.trace;
+
+import dev.gpuseg.analysis.model.Durations;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Draws a task set from a trace: what was measured, with a margin, in the form that the analysis reads. Only jobs that
+ * were released while decisions were enforced are looked at. Stateless.
+ *
+ * <ul>
+ *   <li>period: what the task was opened with, or the shortest distance of two releases if that is shorter (or the task
+ *       stated none); deadline as opened, at most the period;</li>
+ *   <li>device part of the n-th segment of a job: the longest that the client reported;</li>
+ *   <li>host part: the longest time in which it had the GPU without being preempted, less its device part; for
+ *       best-effort tasks, which share the GPU, the shortest, of n that share it each counted for 1/n;</li>
+ *   <li>where no device time was reported, both parts are the whole window: safe, and up to twice too long;</li>
+ *   <li>CPU parts: the longest time between windows; it contains whatever interfered there, so every task gets a core
+ *       of its own in the file;</li>
+ *   <li>epsilon: the longest time from the call of begin until all others were off (or until one was back on), plus
+ *       theta, which no trace shows.</li>
+ * </ul>
+ */
+public final class TaskSetDrawing {
+    private static final long NS_PER_US = 1000;
+    private static final long THETA_NS = 200_000;
+
+    /**
+     * A measured task, times without margin.
+     *
+     * @param task      which
+     * @param jobs      jobs it was measured from
+     * @param periodNs  0 if unknown
+     * @param cpuNs     CPU part before each window and after the last: one more than windows
+     * @param hostNs    of each window
+     * @param deviceNs  of each window
+     * @param wholeOnly no device time was reported: both parts are the whole window
+     */
+    record Measured(Trace.Task task, int jobs, long periodNs, long[] cpuNs, long[] hostNs, long[] deviceNs,
+        boolean wholeOnly) {
+    }
+
+    private TaskSetDrawing() {
+    }
+
+    /**
+     * Measures the tasks.
+     *
+     * @param trace  what happened
+     * @param median take the middle of the measured values instead of the longest, to imitate a typical run
+     * @return the tasks that completed a job while decisions were enforced
+     */
+    static List<Measured> measure(final Trace trace, final boolean median) {
+        final Map<Trace.Segment, Long> shares = TraceStats.shares(trace);
+        final List<Measured> all = new ArrayList<>();
+        for (final Trace.Task task : trace.tasks) {
+            final List<Trace.Job> jobs = new ArrayList<>();
+            int windows = 0;
+            for (final Trace.Job job : task.jobs) {
+                if (job.isComplete() && Trace.isEnforced(job.policy)
+                    && job.segments.stream().allMatch(Trace.Segment::isComplete)) {
+                    jobs.add(job);
+                    windows = Math.max(windows, job.segments.size());
+                }
+            }
+            if (!jobs.isEmpty()) {
+                all.add(measure(task, jobs, windows, median, shares));
+            }
+        }
+        return all;
+    }
+
+    private static Measured measure(final Trace.Task task, final List<Trace.Job> jobs, final int windows,
+        final boolean median, final Map<Trace.Segment, Long> shares) {
+        final List<List<Long>> cpu = lists(windows + 1);
+        final List<List<Long>> host = lists(windows);
+        final List<List<Long>> undisturbed = lists(windows);
+        final List<List<Long>> device = lists(windows);
+        boolean reported = true;
+        long shortestNs = 0;
+        Trace.Job before = null;
+        for (final Trace.Job job : jobs) {
+            if (before != null && job.number == before.number + 1) {
+                final long distanceNs = job.releaseNs - before.releaseNs;
+                shortestNs = shortestNs == 0 ? distanceNs : Math.min(shortestNs, distanceNs);
+            }
+            // what was released before the job before was done could not start either
+            long fromNs = before == null ? job.releaseNs : Math.max(job.releaseNs, before.endNs);
+            before = job;
+            for (int i = 0; i < job.segments.size(); i++) {
+                final Trace.Segment s = job.segments.get(i);
+                cpu.get(i).add(Math.max(0, s.beginNs - fromNs));
+                final long heldNs = task.isRealTime() ? s.heldNs() : shares.getOrDefault(s, 0L);
+                final long restNs = Math.max(0, heldNs - s.deviceNs);
+                host.get(i).add(restNs);
+                if (s.preemptions.isEmpty()) {
+                    undisturbed.get(i).add(restNs);
+                }
+                device.get(i).add(s.deviceNs);
+                reported &= s.deviceNs > 0;
+                fromNs = s.endNs;
+            }
+            cpu.get(job.segments.size()).add(job.marked ? Math.max(0, job.endNs - fromNs) : 0);
+        }
+        final long[] cpuNs = new long[windows + 1];
+        final long[] hostNs = new long[windows];
+        final long[] deviceNs = new long[windows];
+        for (int i = 0; i <= windows; i++) {
+            cpuNs[i] = pick(cpu.get(i), median);
+        }
+        for (int i = 0; i < windows; i++) {
+            final List<Long> rest = undisturbed.get(i).isEmpty() ? host.get(i) : undisturbed.get(i);
+            hostNs[i] = task.isRealTime() ? pick(rest, median) : rest.stream().mapToLong(v -> v).min().orElse(0);
+            deviceNs[i] = reported ? pick(device.get(i), median) : hostNs[i];
+        }
+        final long periodNs = task.periodNs == 0 ? shortestNs
+            : shortestNs == 0 ? task.periodNs : Math.min(task.periodNs, shortestNs);
+        return new Measured(task, jobs.size(), periodNs, cpuNs, hostNs, deviceNs, windows > 0 && !reported);
+    }
+
+    private static List<List<Long>> lists(final int count) {
+        final List<List<Long>> lists = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            lists.add(new ArrayList<>());
+        }
+        return lists;
+    }
+
+    private static long pick(final List<Long> values, final boolean median) {
+        final long[] sorted = values.stream().mapToLong(Long::longValue).sorted().toArray();
+        return sorted.length == 0 ? 0 : median ? sorted[(sorted.length - 1) / 2] : sorted[sorted.length - 1];
+    }
+
+    /** Longest time until the hardware obeyed, without theta. */
+    static long enforcementNs(final Trace trace) {
+        long longestNs = 0;
+        for (final Trace.Task task : trace.tasks) {
+            for (final Trace.Segment s : task.segments) {
+                if (Trace.isEnforced(s.policy) && task.isRealTime() && s.enforcedNs != 0 && s.decidedNs != 0
+                    && s.preemptions.isEmpty()) {
+                    longestNs = Math.max(longestNs,
+                        s.enforcedNs - s.decidedNs + Math.max(0, s.receivedNs - s.beginNs));
+                }
+            }
+        }
+        return longestNs;
+    }
+
+    /**
+     * Writes the set.
+     *
+     * @param trace         what happened
+     * @param id            of the set
+     * @param marginPercent added to every measured time but periods, 0 or more
+     * @return YAML, with its origin as comments
+     * @throws IllegalArgumentException if no task completed a job while decisions were enforced
+     */
+    public static String yaml(final Trace trace, final String id, final int marginPercent) {
+        final List<Measured> all = measure(trace, false);
+        if (all.isEmpty()) {
+            throw new IllegalArgumentException(trace.title + ": no task completed a job while decisions were enforced; "
+                + "record under policy fp or edf");
+        }
+        final long epsilonNs = margin(enforcementNs(trace), marginPercent) + THETA_NS;
+        final StringBuilder out = new StringBuilder(1 << 12);
+        out.append("# Drawn from ").append(trace.title).append(trace.simulated ? " (SIMULATED GPU)" : "").append(": ")
+            .append(trace.events).append(" events, ").append(trace.lost()).append(" lost.\n");
+        out.append("# Measured maxima plus ").append(marginPercent).append(" %; a longer run may show longer ones.\n");
+        out.append("# CPU parts contain what interfered with them, so each task has a core of its own here.\n");
+        out.append("# epsilon: longest measured enforcement plus the margin, plus theta (").append(
+            Durations.format(THETA_NS)).append(", assumed: no trace shows it).\n");
+        out.append("version: 1\nid: ").append(quoted(id)).append("\nplatform: {cpus: ").append(all.size())
+            .append(", optimistic: true");
+        for (int gpu = 0; gpu < trace.gpus; gpu++) {
+            out.append(gpu == 0 ? trace.gpus == 1 ? ", " : ", gpus: [{" : ", {").append("epsilon: ")
+                .append(Durations.format(epsilonNs)).append(", theta: ").append(Durations.format(THETA_NS))
+                .append(trace.gpus == 1 ? "" : "}");
+        }
+        out.append(trace.gpus == 1 ? "}\n" : "]}\n").append("mode: suspend\ntasks:\n");
+        int cpu = 1;
+        for (final Measured m : all) {
+            final Trace.Task task = m.task();
+            if (m.periodNs() <= 0) {
+                out.append("  # ").append(task.name).append(" is left out: one job and no stated period\n");
+                continue;
+            }
+            out.append("  # ").append(task.name).append(": ").append(m.jobs()).append(" jobs")
+                .append(m.wholeOnly() ? "; no device time was reported, so both parts are the whole window" : "")
+                .append(task.isRealTime() ? "" : "; host part: the shortest, windows of best effort contain "
+                    + "others' work").append('\n');
+            out.append("  - {name: ").append(quoted(task.name)).append(", cpu: ").append(cpu++).append(task.gpu == 0
+                ? "" : ", gpu: " + task.gpu).append(", period: ").append(Durations.format(m.periodNs()));
+            if (task.isRealTime()) {
+                if (task.deadlineNs > 0 && task.deadlineNs < m.periodNs()) {
+                    out.append(", deadline: ").append(Durations.format(task.deadlineNs));
+                }
+                out.append(", priority: ").append(task.priority);
+                if (task.gpuPriority != task.priority) {
+                    out.append(", gpu_priority: ").append(task.gpuPriority);
+                }
+            } else {
+                out.append(", best_effort: true");
+            }
+            out.append(",\n     segments: [");
+            segments(out, m, marginPercent);
+            out.append("]}\n");
+        }
+        return out.toString();
+    }
+
+    private static void segments(final StringBuilder out, final Measured m, final int marginPercent) {
+        String separator = "";
+        for (int i = 0; i < m.cpuNs().length; i++) {
+            final long cpuNs = margin(m.cpuNs()[i], marginPercent);
+            if (cpuNs > 0 || m.cpuNs().length == 1) {
+                out.append(separator).append("{cpu: ").append(Durations.format(Math.max(NS_PER_US, cpuNs))).append('}');
+                separator = ", ";
+            }
+            if (i < m.hostNs().length) {
+                final long hostNs = margin(m.hostNs()[i], marginPercent);
+                final long deviceNs = margin(m.deviceNs()[i], marginPercent);
+                out.append(separator).append("{gpu: {host: ").append(Durations.format(hostNs)).append(", device: ")
+                    .append(Durations.format(deviceNs))
+                    .append(m.wholeOnly() ? ", total: " + Durations.format(hostNs) : "").append("}}");
+                separator = ", ";
+            }
+        }
+    }
+
+    /** With the margin, rounded up to whole microseconds. */
+    private static long margin(final long ns, final int percent) {
+        final long more = Math.addExact(ns, Math.multiplyExact(ns, percent) / 100);
+        return (more + NS_PER_US - 1) / NS_PER_US * NS_PER_US;
+    }
+
+    private static String quoted(final String text) {
+        return text.matches("[A-Za-z][A-Za-z0-9_.-]*") && !List.of("true", "false", "null", "yes", "no", "on", "off")
+            .contains(text.toLowerCase(Locale.ROOT)) ? text
+            : '"' + text.replace("\\", "\\\\").replace("\"", "\\\"").replaceAll("\\p{Cntrl}", " ") + '"';
+    }
+}

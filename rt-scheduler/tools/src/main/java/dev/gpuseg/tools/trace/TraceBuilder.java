@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.trace;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalEvent;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/** Puts a {@link Trace} together, event by event. One thread. */
+public final class TraceBuilder {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String[] CONTEXT_KINDS = {"managed", "unmanaged", "protected"};
+
+    private final Trace trace = new Trace();
+    private final Map<Integer, Trace.Task> byId = new HashMap<>();
+    private final Map<String, Trace.Task> byName = new HashMap<>();
+    private final Map<Integer, Trace.Context> contexts = new HashMap<>();
+    private final Map<Integer, String> clientNames = new HashMap<>();
+    private final Set<Integer> openTasks = new HashSet<>();
+    private final long prefaceUntilSeq;
+    private String policy = "";
+    private long policySinceNs;
+    private long lastSeq = -1;
+    private boolean prefaceOver;
+
+    private TraceBuilder(final long prefaceUntilSeq) {
+        this.prefaceUntilSeq = prefaceUntilSeq;
+    }
+
+    /**
+     * Reads a source.
+     *
+     * @param source recording or journal
+     * @return what happened
+     * @throws IOException if it cannot be read
+     */
+    public static Trace read(final Source source) throws IOException {
+        final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1));
+        source.forEach(builder::add);
+        return builder.build(source.path().toString());
+    }
+
+    private Trace build(final String title) {
+        trace.title = title;
+        endPhase(trace.lastNs);
+        for (final Trace.Task task : trace.tasks) {
+            if (task.begun != null) {
+                closeHold(task.begun, trace.lastNs);
+            }
+        }
+        for (final Trace.Context context : contexts.values()) {
+            closeOff(context, trace.lastNs);
+        }
+        return trace;
+    }
+
+    private void add(final JournalEvent event) {
+        checkSequence(event);
+        trace.events++;
+        final long nowNs = event.timeNs();
+        if (trace.firstNs == 0 && prefaceOver) {
+            trace.firstNs = nowNs;
+        }
+        trace.lastNs = Math.max(trace.lastNs, nowNs);
+        final EventKind kind = event.kind();
+        trace.counts.merge(kind == null ? "kind " + event.kindCode() : kind.name(), 1L, Long::sum);
+        if (kind == null) {
+            return;
+        }
+        final Trace.Task task = byId.get(event.taskId());
+        final Trace.Segment segment = task != null && task.begun != null && task.begun.ticket == event.ticket()
+            ? task.begun : null;
+        switch (kind) {
+            case START -> start(event);
+            case STOP -> mark(kind, event, 0, "daemon stopped");
+            case CLIENT_OPEN -> clientNames.put(event.clientId(), event.text());
+            case CLIENT_POISON -> mark(kind, event, 0, "client " + clientNames.getOrDefault(event.clientId(), "")
+                + " was dropped: " + event.text());
+            case CONTEXT_OPEN -> openContext(event);
+            case CONTEXT_KIND -> {
+                if (contexts.containsKey(event.contextId())) {
+                    contexts.get(event.contextId()).kind = kindName(event.arg1());
+                }
+            }
+            case CONTEXT_CLOSE -> {
+                final Trace.Context context = contexts.remove(event.contextId());
+                if (context != null) {
+                    closeOff(context, nowNs);
+                    context.closeNs = nowNs;
+                }
+            }
+            case TASK_OPEN -> openTask(event);
+            case TASK_CLOSE -> closeTask(event.taskId(), nowNs);
+            case RELEASE -> release(task, event);
+            case BEGIN -> begin(task, event);
+            case DECIDED -> decided(segment, nowNs);
+            case GRANT -> {
+                decided(segment, nowNs);
+                if (segment != null && segment.grantNs == 0) {
+                    segment.grantNs = nowNs;
+                }
+            }
+            case PREEMPT -> {
+                if (segment != null) {
+                    closeHold(segment, nowNs);
+                    segment.preemptions.add(new Trace.Preemption(nowNs, byId.get((int) event.arg0())));
+                }
+            }
+            case RESUME -> {
+                if (segment != null && segment.holdFromNs == 0) {
+                    segment.holdFromNs = nowNs;
+                }
+            }
+            case ENFORCED -> {
+                if (segment != null && segment.enforcedNs == 0) {
+                    segment.enforcedNs = nowNs;
+                }
+            }
+            case END, CANCEL -> end(task, segment, event, kind == EventKind.CANCEL);
+            case FORCED_END -> {
+                if (segment != null) {
+                    closeHold(segment, nowNs);
+                    segment.forced = true;
+                }
+            }
+            case JOB_END -> jobEnd(task, event);
+            case MISS -> {
+                if (segment != null && task.isRealTime()) {   // of best effort nobody expects one
+                    segment.missNs = event.arg0();
+                    mark(kind, event, 0, "deadline missed");
+                }
+            }
+            case OVERRUN -> {
+                if (segment != null) {
+                    segment.overrunNs = nowNs;
+                    if (!"notify".equals(task.onOverrun)) {
+                        task.ranks.put(nowNs, 0);   // until its end
+                    }
+                }
+                mark(kind, event, 0, "budget used up");
+            }
+            case HINT -> mark(kind, event, 0, "begin announced for " + event.arg0());
+            case DISABLE -> {
+                final Trace.Context context = contexts.get(event.contextId());
+                if (context != null && context.offSinceNs == 0) {
+                    context.offSinceNs = event.arg0() + event.arg1();
+                }
+            }
+            case ENABLE -> {
+                final Trace.Context context = contexts.get(event.contextId());
+                if (context != null) {
+                    closeOff(context, event.arg0() + event.arg1());
+                }
+            }
+            case POLICY -> {
+                if (event.taskId() == 0 && event.text().startsWith("policy ")) {
+                    endPhase(nowNs);
+                    policy = event.text().substring("policy ".length()).split(" ", 2)[0];
+                } else if (event.text().startsWith("overrun of task ") && byId.containsKey((int) event.arg0())) {
+                    byId.get((int) event.arg0()).onOverrun = event.text().replaceFirst(".* ", "");
+                }
+                mark(kind, event, 0, event.text());
+            }
+            case PRIORITY -> {
+                if (task != null) {
+                    task.gpuPriority = (int) (event.arg1() > 0 ? event.arg1() : event.arg0());
+                    task.ranks.put(nowNs, task.gpuPriority);
+                }
+                mark(kind, event, 0, "priority " + event.arg0() + " counts from here");
+            }
+            case STALL -> mark(kind, event, event.arg0(), "dispatcher cycle took long");
+            case GC -> mark(kind, event, event.arg1(), "garbage collection");
+            case LOST -> mark(kind, event, 0, event.arg0() + " events lost, from number " + event.arg1());
+            case WATCHDOG -> mark(kind, event, event.arg1() == 0 ? 0 : nowNs - event.arg1(),
+                "the watchdog had released contexts");
+            case MECHANISM_ERROR -> mark(kind, event, 0, event.text());
+            case CLOCK -> clock(event);
+            case CLIENT_CLOSE -> clientNames.remove(event.clientId());
+            case TIMER -> {
+                // for a replay; nothing is to be seen
+            }
+            default -> throw new IllegalStateException("event kind " + kind + " is not handled");
+        }
+    }
+
+    private void checkSequence(final JournalEvent event) {
+        final boolean starts = event.kind() == EventKind.START && event.seq() == 1;
+        if (!prefaceOver && event.seq() <= prefaceUntilSeq) {
+            lastSeq = prefaceUntilSeq;   // preface: what is open, not what happened
+            return;
+        }
+        prefaceOver = true;
+        if (lastSeq < 0 && !starts) {
+            // the journal's oldest part was deleted: nothing is known of it, and nothing is missing after it
+            lastSeq = event.seq() - 1;
+        }
+        if (starts) {
+            lastSeq = 0;
+        }
+        if (event.seq() > lastSeq + 1) {
+            trace.gaps.add(new Trace.Gap(lastSeq, event.seq(), event.timeNs()));
+        }
+        lastSeq = event.seq();
+    }
+
+    private void start(final JournalEvent event) {
+        for (final int id : Set.copyOf(openTasks)) {
+            closeTask(id, event.timeNs());
+        }
+        for (final Trace.Context context : contexts.values()) {
+            closeOff(context, event.timeNs());
+            context.closeNs = event.timeNs();
+        }
+        byId.clear();
+        contexts.clear();
+        clientNames.clear();
+        final JsonNode config = json(event);
+        endPhase(event.timeNs());
+        policy = config.path("policy").asText();
+        trace.mechanism = config.path("mechanism").asText("unknown");
+        trace.simulated |= config.path("simulated").asBoolean();
+        trace.preemptive = config.path("preemptive").asBoolean(true);
+        trace.gpus = Math.max(trace.gpus, config.path("gpus").asInt(1));
+        mark(EventKind.START, event, 0, "daemon started, policy " + policy);
+    }
+
+    private static JsonNode json(final JournalEvent event) {
+        try {
+            return JSON.readTree(event.text());
+        } catch (final JsonProcessingException e) {
+            throw new IllegalArgumentException("event " + event.seq() + ": its text is not JSON: "
+                + e.getOriginalMessage() + "; was the file changed?", e);
+        }
+    }
+
+    private void endPhase(final long nowNs) {
+        if (!policy.isEmpty()) {
+            trace.phases.add(new Trace.Phase(policy, policySinceNs, nowNs));
+        }
+        policySinceNs = nowNs;
+    }
+
+    private static String kindName(final long kind) {
+        return kind >= 0 && kind < CONTEXT_KINDS.length ? CONTEXT_KINDS[(int) kind] : "kind " + kind;
+    }
+
+    private void openContext(final JournalEvent event) {
+        final Trace.Context context = new Trace.Context(event.contextId(), event.gpu(), (int) event.arg0(),
+            event.text(), kindName(event.arg1()), event.timeNs());
+        contexts.put(event.contextId(), context);
+        trace.contexts.add(context);
+    }
+
+    private static void closeOff(final Trace.Context context, final long nowNs) {
+        if (context.offSinceNs != 0) {
+            if (nowNs > context.offSinceNs) {
+                context.off.add(new Trace.Span(context.offSinceNs, nowNs));
+            }
+            context.offSinceNs = 0;
+        }
+    }
+
+    private void openTask(final JournalEvent event) {
+        final JsonNode attributes = json(event);
+        final String plain = attributes.path("name").asText("task " + event.taskId());
+        final Trace.Task known = byName.get(plain);
+        final String name = known != null && known.open ? plain + " #" + event.taskId() : plain;
+        final Trace.Task task = byName.computeIfAbsent(name, n -> {
+            final Trace.Task created = new Trace.Task(trace.tasks.size(), n);
+            trace.tasks.add(created);
+            return created;
+        });
+        task.id = event.taskId();
+        task.priority = attributes.path("priority").asInt();
+        task.gpuPriority = attributes.path("gpu_priority").asInt() > 0 ? attributes.path("gpu_priority").asInt()
+            : task.priority;
+        task.gpu = event.gpu();
+        task.contextId = event.contextId();
+        task.clientId = event.clientId();
+        task.pid = attributes.path("pid").asInt();
+        task.periodNs = attributes.path("period_ns").asLong();
+        task.deadlineNs = attributes.path("deadline_ns").asLong();
+        task.budgetNs = attributes.path("budget_ns").asLong();
+        task.onOverrun = attributes.path("on_overrun").asText("demote");
+        task.open = true;
+        task.ranks.put(event.timeNs(), task.gpuPriority);
+        byId.put(event.taskId(), task);
+        openTasks.add(event.taskId());
+    }
+
+    private void closeTask(final int id, final long nowNs) {
+        final Trace.Task task = byId.remove(id);
+        openTasks.remove(id);
+        if (task != null) {
+            if (task.begun != null) {
+                closeHold(task.begun, nowNs);
+                task.begun.endNs = nowNs;
+                task.begun.aborted = true;
+                task.begun = null;
+            }
+            task.current = null;
+            task.open = false;
+        }
+    }
+
+    private void release(final Trace.Task task, final JournalEvent event) {
+        if (task != null) {
+            task.marksJobs = true;
+            task.current = new Trace.Job(task, task.jobs.size() + 1, event.arg0(), true, policy);
+            task.jobs.add(task.current);
+        }
+    }
+
+    private void begin(final Trace.Task task, final JournalEvent event) {
+        if (task == null) {
+            return;
+        }
+        final boolean optimistic = (event.flags() & Abi.FLAG_OPTIMISTIC) != 0;
+        final Trace.Segment segment = new Trace.Segment(task, event.ticket(), event.seq(), policy, optimistic,
+            event.arg0(), event.timeNs(), event.arg1() > 0 ? event.arg1() : event.arg0(),
+            event.arg2() == Long.MAX_VALUE ? 0 : event.arg2());
+        task.segments.add(segment);
+        task.begun = segment;
+        if (!task.marksJobs) {
+            task.current = new Trace.Job(task, task.jobs.size() + 1, segment.releaseNs, false, policy);
+            task.jobs.add(task.current);
+        }
+        if (task.current != null) {
+            segment.job = task.current;
+            task.current.segments.add(segment);
+        }
+    }
+
+    private static void decided(final Trace.Segment segment, final long nowNs) {
+        if (segment != null && segment.decidedNs == 0) {
+            segment.decidedNs = nowNs;
+            segment.holdFromNs = segment.optimistic ? segment.beginNs : nowNs;
+        }
+    }
+
+    private static void closeHold(final Trace.Segment segment, final long nowNs) {
+        if (segment.holdFromNs != 0) {
+            if (nowNs > segment.holdFromNs) {
+                segment.holds.add(new Trace.Span(segment.holdFromNs, nowNs));
+            }
+            segment.holdFromNs = 0;
+        }
+    }
+
+    private void end(final Trace.Task task, final Trace.Segment segment, final JournalEvent event,
+        final boolean cancelled) {
+        if (segment == null) {
+            return;
+        }
+        segment.endNs = event.arg0() > 0 ? event.arg0() : event.timeNs();
+        closeHold(segment, Math.min(event.timeNs(), segment.endNs));   // the daemon learns of it later
+        segment.deviceNs = cancelled ? 0 : event.arg1();
+        segment.cancelled = cancelled;
+        task.begun = null;
+        if (segment.overrunNs != 0) {
+            task.ranks.put(event.timeNs(), task.gpuPriority);
+        }
+        if (!task.marksJobs && segment.job != null) {
+            segment.job.endNs = segment.endNs;
+            segment.job.responseNs = Math.max(0, segment.endNs - segment.releaseNs);
+            task.current = null;
+        }
+    }
+
+    private static void jobEnd(final Trace.Task task, final JournalEvent event) {
+        if (task != null && task.current != null) {
+            task.current.endNs = event.arg0();
+            task.current.responseNs = event.arg1();
+            task.current = null;
+        }
+    }
+
+    private void clock(final JournalEvent event) {
+        final JsonNode others = json(event);
+        trace.clocks.add(new Trace.Clock(event.arg0(), event.arg1(), others.path("boottime_ns").asLong(),
+            others.path("uncertainty_ns").asLong()));
+    }
+
+    private void mark(final EventKind kind, final JournalEvent event, final long durationNs, final String text) {
+        final long timeNs = kind == EventKind.GC ? event.arg0()
+            : kind == EventKind.WATCHDOG ? event.timeNs() - durationNs : event.timeNs();
+        trace.marks.add(new Trace.Mark(kind.name(), timeNs, durationNs, event.gpu(), byId.get(event.taskId()), text));
+    }
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.trace;
+
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.TaskResult;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Holds a trace against a task set: did what was assumed come true, and what was promised?
+ *
+ * <ul>
+ *   <li>{@code lost}: sequence numbers are missing, so nothing below is complete;</li>
+ *   <li>{@code period}: two releases were closer than the period less the jitter;</li>
+ *   <li>{@code segments}: a job had more GPU segments than the set says;</li>
+ *   <li>{@code wcet}: a device part (as the client reported it), a whole window (from going on to its end, without the
+ *       time in which it was preempted, allowing one epsilon for its start and each preemption), or a CPU part (only of
+ *       tasks that the set gives a core of their own: elsewhere it cannot be told from interference);</li>
+ *   <li>{@code deadline}: a job was late;</li>
+ *   <li>{@code bound}: a job took longer than the analysis says is possible;</li>
+ *   <li>{@code enforcement}: from the decision until all others were off took longer than epsilon;</li>
+ *   <li>{@code inversion}: a segment had the GPU for longer than epsilon while a better one of another context waited
+ *       or was preempted;</li>
+ *   <li>{@code unknown-task}: a real-time task that the set does not have.</li>
+ * </ul>
+ *
+ * Everything but loss is judged only where decisions were enforced: what ran under round robin is left out. Measured
+ * times are held to limit + tolerance. Stateless.
+ */
+public final class TraceCheck {
+    /**
+     * A rule that was broken.
+     *
+     * @param kind       one of the words above
+     * @param task       its name, empty if none
+     * @param job        number of the job of that task, from 1; 0 if none
+     * @param timeNs     when
+     * @param measuredNs what was seen; for {@code lost} and {@code segments} a count
+     * @param limitNs    what was allowed, without the tolerance
+     * @param text       one line
+     */
+    public record Finding(String kind, String task, int job, long timeNs, long measuredNs, long limitNs,
+        String text) {
+    }
+
+    /**
+     * What was found.
+     *
+     * @param findings what was broken, in order of time within each kind
+     * @param judged   jobs that were judged
+     * @param leftOut  complete jobs that were released while nothing was enforced
+     * @param notes    what could not be judged
+     */
+    public record Result(List<Finding> findings, int judged, int leftOut, List<String> notes) {
+    }
+
+    private final Trace trace;
+    private final TaskSet set;
+    private final AnalysisResult bounds;
+    private final long toleranceNs;
+    private final List<Finding> findings = new ArrayList<>();
+    private final List<String> notes = new ArrayList<>();
+    private int judged;
+    private int leftOut;
+
+    private TraceCheck(final Trace trace, final TaskSet set, final AnalysisResult bounds, final long toleranceNs) {
+        this.trace = trace;
+        this.set = set;
+        this.bounds = bounds;
+        this.toleranceNs = toleranceNs;
+    }
+
+    /**
+     * Judges.
+     *
+     * @param trace       what happened
+     * @param set         what was assumed
+     * @param bounds      what was promised, or null
+     * @param toleranceNs allowed on top of every limit that is held against a measured time, ns
+     * @return the result
+     */
+    public static Result of(final Trace trace, final TaskSet set, final AnalysisResult bounds,
+        final long toleranceNs) {
+        final TraceCheck check = new TraceCheck(trace, set, bounds, toleranceNs);
+        check.lost();
+        check.tasks();
+        check.inversions();
+        return new Result(check.findings, check.judged, check.leftOut, check.notes);
+    }
+
+    private void lost() {
+        for (final Trace.Gap gap : trace.gaps) {
+            findings.add(new Finding("lost", "", 0, gap.timeNs(), gap.count(), 0, gap.count()
+                + " event(s) missing between numbers " + gap.afterSeq() + " and " + gap.beforeSeq()));
+        }
+    }
+
+    private void tasks() {
+        final Map<String, Trace.Task> seen = new LinkedHashMap<>();
+        for (final Trace.Task task : trace.tasks) {
+            seen.put(task.name, task);
+        }
+        final Map<Integer, Integer> tasksOfCore = new HashMap<>();
+        for (final Task task : set.tasks()) {
+            tasksOfCore.merge(task.cpu(), 1, Integer::sum);
+        }
+        for (int i = 0; i < set.tasks().size(); i++) {
+            final Task model = set.tasks().get(i);
+            final Trace.Task task = seen.remove(model.name());
+            if (task == null) {
+                notes.add("task \"" + model.name() + "\" is in the set and not in the trace");
+                continue;
+            }
+            final boolean ownCore = model.cpu() > 0 && tasksOfCore.get(model.cpu()) == 1;
+            if (!ownCore) {
+                notes.add("task \"" + model.name() + "\": CPU parts are not judged, it shares its core");
+            }
+            final TaskResult bound = bounds == null ? null : bounds.tasks().get(i);
+            if (bound != null && bound.wcrtNs() == null && !model.bestEffort()) {
+                notes.add("task \"" + model.name() + "\": " + bounds.analysis() + " has no bound for it");
+            }
+            task(model, task, bound == null ? null : bound.wcrtNs(), ownCore);
+        }
+        for (final Trace.Task task : seen.values()) {
+            if (task.isRealTime() && task.jobs.stream().anyMatch(j -> Trace.isEnforced(j.policy))) {
+                findings.add(new Finding("unknown-task", task.name, 0, trace.firstNs, 0, 0, "task \"" + task.name
+                    + "\" of priority " + task.priority + " ran and is not in the set; no bound covers it"));
+            } else if (!task.isRealTime()) {
+                notes.add("best-effort task \"" + task.name + "\" is not in the set");
+            }
+        }
+    }
+
+    private void task(final Task model, final Trace.Task task, final Long wcrtNs, final boolean ownCore) {
+        Trace.Job before = null;
+        for (final Trace.Job job : task.jobs) {
+            if (!Trace.isEnforced(job.policy)) {
+                leftOut += job.isComplete() ? 1 : 0;
+                before = null;
+                continue;
+            }
+            if (before != null && !model.bestEffort()) {
+                final long distanceNs = job.releaseNs - before.releaseNs;
+                final long limitNs = model.periodNs() - model.jitterNs();
+                if (distanceNs + toleranceNs < limitNs) {
+                    add("period", job, job.releaseNs, distanceNs, limitNs, "released " + ms(distanceNs)
+                        + " after the job before; the set says " + ms(limitNs) + " at least");
+                }
+            }
+            before = job;
+            if (!job.isComplete()) {
+                continue;
+            }
+            judged++;
+            parts(model, job, ownCore);
+            if (model.bestEffort()) {
+                continue;
+            }
+            if (job.responseNs > model.deadlineNs()) {
+                add("deadline", job, job.endNs, job.responseNs, model.deadlineNs(), "took " + ms(job.responseNs)
+                    + ", deadline " + ms(model.deadlineNs()));
+            }
+            if (wcrtNs != null && job.responseNs > wcrtNs + toleranceNs) {
+                add("bound", job, job.endNs, job.responseNs, wcrtNs, "took " + ms(job.responseNs) + ", more than the "
+                    + "bound " + ms(wcrtNs) + " of " + bounds.analysis());
+            }
+        }
+    }
+
+    private void parts(final Task model, final Trace.Job job, final boolean ownCore) {
+        final int windows = model.gpuSegmentCount();
+        if (job.segments.size() > windows) {
+            add("segments", job, job.releaseNs, job.segments.size(), windows, "has " + job.segments.size()
+                + " GPU segments, the set says " + windows);
+        }
+        if (job.segments.size() != windows) {
+            return;
+        }
+        final long epsilonNs = epsilonNs(model.gpu());
+        long fromNs = job.releaseNs;
+        long cpuNs = 0;
+        int at = 0;
+        for (final Segment part : model.segments()) {
+            if (part instanceof Segment.Cpu cpu) {
+                cpuNs += cpu.durationNs();
+                continue;
+            }
+            final Trace.Segment seen = job.segments.get(at++);
+            cpuPart(model, job, ownCore && job.marked, fromNs, seen.beginNs, cpuNs);
+            if (seen.isComplete()) {
+                window((Segment.Gpu) part, job, seen, at, epsilonNs, model.bestEffort());
+            }
+            fromNs = seen.endNs;
+            cpuNs = 0;
+        }
+        cpuPart(model, job, ownCore && job.marked, fromNs, job.endNs, cpuNs);
+    }
+
+    private void cpuPart(final Task model, final Trace.Job job, final boolean judge, final long fromNs,
+        final long toNs, final long limitNs) {
+        if (judge && !model.bestEffort() && toNs - fromNs > limitNs + toleranceNs) {
+            add("wcet", job, toNs, toNs - fromNs, limitNs, "CPU part took " + ms(toNs - fromNs) + ", the set says "
+                + ms(limitNs));
+        }
+    }
+
+    private void window(final Segment.Gpu part, final Trace.Job job, final Trace.Segment seen, final int number,
+        final long epsilonNs, final boolean bestEffort) {
+        if (seen.deviceNs > part.deviceNs()) {
+            add("wcet", job, seen.endNs, seen.deviceNs, part.deviceNs(), "device part of segment " + number + " took "
+                + ms(seen.deviceNs) + ", the set says " + ms(part.deviceNs()));
+        }
+        final long limitNs = part.spanNs() + (1 + seen.preemptions.size()) * epsilonNs;
+        if (!bestEffort && seen.heldNs() > limitNs + toleranceNs) {   // best-effort windows contain others' work
+            add("wcet", job, seen.endNs, seen.heldNs(), limitNs, "window " + number + " had the GPU for "
+                + ms(seen.heldNs()) + ", the set says " + ms(part.spanNs()) + " and " + (1 + seen.preemptions.size())
+                + " epsilon");
+        }
+        if (!bestEffort && seen.enforcedNs != 0 && seen.decidedNs != 0 && seen.preemptions.isEmpty()
+            && seen.enforcedNs - seen.decidedNs > epsilonNs + toleranceNs) {
+            add("enforcement", job, seen.enforcedNs, seen.enforcedNs - seen.decidedNs, epsilonNs, "segment " + number
+                + " had the GPU to itself " + ms(seen.enforcedNs - seen.decidedNs) + " after the decision, epsilon is "
+                + ms(epsilonNs));
+        }
+    }
+
+    private long epsilonNs(final int gpu) {
+        return gpu < set.platform().gpus().size() ? set.platform().gpus().get(gpu).epsilonNs() : 0;
+    }
+
+    // ---- priority inversion ----------------------------------------------------------------------------------------
+
+    private void inversions() {
+        final List<Trace.Segment> all = new ArrayList<>();
+        for (final Trace.Task task : trace.tasks) {
+            for (final Trace.Segment segment : task.segments) {
+                if (Trace.isEnforced(segment.policy)) {
+                    all.add(segment);
+                }
+            }
+        }
+        all.sort((a, b) -> Long.compare(a.receivedNs, b.receivedNs));
+        long longestNs = 0;
+        for (final Trace.Segment segment : all) {
+            longestNs = Math.max(longestNs,
+                (segment.endNs == 0 ? trace.lastNs : Math.max(segment.endNs, segment.receivedNs)) - segment.receivedNs);
+        }
+        boolean unknownOrder = false;
+        int first = 0;
+        for (final Trace.Segment high : all) {
+            while (all.get(first).receivedNs < high.receivedNs - longestNs) {
+                first++;   // over before this one began
+            }
+            if (!"fp".equals(high.policy) && !"edf".equals(high.policy)) {
+                unknownOrder = true;
+            } else if (high.task.rankAt(high.receivedNs) > 0) {
+                for (final Trace.Span denied : denied(high)) {
+                    denied(high, denied, all, first);
+                }
+            }
+        }
+        if (unknownOrder) {
+            notes.add("priority inversions are judged under fp and edf alone");
+        }
+    }
+
+    /** The times in which it was begun and did not have the GPU. */
+    private List<Trace.Span> denied(final Trace.Segment high) {
+        final List<Trace.Span> spans = new ArrayList<>();
+        long fromNs = high.receivedNs;
+        for (final Trace.Span hold : high.holds) {
+            if (hold.fromNs() > fromNs) {
+                spans.add(new Trace.Span(fromNs, hold.fromNs()));
+            }
+            fromNs = hold.toNs();
+        }
+        final long endNs = high.endNs == 0 ? trace.lastNs : high.endNs;
+        if (fromNs < endNs && !high.forced) {
+            spans.add(new Trace.Span(fromNs, endNs));
+        }
+        return spans;
+    }
+
+    private void denied(final Trace.Segment high, final Trace.Span span, final List<Trace.Segment> all,
+        final int first) {
+        final long limitNs = epsilonNs(high.task.gpu);
+        if (span.lengthNs() <= limitNs + toleranceNs) {
+            return;
+        }
+        for (int i = first; i < all.size() && all.get(i).receivedNs < span.toNs(); i++) {
+            final Trace.Segment low = all.get(i);
+            if (low == high || low.task.gpu != high.task.gpu || low.task.contextId == high.task.contextId
+                || !trace.preemptive && low.decidedNs <= high.receivedNs) {
+                continue;
+            }
+            for (final Trace.Span hold : low.holds) {
+                final long fromNs = Math.max(hold.fromNs(), span.fromNs());
+                final long heldNs = Math.min(hold.toNs(), span.toNs()) - fromNs;
+                if (heldNs > limitNs + toleranceNs && isBetter(high, low, fromNs)
+                    && !inherits(low, high, all, fromNs)) {
+                    findings.add(new Finding("inversion", high.task.name, high.job == null ? 0 : high.job.number,
+                        fromNs, heldNs, limitNs, "task \"" + high.task.name + "\"" + jobOf(high) + " waited while \""
+                        + low.task.name + "\"" + jobOf(low) + " had the GPU for " + ms(heldNs) + ", epsilon is "
+                        + ms(limitNs)));
+                }
+            }
+        }
+    }
+
+    private static boolean isBetter(final Trace.Segment a, final Trace.Segment b, final long timeNs) {
+        final int rankA = a.task.rankAt(timeNs);
+        final int rankB = b.task.rankAt(timeNs);
+        if ("edf".equals(a.policy) && rankA > 0 && rankB > 0) {
+            return a.deadlineNs > 0 && (b.deadlineNs == 0 || a.deadlineNs < b.deadlineNs);
+        }
+        return rankA > rankB;
+    }
+
+    /** Within one context what runs has the rank of the best that waits there. */
+    private static boolean inherits(final Trace.Segment low, final Trace.Segment high, final List<Trace.Segment> all,
+        final long timeNs) {
+        for (final Trace.Segment other : all) {
+            if (other.receivedNs > timeNs) {
+                return false;
+            }
+            if (other != low && other.task.contextId == low.task.contextId && other.task.gpu == low.task.gpu
+                && (other.endNs == 0 || other.endNs > timeNs) && !isBetter(high, other, timeNs)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static String jobOf(final Trace.Segment segment) {
+        return segment.job == null ? "" : " job " + segment.job.number;
+    }
+
+    private void add(final String kind, final Trace.Job job, final long timeNs, final long measuredNs,
+        final long limitNs, final String text) {
+        findings.add(new Finding(kind, job.task.name, job.number, timeNs, measuredNs, limitNs,
+            "task \"" + job.task.name + "\" job " + job.number + " " + text));
+    }
+
+    private static String ms(final long ns) {
+        return Durations.format(ns);
+    }
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.amd;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.daemon.dispatch.Counter;
+import dev.gpuseg.daemon.dispatch.Daemon;
+import dev.gpuseg.daemon.dispatch.DaemonConfig;
+import dev.gpuseg.ipc.NativeTool;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.amd.AmdRig.App;
+import java.io.BufferedReader;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The whole daemon on the stand-in of KFD, and what is left when it is killed; no AMD hardware. */
+@Timeout(600)
+class AmdSystemTest {
+    @TempDir
+    private Path directory;
+    private AmdRig rig;
+    private final List<Process> started = new ArrayList<>();
+
+    @BeforeEach
+    void start() throws Exception {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "tracing other processes needs root here");
+        rig = new AmdRig(directory);
+        System.setProperty(AmdSysfs.ROOT_PROPERTY, directory.toString());
+        System.setProperty(HoldDevice.WATCHDOG_PROPERTY, "10000");
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        System.clearProperty(AmdSysfs.ROOT_PROPERTY);
+        System.clearProperty(HoldDevice.WATCHDOG_PROPERTY);
+        for (final Process p : started) {
+            p.destroyForcibly().waitFor();
+        }
+        if (rig != null) {
+            rig.close();
+            assertEquals(0, rig.table.getInt(AmdRig.UNBALANCED), "pause and unpause must alternate");
+            assertEquals(0, rig.table.getInt(AmdRig.FOREIGN), "an ioctl that is not in the table reached the driver");
+        }
+    }
+
+    private void only(final Rung rung) {
+        rig.table.putInt(AmdRig.HOLD_ABI, rung == Rung.KFD ? 1 : 0);
+        rig.table.putInt(AmdRig.MINOR, rung == Rung.CRIU ? 11 : rung == Rung.AGENT ? 6 : 17);
+    }
+
+    /** What was taken off, by all ways. */
+    private int taken() {
+        return rig.table.getInt(AmdRig.HOLDS) + rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES)
+            + rig.table.getInt(AmdRig.DEACTIVATED);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldKeepAProcessThatRanBeforeOffWhileARealTimeSegmentIsOpen(final Rung rung) throws Exception {
+        only(rung);
+        final App app = rig.start(2);
+        final Path where = directory.resolve("run");
+        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
+            Policy.named("fp"), "amd").withoutWarmUp();
+        try (Daemon daemon = Daemon.start(config)) {
+            for (int attempt = 0; attempt < 20 && taken() == 0; attempt++) {   // until it has been found
+                final Process segments = new ProcessBuilder(AmdRig.BUILD.resolve("gpuseg-bench-ipc").toString(),
+                    "begin", "--dir", where.toString(), "--n", "50", "--warmup", "5", "--pace", "2000000", "--wait",
+                    "sleep").inheritIO().start();
+                started.add(segments);
+                assertTrue(segments.waitFor(AmdRig.LIMIT_MS, TimeUnit.MILLISECONDS));
+                assertEquals(0, segments.exitValue());
+            }
+            assertTrue(taken() > 0, "never taken off");
+            app.mustAdvance("between segments");
+            assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
+        }
+        app.mustAdvance("after the daemon's stop");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Rung.class)
+    void shouldLeaveNobodyOffWhenTheDaemonIsKilled(final Rung rung) throws Exception {
+        only(rung);
+        final App app = rig.start(2);
+        final Path where = directory.resolve("run");
+        final Process daemon = daemon(where);
+        final Process client = client(where);
+        AmdRig.await("it is taken off", () -> taken() > 0);
+        assertTrue(app.standsStill());
+        assertTrue(client.isAlive(), "the segment must still be open");
+        daemon.destroyForcibly().waitFor();
+        app.mustAdvance("after the daemon's death");
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = Rung.class, names = {"KFD", "AGENT"})
+    void shouldLeaveNobodyOffWhenTheDaemonIsStoppedAsAWhole(final Rung rung) throws Exception {
+        only(rung);
+        final App app = rig.start(1);
+        final Path where = directory.resolve("run");
+        final Process daemon = daemon(where);
+        client(where);
+        AmdRig.await("it is taken off", () -> taken() > 0);
+        assertTrue(app.standsStill());
+        AmdRig.suspend((int) daemon.pid(), directory.resolve("table"));
+        app.mustAdvance("while the daemon is stopped");
+        ProcessStatus.signal((int) daemon.pid(), 18);
+        final int before = taken();
+        AmdRig.await("the daemon takes it off again", () -> taken() > before);
+    }
+
+    @Test
+    void shouldHoldAgainWhenTheDaemonIsStartedAnew() throws Exception {
+        only(Rung.AGENT);
+        final App app = rig.start(1);
+        final Path where = directory.resolve("run");
+        final Process first = daemon(where);
+        client(where);
+        AmdRig.await("it is taken off", () -> taken() > 0);
+        first.destroyForcibly().waitFor();
+        app.mustAdvance("without a daemon");
+        final int before = taken();
+        daemon(directory.resolve("next"));
+        client(directory.resolve("next"));
+        AmdRig.await("the next daemon takes it off", () -> taken() > before);
+        assertTrue(app.standsStill());
+    }
+
+    @Test
+    void shouldGrantAndCountWhenAnApplicationDoesNotAnswer() throws Exception {
+        only(Rung.AGENT);
+        final App app = rig.start(1);
+        final App stopped = rig.start(1);
+        final Path where = directory.resolve("run");
+        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
+            Policy.named("fp"), "amd").withoutWarmUp();
+        try (Daemon daemon = Daemon.start(config)) {
+            stopped.suspend();
+            client(where);
+            AmdRig.await("the one that answers is taken off", () -> taken() > 0);
+            assertTrue(app.standsStill());
+            AmdRig.await("the other is counted", () -> daemon.counters().get(Counter.MECHANISM_ERRORS) > 0
+                && daemon.counters().get(Counter.GRANTS_UNENFORCED) > 0);
+            assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
+            stopped.goOn();
+            AmdRig.await("it is taken off when it goes on", () -> taken() > 1);
+        }
+        app.mustAdvance("after the daemon's stop");
+        stopped.mustAdvance("after the daemon's stop");
+    }
+
+    private Process daemon(final Path where) throws Exception {
+        final Process daemon = rig.gpuseg(1_000, directory.resolve("daemon.out"), "run", "--dir", where.toString(),
+            "--mechanism", "amd", "--policy", "fp", "--no-warm-up");
+        started.add(daemon);
+        AmdRig.await("the daemon answers", () -> RuntimeDirectory.resolve(where.toString()).socket().toFile().exists()
+            || !daemon.isAlive());
+        assertTrue(daemon.isAlive(), () -> "the daemon does not run: " + AmdRig.read(AmdRig.errors(
+            directory.resolve("daemon.out"))));
+        return daemon;
+    }
+
+    /** Opens segments of 2 s, one after the other. */
+    private Process client(final Path where) throws Exception {
+        final Path root = NativeTool.root();
+        final Path program = directory.resolve("task_client");
+        NativeTool.run(60, "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-I" + root.resolve("segment-api/include"),
+            root.resolve("rt-scheduler/tools/src/test/c/task_client.c").toString(),
+            root.resolve("segment-api/build/libgpuseg.a").toString(), "-lpthread", "-o", program.toString());
+        final ProcessBuilder builder = new ProcessBuilder(program.toString(), where.toString(),
+            "open:rt:50:0:0:0:0", "segments:rt:1000:2000000").redirectErrorStream(true);
+        final Process client = builder.start();
+        started.add(client);
+        try (BufferedReader reader = client.inputReader()) {
+            final String opened = reader.readLine();
+            assertTrue(opened != null && opened.startsWith("open rt 0"), "client: " + opened);
+        }
+        return client;
+    }
+}

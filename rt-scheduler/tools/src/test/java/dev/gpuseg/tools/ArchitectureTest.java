@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.time.Instant;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** What Maven modules cannot state: which part may use which library, and no cycles between packages. */
+class ArchitectureTest {
+    private static JavaClasses classes;
+
+    @BeforeAll
+    static void importClasses() {
+        classes = new ClassFileImporter().withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            .importPackages("dev.gpuseg");
+        for (final String one : new String[] {"core.SegmentScheduler", "analysis.sim.Simulator", "ipc.Abi",
+            "mechanisms.Mechanism", "daemon.dispatch.Daemon", "tools.cli.Gpuseg"}) {
+            assertTrue(classes.contain("dev.gpuseg." + one), one + " must be on the class path");
+        }
+    }
+
+    @Test
+    void shouldKeepTheCoreFreeOfEverythingButTheJdkAndAgronaCollections() {
+        noClasses().that().resideInAPackage("dev.gpuseg.core..").should().dependOnClassesThat()
+            .resideOutsideOfPackages("dev.gpuseg.core..", "java.lang..", "java.util..", "org.agrona.collections..")
+            .check(classes);
+    }
+
+    @Test
+    void shouldLetTheCoreReadNoClockStartNoThreadAndOpenNothing() {
+        noClasses().that().resideInAPackage("dev.gpuseg.core..").should().callMethod(System.class, "nanoTime")
+            .orShould().callMethod(System.class, "currentTimeMillis").orShould().callMethod(Instant.class, "now")
+            .orShould().dependOnClassesThat().belongToAnyOf(Thread.class)
+            .orShould().dependOnClassesThat().resideInAnyPackage("java.io..", "java.nio..", "java.net..",
+                "java.util.concurrent..", "java.util.logging..", "org.slf4j..").check(classes);
+    }
+
+    @Test
+    void shouldLetDependenciesBetweenModulesPointOneWayOnly() {
+        layeredArchitecture().consideringOnlyDependenciesInAnyPackage("dev.gpuseg..")
+            .layer("core").definedBy("dev.gpuseg.core..")
+            .layer("analysis").definedBy("dev.gpuseg.analysis..")
+            .layer("ipc").definedBy("dev.gpuseg.ipc..")
+            .layer("mechanisms").definedBy("dev.gpuseg.mechanisms..")
+            .layer("daemon").definedBy("dev.gpuseg.daemon..")
+            .layer("tools").definedBy("dev.gpuseg.tools..")
+            .whereLayer("tools").mayNotBeAccessedByAnyLayer()
+            .whereLayer("daemon").mayOnlyBeAccessedByLayers("tools")
+            .whereLayer("mechanisms").mayOnlyBeAccessedByLayers("daemon", "tools")
+            .whereLayer("ipc").mayOnlyBeAccessedByLayers("mechanisms", "daemon", "tools")
+            .whereLayer("analysis").mayOnlyBeAccessedByLayers("daemon", "tools")
+            .check(classes);
+    }
+
+    @Test
+    void shouldLetOnlyMechanismsAndPlatformUseJna() {
+        noClasses().that().resideOutsideOfPackages("dev.gpuseg.mechanisms..", "dev.gpuseg.ipc.platform..")
+            .should().dependOnClassesThat().resideInAPackage("com.sun.jna..").check(classes);
+    }
+
+    @Test
+    void shouldLetOnlyIpcUseChronicle() {
+        noClasses().that().resideOutsideOfPackage("dev.gpuseg.ipc..")
+            .should().dependOnClassesThat().resideInAPackage("net.openhft..").check(classes);
+    }
+
+    @Test
+    void shouldLetOnlyMetricsUseThePrometheusClientAndOnlyTheCommandLineATerminal() {
+        noClasses().that().resideOutsideOfPackage("dev.gpuseg.daemon.metrics..").should().dependOnClassesThat()
+            .resideInAPackage("io.prometheus..").check(classes);
+        noClasses().that().resideOutsideOfPackage("dev.gpuseg.tools..").should().dependOnClassesThat()
+            .resideInAPackage("org.jline..").check(classes);
+    }
+
+    @Test
+    void shouldLetNoPartOfTheDaemonDependOnHowItIsStarted() {
+        noClasses().that().resideInAPackage("dev.gpuseg.daemon..").and()
+            .resideOutsideOfPackage("dev.gpuseg.daemon.launch..").should().dependOnClassesThat()
+            .resideInAnyPackage("dev.gpuseg.daemon.launch..", "picocli..").check(classes);
+    }
+
+    @Test
+    void shouldHaveNoCyclesBetweenPackages() {
+        for (final String module : new String[] {"ipc", "mechanisms", "daemon", "tools"}) {
+            slices().matching("dev.gpuseg." + module + ".(*)..").should().beFreeOfCycles().check(classes);
+        }
+    }
+}

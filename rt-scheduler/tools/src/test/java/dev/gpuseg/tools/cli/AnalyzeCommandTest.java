@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.launch.ExitCode;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+@Timeout(60)
+class AnalyzeCommandTest {
+    private static final String SET = """
+        platform: {cpus: 2, epsilon: 1ms}
+        tasks:
+          - {name: a, cpu: 1, period: 80ms, priority: 70, segments: [{cpu: 2ms}, {gpu: {host: 2ms, device: 4ms}}]}
+          - {name: b, cpu: 2, period: %s, priority: 60, segments: [{cpu: 2ms}, {gpu: {host: 1ms, device: 40ms}}]}
+        """;
+    private static final String LINE = "{\"id\":\"x\",\"platform\":{\"cpus\":1},\"tasks\":[{\"name\":\"a\",\"cpu\":1,"
+        + "\"period\":\"9ms\",\"priority\":1,\"segments\":[{\"cpu\":\"1ms\"}]}]}";
+
+    @TempDir
+    private Path directory;
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    private int run(final String... arguments) {
+        return new CommandLine(new AnalyzeCommand()).setOut(new PrintWriter(out)).setErr(new PrintWriter(err))
+            .execute(arguments);
+    }
+
+    private String file(final String name, final String content) throws IOException {
+        return Files.writeString(directory.resolve(name), content).toString();
+    }
+
+    @Test
+    void shouldRefuseBadInputInOneLineWithStatus2() throws IOException {
+        for (final String[] arguments : new String[][] {
+            {}, {"none.yaml"}, {directory.toString()}, {file("a.yaml", "tasks: []")},
+            {file("b.yaml", SET.formatted("80"))}, {file("c.yaml", SET.formatted("-80ms"))},
+            {file("d.yaml", SET.formatted("9223372036854775807ns"))}, {file("e.yaml", SET.formatted(".nan"))},
+            {file("f.yaml", SET.formatted("80ms")), "--analysis", "nonsense"},
+            {file("g.yaml", SET.formatted("80ms")), "--format", "pdf"},
+            {file("h.yaml", SET.formatted("80ms")), "--epsilon", "5"},
+            {file("i.yaml", SET.formatted("80ms")), "--assign", "edf"},
+            {file("j.yaml", SET.formatted("80ms")), "--from", "xml"},
+            {"--batch", file("k.jsonl", LINE + "\n{broken")}, {"--batch", "none.jsonl"}}) {
+            err.getBuffer().setLength(0);
+            assertEquals(2, run(arguments), String.join(" ", arguments));
+            assertEquals(1, err.toString().lines().count(), err.toString());
+        }
+    }
+
+    @Test
+    void shouldAnswerYesWith0AndNoWith3() throws IOException {
+        assertEquals(0, run(file("yes.yaml", SET.formatted("100ms"))));
+        assertTrue(out.toString().contains("gcaps-window-suspend: schedulable"), out.toString());
+        assertEquals(3, run(file("no.yaml", SET.formatted("48ms"))));
+        assertTrue(out.toString().contains("NOT schedulable"), out.toString());
+        assertEquals(3, run(file("no.yaml", SET.formatted("48ms")), "--analysis", "all"));
+    }
+
+    @Test
+    void shouldWriteJsonInFileOrder() throws IOException {
+        final Path result = directory.resolve("result.json");
+        assertEquals(0, run(file("set.yaml", SET.formatted("100ms")), "--analysis", "gcaps-suspend,gcaps-busy",
+            "--format",
+            "json", "--out", result.toString()));
+        final JsonNode root = new ObjectMapper().readTree(result.toFile());
+        assertEquals("set", root.get("id").asText());
+        final JsonNode task = root.at("/results/gcaps-suspend/tasks/0");
+        assertEquals("a", task.get("name").asText());
+        assertEquals(12_000_000, task.get("wcrt_ns").asLong());
+        assertEquals(80_000_000, task.get("deadline_ns").asLong());
+        assertEquals(8_000_000, task.at("/terms/own_ns").asLong());
+        assertTrue(root.at("/results/gcaps-busy/schedulable").asBoolean());
+    }
+
+    @Test
+    void shouldAnalyseABatchLineByLine() throws IOException {
+        final Path result = directory.resolve("out.jsonl");
+        assertEquals(0, run("--batch", file("sets.jsonl", LINE + "\n\n" + LINE.replace("\"x\"", "\"y\"").replace("1ms",
+            "10ms") + "\n"), "--analysis", "gcaps-suspend,edf-edf-suspend", "--out", result.toString()));
+        final List<String> lines = Files.readAllLines(result);
+        assertEquals(2, lines.size());
+        assertEquals("{\"id\":\"x\",\"results\":{\"gcaps-suspend\":{\"schedulable\":true,\"wcrt_ns\":[1000000]},"
+            + "\"edf-edf-suspend\":{\"schedulable\":true,\"wcrt_ns\":[1000000]}}}", lines.get(0));
+        assertTrue(lines.get(1).contains("\"wcrt_ns\":[null]"), lines.get(1));
+        assertTrue(out.toString().contains("gcaps-suspend: 1 of 2 schedulable"), out.toString());
+    }
+
+    @Test
+    void shouldPlaceAssignAndConvert() throws IOException {
+        final String bare = """
+            platform: {cpus: 2, epsilon: 1ms}
+            tasks: [{name: a, period: 80ms, segments: [{cpu: 20ms}]}, {name: b, period: 40ms, segments: [{cpu: 20ms}]}]
+            """;
+        assertEquals(2, run(file("bare.yaml", bare)));
+        assertEquals(0, run(file("bare.yaml", bare), "--partition", "wfd", "--assign", "rm", "--convert"));
+        final JsonNode root = new ObjectMapper().readTree(out.toString());
+        assertEquals(2, root.at("/tasks/0/cpu").asInt());
+        assertEquals(98, root.at("/tasks/0/priority").asInt());
+        assertEquals(1, root.at("/tasks/1/cpu").asInt());
+        assertEquals(99, root.at("/tasks/1/priority").asInt());
+    }
+
+    /** The numbers are made up: no AMD hardware was measured. */
+    @Test
+    void shouldRefuseAnAmdProfileWithoutItsNumbersInOneLine() throws IOException {
+        final String tasks = "\ntasks: [{name: t, cpu: 1, period: 80ms, priority: 7, segments: [{gpu: {host: 1ms, "
+            + "device: 2ms}}]}]\n";
+        final String set = file("set.yaml", "platform: mi" + tasks);
+        final String known = "cpus: 2\ntheta: 1ms\ntimeslice: 5ms\namd: {rung: kfd, mode: hws, command: 300us, "
+            + "contexts: 4, foreign: 1s, change: ";
+        file("mi.yaml", known + "unknown}\n");
+        final StringOutput refused = StringOutput.of("analyze", set);
+        assertEquals(ExitCode.USAGE, refused.status(), refused.text());
+        assertEquals(1, refused.text().strip().lines().count(), refused.text());
+        assertTrue(refused.text().contains("amd: change is unknown") && refused.text().contains("measure the longest"),
+            refused.text());
+        file("mi.yaml", known + "2ms}\n");
+        assertEquals(ExitCode.OK, StringOutput.of("analyze", set).status());
+        final StringOutput other = StringOutput.of("analyze", set, "--analysis", "mpcp-suspend");
+        assertEquals(ExitCode.USAGE, other.status(), other.text());
+        assertTrue(other.text().contains("use gcaps-window-suspend"), other.text());
+    }
+
+    @Test
+    void shouldShowMeasuredResponsesBesideTheBoundsAndSayNoWhereOneExceedsASoundBound() throws Exception {
+        final Path set = directory.resolve("set.yaml");
+        Files.writeString(set, """
+            version: 1
+            id: x
+            platform: {cpus: 1, epsilon: 1ms}
+            tasks:
+              - {name: camera, cpu: 1, period: 80ms, priority: 5,
+                 segments: [{cpu: 1ms}, {gpu: {host: 1ms, device: 5ms}}]}
+            """);
+        final Path run = directory.resolve("run.json");
+        for (final String format : new String[] {"text", "json", "html", "report-json"}) {
+            Files.writeString(run, "{\"mechanism\":\"sim\",\"tasks\":[{\"name\":\"camera\",\"jobs\":9,"
+                + "\"response_ms\":{\"max\":9.25}}]}");
+            final StringOutput held = StringOutput.of("analyze", set.toString(), "--measured", run.toString(),
+                "--format", format);
+            assertEquals(ExitCode.OK, held.status(), held.text());
+            if (!format.equals("json")) {   // its form is fixed by the interface
+                assertTrue(held.out().contains(format.equals("report-json") ? "9250000" : "9.25"), held.out());
+            }
+            Files.writeString(run, "{\"tasks\":[{\"name\":\"camera\",\"response_ms\":{\"max\":79}}]}");
+            final StringOutput exceeded = StringOutput.of("analyze", set.toString(), "--measured", run.toString(),
+                "--format", format);
+            assertEquals(ExitCode.NO, exceeded.status(), exceeded.text());
+            assertTrue(exceeded.text().contains("\"camera\"") && exceeded.text().contains("79 ms"), exceeded.text());
+        }
+        Files.writeString(run, "{\"tasks\":[{\"name\":\"camera\"}]}");
+        final StringOutput bad = StringOutput.of("analyze", set.toString(), "--measured", run.toString());
+        assertEquals(ExitCode.USAGE, bad.status());
+        assertTrue(bad.text().contains("response_ms.max"), bad.text());
+    }
+
+    private static final String PARTITIONS = """
+        version: 1
+        policy: partitions
+        frame: 40ms
+        guard: 1ms
+        inside: %s
+        windows: [{partition: 1, offset: 0ms, length: %s}, {partition: 2, offset: 20ms, length: 20ms}]
+        tasks: [{task: %s, partition: 1}, {task: b, partition: 2}]
+        """;
+
+    @Test
+    void shouldAnalyseTimePartitionsByThePolicyFile() throws IOException {
+        final String set = file("set.yaml", SET.formatted("200ms"));
+        final String policy = file("policy.yaml", PARTITIONS.formatted("fp", "20ms", "a"));
+        assertEquals(0, run(set, "--policy-file", policy), err::toString);
+        assertTrue(out.toString().contains("partition-fp-suspend: schedulable"), out.toString());
+        assertEquals(0, run(set, "--policy-file", file("edf.yaml", PARTITIONS.formatted("edf", "20ms", "a")),
+            "--format", "json"), err::toString);
+        assertTrue(out.toString().contains("\"partition-edf-fp-suspend\""), out.toString());
+        // 4 ms less than guard and two updates leave: nothing is served
+        assertEquals(3, run(set, "--policy-file", file("short.yaml", PARTITIONS.formatted("fp", "3ms", "a"))));
+    }
+
+    @Test
+    void shouldRefuseAPolicyThatNothingIsProvenForAndWrongNames() throws IOException {
+        final String set = file("set.yaml", SET.formatted("200ms"));
+        final String policy = file("policy.yaml", PARTITIONS.formatted("fp", "20ms", "a"));
+        final String[][] wrong = {
+            {set, "--policy-file", file("who.yaml", PARTITIONS.formatted("fp", "20ms", "nobody")), "nobody"},
+            {set, "--policy-file", file("classes.yaml", PARTITIONS.formatted("classes", "20ms", "a")), "inside: fp or"},
+            {set, "--policy-file", policy, "--analysis", "gcaps-suspend", "goes with neither"},
+            {set, "--analysis", "partition-fp-suspend", "needs the table of windows"},
+        };
+        for (final String[] one : wrong) {
+            err.getBuffer().setLength(0);
+            final String expected = one[one.length - 1];
+            assertEquals(2, run(java.util.Arrays.copyOf(one, one.length - 1)), err::toString);
+            assertTrue(err.toString().contains(expected) && err.toString().lines().count() == 1, err.toString());
+        }
+    }
+}

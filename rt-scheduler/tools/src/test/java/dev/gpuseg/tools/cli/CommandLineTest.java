@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.launch.ExitCode;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+@Timeout(60)
+class CommandLineTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    @TempDir
+    private Path directory;
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "''                                | no command given",
+        "fly                               | fly",
+        "run --policy best                 | best",
+        "run --idle never                  | never",
+        "run --watchdog-period 100         | unit",
+        "run --watchdog-period 1ms         | 40ms",
+        "run --journal-size 5              | unit",
+        "run --queue-size 300KiB           | power of two",
+        "run --cpu 9999                    | no such CPU",
+        "run --gpus 0                      | 1..16",
+        "run --priority 100                | 1..99",
+        "demo --duration 10                | unit",
+        "demo --duration 1ms               | 500ms",
+        "demo --policy best                | best",
+        "hint                              | TASK",
+        "hint camera                       | --priority",
+        "hint camera --priority 100        | 0..99",
+        "bench                             | ipc",
+        "bench ipc --client-cpu 0 --daemon-cpu 0 | two different CPUs",
+    })
+    void shouldRefuseBadUsageWithStatus2AndSayWhatIsWrong(final String arguments, final String says) {
+        final StringOutput refused = StringOutput.of(arguments.isEmpty() ? new String[0] : arguments.split(" +"));
+        assertEquals(ExitCode.USAGE, refused.status(), refused.text());
+        assertTrue(refused.err().contains(says), refused.err());
+        assertEquals("", refused.out());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"''", "run", "status", "stop", "hint", "release", "doctor", "demo", "bench", "bench ipc"})
+    void shouldExplainEveryCommand(final String command) {
+        final StringOutput help = StringOutput.of((command + " --help").strip().split(" +"));
+        assertEquals(ExitCode.OK, help.status(), help.text());
+        assertTrue(help.out().startsWith("Usage: gpuseg"), help.out());
+    }
+
+    @Test
+    void shouldSayThatNoDaemonRuns() throws Exception {
+        final StringOutput text = StringOutput.of("status", "--dir", directory.toString());
+        assertEquals(ExitCode.NO, text.status());
+        assertTrue(text.out().contains("no daemon answers in " + directory), text.out());
+        final StringOutput json = StringOutput.of("status", "--json", "--dir", directory.toString());
+        assertEquals(ExitCode.NO, json.status());
+        assertEquals("{\"running\":false}", json.out().strip());
+        assertEquals(ExitCode.NO, StringOutput.of("stop", "--dir", directory.toString()).status());
+        assertEquals(ExitCode.OK, StringOutput.of("release", "--dir", directory.toString()).status());
+    }
+
+    @Test
+    void shouldSayWhyTheDaemonDoesNotStart() {
+        assumeTrue(!java.nio.file.Files.exists(Path.of("/dev/kfd")), "this machine has an AMD GPU");
+        final StringOutput refused = StringOutput.of("run", "--dir", directory.toString(), "--mechanism", "amd");
+        assertEquals(ExitCode.FAILURE, refused.status());
+        assertTrue(refused.err().contains("cannot start") && refused.err().contains("load amdgpu")
+            && refused.err().contains("--mechanism gate"), refused.err());
+    }
+
+    @Test
+    void shouldDiagnoseThisMachineHonestly() throws Exception {
+        assumeTrue(!java.nio.file.Files.exists(Path.of("/dev/nvidiactl")), "this machine has an NVIDIA driver");
+        assumeTrue(!java.nio.file.Files.exists(Path.of("/dev/kfd")), "this machine has an AMD GPU");
+        final StringOutput json = StringOutput.of("doctor", "--json", "--dir", directory.toString());
+        final JsonNode report = JSON.readTree(json.out());
+        assertEquals(report.path("can_run").asBoolean() ? ExitCode.OK : ExitCode.NO, json.status(), json.text());
+        assertEquals("gate", report.path("best").asText(), "no virtual GPU runs here");
+        for (final JsonNode mechanism : report.path("mechanisms")) {
+            final boolean passive = mechanism.path("level").asInt() <= 1;
+            assertEquals(passive, mechanism.path("usable").asBoolean(), mechanism.toString());
+            assertFalse(mechanism.path("reason").asText().contains("not built"), mechanism.toString());
+        }
+        final StringOutput text = StringOutput.of("doctor", "--dir", directory.toString());
+        assertTrue(text.out().contains("would start here with: --mechanism gate"), text.out());
+    }
+}
