@@ -89,4 +89,14 @@ public final class SegmentView {
     public long beginNs() {
         return table.beginNs[taskId];
     }
+
+    /**
+     * The longest time that the segment may hold the GPU, as its task declares it: constant while the segment is begun,
+     * however long it has run.
+     *
+     * @return ns, 0 = not declared
+     */
+    public long budgetNs() {
+        return table.budgetNs[taskId];
+    }
 }
