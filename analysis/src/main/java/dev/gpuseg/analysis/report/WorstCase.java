@@ -93,8 +93,9 @@ public record WorstCase(TaskSet set, SimulationOptions options, int runs, List<L
             return base.with(Scheduler.GATE, CpuPolicy.FP).with(Hold.BOOST, false, Update.STALL);
         }
         final Hold hold = analysis.startsWith("gcaps-boost") ? Hold.BOOST : Hold.WINDOW;
-        return (analysis.contains("edf") ? base.with(Scheduler.EDF, CpuPolicy.EDF) : base).with(hold, optimistic,
-            optimistic ? Update.SHARE : Update.STALL);
+        final SimulationOptions decided = !analysis.startsWith("edf-") ? base
+            : base.with(Scheduler.EDF, analysis.startsWith("edf-fp-") ? CpuPolicy.FP : CpuPolicy.EDF);
+        return decided.with(hold, optimistic, optimistic ? Update.SHARE : Update.STALL);
     }
 
     /**
