@@ -560,31 +560,47 @@ static int permit_boost(const struct gpuseg_client *client, struct gpuseg_task *
 		task->name, task->attr.boost_priority, strerror(-ret), task->attr.boost_priority);
 }
 
+/*
+ * client_check() of the connection in use. With the mutex: a connection that no task uses yet is unmapped by its roll
+ * thread, under the same mutex, as soon as another one has followed it.
+ */
+static int newest_check(gpuseg_client *root)
+{
+	int ret;
+
+	if (!__atomic_load_n(root->own_process, __ATOMIC_RELAXED))
+		return client_check(root, 0); /* in a forked child the mutex may be in any state */
+	pthread_mutex_lock(&root->request_mutex);
+	ret = client_check(root->newest, now_ns());
+	pthread_mutex_unlock(&root->request_mutex);
+	return ret;
+}
+
 int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
 {
-	struct gpuseg_client *client = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
+	struct gpuseg_client *client;
 	struct gpuseg_task_attr attr;
 	struct gpuseg_task *task;
 	int ret;
 
 	if (!out)
-		return fail_with(client, -EINVAL, "gpuseg_task_open: no place for the task");
+		return fail_with(root, -EINVAL, "gpuseg_task_open: no place for the task");
 	*out = NULL;
 	if (!user_attr)
-		return fail_with(client, -EINVAL, "gpuseg_task_open: attributes are required, a task has a name");
+		return fail_with(root, -EINVAL, "gpuseg_task_open: attributes are required, a task has a name");
 	ret = copy_attr(&attr, sizeof(attr), sizeof(attr), user_attr);
 	if (ret < 0)
-		return fail_with(client, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
+		return fail_with(root, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
 				 sizeof(attr));
-	ret = client_check(client, now_ns());
+	ret = newest_check(root);
 	if (ret == 0)
-		ret = check_attr(client, &attr);
+		ret = check_attr(root, &attr);
 	if (ret < 0)
 		return ret;
 	task = aligned_alloc(GPUSEG_CACHE_LINE,
 			     (sizeof(*task) + GPUSEG_CACHE_LINE - 1) & ~(size_t)(GPUSEG_CACHE_LINE - 1));
 	if (!task)
-		return fail_with(client, -ENOMEM, "task \"%s\": out of memory", attr.name);
+		return fail_with(root, -ENOMEM, "task \"%s\": out of memory", attr.name);
 	memset(task, 0, sizeof(*task));
 	task->attr = attr;
 	task->attr.name = strcpy(task->name, attr.name);
