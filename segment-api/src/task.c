@@ -119,8 +119,9 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 
 	count(&task->client->counters.slept);
 	/*
-	 * Dekker with the daemon: we store `waiting`, then read the grant; it stores the grant, then reads `waiting`,
-	 * each with a full fence between. One of the two sees the other.
+	 * Store, then look (ADR 30). The client stores `waiting`, then loads the grant; the daemon stores the
+	 * grant, then loads `waiting`; each has a full fence between. So one of the two sees the other's store. A grant
+	 * that comes between the load and the sleep changes the futex word, and the kernel does not let us sleep.
 	 */
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	full_fence();
@@ -131,6 +132,14 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 		*verdict = verdict_on(slot, task->ticket);
 		if (*verdict != GPUSEG_VERDICT_NONE)
 			break;
+		/*
+		 * acquire; pairs with the release in Session.poison. A client that is dropped is woken by a change of
+		 * the grant word that leaves the ticket as it was, which is no verdict on a ticket that still waits.
+		 */
+		if (__atomic_load_n(&task->client->session->poisoned, __ATOMIC_ACQUIRE)) {
+			ret = client_check(task->client, now_ns());
+			break;
+		}
 		at_ns = now_ns();
 		if (at_ns - deadline_ns >= 0) {
 			ret = -ETIMEDOUT;
