@@ -180,8 +180,7 @@ static int withdraw(struct gpuseg_task *task, int result)
 {
 	(void)append_end(task, now_ns(), GPUSEG_FLAG_CANCELLED,
 			 0); /* kept if it cannot be written; reported by the next call */
-	return fail_with(task->client, result, "segment %llu of task %u: %s", (unsigned long long)task->ticket,
-			 task->task_id, gpuseg_strerror(result));
+	return fail_segment(task->client, result, task->ticket, task->task_id);
 }
 
 static int conclude(struct gpuseg_task *task, unsigned int verdict)
@@ -191,8 +190,7 @@ static int conclude(struct gpuseg_task *task, unsigned int verdict)
 		return begun(task, SEGMENT_BEGUN);
 	case GPUSEG_VERDICT_REFUSED:
 		count(&task->client->counters.refused);
-		return fail_with(task->client, -ECANCELED, "segment %llu of task %u: %s",
-				 (unsigned long long)task->ticket, task->task_id, gpuseg_strerror(-ECANCELED));
+		return fail_segment(task->client, -ECANCELED, task->ticket, task->task_id);
 	default: {
 		int ret = client_check(task->client, now_ns());
 

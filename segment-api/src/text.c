@@ -8,8 +8,12 @@
 
 #include "internal.h"
 
+/* The latest failure of this thread; its text is made when it is asked for, where `segment` is not 0. */
 static __thread struct {
 	const struct gpuseg_client *client;
+	int segment; /* result of fail_segment() whose text is still to be made */
+	uint32_t task_id;
+	uint64_t ticket;
 	char text[GPUSEG_TEXT_BYTES + 64];
 } last_message;
 
@@ -20,13 +24,31 @@ int fail_with(const struct gpuseg_client *client, int result, const char *format
 	va_start(ap, format);
 	vsnprintf(last_message.text, sizeof(last_message.text), format, ap);
 	va_end(ap);
+	last_message.segment = 0;
 	last_message.client = client ? client->root : NULL; /* the one that the application knows */
+	return result;
+}
+
+int fail_segment(const struct gpuseg_client *client, int result, uint64_t ticket, uint32_t task_id)
+{
+	last_message.segment = result;
+	last_message.task_id = task_id;
+	last_message.ticket = ticket;
+	last_message.client = client->root;
 	return result;
 }
 
 const char *gpuseg_last_message(const gpuseg_client *client)
 {
-	return last_message.client == client ? last_message.text : "";
+	if (last_message.client != client)
+		return "";
+	if (last_message.segment) {
+		snprintf(last_message.text, sizeof(last_message.text), "segment %llu of task %u: %s",
+			 (unsigned long long)last_message.ticket, last_message.task_id,
+			 gpuseg_strerror(last_message.segment));
+		last_message.segment = 0;
+	}
+	return last_message.text;
 }
 
 const char *poison_text(uint32_t code)
