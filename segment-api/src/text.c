@@ -8,6 +8,10 @@
 
 #include "internal.h"
 
+#define TEXT_OF_VALUE(x) #x
+#define TEXT_OF(x) TEXT_OF_VALUE(x)
+#define VERSION_TEXT TEXT_OF(GPUSEG_VERSION_MAJOR) "." TEXT_OF(GPUSEG_VERSION_MINOR) "." TEXT_OF(GPUSEG_VERSION_PATCH)
+
 /* The latest failure of this thread; its text is made when it is asked for, where `segment` is not 0. */
 static __thread struct {
 	const struct gpuseg_client *client;
@@ -120,7 +124,7 @@ const char *gpuseg_strerror(int result)
 
 const char *gpuseg_version(void)
 {
-	return GPUSEG_VERSION_TEXT;
+	return VERSION_TEXT;
 }
 
 uint32_t gpuseg_abi_version(void)
@@ -172,7 +176,7 @@ int copy_attr(void *to, size_t known_size, size_t smallest, const void *from)
 		if (p[i])
 			return fail_with(NULL, -E2BIG,
 					 "attribute byte %zu is set but libgpuseg %s knows %zu; upgrade the library", i,
-					 GPUSEG_VERSION_TEXT, known_size);
+					 VERSION_TEXT, known_size);
 	memset(to, 0, known_size);
 	memcpy(to, from, size < known_size ? size : known_size);
 	*(size_t *)to = known_size;
