@@ -12,26 +12,26 @@
 
 #include "gpuseg_nv_internal.h"
 
-static int device_open(struct inode *inode, struct file *file)
+static int gpuseg_nv_device_open(struct inode *inode, struct file *file)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	return gpuseg_nv_controller_open();
 }
 
-static int device_release(struct inode *inode, struct file *file)
+static int gpuseg_nv_device_release(struct inode *inode, struct file *file)
 {
 	gpuseg_nv_controller_close();
 	return 0;
 }
 
-static __poll_t device_poll(struct file *file, poll_table *table)
+static __poll_t gpuseg_nv_device_poll(struct file *file, poll_table *table)
 {
 	poll_wait(file, gpuseg_nv_wait_queue(), table);
 	return gpuseg_nv_has_news() ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-static long ioctl_info(void __user *arg)
+static long gpuseg_nv_ioctl_info(void __user *arg)
 {
 	struct gpuseg_nv_info info;
 
@@ -39,7 +39,7 @@ static long ioctl_info(void __user *arg)
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-static long ioctl_switch(void __user *arg)
+static long gpuseg_nv_ioctl_switch(void __user *arg)
 {
 	struct gpuseg_nv_target *targets = NULL;
 	struct gpuseg_nv_switch request;
@@ -65,7 +65,7 @@ static long ioctl_switch(void __user *arg)
 	return rc;
 }
 
-static long ioctl_watchdog(void __user *arg)
+static long gpuseg_nv_ioctl_watchdog(void __user *arg)
 {
 	struct gpuseg_nv_watchdog w;
 
@@ -74,7 +74,7 @@ static long ioctl_watchdog(void __user *arg)
 	return w.reserved ? -EINVAL : gpuseg_nv_set_watchdog(w.period_ms);
 }
 
-static long ioctl_protect(void __user *arg)
+static long gpuseg_nv_ioctl_protect(void __user *arg)
 {
 	struct gpuseg_nv_name n;
 
@@ -85,7 +85,7 @@ static long ioctl_protect(void __user *arg)
 	return gpuseg_nv_protect(n.name);
 }
 
-static long ioctl_list(void __user *arg)
+static long gpuseg_nv_ioctl_list(void __user *arg)
 {
 	struct gpuseg_nv_process *processes = NULL;
 	struct gpuseg_nv_list list;
@@ -112,49 +112,49 @@ static long ioctl_list(void __user *arg)
 	return rc;
 }
 
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long argument)
+static long gpuseg_nv_device_ioctl(struct file *file, unsigned int cmd, unsigned long argument)
 {
 	void __user *arg = (void __user *)argument;
 
 	switch (cmd) {
 	case GPUSEG_NV_IOC_INFO:
-		return ioctl_info(arg);
+		return gpuseg_nv_ioctl_info(arg);
 	case GPUSEG_NV_IOC_SWITCH:
-		return ioctl_switch(arg);
+		return gpuseg_nv_ioctl_switch(arg);
 	case GPUSEG_NV_IOC_WATCHDOG:
-		return ioctl_watchdog(arg);
+		return gpuseg_nv_ioctl_watchdog(arg);
 	case GPUSEG_NV_IOC_PROTECT:
-		return ioctl_protect(arg);
+		return gpuseg_nv_ioctl_protect(arg);
 	case GPUSEG_NV_IOC_LIST:
-		return ioctl_list(arg);
+		return gpuseg_nv_ioctl_list(arg);
 	default:
 		return -ENOTTY;
 	}
 }
 
-static const struct file_operations device_operations = {
+static const struct file_operations gpuseg_nv_device_operations = {
 	.owner = THIS_MODULE,
-	.open = device_open,
-	.release = device_release,
-	.poll = device_poll,
-	.unlocked_ioctl = device_ioctl,
+	.open = gpuseg_nv_device_open,
+	.release = gpuseg_nv_device_release,
+	.poll = gpuseg_nv_device_poll,
+	.unlocked_ioctl = gpuseg_nv_device_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.llseek = noop_llseek,
 };
 
-static struct miscdevice device = {
+static struct miscdevice gpuseg_nv_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "gpuseg-nv",
-	.fops = &device_operations,
+	.fops = &gpuseg_nv_device_operations,
 	.mode = 0600,
 };
 
 int gpuseg_nv_device_init(void)
 {
-	return misc_register(&device);
+	return misc_register(&gpuseg_nv_device);
 }
 
 void gpuseg_nv_device_exit(void)
 {
-	misc_deregister(&device);
+	misc_deregister(&gpuseg_nv_device);
 }

@@ -30,7 +30,7 @@
 #define CONTROL_GPU_GET_ID 0x20800142
 #define CONTROL_FIFO_DISABLE_CHANNELS 0x2080110b
 
-struct rm_alloc {
+struct gpuseg_nv_rm_alloc {
 	u32 client;
 	u32 parent;
 	u32 handle;
@@ -51,19 +51,19 @@ struct rm_alloc {
 	};
 };
 
-static_assert(offsetof(struct rm_alloc, brief.status) == 28);
-static_assert(offsetof(struct rm_alloc, full.status) == 40);
+static_assert(offsetof(struct gpuseg_nv_rm_alloc, brief.status) == 28);
+static_assert(offsetof(struct gpuseg_nv_rm_alloc, full.status) == 40);
 #define ALLOC_BRIEF_SIZE 32
 #define ALLOC_FULL_SIZE 48
 
-struct rm_free {
+struct gpuseg_nv_rm_free {
 	u32 client;
 	u32 parent;
 	u32 handle;
 	u32 status;
 };
 
-struct rm_duplicate {
+struct gpuseg_nv_rm_duplicate {
 	u32 client;
 	u32 parent;
 	u32 handle;
@@ -73,7 +73,7 @@ struct rm_duplicate {
 	u32 status;
 };
 
-struct rm_kernel_op {
+struct gpuseg_nv_rm_kernel_op {
 	u32 op;
 	u32 pad;
 	union {
@@ -90,7 +90,7 @@ struct rm_kernel_op {
 	};
 };
 
-struct disable_channels {
+struct gpuseg_nv_disable_channels {
 	u8 disable;
 	u8 pad0[3];
 	u32 count;
@@ -102,18 +102,18 @@ struct disable_channels {
 	u32 channel[GPUSEG_NV_BATCH_MAX];
 };
 
-static_assert(sizeof(struct disable_channels) == 536);
+static_assert(sizeof(struct gpuseg_nv_disable_channels) == 536);
 
 /* False: nothing is recorded and every call passes. */
-static bool ready;
+static bool gpuseg_nv_ready;
 
 /* Under the core's lock. */
-static nvidia_stack_t *stack;
-static struct disable_channels parameters;
-static struct rm_kernel_op operation;
+static nvidia_stack_t *gpuseg_nv_stack;
+static struct gpuseg_nv_disable_channels gpuseg_nv_parameters;
+static struct gpuseg_nv_rm_kernel_op gpuseg_nv_operation;
 
 /* What a successful allocation made. */
-static void allocated(struct gpuseg_nv_file *f, const struct rm_alloc *a, u32 size)
+static void gpuseg_nv_allocated(struct gpuseg_nv_file *f, const struct gpuseg_nv_rm_alloc *a, u32 size)
 {
 	const u32 status = size >= ALLOC_FULL_SIZE ? a->full.status : a->brief.status;
 
@@ -122,7 +122,8 @@ static void allocated(struct gpuseg_nv_file *f, const struct rm_alloc *a, u32 si
 				    a->client);
 }
 
-static NV_STATUS alloc(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private_t *nvlfp, void *data, NvU32 size)
+static NV_STATUS gpuseg_nv_alloc_object(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private_t *nvlfp, void *data,
+					NvU32 size)
 {
 	struct gpuseg_nv_file *f = gpuseg_nv_begin(nvlfp);
 	NV_STATUS result;
@@ -131,15 +132,16 @@ static NV_STATUS alloc(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private
 		return NV_ERR_NO_MEMORY;
 	result = rm_ioctl(sp, nv, &nvlfp->nvfp, ESC_RM_ALLOC, data, size);
 	if (result == NV_OK)
-		allocated(f, data, size);
+		gpuseg_nv_allocated(f, data, size);
 	gpuseg_nv_end(f);
 	return result;
 }
 
-static NV_STATUS duplicate(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private_t *nvlfp, void *data, NvU32 size)
+static NV_STATUS gpuseg_nv_duplicate_object(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private_t *nvlfp,
+					    void *data, NvU32 size)
 {
 	struct gpuseg_nv_file *f = gpuseg_nv_begin(nvlfp);
-	const struct rm_duplicate *d = data;
+	const struct gpuseg_nv_rm_duplicate *d = data;
 	NV_STATUS result;
 
 	if (!f)
@@ -147,15 +149,16 @@ static NV_STATUS duplicate(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_pri
 	result = rm_ioctl(sp, nv, &nvlfp->nvfp, ESC_RM_DUP_OBJECT, data, size);
 	if (result == NV_OK && d->status == GPUSEG_NV_RM_OK &&
 	    gpuseg_nv_duplicated(f, d->client, d->parent, d->handle, d->source_client, d->source))
-		pr_warn_ratelimited("gpuseg: copy 0x%x of client 0x%x is not recorded: out of memory\n",
-				    d->handle, d->client);
+		pr_warn_ratelimited("gpuseg: copy 0x%x of client 0x%x is not recorded: out of memory\n", d->handle,
+				    d->client);
 	gpuseg_nv_end(f);
 	return result;
 }
 
-static NV_STATUS release(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private_t *nvlfp, void *data, NvU32 size)
+static NV_STATUS gpuseg_nv_free_object(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private_t *nvlfp, void *data,
+				       NvU32 size)
 {
-	const struct rm_free *r = data;
+	const struct gpuseg_nv_rm_free *r = data;
 	struct gpuseg_nv_file *f = gpuseg_nv_free_begin(nvlfp, r->client, r->handle);
 	const NV_STATUS result = rm_ioctl(sp, nv, &nvlfp->nvfp, ESC_RM_FREE, data, size);
 
@@ -167,20 +170,20 @@ static NV_STATUS release(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_priva
 NV_STATUS gpuseg_nv_rm_ioctl(nvidia_stack_t *sp, nv_state_t *nv, nv_linux_file_private_t *nvlfp, NvU32 cmd, void *data,
 			     NvU32 size)
 {
-	if (!smp_load_acquire(&ready)) /* pairs with the release in gpuseg_nv_init() */
+	if (!smp_load_acquire(&gpuseg_nv_ready)) /* pairs with the release in gpuseg_nv_init() */
 		return rm_ioctl(sp, nv, &nvlfp->nvfp, cmd, data, size);
 	switch (cmd) {
 	case ESC_RM_ALLOC:
-		if (size >= ALLOC_BRIEF_SIZE && gpuseg_nv_watches(((struct rm_alloc *)data)->class_id))
-			return alloc(sp, nv, nvlfp, data, size);
+		if (size >= ALLOC_BRIEF_SIZE && gpuseg_nv_watches(((struct gpuseg_nv_rm_alloc *)data)->class_id))
+			return gpuseg_nv_alloc_object(sp, nv, nvlfp, data, size);
 		break;
 	case ESC_RM_DUP_OBJECT:
-		if (size >= sizeof(struct rm_duplicate))
-			return duplicate(sp, nv, nvlfp, data, size);
+		if (size >= sizeof(struct gpuseg_nv_rm_duplicate))
+			return gpuseg_nv_duplicate_object(sp, nv, nvlfp, data, size);
 		break;
 	case ESC_RM_FREE:
-		if (size >= sizeof(struct rm_free))
-			return release(sp, nv, nvlfp, data, size);
+		if (size >= sizeof(struct gpuseg_nv_rm_free))
+			return gpuseg_nv_free_object(sp, nv, nvlfp, data, size);
 		break;
 	}
 	return rm_ioctl(sp, nv, &nvlfp->nvfp, cmd, data, size);
@@ -203,33 +206,34 @@ void gpuseg_nv_rm_leave(void)
 	up_read(&nv_system_pm_lock);
 }
 
-static u32 control(u32 client, u32 object, u32 command, void *params, u32 size)
+static u32 gpuseg_nv_control(u32 client, u32 object, u32 command, void *params, u32 size)
 {
-	memset(&operation, 0, sizeof(operation));
-	operation.op = OP_CONTROL;
-	operation.control.client = client;
-	operation.control.object = object;
-	operation.control.command = command;
-	operation.control.params = (uintptr_t)params;
-	operation.control.params_size = size;
-	rm_kernel_rmapi_op(stack, &operation);
-	return operation.control.status;
+	memset(&gpuseg_nv_operation, 0, sizeof(gpuseg_nv_operation));
+	gpuseg_nv_operation.op = OP_CONTROL;
+	gpuseg_nv_operation.control.client = client;
+	gpuseg_nv_operation.control.object = object;
+	gpuseg_nv_operation.control.command = command;
+	gpuseg_nv_operation.control.params = (uintptr_t)params;
+	gpuseg_nv_operation.control.params_size = size;
+	rm_kernel_rmapi_op(gpuseg_nv_stack, &gpuseg_nv_operation);
+	return gpuseg_nv_operation.control.status;
 }
 
 u32 gpuseg_nv_rm_switch(u32 client, u32 subdevice, bool disable, u32 n, const u32 *clients, const u32 *channels)
 {
-	memset(&parameters, 0, sizeof(parameters));
-	parameters.disable = disable;
-	parameters.count = n;
-	memcpy(parameters.client, clients, n * sizeof(*clients));
-	memcpy(parameters.channel, channels, n * sizeof(*channels));
-	return control(client, subdevice, CONTROL_FIFO_DISABLE_CHANNELS, &parameters, sizeof(parameters));
+	memset(&gpuseg_nv_parameters, 0, sizeof(gpuseg_nv_parameters));
+	gpuseg_nv_parameters.disable = disable;
+	gpuseg_nv_parameters.count = n;
+	memcpy(gpuseg_nv_parameters.client, clients, n * sizeof(*clients));
+	memcpy(gpuseg_nv_parameters.channel, channels, n * sizeof(*channels));
+	return gpuseg_nv_control(client, subdevice, CONTROL_FIFO_DISABLE_CHANNELS, &gpuseg_nv_parameters,
+				 sizeof(gpuseg_nv_parameters));
 }
 
 u32 gpuseg_nv_rm_gpu_id(u32 client, u32 subdevice, u32 *gpu)
 {
 	u32 id = 0;
-	u32 status = control(client, subdevice, CONTROL_GPU_GET_ID, &id, sizeof(id));
+	u32 status = gpuseg_nv_control(client, subdevice, CONTROL_GPU_GET_ID, &id, sizeof(id));
 
 	if (status == GPUSEG_NV_RM_OK)
 		*gpu = id;
@@ -238,24 +242,24 @@ u32 gpuseg_nv_rm_gpu_id(u32 client, u32 subdevice, u32 *gpu)
 
 void gpuseg_nv_init(void)
 {
-	int rc = nv_kmem_cache_alloc_stack(&stack);
+	int rc = nv_kmem_cache_alloc_stack(&gpuseg_nv_stack);
 
 	if (!rc) {
 		rc = gpuseg_nv_device_init();
 		if (rc)
-			nv_kmem_cache_free_stack(stack);
+			nv_kmem_cache_free_stack(gpuseg_nv_stack);
 	}
 	if (rc)
 		pr_err("gpuseg: no /dev/gpuseg-nv: error %d; the driver works as without the patch\n", rc);
 	else
-		smp_store_release(&ready, true); /* pairs with the acquire in gpuseg_nv_rm_ioctl() */
+		smp_store_release(&gpuseg_nv_ready, true); /* pairs with the acquire in gpuseg_nv_rm_ioctl() */
 }
 
 void gpuseg_nv_exit(void)
 {
-	if (!ready)
+	if (!gpuseg_nv_ready)
 		return;
 	gpuseg_nv_device_exit();
 	gpuseg_nv_core_exit();
-	nv_kmem_cache_free_stack(stack);
+	nv_kmem_cache_free_stack(gpuseg_nv_stack);
 }

@@ -79,10 +79,9 @@ struct gpuseg_connect_attr {
 	uint32_t flags;	  /* enum gpuseg_connect_flag */
 	uint32_t reserved;
 };
-#define GPUSEG_CONNECT_ATTR_INIT                                                                                       \
-	{                                                                                                              \
-		sizeof(struct gpuseg_connect_attr), NULL, NULL, 0, 0                                                   \
-	}
+/* clang-format off */
+#define GPUSEG_CONNECT_ATTR_INIT {sizeof(struct gpuseg_connect_attr), NULL, NULL, 0, 0}
+/* clang-format on */
 
 enum gpuseg_on_timeout {
 	GPUSEG_ON_TIMEOUT_FAIL = 0,   /* gpuseg_begin() returns -ETIMEDOUT, the segment is not begun */
@@ -98,15 +97,15 @@ enum gpuseg_on_overrun {
 };
 
 enum gpuseg_task_attr_flag {
-	GPUSEG_TASK_ALWAYS_WAIT = 1 << 0,	 /* no optimistic begin: wait until all other work is off the hardware */
+	GPUSEG_TASK_ALWAYS_WAIT = 1 << 0,	/* no optimistic begin: wait until all other work is off the hardware */
 	GPUSEG_TASK_BOOST_IF_PERMITTED = 1 << 1 /* boost_priority: go on without it where it is not permitted */
 };
 
 /* How segments get the GPU from work of lower rank; real-time tasks only. Measured: ./gpuseg bench gpu */
 enum gpuseg_strategy {
-	GPUSEG_STRATEGY_DEFAULT = 0,	    /* the daemon's: interrupt, unless it was told otherwise */
-	GPUSEG_STRATEGY_INTERRUPT = 1,	    /* other work is off the hardware from begin to end */
-	GPUSEG_STRATEGY_SLICE = 2,	    /* it stays on; this process has a long time slice. No bound on the response */
+	GPUSEG_STRATEGY_DEFAULT = 0,   /* the daemon's: interrupt, unless it was told otherwise */
+	GPUSEG_STRATEGY_INTERRUPT = 1, /* other work is off the hardware from begin to end */
+	GPUSEG_STRATEGY_SLICE = 2,     /* it stays on; this process has a long time slice. No bound on the response */
 	GPUSEG_STRATEGY_INTERRUPT_SLICE = 3 /* both */
 };
 
@@ -138,14 +137,14 @@ struct gpuseg_task_attr {
 	uint32_t strategy; /* enum gpuseg_strategy; the process has a long slice while one of its tasks asks for it */
 	uint32_t reserved; /* 0 */
 };
-#define GPUSEG_TASK_ATTR_INIT                                                                                          \
-	{                                                                                                              \
-		sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0               \
-	}
+/* clang-format off */
+#define GPUSEG_TASK_ATTR_INIT {sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+/* clang-format on */
 
 /*
- * The runtime directory: $GPUSEG_DIR if set and not empty; else /run/gpuseg where it exists (an installed daemon's); else
- * /dev/shm/gpuseg for root; else $XDG_RUNTIME_DIR/gpuseg; else /dev/shm/gpuseg-<uid>. Environment variables are ignored in a set-user-ID program.
+ * The runtime directory: $GPUSEG_DIR if set and not empty; else /run/gpuseg where it exists (an installed daemon's);
+ * else /dev/shm/gpuseg for root; else $XDG_RUNTIME_DIR/gpuseg; else /dev/shm/gpuseg-<uid>. Environment variables are
+ * ignored in a set-user-ID program.
  * Returns the length without the NUL, or -ENAMETOOLONG (buf then holds nothing useful), -EINVAL (buf NULL).
  * Thread-safe as getenv(3) is.
  */
@@ -156,9 +155,9 @@ GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
  * call it before the real-time phase), starts one thread of normal priority that follows the queue's rolls.
  *
  * When the daemon is gone (killed, stopped, upgraded), that thread looks for the one that follows, 20 times a second at
- * first, once a second later, and registers the client and its tasks there: handles stay valid. Until then begin and the
- * other marks return -ENOTCONN at once; the first call after it, with no segment begun, goes over. A segment that was
- * begun when the daemon went ends with -ENOTCONN. A task that the new daemon refuses (admission) keeps returning
+ * first, once a second later, and registers the client and its tasks there: handles stay valid. Until then begin and
+ * the other marks return -ENOTCONN at once; the first call after it, with no segment begun, goes over. A segment that
+ * was begun when the daemon went ends with -ENOTCONN. A task that the new daemon refuses (admission) keeps returning
  * -ENOTCONN; gpuseg_last_message() says so. A client that the daemon dropped as faulty (-EPROTO) does not come back by
  * itself. With GPUSEG_CONNECT_ONCE nothing of this happens: disconnect and connect again.
  *
@@ -227,26 +226,29 @@ GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
  *   -ENOTCONN         the daemon is gone (noticed within 50 ms): go on without it, or try later (gpuseg_connect())
  *   -EPROTO           the daemon dropped this client as faulty; gpuseg_last_message() gives the reason
  *   -EBUSY, -ENOSPC   nothing was recorded: the daemon held the queue for longer than 20 ms, or the queue's quota is
- * used up; counted in drops -EOWNERDEAD       the task belongs to the parent process
+ *                     used up; counted in drops
+ *   -EOWNERDEAD       the task belongs to the parent process
  *
  * On any negative result no segment is begun. The task's thread only.
  *
  * Window boost. With a boost_priority the calling thread raises itself to SCHED_FIFO of that priority before the begin
- * is recorded, so that it is above the other threads of its core when the grant comes, and has again what it had before
- * (policy, priority, nice value, deadline parameters) when gpuseg_end() or a begin that fails returns. Only this thread.
- * Windows of several tasks on one thread: the highest boost of the open ones counts, and what the thread had before the
- * first one comes back after the last. A thread that has more already (a higher priority, SCHED_DEADLINE) stays as it is.
+ * is recorded, so that it is above the other threads of its core when the grant comes, and has again what it had
+ * before (policy, priority, nice value, deadline parameters) when gpuseg_end() or a begin that fails returns. Only this
+ * thread. Windows of several tasks on one thread: the highest boost of the open ones counts, and what the thread had
+ * before the first one comes back after the last. A thread that has more already (a higher priority, SCHED_DEADLINE)
+ * stays as it is.
  * An end on another thread lowers the thread that began; a thread that ends leaves nothing behind. Do not change the
  * thread's policy inside a window: it would be undone. A forked child starts without the boost; a thread created inside
  * a window inherits it, as any created thread does, unless its attributes say otherwise, and keeps it.
  *   -EPERM            the thread may not raise itself any more; no segment is begun. With
- * GPUSEG_TASK_BOOST_IF_PERMITTED the segment is begun without, and counted in boost_failures.
+ *                     GPUSEG_TASK_BOOST_IF_PERMITTED the segment is begun without, and counted in boost_failures.
  * The budget bounds GPU time, not the time that a boosted thread keeps its core: only the kernel's throttling of
  * real-time threads and RLIMIT_RTTIME do that. A client without a daemon boosts nothing.
  */
 GPUSEG_API int gpuseg_begin(gpuseg_task *task);
 
-/* As gpuseg_begin(), but never sleeps: -EAGAIN if the grant is not there after a short spin; the segment is withdrawn.
+/*
+ * As gpuseg_begin(), but never sleeps: -EAGAIN if the grant is not there after a short spin; the segment is withdrawn.
  */
 GPUSEG_API int gpuseg_begin_try(gpuseg_task *task);
 
@@ -259,13 +261,16 @@ GPUSEG_API int gpuseg_begin_timed(gpuseg_task *task, int64_t timeout_ns);
 /*
  * End the segment. Never waits for a grant or an answer. The caller must have synchronised with the GPU: work still
  * queued there would run unprotected.
+ *
  *   0
  *   -EINVAL           no segment is begun
  *   -EBUSY, -ENOSPC   could not be recorded now (see gpuseg_begin()). The segment is over for this task, and the record
- * is kept and written by the next call on the task, gpuseg_end() included (which then returns 0) -ENOTCONN, -EPROTO,
- * -EOWNERDEAD   as gpuseg_begin(); the segment is over all the same The task's thread only.
+ *                     is kept and written by the next call on the task, gpuseg_end() included (which then returns 0)
+ *   -ENOTCONN, -EPROTO, -EOWNERDEAD   as gpuseg_begin(); the segment is over all the same
  *   -EPERM            with a boost_priority: the thread could not be lowered again and stays as it is; the message says
- * so. The segment is over.
+ *                     so. The segment is over.
+ *
+ * The task's thread only.
  */
 GPUSEG_API int gpuseg_end(gpuseg_task *task);
 

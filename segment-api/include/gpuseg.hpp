@@ -32,13 +32,13 @@ namespace gpuseg
 /* code() holds the positive errno in std::generic_category(); what() the library's text and the particular case. */
 class Error : public std::system_error
 {
-      public:
+public:
 	Error(int result, const gpuseg_client *client)
-	    : std::system_error(-result, std::generic_category(), text(result, client))
+		: std::system_error(-result, std::generic_category(), text(result, client))
 	{
 	}
 
-      private:
+private:
 	static std::string text(int result, const gpuseg_client *client)
 	{
 		const char *message = gpuseg_last_message(client);
@@ -56,7 +56,7 @@ inline Nanoseconds now() noexcept
 
 class Client
 {
-      public:
+public:
 	/* flags: enum gpuseg_connect_flag; dir empty = gpuseg_runtime_dir() */
 	explicit Client(std::uint32_t flags = 0, const std::string &name = {}, const std::string &dir = {})
 	{
@@ -99,7 +99,7 @@ class Client
 		return client_;
 	}
 
-      private:
+private:
 	gpuseg_client *client_ = nullptr;
 };
 
@@ -125,7 +125,7 @@ struct TaskOptions {
 
 class Task
 {
-      public:
+public:
 	Task(const Client &client, const TaskOptions &options) : client_(client.get())
 	{
 		gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
@@ -210,7 +210,7 @@ class Task
 		return task_;
 	}
 
-      private:
+private:
 	int check(int result) const
 	{
 		if (result < 0)
@@ -225,7 +225,7 @@ class Task
 /* A segment from construction to destruction, or to end(). */
 class Segment
 {
-      public:
+public:
 	explicit Segment(Task &task) : task_(&task), granted_(task.begin())
 	{
 	}
@@ -249,7 +249,7 @@ class Segment
 		return task ? task->end(device) : 0;
 	}
 
-      private:
+private:
 	Task *task_;
 	bool granted_;
 };

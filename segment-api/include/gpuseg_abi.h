@@ -73,18 +73,18 @@
  * then uses; anything out of range poisons that client.
  */
 enum gpuseg_record_kind {
-	GPUSEG_RECORD_BEGIN = 1,   /* release_ns: job release or 0; arg_ns: absolute deadline or 0 (release + relative) */
-	GPUSEG_RECORD_END = 2,     /* ends the segment of `ticket`; arg_ns: measured device time or 0 */
+	GPUSEG_RECORD_BEGIN = 1, /* release_ns: job release or 0; arg_ns: absolute deadline or 0 (release + relative) */
+	GPUSEG_RECORD_END = 2,	 /* ends the segment of `ticket`; arg_ns: measured device time or 0 */
 	GPUSEG_RECORD_RELEASE = 3, /* a job of the task is released at release_ns; ticket 0 */
-	GPUSEG_RECORD_HINT = 4,    /* the next begin is expected at arg_ns; ticket 0 */
+	GPUSEG_RECORD_HINT = 4,	   /* the next begin is expected at arg_ns; ticket 0 */
 	GPUSEG_RECORD_JOB_END = 5, /* the job is complete (response time ends here); ticket 0 */
-	GPUSEG_RECORD_ROLL = 6     /* written by the daemon alone: first document of a new cycle; carries no event */
+	GPUSEG_RECORD_ROLL = 6	   /* written by the daemon alone: first document of a new cycle; carries no event */
 };
 
 enum gpuseg_record_flag {
 	GPUSEG_FLAG_OPTIMISTIC = 1 << 0, /* BEGIN: the caller saw pregrant == 1 and did not wait */
-	GPUSEG_FLAG_CANCELLED = 1 << 1,  /* END: begin gave up (timeout, try) before it was granted */
-	GPUSEG_FLAG_PROCEEDED = 1 << 2   /* END: begin timed out and the task went on without a grant */
+	GPUSEG_FLAG_CANCELLED = 1 << 1,	 /* END: begin gave up (timeout, try) before it was granted */
+	GPUSEG_FLAG_PROCEEDED = 1 << 2	 /* END: begin timed out and the task went on without a grant */
 };
 #define GPUSEG_FLAGS_KNOWN 0x7
 
@@ -92,9 +92,9 @@ struct gpuseg_record {
 	uint16_t kind;
 	uint16_t flags;
 	uint32_t task_id;
-	uint64_t seq;	    /* per client, from 1, no gap: a gap is a lost record and is counted */
-	uint64_t ticket;    /* per task, from 1, +1 per begin; END repeats it; 0 for the other kinds */
-	int64_t time_ns;    /* when the caller wrote it */
+	uint64_t seq;	 /* per client, from 1, no gap: a gap is a lost record and is counted */
+	uint64_t ticket; /* per task, from 1, +1 per begin; END repeats it; 0 for the other kinds */
+	int64_t time_ns; /* when the caller wrote it */
 	int64_t release_ns;
 	int64_t arg_ns;
 	uint32_t tid;	    /* the caller's thread id, for traces only */
@@ -148,12 +148,13 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_session, records) == 128, "session line
 
 enum gpuseg_poison {
 	GPUSEG_POISON_NONE = 0,
-	GPUSEG_POISON_LENGTH = 1,    /* a document that is not 64 bytes long, or a forged header */
-	GPUSEG_POISON_KIND = 2,	     /* unknown kind, flags or non-zero reserved field */
-	GPUSEG_POISON_TASK = 3,	     /* task id that this client does not own */
-	GPUSEG_POISON_SEQUENCE = 4,  /* seq went backwards or jumped */
-	GPUSEG_POISON_TICKET = 5,    /* begin of an old ticket, end of a ticket never begun */
-	GPUSEG_POISON_TIME = 6,	     /* a time that is negative or farther than 10 s in the future, absolute deadline overflow */
+	GPUSEG_POISON_LENGTH = 1,   /* a document that is not 64 bytes long, or a forged header */
+	GPUSEG_POISON_KIND = 2,	    /* unknown kind, flags or non-zero reserved field */
+	GPUSEG_POISON_TASK = 3,	    /* task id that this client does not own */
+	GPUSEG_POISON_SEQUENCE = 4, /* seq went backwards or jumped */
+	GPUSEG_POISON_TICKET = 5,   /* begin of an old ticket, end of a ticket never begun */
+	GPUSEG_POISON_TIME =
+		6, /* a time that is negative, more than 10 s ahead, or an absolute deadline that overflows */
 	GPUSEG_POISON_TRUNCATED = 7, /* a shared file shrank or vanished under the daemon */
 	GPUSEG_POISON_QUOTA = 8,     /* the client filled its queue faster than its quota allows */
 	GPUSEG_POISON_PROTOCOL = 9   /* nonsense on the socket */
@@ -179,10 +180,10 @@ enum gpuseg_segment_state {
 
 struct gpuseg_slot {
 	/* W daemon dispatcher. R client. */
-	uint64_t grant;	      /* release; pairs with the acquire in the client's wait. Futex word = its low 32 bits */
-	uint32_t pregrant;    /* release: 1 = begin need not wait (optimistic begin); may be stale by one event */
-	uint32_t state;	      /* relaxed, for tools: enum gpuseg_segment_state */
-	uint32_t task_id;     /* release, published last at task open; 0 = slot free */
+	uint64_t grant;	   /* release; pairs with the acquire in the client's wait. Futex word = its low 32 bits */
+	uint32_t pregrant; /* release: 1 = begin need not wait (optimistic begin); may be stale by one event */
+	uint32_t state;	   /* relaxed, for tools: enum gpuseg_segment_state */
+	uint32_t task_id;  /* release, published last at task open; 0 = slot free */
 	uint32_t gpu;
 	uint64_t preemptions; /* relaxed: how often a segment of this task was taken off the GPU */
 	uint64_t overruns;    /* relaxed */
@@ -213,8 +214,8 @@ struct gpuseg_status {
 	uint32_t magic;
 	uint32_t version; /* published last with release; 0 = not ready */
 	int32_t daemon_pid;
-	uint32_t mechanism_level; /* 0 observe, 1 gate, 2 deactivate, 3 interrupt */
-	uint64_t incarnation;	  /* start time of this daemon, ns */
+	uint32_t mechanism_level;    /* 0 observe, 1 gate, 2 deactivate, 3 interrupt */
+	uint64_t incarnation;	     /* start time of this daemon, ns */
 	uint64_t daemon_start_ticks; /* field 22 of /proc/<pid>/stat: tells a reused pid */
 	char policy[16];
 	char mechanism[16];
@@ -248,8 +249,8 @@ struct gpuseg_watchdog {
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_watchdog) == 64, "watchdog page is one cache line");
 
 /*
- * Held file: <runtime dir>/held. A context is written here BEFORE it is disabled and cleared AFTER it is enabled, so that
- * whoever starts next (daemon, `gpuseg release`, watchdog) can enable what a dead daemon left disabled.
+ * Held file: <runtime dir>/held. A context is written here BEFORE it is disabled and cleared AFTER it is enabled, so
+ * that whoever starts next (daemon, `gpuseg release`, watchdog) can enable what a dead daemon left disabled.
  * Header, then GPUSEG_HELD_MAX entries. W daemon (enforcers, one entry belongs to one enforcer), and the releasing tool
  * when no daemon lives. `state` is stored last with release.
  */
@@ -345,7 +346,7 @@ enum gpuseg_task_flag {
 /* Bits 8..14 of the flags: SCHED_FIFO priority at which the task's thread runs inside its windows; 0 = its own. */
 #define GPUSEG_TASK_BOOST_SHIFT 8
 #define GPUSEG_TASK_BOOST_MASK 0x7f00
-/* Bits 1..2: how segments get the GPU. 0 = the daemon's choice, 1 interrupt, 2 slice, 3 interrupt and slice. Since 1.3. */
+/* Bits 1..2: how segments get the GPU. 0 = the daemon's choice, 1 interrupt, 2 slice, 3 both of these. Since 1.3. */
 #define GPUSEG_TASK_STRATEGY_SHIFT 1
 #define GPUSEG_TASK_STRATEGY_MASK 0x6
 
@@ -404,7 +405,7 @@ struct gpuseg_msg_admin_reply {
 	struct gpuseg_msg msg;
 	uint32_t text_size; /* in this packet */
 	uint32_t more;	    /* 1 = another packet of this reply follows */
-	/* followed by text_size bytes of UTF-8 JSON */
+			    /* followed by text_size bytes of UTF-8 JSON */
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_admin_reply) == 32, "admin reply");
 
@@ -425,37 +426,34 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_GRANT = 10,   /* the grant word was written (or the begin was optimistic: flag) */
 	GPUSEG_EVENT_PREEMPT = 11, /* taken off the GPU by a better segment; arg0 = task id of that one */
 	GPUSEG_EVENT_RESUME = 12,
-	GPUSEG_EVENT_END = 13,	    /* arg0 = client's time, arg1 = device time or 0 */
-	GPUSEG_EVENT_CANCEL = 14,   /* begin gave up; arg0 = client's time */
-	GPUSEG_EVENT_JOB_END = 15,  /* arg0 = client's time, arg1 = response ns */
-	GPUSEG_EVENT_MISS = 16,	    /* deadline passed; arg0 = deadline ns */
-	GPUSEG_EVENT_OVERRUN = 17,  /* budget passed; arg0 = budget ns */
-	GPUSEG_EVENT_HINT = 18,	    /* arg0 = announced begin ns */
-	/* context is off the hardware; arg0 = when the operation was begun, arg1 = its cost ns, arg2 = when the scheduler was told */
+	GPUSEG_EVENT_END = 13,	   /* arg0 = client's time, arg1 = device time or 0 */
+	GPUSEG_EVENT_CANCEL = 14,  /* begin gave up; arg0 = client's time */
+	GPUSEG_EVENT_JOB_END = 15, /* arg0 = client's time, arg1 = response ns */
+	GPUSEG_EVENT_MISS = 16,	   /* deadline passed; arg0 = deadline ns */
+	GPUSEG_EVENT_OVERRUN = 17, /* budget passed; arg0 = budget ns */
+	GPUSEG_EVENT_HINT = 18,	   /* arg0 = announced begin ns */
+	/* Context is off the hardware. arg0 = start of operation, arg1 = its cost ns, arg2 = time of its report. */
 	GPUSEG_EVENT_DISABLE = 19,
 	GPUSEG_EVENT_ENABLE = 20,   /* context is on the hardware; arguments as above */
 	GPUSEG_EVENT_ENFORCED = 21, /* everything that had to be off is off for this segment */
 	GPUSEG_EVENT_POLICY = 22,   /* (+text) policy or parameter change */
 	GPUSEG_EVENT_STALL = 23,    /* duty cycle longer than the threshold; arg0 = ns */
-	GPUSEG_EVENT_WATCHDOG = 24, /* the watchdog had released contexts; arg0 = its count, arg1 = first of that silence */
+	GPUSEG_EVENT_WATCHDOG =
+		24, /* the watchdog had released contexts; arg0 = its count, arg1 = first of that silence */
 	GPUSEG_EVENT_MECHANISM_ERROR = 25, /* (+text) */
-	GPUSEG_EVENT_GC = 26,		/* the daemon's JVM paused; arg0 = when it began, arg1 = duration ns (1 ms steps) */
-	GPUSEG_EVENT_LOST = 27,		/* the ring was full; arg0 = events lost, arg1 = first sequence number lost */
-	GPUSEG_EVENT_CLOCK = 28,	/* (+text) offsets as JSON; arg0 = CLOCK_MONOTONIC ns, arg1 = CLOCK_REALTIME ns */
+	GPUSEG_EVENT_GC = 26,	 /* the daemon's JVM paused; arg0 = when it began, arg1 = duration ns (1 ms steps) */
+	GPUSEG_EVENT_LOST = 27,	 /* the ring was full; arg0 = events lost, arg1 = first sequence number lost */
+	GPUSEG_EVENT_CLOCK = 28, /* (+text) offsets as JSON; arg0 = CLOCK_MONOTONIC ns, arg1 = CLOCK_REALTIME ns */
 	GPUSEG_EVENT_CONTEXT_OPEN = 29, /* (+text) process name; arg0 = pid, arg1 = enum gpuseg_context_kind */
 	GPUSEG_EVENT_CONTEXT_KIND = 30, /* arg1 = enum gpuseg_context_kind from now on */
 	GPUSEG_EVENT_CONTEXT_CLOSE = 31,
 	GPUSEG_EVENT_DECIDED = 32,    /* chosen to run; its GRANT follows when the others are off */
 	GPUSEG_EVENT_PRIORITY = 33,   /* arg0, arg1 = priority, gpu_priority that count from now on */
 	GPUSEG_EVENT_FORCED_END = 34, /* ended by the daemon; the client's END may follow */
-	GPUSEG_EVENT_TIMER = 35	      /* the scheduler looked at the clock: a turn or window passed, no segment changed */
+	GPUSEG_EVENT_TIMER = 35 /* the scheduler looked at the clock: a turn or window passed, no segment changed */
 };
 
-enum gpuseg_context_kind {
-	GPUSEG_CONTEXT_MANAGED = 0,
-	GPUSEG_CONTEXT_UNMANAGED = 1,
-	GPUSEG_CONTEXT_PROTECTED = 2
-};
+enum gpuseg_context_kind { GPUSEG_CONTEXT_MANAGED = 0, GPUSEG_CONTEXT_UNMANAGED = 1, GPUSEG_CONTEXT_PROTECTED = 2 };
 
 struct gpuseg_event {
 	uint64_t seq; /* from 1, no gap within one incarnation */

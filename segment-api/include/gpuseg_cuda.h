@@ -11,10 +11,11 @@
  *   }
  *   gpuseg_cuda_close(&segment);
  *
- * Results: 0 or positive as gpuseg_begin(), a negative errno as the gpuseg functions; -EIO when CUDA failed, whose error
- * is then in segment.error. A segment that was begun is ended whatever CUDA says.
+ * Results: 0 or positive as gpuseg_begin(), a negative errno as the gpuseg functions; -EIO when CUDA failed, whose
+ * error is then in segment.error. A segment that was begun is ended whatever CUDA says.
  *
- * Threads: a struct gpuseg_cuda belongs to its task's thread, and to the CUDA device that was current when it was opened.
+ * Threads: a struct gpuseg_cuda belongs to its task's thread, and to the CUDA device that was current when it was
+ * opened.
  */
 #ifndef GPUSEG_CUDA_H
 #define GPUSEG_CUDA_H

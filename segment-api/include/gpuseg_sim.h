@@ -50,12 +50,12 @@ enum gpuseg_sim_wait_mode {
  *             $XDG_RUNTIME_DIR/gpuseg, else /dev/shm/gpuseg-<uid>
  * @sim        receives the handle, which the caller owns and closes with gpuseg_sim_close(); NULL on failure
  *
- * -EINVAL        sim is NULL
- * -ENAMETOOLONG  the socket's path does not fit into a socket address (107 bytes)
- * -ENOENT, -ECONNREFUSED  no virtual GPU runs there
- * -EPROTO        what answers there is no virtual GPU of this version
- * -ECONNRESET    it refused: too many connections
- * others         of socket(2), connect(2), mmap(2); -ENOMEM
+ *   -EINVAL        sim is NULL
+ *   -ENAMETOOLONG  the socket's path does not fit into a socket address (107 bytes)
+ *   -ENOENT, -ECONNREFUSED  no virtual GPU runs there
+ *   -EPROTO        what answers there is no virtual GPU of this version
+ *   -ECONNRESET    it refused: too many connections
+ *   others         of socket(2), connect(2), mmap(2); -ENOMEM
  */
 GPUSEG_SIM_EXPORT int gpuseg_sim_open(const char *directory, gpuseg_sim **sim);
 
@@ -66,8 +66,8 @@ GPUSEG_SIM_EXPORT int gpuseg_sim_open(const char *directory, gpuseg_sim **sim);
  * @duration_ns  device time, 0 to 24 hours (an "endless" kernel)
  * @fence        receives the number of the kernel for gpuseg_sim_wait(): 1, 2, 3 ... per connection; may be NULL
  *
- * -EINVAL  sim is NULL or the duration out of range
- * -ENODEV  the virtual GPU is gone
+ *   -EINVAL  sim is NULL or the duration out of range
+ *   -ENODEV  the virtual GPU is gone
  */
 GPUSEG_SIM_EXPORT int gpuseg_sim_submit(gpuseg_sim *sim, int64_t duration_ns, uint64_t *fence);
 
@@ -77,9 +77,9 @@ GPUSEG_SIM_EXPORT int gpuseg_sim_submit(gpuseg_sim *sim, int64_t duration_ns, ui
  * @mode        GPUSEG_SIM_BLOCK or GPUSEG_SIM_BUSY
  * @timeout_ns  how long at most; negative: without limit; 0: only look
  *
- * -EINVAL     sim is NULL, the mode is unknown or the fence was never handed out
- * -ETIMEDOUT  it is not complete yet
- * -ENODEV     the virtual GPU is gone, so it never will be; noticed within 100 ms
+ *   -EINVAL     sim is NULL, the mode is unknown or the fence was never handed out
+ *   -ETIMEDOUT  it is not complete yet
+ *   -ENODEV     the virtual GPU is gone, so it never will be; noticed within 100 ms
  */
 GPUSEG_SIM_EXPORT int gpuseg_sim_wait(gpuseg_sim *sim, uint64_t fence, enum gpuseg_sim_wait_mode mode,
 				      int64_t timeout_ns);
@@ -90,7 +90,7 @@ GPUSEG_SIM_EXPORT int gpuseg_sim_wait(gpuseg_sim *sim, uint64_t fence, enum gpus
  * NULL. While a later kernel is just completing, the time may be that one's already; with none outstanding the pair is
  * exact.
  *
- * -EINVAL  sim is NULL
+ *   -EINVAL  sim is NULL
  */
 GPUSEG_SIM_EXPORT int gpuseg_sim_completed(gpuseg_sim *sim, uint64_t *fence, int64_t *completed_ns);
 

@@ -113,7 +113,8 @@ static void ring(struct gpuseg_client *client)
 {
 	const uint64_t one = 1;
 
-	/* EAGAIN means the eventfd is full of rings already: it is rung. Nothing else can be done about another error.
+	/*
+	 * EAGAIN means the eventfd is full of rings already: it is rung. Nothing else can be done about another error.
 	 */
 	if (syscall(SYS_write, client->doorbell, &one, sizeof(one)) == sizeof(one)) {
 		count(&client->counters.bells);
@@ -203,7 +204,8 @@ static int start_roll_thread(struct gpuseg_client *client)
 	ret = pthread_attr_init(&attr);
 	if (ret)
 		return -ret;
-	/* Not the priority of whoever connects: mapping a file ahead is not urgent, and the appender can do without it.
+	/*
+	 * Not the priority of whoever connects: mapping a file ahead is not urgent, and the appender can do without it.
 	 */
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
@@ -225,7 +227,8 @@ static void stop_roll_thread(struct gpuseg_client *client)
 		return;
 	__atomic_store_n(&client->roll_stop, 1, __ATOMIC_RELEASE);
 	futex_wake_all(&client->roll_stop); /* it may be reconnecting */
-	/* The futex word is the daemon's, so it cannot be changed to stop a wait about to begin: wake until it is over.
+	/*
+	 * The futex word is the daemon's, so it cannot be changed to stop a wait about to begin: wake until it is over.
 	 */
 	while (!__atomic_load_n(&client->roll_exited, __ATOMIC_ACQUIRE)) {
 		futex_wake_all(client->roll_word);

@@ -16,7 +16,7 @@
 	(20 * NS_PER_MS) /* longest sleep before a look whether the daemon lives; the promise is 50 ms */
 #define HEARTBEAT_STALE_NS (50 * NS_PER_MS)
 #define FUTURE_MAX_NS (10 * NS_PER_S)	    /* the daemon poisons a client that names a later time */
-#define WINDOW_MAX_NS (3600 * NS_PER_S) /* longest window of a segment */
+#define WINDOW_MAX_NS (3600 * NS_PER_S)	    /* longest window of a segment */
 #define LOST_LOOK_NS (100 * NS_PER_MS)	    /* how often the roll thread looks whether the daemon is gone */
 #define RECONNECT_FIRST_NS (50 * NS_PER_MS) /* pause after the first attempt that failed; doubles ... */
 #define RECONNECT_LAST_NS NS_PER_S	    /* ... up to this */

@@ -480,12 +480,14 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 			a->name, (long long)a->period_ns, (long long)a->deadline_ns, (long long)a->budget_ns,
 			(long long)a->timeout_ns);
 	if (a->strategy > GPUSEG_STRATEGY_INTERRUPT_SLICE || a->reserved)
-		return fail_with(client, -EINVAL, "task \"%s\": strategy is %u, reserved %u; give an enum gpuseg_strategy and 0",
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": strategy is %u, reserved %u; give an enum gpuseg_strategy and 0",
 				 a->name, a->strategy, a->reserved);
 	if (a->strategy && a->priority == 0)
-		return fail_with(client, -EINVAL,
-				 "task \"%s\": strategy is %u but the task is best effort; give it a priority or no strategy",
-				 a->name, a->strategy);
+		return fail_with(
+			client, -EINVAL,
+			"task \"%s\": strategy is %u but the task is best effort; give it a priority or no strategy",
+			a->name, a->strategy);
 	if (a->on_timeout > GPUSEG_ON_TIMEOUT_PROCEED)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": on_timeout is %u; give GPUSEG_ON_TIMEOUT_FAIL or _PROCEED", a->name,

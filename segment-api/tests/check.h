@@ -55,10 +55,9 @@ struct check_case {
 };
 
 #define TEST(name) static void name(void)
-#define CASE(name)                                                                                                     \
-	{                                                                                                              \
-#name, name                                                                                            \
-	}
+/* clang-format off */
+#define CASE(name) {#name, name}
+/* clang-format on */
 
 __attribute__((noreturn)) static inline void check_fail(const char *file, int line, const char *what)
 {

@@ -55,7 +55,8 @@ struct fixture_tail {
 
 void fixture_tail_open(struct fixture_tail *tail, const char *dir, int64_t cycle);
 void fixture_tail_close(struct fixture_tail *tail);
-/* 1: a record; 0: nothing yet; 2: end of the cycle (the tail does not move); -1: a document that is not 64 bytes long.
+/*
+ * 1: a record; 0: nothing yet; 2: end of the cycle (the tail does not move); -1: a document that is not 64 bytes long.
  */
 int fixture_tail_next(struct fixture_tail *tail, struct gpuseg_record *record);
 /* Under the write lock, as a Java appender: end-of-data at the end of `from`, create `from` + 1 if it is not there,
@@ -126,7 +127,8 @@ void fake_daemon_grants(struct fake_daemon *d, enum fake_grants grants, int64_t 
 void fake_daemon_pregrant(struct fake_daemon *d, uint32_t slot, bool on);
 void fake_daemon_poison(struct fake_daemon *d, uint32_t code);
 void fake_daemon_sleeps(struct fake_daemon *d, bool on);
-/* Roll the queue; `ahead`: prepare and announce the file through the session first and give the client time to map it.
+/*
+ * Roll the queue; `ahead`: prepare and announce the file through the session first and give the client time to map it.
  */
 void fake_daemon_roll(struct fake_daemon *d, bool ahead);
 /* Wait until n records have been read, at most 30 s; copies the last one. False if they do not come. */

@@ -378,7 +378,8 @@ TEST(should_sleep_until_the_late_grant)
 	fake_daemon_grants(&d, FAKE_DELAY, 27000000);
 	client = connect_to(&d);
 	task = open_task(client, NULL);
-	/* More than four where a stall lets a grant come before the task sleeps, or a look find it before the wake-up.
+	/*
+	 * More than four where a stall lets a grant come before the task sleeps, or a look find it before the wake-up.
 	 */
 	for (int i = 0; i < 4 || (i < 40 && (counters_of(client).slept < 4 || fake_daemon_wakes(&d) == 0)); i++) {
 		int64_t started = gpuseg_now_ns();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_boost.c - a thread's scheduling policy inside and outside its windows, as the kernel tells it. Refusals first.
+/*
+ * test_boost.c - a thread's scheduling policy inside and outside its windows, as the kernel tells it. Refusals first.
  */
 #include <errno.h>
 #include <pthread.h>

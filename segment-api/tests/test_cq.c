@@ -84,7 +84,8 @@ TEST(should_refuse_what_is_not_a_queue)
 	fixture_remove(dir);
 }
 
-/* Replace `from` by `to` (same length) in a file of the queue, expect a refusal that contains `complaint`, put it back.
+/*
+ * Replace `from` by `to` (same length) in a file of the queue, expect a refusal that contains `complaint`, put it back.
  */
 static void refuse_changed(const char *dir, int64_t file, const char *from, const char *to, size_t n, int error,
 			   const char *complaint)
@@ -160,7 +161,8 @@ TEST(should_refuse_every_damaged_byte_or_stay_within_the_file)
 			struct gpuseg_record r = numbered(1);
 
 			q.lock_timeout_ns = 1000;
-			/* Any result will do, but no access outside the mappings. What was appended is wiped out again.
+			/*
+			 * Any result will do, but no access outside the mappings. What was appended is wiped out again.
 			 */
 			(void)cq_append(&q, &r);
 			if (q.cur.base && q.cur.tail <= cycle_size && q.cur.tail >= FIXTURE_FIRST_DATA)

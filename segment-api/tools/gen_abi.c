@@ -21,10 +21,9 @@ struct member {
 	size_t size;
 };
 
-#define M(s, m)                                                                                                        \
-	{                                                                                                              \
-#m, offsetof(struct s, m), sizeof(((struct s *)0)->m)                                                  \
-	}
+/* clang-format off */
+#define M(s, m) {#m, offsetof(struct s, m), sizeof(((struct s *)0)->m)}
+/* clang-format on */
 
 static const struct member record_members[] = {
 	M(gpuseg_record, kind),	  M(gpuseg_record, flags),     M(gpuseg_record, task_id),    M(gpuseg_record, seq),
@@ -155,11 +154,10 @@ struct structure {
 	size_t count;
 };
 
-#define S(s, java)                                                                                                     \
-	{                                                                                                              \
-		"gpuseg_" #s, java, sizeof(struct gpuseg_##s), s##_members,                                            \
-			sizeof(s##_members) / sizeof(struct member)                                                    \
-	}
+/* clang-format off */
+#define S(s, java) \
+	{"gpuseg_" #s, java, sizeof(struct gpuseg_##s), s##_members, sizeof(s##_members) / sizeof(struct member)}
+/* clang-format on */
 
 static const struct structure structures[] = {
 	S(record, "Record"),
@@ -195,22 +193,12 @@ struct constant {
 	const char *text;
 };
 
-#define I(c)                                                                                                           \
-	{                                                                                                              \
-#c, FORM_INT, (long long)(c), NULL                                                                     \
-	}
-#define H(c)                                                                                                           \
-	{                                                                                                              \
-#c, FORM_HEX, (long long)(c), NULL                                                                     \
-	}
-#define T(c)                                                                                                           \
-	{                                                                                                              \
-#c, FORM_TEXT, 0, c                                                                                    \
-	}
-#define GROUP(text)                                                                                                    \
-	{                                                                                                              \
-		NULL, FORM_INT, 0, text                                                                                \
-	}
+/* clang-format off */
+#define I(c) {#c, FORM_INT, (long long)(c), NULL}
+#define H(c) {#c, FORM_HEX, (long long)(c), NULL}
+#define T(c) {#c, FORM_TEXT, 0, c}
+#define GROUP(text) {NULL, FORM_INT, 0, text}
+/* clang-format on */
 
 static const struct constant constants[] = {
 	GROUP("Version, limits, names of files."),

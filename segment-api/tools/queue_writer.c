@@ -14,7 +14,7 @@
  *   CRASHPOINT     1 .. 8, step of the append as numbered in src/cq.h
  *   AFTER_N        the append of this run, counted from 0, in which to die
  *   --sim-session  run the library's roll thread on a session made up here; announced cycles are those whose file
- * exists. Without it a roll is followed by the appender itself, led by listing.highestCycle
+ *                  exists. Without it a roll is followed by the appender itself, led by listing.highestCycle
  *
  * Record number i (from 1) of a producer, a struct gpuseg_record:
  *

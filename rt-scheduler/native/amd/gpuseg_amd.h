@@ -11,7 +11,7 @@
  *   criu   CRIU_OP: stays in force when the daemon dies; UNPAUSE by whoever traces the process then. Living daemon: as
  *          debug. A daemon that is stopped as a whole (SIGSTOP) can be helped with kfd only.
  *   agent  UPDATE_QUEUE by the application itself (segment-api/preload/gpuseg_kfd_agent.h): it ends holds by itself
- * when the daemon's beat stops. Here it is given the order to, whatever state the daemon is in.
+ *          when the daemon's beat stops. Here it is given the order to, whatever state the daemon is in.
  *
  * Source of numbers: the kernel's public header kfd_ioctl.h; kmod-patch/amdkfd. No AMD hardware.
  */

@@ -210,7 +210,8 @@ uint64_t process_start_ticks(pid_t pid)
 
 int pidfd_of(pid_t pid)
 {
-	/* pidfd_open(2), Linux 5.3; sets close-on-exec by itself. Called by number: older C libraries lack a wrapper.
+	/*
+	 * pidfd_open(2), Linux 5.3; sets close-on-exec by itself. Called by number: older C libraries lack a wrapper.
 	 */
 	long fd = syscall(SYS_pidfd_open, pid, 0);
 

@@ -114,7 +114,8 @@ static int managed_result(const char *what, int rc)
 {
 	const bool reached = rc >= 0;
 
-	if (rc == -EBUSY || rc == -ENOSPC) /* faster than the daemon allows: this mark is dropped, the library counts it */
+	if (rc == -EBUSY ||
+	    rc == -ENOSPC) /* faster than the daemon allows: this mark is dropped, the library counts it */
 		return 1;
 	if (!reached && rc != -ENOTCONN) {
 		message("%s: %s: %s %s", demo.options.name, what, gpuseg_strerror(rc),

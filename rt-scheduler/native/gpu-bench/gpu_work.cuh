@@ -54,7 +54,8 @@ static inline size_t gpu_work_bytes(const struct gpu_work *w)
 	return (size_t)w->blocks * w->threads * sizeof(float);
 }
 
-/* Before the first call of CUDA: GPU `index` in the order of the PCI bus is the only one; -1 = as the environment says. */
+/* Makes GPU `index`, in the order of the PCI bus, the only visible one; -1 = leave the environment as it is. Call it
+ * before the first CUDA call. */
 static inline void gpu_work_choose(int index)
 {
 	char text[16];

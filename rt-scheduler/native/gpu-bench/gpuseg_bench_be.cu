@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A best-effort process that never stops: kernels of a set length back to back, results checked. Links nothing of gpuseg.
+ * A best-effort process that never stops: kernels of a set length back to back, results checked. It links nothing of
+ * gpuseg.
  * usage: gpuseg-bench-be PAGE KERNEL_MS NS_PER_ITERATION SECONDS [GPU]
  * GPU: index in the order of the PCI bus; left out, the first that the environment shows
  */
@@ -26,7 +27,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	volatile struct be_page *page =
-	    (struct be_page *)mmap(0, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		(struct be_page *)mmap(0, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct gpu_work w;
 	gpu_work_open(&w, 1);
 	if (per <= 0)

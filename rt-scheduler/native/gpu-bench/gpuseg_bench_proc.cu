@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	volatile struct be_page *page =
-	    (struct be_page *)mmap(0, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		(struct be_page *)mmap(0, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct gpu_work w[2];
 	long wrong = 0;
 	for (int i = 0; i < contexts; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measured real-time process: `jobs` kernels of a set length, a pause between them (--pause-ms plus a seeded part of
- * up to --jitter-ms, 30 and 9 unless told), each response time taken from just before begin to the kernel's end, every result
- * checked. A job may be a burst of kernels, each in a segment of its own; then the response is that of the whole burst.
+ * The measured real-time process: `jobs` kernels of a set length, a pause between them (--pause-ms plus a seeded part
+ * of up to --jitter-ms; defaults 30 and 9), each response time taken from just before begin to the kernel's end, every
+ * result checked. A job may be a burst of kernels, each in a segment of its own; then the response is that of the whole
+ * burst.
  *
  *   gpuseg-bench-rt --mode none|segment|wait|off-then-launch|launch-then-off --kernel-ms X --per NS --jobs N --seed N
  *                   [--pids P,P,...] [--priority N] [--hint-ms X] [--slice-us N] [--other-slice-us N] [--samples FILE]
@@ -94,8 +95,8 @@ static volatile struct be_page *own_page(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT, 0644);
 	void *map = fd < 0 || ftruncate(fd, BE_PAGE_BYTES) != 0
-			? MAP_FAILED
-			: mmap(NULL, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			    ? MAP_FAILED
+			    : mmap(NULL, sizeof(struct be_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
 		perror(path);
 		exit(1);
@@ -127,42 +128,103 @@ int main(int argc, char **argv)
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
-	static const struct option options[] = {
-	    {"mode", 1, 0, 'm'},   {"kernel-ms", 1, 0, 'k'}, {"per", 1, 0, 'p'},	{"jobs", 1, 0, 'j'},
-	    {"seed", 1, 0, 's'},   {"pids", 1, 0, 'P'},	     {"priority", 1, 0, 'r'},	{"hint-ms", 1, 0, 'h'},
-	    {"slice-us", 1, 0, 'S'}, {"other-slice-us", 1, 0, 'O'}, {"samples", 1, 0, 'f'}, {"calibrate", 0, 0, 'c'},
-	    {"gpu", 1, 0, 'u'},
-	    {"pages", 1, 0, 'G'},   {"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
-	    {"name", 1, 0, 'N'},     {"jitter-ms", 1, 0, 'J'}, {"gate", 0, 0, 'A'},     {"open", 1, 0, 'a'},	     {"burst", 1, 0, 'b'},   {"burst-gap-us", 1, 0, 'g'},
-	    {0, 0, 0, 0}};
+	static const struct option options[] = {{"mode", 1, 0, 'm'},
+						{"kernel-ms", 1, 0, 'k'},
+						{"per", 1, 0, 'p'},
+						{"jobs", 1, 0, 'j'},
+						{"seed", 1, 0, 's'},
+						{"pids", 1, 0, 'P'},
+						{"priority", 1, 0, 'r'},
+						{"hint-ms", 1, 0, 'h'},
+						{"slice-us", 1, 0, 'S'},
+						{"other-slice-us", 1, 0, 'O'},
+						{"samples", 1, 0, 'f'},
+						{"calibrate", 0, 0, 'c'},
+						{"gpu", 1, 0, 'u'},
+						{"pages", 1, 0, 'G'},
+						{"pause-ms", 1, 0, 'w'},
+						{"own-page", 1, 0, 'o'},
+						{"name", 1, 0, 'N'},
+						{"jitter-ms", 1, 0, 'J'},
+						{"gate", 0, 0, 'A'},
+						{"open", 1, 0, 'a'},
+						{"burst", 1, 0, 'b'},
+						{"burst-gap-us", 1, 0, 'g'},
+						{0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
-		case 'm': mode = optarg; break;
-		case 'k': kernel_ms = atof(optarg); break;
-		case 'p': per = atof(optarg); break;
-		case 'j': jobs = atoi(optarg); break;
-		case 's': seed = (unsigned)atoi(optarg); break;
-		case 'P': pids = optarg; break;
-		case 'r': priority = atoi(optarg); break;
-		case 'h': hint_ms = atof(optarg); break;
-		case 'S': slice_us = atol(optarg); break;
-		case 'O': other_slice_us = atol(optarg); break;
-		case 'f': samples = optarg; break;
-		case 'c': calibrate = 1; break;
-		case 'u': gpu = atoi(optarg); break;
-		case 'w': pause_ms = atof(optarg); break;
-		case 'N': name = optarg; break;
-		case 'J': jitter_ms = atof(optarg); break;
-		case 'A': gate = 1; break;
-		case 'a': opens = own_page(optarg); break;
-		case 'b': burst = atoi(optarg); break;
-		case 'g': burst_gap_us = atol(optarg); break;
-		case 'o': own = own_page(optarg); break;
-		case 'G': map_pages(strdup(optarg)); break;
-		default: return 2;
+		case 'm':
+			mode = optarg;
+			break;
+		case 'k':
+			kernel_ms = atof(optarg);
+			break;
+		case 'p':
+			per = atof(optarg);
+			break;
+		case 'j':
+			jobs = atoi(optarg);
+			break;
+		case 's':
+			seed = (unsigned)atoi(optarg);
+			break;
+		case 'P':
+			pids = optarg;
+			break;
+		case 'r':
+			priority = atoi(optarg);
+			break;
+		case 'h':
+			hint_ms = atof(optarg);
+			break;
+		case 'S':
+			slice_us = atol(optarg);
+			break;
+		case 'O':
+			other_slice_us = atol(optarg);
+			break;
+		case 'f':
+			samples = optarg;
+			break;
+		case 'c':
+			calibrate = 1;
+			break;
+		case 'u':
+			gpu = atoi(optarg);
+			break;
+		case 'w':
+			pause_ms = atof(optarg);
+			break;
+		case 'N':
+			name = optarg;
+			break;
+		case 'J':
+			jitter_ms = atof(optarg);
+			break;
+		case 'A':
+			gate = 1;
+			break;
+		case 'a':
+			opens = own_page(optarg);
+			break;
+		case 'b':
+			burst = atoi(optarg);
+			break;
+		case 'g':
+			burst_gap_us = atol(optarg);
+			break;
+		case 'o':
+			own = own_page(optarg);
+			break;
+		case 'G':
+			map_pages(strdup(optarg));
+			break;
+		default:
+			return 2;
 		}
 	}
-	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 || (gate && !own))
+	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 ||
+	    (gate && !own))
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -256,7 +318,8 @@ int main(int argc, char **argv)
 	for (; n < jobs && !stopping && !failed; n++) {
 		gpu_work_poison(&w, 0);
 		CHECK(cudaDeviceSynchronize());
-		/* only now: that was work outside of a segment, and waited for others; begins must not follow their ends */
+		/* Only now: the check above was work outside a segment and waited for others, and a begin must not
+		 * follow their ends. */
 		int64_t at = now_ns() + (int64_t)(pause_ms * 1e6) +
 			     (jitter_ms >= 0.001 ? rand_r(&seed) % (long)(jitter_ms * 1e6) : 0);
 		if (segment && hint_ms > 0)
@@ -329,8 +392,8 @@ int main(int argc, char **argv)
 		return 1;
 	printf("{\"loop_ns\":%ld,\"windows_ns\":%ld,\"other_kernels\":%lu,", (long)loop_ns, (long)windows,
 	       (unsigned long)kernels);
-	printf("\"mode\":\"%s\",\"kernel_ms\":%.3f,\"jobs\":%d,\"wrong\":%ld,\"status\":%ld,", mode, kernel_ms, n, wrong,
-	       (long)status);
+	printf("\"mode\":\"%s\",\"kernel_ms\":%.3f,\"jobs\":%d,\"wrong\":%ld,\"status\":%ld,", mode, kernel_ms, n,
+	       wrong, (long)status);
 	figures("response_ns", response, n);
 	printf(",");
 	figures("begin_ns", begin, n);

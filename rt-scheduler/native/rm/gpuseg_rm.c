@@ -24,9 +24,9 @@
 #define RM_CLIENT_BASE 0xc1d00000u
 #define RM_CLIENT_SCAN 0x2000u
 #define RM_HANDLE_BASE 0x5c000000u
-#define RM_HANDLE_SCAN 0x400u	   /* at least; more GPUs or contexts, more handles */
+#define RM_HANDLE_SCAN 0x400u /* at least; more GPUs or contexts, more handles */
 #define RM_HANDLE_SCAN_MAX 0x10000u
-#define RM_HANDLE_MISSES 0x100u	   /* one after the other end the search */
+#define RM_HANDLE_MISSES 0x100u /* one after the other end the search */
 
 _Static_assert(sizeof(struct gpuseg_rm_control) == 32, "RM control block");
 _Static_assert(sizeof(struct gpuseg_rm_disable_channels) == 536, "disable channels parameters");
@@ -329,7 +329,8 @@ int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, u
 		}
 		if (!carrier)
 			return done_count == 0 ? -ENODEV : result;
-		status = gpuseg_rm_switch(carrier->fd, carrier->client, carrier->subdevice, disable, clients, channels, count);
+		status = gpuseg_rm_switch(carrier->fd, carrier->client, carrier->subdevice, disable, clients, channels,
+					  count);
 		if (status != 0 && result == 0)
 			result = status;
 		if (done_count == GPUSEG_RM_DEVICES_MAX)
@@ -378,7 +379,8 @@ int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, si
 		/* The application freed one: RM stopped there. What is left is enabled one by one. */
 		result = 0;
 		for (uint32_t i = 0; i < held.count; i++) {
-			const int64_t one = gpuseg_rm_switch(fd, held.client, held.subdevice, 0, &clients[i], &channels[i], 1);
+			const int64_t one =
+				gpuseg_rm_switch(fd, held.client, held.subdevice, 0, &clients[i], &channels[i], 1);
 
 			if (one != 0 && one != GPUSEG_RM_INVALID_CHANNEL && result == 0)
 				result = one;

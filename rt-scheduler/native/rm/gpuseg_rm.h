@@ -33,7 +33,7 @@ extern "C" {
 #define GPUSEG_RM_CLASS_SUBDEVICE 0x2080u
 #define GPUSEG_RM_CLASS_TSG 0xa06cu
 #define GPUSEG_RM_ENGINE_GR0 1u
-#define GPUSEG_RM_BATCH_MAX 64 /* channels of one disable or enable call */
+#define GPUSEG_RM_BATCH_MAX 64	   /* channels of one disable or enable call */
 #define GPUSEG_RM_CHANNELS_MAX 244 /* channels of one process; bounded by the held file's payload */
 #define GPUSEG_RM_TSGS_MAX 64
 #define GPUSEG_RM_DEVICES_MAX 16
@@ -42,20 +42,22 @@ extern "C" {
 #define GPUSEG_RM_INVALID_OBJECT_HANDLE 0x33
 #define GPUSEG_RM_OBJECT_NOT_FOUND 0x57
 
+/* clang-format off */
 /* A class is a GPFIFO channel when its low byte is 6f and it is not the channel group. Source: public class headers. */
 #define GPUSEG_RM_IS_CHANNEL(c) (((c) & 0xffu) == 0x6fu && (c) >= 0xa06fu)
 /* Objects below a channel say which engine it feeds: compute (..c0), 3D (..97), copy (..b5). */
 #define GPUSEG_RM_IS_GRAPHICS_OBJECT(c) (((c) & 0xffu) == 0xc0u || ((c) & 0xffu) == 0x97u)
+/* clang-format on */
 
 /* The whitelist. */
 enum gpuseg_rm_command {
-	GPUSEG_RM_GET_HANDLE_INFO = 0x00000d02,	     /* on a client: class and parent of one of its handles */
-	GPUSEG_RM_GPU_GET_ID = 0x20800142,	     /* on a subdevice: which GPU it is */
+	GPUSEG_RM_GET_HANDLE_INFO = 0x00000d02,	      /* on a client: class and parent of one of its handles */
+	GPUSEG_RM_GPU_GET_ID = 0x20800142,	      /* on a subdevice: which GPU it is */
 	GPUSEG_RM_FIFO_DISABLE_CHANNELS = 0x2080110b, /* on a subdevice: channels off or on the hardware */
-	GPUSEG_RM_SET_TIMESLICE = 0xa06c0103,	     /* on a TSG */
-	GPUSEG_RM_GET_TIMESLICE = 0xa06c0104,	     /* on a TSG */
-	GPUSEG_RM_PREEMPT = 0xa06c0105,		     /* on a TSG */
-	GPUSEG_RM_GET_INFO = 0xa06c0106		     /* on a TSG */
+	GPUSEG_RM_SET_TIMESLICE = 0xa06c0103,	      /* on a TSG */
+	GPUSEG_RM_GET_TIMESLICE = 0xa06c0104,	      /* on a TSG */
+	GPUSEG_RM_PREEMPT = 0xa06c0105,		      /* on a TSG */
+	GPUSEG_RM_GET_INFO = 0xa06c0106		      /* on a TSG */
 };
 
 struct gpuseg_rm_control {
@@ -143,7 +145,7 @@ struct gpuseg_rm_device {
 struct gpuseg_rm_process {
 	int pid;
 	int pidfd;
-	int fds[32];	   /* own duplicates of its control descriptors */
+	int fds[32];	    /* own duplicates of its control descriptors */
 	int remote_fds[32]; /* their numbers inside the process */
 	uint32_t fd_count;
 	uint32_t tsg_count;
@@ -170,8 +172,8 @@ int gpuseg_rm_attach(struct gpuseg_rm_process *process, int pid);
 void gpuseg_rm_detach(struct gpuseg_rm_process *process);
 
 /*
- * Disables (disable = 1) or enables channels through one subdevice, in batches of GPUSEG_RM_BATCH_MAX. The driver counts
- * disables: a channel disabled twice needs two enables; an enable too many is ignored.
+ * Disables (disable = 1) or enables channels through one subdevice, in batches of GPUSEG_RM_BATCH_MAX. The driver
+ * counts disables: a channel disabled twice needs two enables; an enable too many is ignored.
  * Returns the first RM status that is not 0, after all batches were tried.
  */
 int64_t gpuseg_rm_switch(int fd, uint32_t client, uint32_t subdevice, int disable, const uint32_t *clients,

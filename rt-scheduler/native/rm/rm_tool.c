@@ -148,7 +148,8 @@ int main(int argc, char **argv)
 
 	if (strcmp(verb, "stats") == 0 || strcmp(verb, "inject") == 0)
 		return standin(argc, argv);
-	if (argc <= first || (strcmp(verb, "list") && strcmp(verb, "hold") && strcmp(verb, "enable") && strcmp(verb, "cost"))) {
+	if (argc <= first ||
+	    (strcmp(verb, "list") && strcmp(verb, "hold") && strcmp(verb, "enable") && strcmp(verb, "cost"))) {
 		fprintf(stderr, "usage: gpuseg-rm list|enable PID... | hold MS PID... | cost ROUNDS PID...\n");
 		return 2;
 	}

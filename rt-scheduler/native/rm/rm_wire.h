@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define RM_WIRE_MAGIC 0x57524d47u
-#define RM_WIRE_ENV "GPUSEG_RM_STANDIN" /* path of the stand-in's socket */
+#define RM_WIRE_ENV "GPUSEG_RM_STANDIN"	 /* path of the stand-in's socket */
 #define RM_WIRE_NAME "gpuseg-nvidiactl-" /* abstract name of a connection, with pid and number behind it */
 #define RM_WIRE_BLOCK 64
 #define RM_WIRE_PARAMS 1024
@@ -80,11 +80,11 @@ struct rm_wire_inject {
 
 struct rm_wire_stats {
 	uint64_t controls;
-	uint64_t disables;	  /* FIFO_DISABLE_CHANNELS calls that turned off */
+	uint64_t disables; /* FIFO_DISABLE_CHANNELS calls that turned off */
 	uint64_t enables;
 	uint64_t largest_batch;
-	uint64_t foreign_commands; /* controls outside the whitelist: must stay 0 */
-	uint64_t disabled_channels; /* now */
+	uint64_t foreign_commands;   /* controls outside the whitelist: must stay 0 */
+	uint64_t disabled_channels;  /* now */
 	uint64_t ran_while_disabled; /* must stay 0 */
 	uint32_t clients;
 	uint32_t status;

@@ -15,7 +15,8 @@ const char *rig_directory(void);
 /* rig_directory()/name in one of a few static buffers. */
 const char *rig_path(const char *name);
 
-/* Starts <build>/<program> with NULL-terminated arguments; it dies with the test. output: stdout and stderr, or NULL.
+/*
+ * Starts <build>/<program> with NULL-terminated arguments; it dies with the test. output: stdout and stderr, or NULL.
  */
 pid_t rig_start(const char *program, const char *const arguments[], int *output);
 /* Waits, with a limit; exit status, or 128 + signal. */
@@ -45,7 +46,8 @@ void rig_let_go(const struct rig_application *application);
 char rig_event(const struct rig_application *application);
 
 int rig_connect(const char *socket_name);
-/* As recv(2), 30 s at most; a process that was stopped meanwhile goes on waiting, where recv(2) with a limit would not.
+/*
+ * As recv(2), 30 s at most; a process that was stopped meanwhile goes on waiting, where recv(2) with a limit would not.
  */
 ssize_t rig_receive(int fd, void *packet, size_t size);
 struct gpuseg_sim_msg rig_message(uint32_t op);

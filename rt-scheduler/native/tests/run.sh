@@ -1,12 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh BUILD TEST... - runs the test programs, adds their counts up; last line: N passed, N failed, N skipped
+# run.sh BUILD TEST... - runs the test programs and check-format.sh, adds their counts up; last line: N passed, N failed, N skipped
 build=$1
 shift
 passed=0 failed=0 skipped=0
 for test in "$@"; do
 	echo "$test"
-	output=$(GPUSEG_TEST_BUILD="$build" nice -n 5 "$build/$test")
+	case $test in
+	*/check-format.sh) output=$("$test" rt-scheduler) ;;
+	*) output=$(GPUSEG_TEST_BUILD="$build" nice -n 5 "$build/$test") ;;
+	esac
 	status=$?
 	printf '%s\n' "$output" | sed 's/^/  /'
 	counts=$(printf '%s\n' "$output" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' | tail -n 1)

@@ -173,12 +173,12 @@ static int should_measure_the_floor_and_refuse_a_bench_without_a_daemon(void)
 	return TEST_PASSED;
 }
 
+/* clang-format off */
+#define TEST(name) {#name, name}
+/* clang-format on */
+
 int main(void)
 {
-#define TEST(name)                                                                                                     \
-	{                                                                                                              \
-#name, name                                                                                            \
-	}
 	static const struct test tests[] = {
 		TEST(should_refuse_bad_options_with_a_remedy),
 		TEST(should_run_its_jobs_and_account_for_every_nanosecond_of_device_time),

@@ -560,12 +560,12 @@ static int should_refuse_bad_options_with_a_remedy(void)
 	return TEST_PASSED;
 }
 
+/* clang-format off */
+#define TEST(name) {#name, name}
+/* clang-format on */
+
 int main(void)
 {
-#define TEST(name)                                                                                                     \
-	{                                                                                                              \
-#name, name                                                                                            \
-	}
 	static const struct test tests[] = {
 		TEST(should_refuse_bad_options_with_a_remedy),
 		TEST(should_start_over_a_dead_one_but_not_beside_a_living_one),

@@ -614,12 +614,12 @@ static int should_refuse_bad_options_with_a_remedy(void)
 	return TEST_PASSED;
 }
 
+/* clang-format off */
+#define TEST(name) {#name, name}
+/* clang-format on */
+
 int main(void)
 {
-#define TEST(name)                                                                                                     \
-	{                                                                                                              \
-#name, name                                                                                            \
-	}
 	static const struct test tests[] = {
 		TEST(should_refuse_bad_options_with_a_remedy),
 		TEST(should_release_nothing_where_there_is_nothing_or_nonsense),

@@ -265,7 +265,8 @@ static void operate(struct engine *e)
 
 	for (unsigned i = 0; i < o->count; i++)
 		apply_to(e, o, i);
-	/* Only after the whole batch, so that the engine does not turn to a context that goes off at the same instant.
+	/*
+	 * Only after the whole batch, so that the engine does not turn to a context that goes off at the same instant.
 	 */
 	if (e->phase != PHASE_IDLE && !e->contexts[e->current].enabled) {
 		if (e->phase == PHASE_RUNNING)
@@ -379,7 +380,8 @@ void engine_close_stream(struct engine *e, int context, uint32_t stream, int64_t
 	}
 	const bool interrupted = is_current(e, context) && e->kernels[c->head].stream == stream;
 
-	/* A running kernel of this stream ends here; the context keeps its turn for the kernels of its other streams.
+	/*
+	 * A running kernel of this stream ends here; the context keeps its turn for the kernels of its other streams.
 	 */
 	const enum phase phase = e->phase;
 	if (interrupted && phase == PHASE_RUNNING)

@@ -19,7 +19,7 @@
  *   - Whenever the context on the engine changes, the switch cost passes first; the first context ever pays it too. An
  *     abandoned switch leaves no context on the engine.
  *   - Operations are served one after the other: one that arrives at a begins at max(a, end of the one before), and
- * takes effect after its cost (TIMESLICE: none). One operation is one cost, however many contexts it names.
+ *     takes effect after its cost (TIMESLICE: none). One operation is one cost, however many contexts it names.
  *   - At equal times: completion, then operation, then end of switch or slice.
  */
 #ifndef GPUSEG_VGPU_ENGINE_H
@@ -64,7 +64,8 @@ struct engine_sink {
 	void (*span)(void *argument, const struct gpuseg_sim_span *span);
 	void (*completed)(void *argument, uint32_t stream, uint64_t fence, int64_t time_ns);
 	void (*operated)(void *argument, const struct operation *operation);
-	/* A DISABLE met a pid without a context: context index for it, which keeps it disabled until it opens; or -1.
+	/*
+	 * A DISABLE met a pid without a context: context index for it, which keeps it disabled until it opens; or -1.
 	 */
 	int (*unknown_pid)(void *argument, int32_t pid);
 	/* The context is gone and its index is free. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanlog.h - the execution log: gpuseg_sim_span records, buffered, appended to a file. Native byte order, no header.
+/*
+ * spanlog.h - the execution log: gpuseg_sim_span records, buffered, appended to a file. Native byte order, no header.
  */
 #ifndef GPUSEG_VGPU_SPANLOG_H
 #define GPUSEG_VGPU_SPANLOG_H

@@ -63,7 +63,7 @@ static struct watchdog {
 	int held_error; /* last one reported, so that it is said once */
 	bool leaving;	/* SIGTERM: go as soon as nothing is held */
 	bool stalled;
-	bool released; /* something, since the daemon's last sign of life */
+	bool released;		  /* something, since the daemon's last sign of life */
 	int64_t stall_release_ns; /* last release of this stall */
 } dog;
 

@@ -95,7 +95,8 @@ static void release_socket(struct held_context *const contexts[], unsigned count
 			continue;
 		if (fd >= 0)
 			rc = enable(fd, &m, deadline_ns);
-		/* -ESRCH of a batch: the others were served, and the one it means is gone. Either way none is disabled.
+		/*
+		 * -ESRCH of a batch: the others were served, and the one it means is gone. Either way none is disabled.
 		 */
 		for (unsigned j = 0; j < m.count; j++)
 			contexts[members[j]]->result = rc == -ESRCH && fd >= 0 && m.count > 1 ? 0 : rc;

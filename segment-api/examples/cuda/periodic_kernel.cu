@@ -31,7 +31,8 @@ int main(int argc, char **argv)
 	float *data;
 	int result;
 
-	if (cudaMalloc(&data, n * sizeof(float)) != cudaSuccess || cudaMemset(data, 0, n * sizeof(float)) != cudaSuccess) {
+	if (cudaMalloc(&data, n * sizeof(float)) != cudaSuccess ||
+	    cudaMemset(data, 0, n * sizeof(float)) != cudaSuccess) {
 		fprintf(stderr, "no CUDA device\n");
 		return 1;
 	}

@@ -34,7 +34,8 @@ int main(int argc, char **argv)
 	float *data;
 	int result;
 
-	if (hipMalloc((void **)&data, n * sizeof(float)) != hipSuccess || hipMemset(data, 0, n * sizeof(float)) != hipSuccess) {
+	if (hipMalloc((void **)&data, n * sizeof(float)) != hipSuccess ||
+	    hipMemset(data, 0, n * sizeof(float)) != hipSuccess) {
 		fprintf(stderr, "no HIP device\n");
 		return 1;
 	}

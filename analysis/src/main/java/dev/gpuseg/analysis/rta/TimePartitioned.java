@@ -4,11 +4,12 @@ package dev.gpuseg.analysis.rta;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
-import dev.gpuseg.core.EarliestDeadlineFirst;
-import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyAnalysis;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.TimePartitions;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.ToIntFunction;
 
 /**
@@ -43,12 +44,12 @@ public final class TimePartitioned implements Analysis {
         final boolean edfCores) {
         this.table = Objects.requireNonNull(table, "table");
         this.partitionOf = Objects.requireNonNull(partitionOf, "partitionOf");
-        if (table.inner() == EarliestDeadlineFirst.INSTANCE) {
-            name = edfCores ? "partition-edf-edf-suspend" : "partition-edf-fp-suspend";
-            inside = new EdfWindow(edfCores ? Windows.Order.EDF : Windows.Order.EDF_GPU, WaitMode.SUSPEND);
-        } else if (table.inner() == FixedPriority.INSTANCE && !edfCores) {
-            name = "partition-fp-suspend";
-            inside = new GcapsWindow(WaitMode.SUSPEND);
+        final Optional<String> proven = PolicyCatalog.builtIn().find(table.inner().name())
+            .flatMap(row -> row.analysis(PolicyAnalysis.Mechanism.INTERRUPT, edfCores ? PolicyAnalysis.Cores.DEADLINE
+                : PolicyAnalysis.Cores.PRIORITY, PolicyAnalysis.Waiting.SUSPEND, false));
+        if (proven.isPresent() && Analyses.get(proven.get()) instanceof FixedPointAnalysis<?> analysis) {
+            inside = analysis;
+            name = "partition-" + proven.get().replace("gcaps-window", "fp");
         } else if (edfCores) {
             throw new IllegalArgumentException("cores by deadline and " + table.inner().name() + " inside the windows "
                 + "of partitions have no sound analysis; use inside: edf, or cores by priority");
@@ -88,24 +89,8 @@ public final class TimePartitioned implements Analysis {
     }
 
     @Override
-    public String name() {
-        return name;
-    }
-
-    @Override
-    public WaitMode mode() {
-        return WaitMode.SUSPEND;
-    }
-
-    @Override
-    public Claim claim() {
-        return Claim.SOUND;
-    }
-
-    @Override
-    public String summary() {
-        return "time partitions, " + table.inner().name() + " inside a window, threads suspend (docs/partitions.md, "
-            + "theorem 6)";
+    public AnalysisDescription description() {
+        return Analyses.describe(name);
     }
 
     @Override

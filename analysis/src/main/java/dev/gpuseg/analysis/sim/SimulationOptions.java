@@ -11,8 +11,8 @@ import java.util.Objects;
  * @param cpuPolicy  how each core picks its thread
  * @param hold       which part of a GPU segment holds the GPU
  * @param optimistic true if begin returns at once where the scheduler core pre-granted it
- * @param keepReady  true if contexts of pre-granted tasks stay on while a lower one runs, as {@code gpuseg run} has it;
- *                   of no meaning if not optimistic
+ * @param keepReady  true if contexts of idle pre-granted tasks stay enabled while a segment runs, as
+ *                   {@code gpuseg run} has it; of no meaning if not optimistic
  * @param update     what the GPU does while its runlist is rewritten
  * @param arrivals   distance of the arrivals
  * @param offsets    first arrivals
@@ -29,28 +29,58 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
     /** Longest duration: 10,000 s. */
     public static final long MAX_DURATION_NS = 10_000_000_000_000L;
 
-    /** Who decides about the GPU. */
+    /** What decides about the GPU: a policy, and whether it can preempt. */
     public enum Scheduler {
-        /** Fixed priorities, enforced by taking others off the hardware. */
-        FP,
+        /** Fixed priorities, enforced by disabling contexts. */
+        FP("fp", true),
         /** Earliest deadline first, enforced likewise. */
-        EDF,
+        EDF("edf", true),
         /** The default driver: everything is granted, contexts share the GPU in time slices. */
-        RR,
-        /** Fixed priorities at begin only: a granted segment is never displaced. */
-        GATE,
+        RR("rr", false),
+        /** Fixed priorities at begin only: a granted segment is never preempted. */
+        GATE("fp", false),
         /** Earliest deadline first at begin only. */
-        GATE_EDF,
+        GATE_EDF("edf", false),
         /** Fixed priorities; segments of equal priority run together. */
-        CLASSES,
+        CLASSES("classes", true),
         /** Time partitions; {@link Simulator#setPolicy} says which. */
-        PARTITIONS;
+        PARTITIONS("partitions", true),
+        /** Whatever policy {@link Simulator#setPolicy} names. */
+        POLICY("", true),
+        /** The same at begin only. */
+        GATE_POLICY("", false);
+
+        private final String policy;
+        private final boolean preemptive;
+
+        Scheduler(final String policy, final boolean preemptive) {
+            this.policy = policy;
+            this.preemptive = preemptive;
+        }
+
+        /**
+         * The policy that decides.
+         *
+         * @return its name in the catalogue, empty if {@link Simulator#setPolicy} names it
+         */
+        public String policy() {
+            return policy;
+        }
+
+        /**
+         * Whether contexts are disabled.
+         *
+         * @return false if a granted segment is never preempted
+         */
+        public boolean preemptive() {
+            return preemptive;
+        }
 
         /**
          * The word of the command line.
          *
-         * @return {@code fp}, {@code edf}, {@code rr}, {@code gate}, {@code gate-edf}, {@code classes} or
-         *     {@code partitions}
+         * @return {@code fp}, {@code edf}, {@code rr}, {@code gate}, {@code gate-edf}, {@code classes},
+         *     {@code partitions}, {@code policy} or {@code gate-policy}
          */
         public String word() {
             return SimulationOptions.word(this);
@@ -170,9 +200,9 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
     }
 
     /**
-     * The same with or without contexts that are kept ready.
+     * The same with another treatment of idle tasks' contexts.
      *
-     * @param keep whether contexts of pre-granted tasks stay on while a lower one runs
+     * @param keep whether contexts of idle pre-granted tasks stay enabled while a segment runs
      * @return the changed copy
      */
     public SimulationOptions keepingReady(final boolean keep) {

@@ -9,17 +9,16 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
-import dev.gpuseg.core.EarliestDeadlineFirst;
-import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.Outcome;
-import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
-import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.core.PolicyParameter;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.TaskParameters;
-import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.core.Unmanaged;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -92,6 +91,8 @@ public final class Simulator implements DecisionSink {
     private TraceSink trace;
     private SplittableRandom random;
     private boolean enforced;
+    /** The policy only observes: contexts share the GPU whatever is begun. */
+    private boolean sharesAlways;
     private long nowNs;
     private long events;
     private long updates;
@@ -323,9 +324,10 @@ public final class Simulator implements DecisionSink {
     }
 
     /**
-     * Names the policy of the schedulers that need parameters, for the following runs.
+     * Names the policy of the schedulers that need one, for the following runs: {@link
+     * SimulationOptions.Scheduler#POLICY}, and those whose policy has parameters.
      *
-     * @param policy {@link TimePartitions} or {@link HighestClassFirst}; null = the usual one
+     * @param policy a policy with its parameters; null = that of the scheduler's name, with its defaults
      */
     public void setPolicy(final Policy policy) {
         chosenPolicy = policy;
@@ -532,28 +534,14 @@ public final class Simulator implements DecisionSink {
         Arrays.fill(worstArrivalNs, -1);
         Arrays.fill(preemptions, 0);
         Arrays.fill(maxGrantWaitNs, 0);
-        final Policy policy = switch (what.scheduler()) {
-            case FP, GATE -> FixedPriority.INSTANCE;
-            case EDF, GATE_EDF -> EarliestDeadlineFirst.INSTANCE;
-            case RR -> RoundRobin.INSTANCE;
-            case CLASSES -> chosenPolicy instanceof HighestClassFirst ? chosenPolicy : new HighestClassFirst(1);
-            case PARTITIONS -> {
-                if (!(chosenPolicy instanceof TimePartitions)) {
-                    throw new IllegalArgumentException("scheduler partitions: no frame is given; name a policy file "
-                        + "with policy: partitions");
-                }
-                yield chosenPolicy;
-            }
-        };
-        enforced = switch (what.scheduler()) {
-            case FP, EDF, CLASSES, PARTITIONS -> true;
-            default -> false;
-        };
+        final Policy policy = policyOf(what.scheduler());
+        enforced = what.scheduler().preemptive() && policy.enforces();
+        sharesAlways = !policy.enforces();
         scheduler = new SegmentScheduler(new SchedulerConfig(policy, gpuCount, taskCount, taskCount, enforced,
             what.optimistic(), Unmanaged.BEST_EFFORT), this);
         scheduler.setKeepReady(what.keepReady(), 0);
         final boolean byPriority = what.cpuPolicy() == SimulationOptions.CpuPolicy.FP
-            || policy == FixedPriority.INSTANCE || policy instanceof HighestClassFirst;
+            || policy.needs().contains(TaskNeed.PRIORITY);
         for (int i = 0; i < taskCount; i++) {
             if (byPriority && realTime[i] && priority[i] == 0) {
                 throw new InvalidModelException("task \"" + set.tasks().get(i).name()
@@ -580,6 +568,23 @@ public final class Simulator implements DecisionSink {
                 scheduleStall(g, random.nextLong(stallPeriodNs[g]));
             }
         }
+    }
+
+    private Policy policyOf(final SimulationOptions.Scheduler decides) {
+        final String name = decides.policy();
+        if (chosenPolicy != null && (name.isEmpty() || name.equals(chosenPolicy.name()))) {
+            return chosenPolicy;
+        }
+        if (name.isEmpty()) {
+            throw new IllegalArgumentException("scheduler " + decides.word() + ": no policy is given; name one");
+        }
+        final PolicyDescription row = PolicyCatalog.builtIn().get(name);
+        if (!row.hasDefaults()) {
+            throw new IllegalArgumentException("scheduler " + decides.word() + ": no "
+                + row.parameters().stream().filter(PolicyParameter::isRequired).findFirst().orElseThrow().name()
+                + " is given; name a policy file with policy: " + name);
+        }
+        return PolicyCatalog.builtIn().create(name);
     }
 
     private void scheduleArrival(final int task, final long atNs) {
@@ -1213,7 +1218,7 @@ public final class Simulator implements DecisionSink {
         onGpu[gpu] = next;
         // the first switch to a segment that has the GPU to itself is part of its measured device part (and, where
         // contexts are taken off, of epsilon); between contexts that share the GPU, each switch costs theta
-        final boolean shared = occupied || options.scheduler() == SimulationOptions.Scheduler.RR;
+        final boolean shared = occupied || sharesAlways;
         final boolean pays = shared && lastOnGpu[gpu] >= 0 && lastOnGpu[gpu] != next && thetaNs[gpu] > 0;
         lastOnGpu[gpu] = next;
         if (pays) {

@@ -2,8 +2,8 @@
 package dev.gpuseg.analysis.sweep;
 
 import dev.gpuseg.analysis.generate.Experiment.Variant;
-import dev.gpuseg.analysis.generate.TaskSetGenerator;
 import dev.gpuseg.analysis.generate.TaskSetFiles;
+import dev.gpuseg.analysis.generate.TaskSetGenerator;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.file.Files;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.Set;
+
 /**
  * The begun real-time segment of the earliest absolute deadline has the GPU to itself; one without a deadline comes
  * after all that have one. Best-effort segments share the GPU when there is no real-time one. Stateless and
@@ -20,6 +22,7 @@ package dev.gpuseg.core;
 public final class EarliestDeadlineFirst implements Policy {
     /** The name of this policy. */
     public static final String NAME = "edf";
+    private static final Set<TaskNeed> NEEDS = Set.of(TaskNeed.DEADLINE);
     /** The only instance that anybody needs. */
     public static final EarliestDeadlineFirst INSTANCE = new EarliestDeadlineFirst();
 
@@ -31,6 +34,11 @@ public final class EarliestDeadlineFirst implements Policy {
     @Override
     public String name() {
         return NAME;
+    }
+
+    @Override
+    public Set<TaskNeed> needs() {
+        return NEEDS;
     }
 
     @Override

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.Set;
+
 /**
  * The begun segment of the highest GPU priority runs alone, and nobody whom it outranks is on the GPU; best-effort
  * segments share it when there is no real-time one. Stateless and thread-safe.
@@ -11,6 +13,7 @@ package dev.gpuseg.core;
 public final class FixedPriority implements Policy {
     /** The name of this policy. */
     public static final String NAME = "fp";
+    private static final Set<TaskNeed> NEEDS = Set.of(TaskNeed.PRIORITY);
     /** The only instance that anybody needs. */
     public static final FixedPriority INSTANCE = new FixedPriority();
 
@@ -22,6 +25,11 @@ public final class FixedPriority implements Policy {
     @Override
     public String name() {
         return NAME;
+    }
+
+    @Override
+    public Set<TaskNeed> needs() {
+        return NEEDS;
     }
 
     @Override

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.Set;
+
 /**
  * Fixed priority by classes: priorities are cut into classes of equal width, and all begun segments of the highest
  * class that has one run together, sharing the GPU as the device does it; lower classes and best effort wait. With
@@ -14,6 +16,7 @@ package dev.gpuseg.core;
 public final class HighestClassFirst implements Policy {
     /** The name of this policy. */
     public static final String NAME = "classes";
+    private static final Set<TaskNeed> NEEDS = Set.of(TaskNeed.PRIORITY);
 
     private final int width;
 
@@ -38,6 +41,11 @@ public final class HighestClassFirst implements Policy {
     @Override
     public String name() {
         return NAME;
+    }
+
+    @Override
+    public Set<TaskNeed> needs() {
+        return NEEDS;
     }
 
     @Override

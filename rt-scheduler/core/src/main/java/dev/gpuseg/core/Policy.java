@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.Optional;
+import java.util.Set;
+
 /**
  * Decides among begun segments of one GPU. A policy answers questions about segments that it is shown; it keeps no
  * reference to them, reads no clock, logs nothing and changes nothing, so that the same class runs live, in the
@@ -58,8 +61,8 @@ public interface Policy {
     int pregrantCeiling(SegmentView begun);
 
     /**
-     * Whether anything is ever taken off the hardware or held back. If not, turns, caps and suspensions do not apply
-     * either.
+     * Whether this policy ever disables a context or holds a begin back. If not, turns, caps and suspensions do not
+     * apply either.
      *
      * @return false for a policy that only observes
      */
@@ -108,20 +111,49 @@ public interface Policy {
     }
 
     /**
-     * The policy of a name; those with parameters ({@link TimePartitions}) are built, not named.
+     * What this policy looks at, so that real-time tasks must declare it.
      *
-     * @param name {@code fp}, {@code edf}, {@code classes} (of width 1) or {@code rr}
+     * @return a constant set; with the needs of a policy that this one contains
+     */
+    default Set<TaskNeed> needs() {
+        return Set.of();
+    }
+
+    /**
+     * The policy that orders segments apart from windows of time.
+     *
+     * @return this policy, or the one that decides inside a window
+     */
+    default Policy ordering() {
+        return this;
+    }
+
+    /**
+     * The table of windows that {@link #isOpen} answers from.
+     *
+     * @return the table, empty if there is none
+     */
+    default Optional<TimePartitions> timetable() {
+        return Optional.empty();
+    }
+
+    /**
+     * Name and parameters, for people.
+     *
+     * @return one line, such as {@code partitions (frame 100000000 ns, inside fp)}
+     */
+    default String describe() {
+        return name();
+    }
+
+    /**
+     * The built-in policy of a name, with default parameters: {@link PolicyCatalog#create(String)}.
+     *
+     * @param name such as {@code fp}
      * @return the policy
-     * @throws IllegalArgumentException if there is no such policy
+     * @throws IllegalArgumentException if there is no such policy, or a parameter must be given
      */
     static Policy named(final String name) {
-        return switch (name) {
-            case FixedPriority.NAME -> FixedPriority.INSTANCE;
-            case EarliestDeadlineFirst.NAME -> EarliestDeadlineFirst.INSTANCE;
-            case RoundRobin.NAME -> RoundRobin.INSTANCE;
-            case HighestClassFirst.NAME -> new HighestClassFirst(1);
-            default -> throw new IllegalArgumentException("policy \"" + name
-                + "\" is unknown; use fp, edf, classes or rr");
-        };
+        return PolicyCatalog.builtIn().create(name);
     }
 }

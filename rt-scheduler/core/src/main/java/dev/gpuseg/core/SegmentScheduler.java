@@ -1090,6 +1090,7 @@ public final class SegmentScheduler {
         timers.set(gpuTimer(gpu), idle ? Time.NEVER
             : Math.min(policy.nextChangeNs(clockNs), shares.nextNs(gpu)));
     }
+
     private void markBegun(final int[] order, final int count) {
         for (int i = 0; i < count; i++) {
             contexts.begunIn[segments.contextId[order[i]]] = decision;

@@ -13,6 +13,32 @@ public final class SegmentView {
         this.table = table;
     }
 
+    /**
+     * A view of a segment that no scheduler knows, to ask a policy about it in tests and before it is used.
+     *
+     * @param taskId      0..{@link SchedulerConfig#TASKS_MAX}
+     * @param gpuPriority 0 best effort, 1..99 real time
+     * @param partition   0 = none
+     * @param releaseNs   ns
+     * @param deadlineNs  ns, {@link Long#MAX_VALUE} if there is none
+     * @param beginNs     ns
+     * @param budgetNs    ns, 0 = not declared
+     * @return a view that never moves; the context has the number of the task
+     */
+    public static SegmentView of(final int taskId, final int gpuPriority, final int partition, final long releaseNs,
+        final long deadlineNs, final long beginNs, final long budgetNs) {
+        final SegmentTable table = new SegmentTable(taskId);
+        table.contextId[taskId] = taskId;
+        table.gpuPriority[taskId] = Priority.requireValid(gpuPriority, "task " + taskId);
+        table.rank[taskId] = gpuPriority;
+        table.partition[taskId] = partition;
+        table.releaseNs[taskId] = releaseNs;
+        table.deadlineNs[taskId] = deadlineNs;
+        table.beginNs[taskId] = beginNs;
+        table.budgetNs[taskId] = budgetNs;
+        return new SegmentView(table).at(taskId);
+    }
+
     SegmentView at(final int id) {
         taskId = id;
         return this;
@@ -88,5 +114,15 @@ public final class SegmentView {
      */
     public long beginNs() {
         return table.beginNs[taskId];
+    }
+
+    /**
+     * The longest time that the segment may hold the GPU, as its task declares it: constant while the segment is begun,
+     * however long it has run.
+     *
+     * @return ns, 0 = not declared
+     */
+    public long budgetNs() {
+        return table.budgetNs[taskId];
     }
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.HashSet;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
 
 /**
  * Time partitions: a major frame repeats for ever, and each window of it belongs to one partition, which then has the
@@ -14,10 +17,10 @@ import java.util.Objects;
  * must be longer than the guard.
  *
  * <h2>Guard</h2>
- * A window is closed, and its contexts are wanted off, {@code guardNs} before its owner changes. If the guard is at
- * least the longest time that work on the GPU cannot be taken off (the tail of what is not preemptible) plus epsilon
- * (the cost of one update), nothing of a partition is on the hardware outside its windows. Nobody may use the GPU
- * during a guard. Windows of one partition that follow each other without a gap have no guard between them.
+ * A window closes, and its contexts are to be disabled, {@code guardNs} before its owner changes. If the guard is at
+ * least the longest time in which work on the GPU cannot be preempted (its tail) plus epsilon (the cost of one update),
+ * nothing of a partition is on the hardware outside its windows. During a guard no context may use the GPU. Windows of
+ * one partition that follow each other without a gap have no guard between them.
  *
  * <h2>Idle windows</h2>
  * Off by default: while no segment of the owner is begun, the others may use its window (not its guard), until the
@@ -220,6 +223,28 @@ public final class TimePartitions implements Policy {
     @Override
     public String name() {
         return NAME;
+    }
+
+    @Override
+    public Set<TaskNeed> needs() {
+        final Set<TaskNeed> all = new HashSet<>(inner.needs());
+        all.add(TaskNeed.PARTITION);
+        return all;
+    }
+
+    @Override
+    public Policy ordering() {
+        return inner;
+    }
+
+    @Override
+    public Optional<TimePartitions> timetable() {
+        return Optional.of(this);
+    }
+
+    @Override
+    public String describe() {
+        return NAME + " (frame " + frameNs + " ns, inside " + inner.name() + ")";
     }
 
     @Override

@@ -99,8 +99,8 @@ final class RealTimeHygiene {
         governor();
         idleStates();
         final boolean siblings = read(CPUS + "smt/active").equals("1");
-        final String pair = dispatcherCpu < 0 ? "" : read(CPUS + "cpu" + dispatcherCpu +
-            "/topology/thread_siblings_list");
+        final String pair = dispatcherCpu < 0 ? "" : read(CPUS + "cpu" + dispatcherCpu
+            + "/topology/thread_siblings_list");
         final boolean shared = siblings && (dispatcherCpu < 0 || cpus(pair).cardinality() > 1);
         add("SMT siblings", !shared, !siblings ? "none" : dispatcherCpu < 0 ? "cores are shared by two threads"
             : shared ? "CPU " + dispatcherCpu + " shares a core: " + pair : "CPU " + dispatcherCpu + " has its core "

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The documents against what they speak of: programs, pictures, links. */
+@Timeout(60)
+class DocumentationTest {
+    private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
+    private static final int README_LINES = 120;
+    private static final Pattern NOT_OURS = Pattern.compile("/(target|build|\\.git|\\.gpuseg|runs)/");
+    private static final Pattern LINK = Pattern.compile("\\]\\(([^)#\\s]+)(#[^)\\s]*)?\\)");
+
+    @Test
+    void shouldShowTheWholeProgramOfTheFirstExampleInTheReadme() throws IOException {
+        final String readme = text("README.md");
+        final Matcher block = Pattern.compile("(?s)```c\\n(.*?)```").matcher(readme);
+        assertTrue(block.find(), "README.md shows no C program");
+        final String example = text("segment-api/examples/00_camera.c");
+        assertEquals(example.substring(example.indexOf('\n') + 1), block.group(1),
+            "README.md and segment-api/examples/00_camera.c differ; the first line of the file is its licence");
+    }
+
+    @Test
+    void shouldKeepTheReadmeOnOneScreen() throws IOException {
+        final long lines = text("README.md").lines().count();
+        assertTrue(lines <= README_LINES, "README.md has " + lines + " lines, " + README_LINES + " are enough");
+    }
+
+    @Test
+    void shouldLinkToFilesThatExist() throws IOException {
+        final List<String> broken = new ArrayList<>();
+        for (final Path document : documents()) {
+            final Matcher link = LINK.matcher(Files.readString(document));
+            while (link.find()) {
+                final String target = link.group(1);
+                if (!target.contains("://") && !Files.exists(document.resolveSibling(target))) {
+                    broken.add(ROOT.relativize(document) + ": " + target);
+                }
+            }
+        }
+        assertEquals(List.of(), broken, "links to nothing");
+    }
+
+    @Test
+    void shouldDrawTheReadmesPictureFromTheRecordedSamples() throws Exception {
+        final Path directory = ROOT.resolve("rt-scheduler/docs/pictures");
+        assumeTrue(new ProcessBuilder("sh", "-c", "command -v python3").start().waitFor() == 0,
+            "python3 is missing");
+        final Process python = new ProcessBuilder("python3", directory.resolve("before_after.py").toString(),
+            "2026-11-21-h200-complete", "-").redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        final String drawn = new String(python.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertTrue(python.waitFor(30, TimeUnit.SECONDS), "before_after.py did not end");
+        assertEquals(0, python.exitValue());
+        assertEquals(drawn, Files.readString(directory.resolve("before-after.svg")), "run before_after.py again");
+    }
+
+    @Test
+    void shouldLeaveHouseWordsOutOfTheReadme() throws IOException {
+        final Pattern house = Pattern.compile(
+            "(?i)\\b(rung|lever|clerk|taken off|takes off|brought back|goes over|kept ready|nobody|everybody)\\b");
+        final Matcher found = house.matcher(text("README.md"));
+        assertFalse(found.find(), () -> "README.md says \"" + found.group() + "\"; see docs/glossary.md");
+    }
+
+    private static String text(final String file) throws IOException {
+        return Files.readString(ROOT.resolve(file));
+    }
+
+    /** Documents that people read; records of runs stay as they were written. */
+    private static List<Path> documents() throws IOException {
+        try (Stream<Path> all = Files.walk(ROOT)) {
+            return all.filter(file -> file.toString().endsWith(".md"))
+                .filter(file -> !NOT_OURS.matcher(file.toString()).find()).toList();
+        }
+    }
+}

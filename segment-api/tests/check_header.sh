@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The tables of results in the public headers have one row per code: a row that was joined to the one before it, or that
+# lost its indentation, looks like prose and is overlooked.
+#   check_header.sh INCLUDE-DIR
+set -eu
+rows=$(grep -hcE '^ \*  +-E[A-Z0-9]+(, -E[A-Z0-9]+)* {2,}' "$1/gpuseg.h")
+test "$rows" -ge 10 || { echo "gpuseg.h has $rows rows of results: this test looks for the wrong thing"; exit 1; }
+if grep -nE '([^ *,]|, [a-z].*) -E[A-Z0-9]+ {2,}|^ \* -E[A-Z0-9]+ {2,}' "$1"/*.h; then
+	echo "the rows above do not stand on a line of their own"
+	exit 1
+fi
