@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
-import dev.gpuseg.ipc.platform.EventFd;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.SystemCalls;
@@ -20,7 +19,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.agrona.BufferUtil;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
@@ -100,8 +98,7 @@ final class ProcessWatch implements Runnable {
     private final Object lock;
     private final Runnable onChange;
     private final RmControl rm = new RmControl();
-    private final EventFd bell = new EventFd();
-    private final AtomicBoolean ringing = new AtomicBoolean();
+    private final WatchBell bell = new WatchBell();
     private final ManyToOneConcurrentLinkedQueue<Tracked> arrivals = new ManyToOneConcurrentLinkedQueue<>();
     private final Map<Integer, Tracked> tracked = new HashMap<>();
     private final Map<Integer, Long> strangers = new HashMap<>();
@@ -140,7 +137,7 @@ final class ProcessWatch implements Runnable {
 
     void stop() {
         running = false;
-        ring();
+        bell.ring();
         try {
             thread.join(2_000);
         } catch (final InterruptedException e) {
@@ -151,7 +148,7 @@ final class ProcessWatch implements Runnable {
     /** Begins to announce processes that nobody attached. Any thread. */
     void listener(final ProcessListener to) {
         listener = to;
-        ring();
+        bell.ring();
     }
 
     /** Begins to look at a process. Any thread. */
@@ -159,20 +156,20 @@ final class ProcessWatch implements Runnable {
         final Tracked t = new Tracked(pid, startTicks, System.nanoTime());
         t.attached = true;
         arrivals.add(t);
-        ring();
+        bell.ring();
         return t;
     }
 
     /** Lets go of a process. Any thread. */
     void detach(final Tracked t) {
         t.detached = true;
-        ring();
+        bell.ring();
     }
 
     /** Its process registered, or is only found from now on. Any thread. */
     void registered(final Tracked t, final boolean registered) {
         t.registered = registered;
-        ring();
+        bell.ring();
     }
 
     /** Something known of a process turned out wrong: look at all of it again, now. Any thread. */
@@ -181,17 +178,11 @@ final class ProcessWatch implements Runnable {
         if (p != null) {
             p.distrust();
         }
-        ring();
+        bell.ring();
     }
 
     String lastError() {
         return lastError;
-    }
-
-    private void ring() {
-        if (!ringing.getAndSet(true)) {
-            bell.signal();
-        }
     }
 
     @Override
@@ -220,10 +211,7 @@ final class ProcessWatch implements Runnable {
             close(t);
             onChange.run();
         }
-        final boolean rung = ringing.getAndSet(false);
-        if (rung) {
-            bell.drain();
-        }
+        final boolean rung = bell.answer();
         for (Tracked t = arrivals.poll(); t != null; t = arrivals.poll()) {
             final Tracked known = tracked.put(t.pid, t);
             if (known != null) {
