@@ -58,7 +58,7 @@ public final class Mechanisms {
                     throw new MechanismException("mechanism \"tegra\": " + tegra.text()
                         + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
                 }
-                return new TegraMechanism(gpu);
+                return new TegraMechanism(gpu, protection);
             case "amd":
                 final AmdSurvey.Finding amd = AmdSurvey.verdict();
                 if (!amd.good()) {
