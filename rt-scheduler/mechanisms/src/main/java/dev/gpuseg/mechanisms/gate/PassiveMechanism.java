@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.mechanisms;
+package dev.gpuseg.mechanisms.gate;
+
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
 
 /** A mechanism that never touches a device: what it is asked is done at once. */
-abstract class Passive implements Mechanism {
+abstract class PassiveMechanism implements Mechanism {
     private static final byte[] NOTHING = new byte[0];
 
     @Override

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.mechanisms.nvidia;
+package dev.gpuseg.mechanisms;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(30)
-class ProtectedProcessesTest {
-    private final ProtectedProcesses spared = new ProtectedProcesses(Set.of("Xorg", "fifteen-letters"));
+class ProtectionTest {
+    private final Protection protection = new Protection(Set.of("camera", "fifteen-letters"), false);
 
     @TempDir
     private Path directory;
@@ -28,7 +28,7 @@ class ProtectedProcessesTest {
             while (!Path.of("/proc/" + process.pid() + "/exe").toRealPath().equals(program.toRealPath())) {
                 Thread.sleep(5);   // bash has not become the program yet
             }
-            return spared.isProtected((int) process.pid());
+            return protection.covers((int) process.pid());
         } finally {
             process.destroyForcibly().waitFor();
             Files.delete(program);
@@ -37,7 +37,8 @@ class ProtectedProcessesTest {
 
     @Test
     void shouldGoByTheFileOfTheProgramAndNotByWhatItCallsItself() throws Exception {
-        assertTrue(isProtected("Xorg", 0755, "whatever"));
+        assertTrue(isProtected("Xorg", 0755, "whatever"), "always protected");
+        assertTrue(isProtected("camera", 0755, "whatever"), "listed");
         assertFalse(isProtected("evil", 0755, "Xorg"));
         assertTrue(isProtected("fifteen-letters-and-more", 0755, "x"), "15 bytes count");
     }
@@ -57,10 +58,10 @@ class ProtectedProcessesTest {
         FileAccess.chown(program, 65534, -1);
         final Process process = new ProcessBuilder(program.toString(), "20").start();
         try {
-            assertFalse(spared.isProtected((int) process.pid()));
+            assertFalse(protection.covers((int) process.pid()));
         } finally {
             process.destroyForcibly().waitFor();
         }
-        assertFalse(spared.isProtected(Integer.MAX_VALUE - 3), "no such process");
+        assertFalse(protection.covers(Integer.MAX_VALUE - 3), "no such process");
     }
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.mechanisms;
+package dev.gpuseg.mechanisms.sim;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.Packet;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.MechanismException;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
