@@ -5,10 +5,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.core.EarliestDeadlineFirst;
-import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SchedulerConfig;
-import dev.gpuseg.core.TimePartitions;
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
@@ -171,7 +169,7 @@ public final class Daemon implements AutoCloseable {
         lock = InstanceLock.take(root);
         connectMechanisms();
         final Capabilities capabilities = mechanisms.get(0).capabilities();
-        if (capabilities.level() == Capabilities.OBSERVE && config.policy() != RoundRobin.INSTANCE) {
+        if (capabilities.level() == Capabilities.OBSERVE && config.policy().enforces()) {
             throw new StartUpException("policy " + config.policy().name() + " needs a mechanism that can hold segments "
                 + "back, observe cannot; use --mechanism gate (level 1), or --policy rr to record only");
         }
@@ -319,8 +317,7 @@ public final class Daemon implements AutoCloseable {
         commands.liveView(this::liveView);
         commands.admission(admission);
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
-        final boolean deadlinesRequired = config.policy() == EarliestDeadlineFirst.INSTANCE
-            || config.policy() instanceof TimePartitions p && p.inner() == EarliestDeadlineFirst.INSTANCE;
+        final boolean deadlinesRequired = config.policy().needs().contains(TaskNeed.DEADLINE);
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
             deadlinesRequired, config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
@@ -342,12 +339,12 @@ public final class Daemon implements AutoCloseable {
         }
         for (final Mechanism mechanism : mechanisms) {
             mechanism.processListener((pid, startTicks, name) ->
-                dispatcher.submit(() -> dispatcher.addUnmanaged(pid, startTicks, name)));
+                dispatcher.submit(() -> dispatcher.processes().addUnmanaged(pid, startTicks, name)));
         }
         housekeepingRunner = runner(housekeeping);
         conductorRunner = runner(conductor);
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
-            dispatcher.submit(() -> dispatcher.journalCollection(beganNs, durationNs)));
+            dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
         clerk.scheduleWithFixedDelay(this::readClocks, 0, CLOCKS_S, TimeUnit.SECONDS);
         clerk.scheduleWithFixedDelay(this::lookAround, HOUSEKEEPING_MS, HOUSEKEEPING_MS, TimeUnit.MILLISECONDS);
     }
@@ -420,7 +417,7 @@ public final class Daemon implements AutoCloseable {
 
     private void requireUsable(final PolicySettings settings) {
         try {
-            dispatcher.requireUsable(settings);
+            dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
             throw new StartUpException(e.getMessage(), e);
         }
@@ -428,7 +425,7 @@ public final class Daemon implements AutoCloseable {
         if (refused != null) {
             throw new StartUpException("--admission enforce: " + refused);
         }
-        dispatcher.submit(() -> dispatcher.applySettings(settings));
+        dispatcher.submit(() -> dispatcher.policy().apply(settings));
     }
 
     /** As if somebody gave the saved commands again; a file that cannot be used keeps no daemon from starting. */
@@ -438,12 +435,12 @@ public final class Daemon implements AutoCloseable {
             if (settings == PolicySettings.NONE) {
                 return;
             }
-            dispatcher.requireUsable(settings);
+            dispatcher.policy().requireUsable(settings);
             final String refused = admission == null ? null : admission.refuseSettings(settings);
             if (refused != null) {
                 throw new IllegalArgumentException(saved.path() + ": " + refused);
             }
-            dispatcher.submit(() -> dispatcher.applySettings(settings));
+            dispatcher.submit(() -> dispatcher.policy().apply(settings));
             saved.accepted();
             System.err.println("gpuseg: settings of `gpuseg policy --save` hold again (" + saved.path()
                 + "); --forget removes them");
@@ -497,9 +494,9 @@ public final class Daemon implements AutoCloseable {
     /** Every 200 ms, on the clerk's thread: orphaned processes and the watchdog. */
     private void lookAround() {
         liveModel.tick(System.nanoTime());
-        if (dispatcher.hasOrphans()) {
+        if (dispatcher.processes().hasOrphans()) {
             dispatcher.submit(() -> {
-                final List<ProcessEntry> orphans = dispatcher.orphans();
+                final List<ProcessEntry> orphans = dispatcher.processes().orphans();
                 clerk.execute(() -> forgetDead(orphans));
             });
         }
@@ -513,10 +510,10 @@ public final class Daemon implements AutoCloseable {
     }
 
     private void followCgroups() {
-        final int version = dispatcher.processVersion();
+        final int version = dispatcher.processes().version();
         if (version != knownVersion) {
             dispatcher.submit(() -> {
-                final List<ProcessView> views = dispatcher.processViews();
+                final List<ProcessView> views = dispatcher.processes().views();
                 clerk.execute(() -> {
                     knownProcesses = views;
                     knownVersion = version;
@@ -533,13 +530,13 @@ public final class Daemon implements AutoCloseable {
         final ClockReading clocks = ClockReading.now();
         final String others = JsonNodeFactory.instance.objectNode().put("boottime_ns", clocks.boottimeNs())
             .put("uncertainty_ns", clocks.uncertaintyNs()).toString();
-        dispatcher.submit(() -> dispatcher.journalClocks(clocks.monotonicNs(), clocks.realtimeNs(), others));
+        dispatcher.submit(() -> dispatcher.journal().clocks(clocks.monotonicNs(), clocks.realtimeNs(), others));
     }
 
     private void forgetDead(final List<ProcessEntry> orphans) {
         for (final ProcessEntry orphan : orphans) {
             if (!ProcessStatus.isAlive(orphan.pid, orphan.startTicks)) {
-                dispatcher.submit(() -> dispatcher.forgetOrphan(orphan));
+                dispatcher.submit(() -> dispatcher.processes().forgetOrphan(orphan));
             }
         }
     }
@@ -771,7 +768,7 @@ public final class Daemon implements AutoCloseable {
                 return false;
             }
         }
-        return dispatcher.isStopping();
+        return dispatcher.policy().isStopping();
     }
 
     private static void await(final BooleanSupplier condition) throws InterruptedException {

@@ -97,22 +97,22 @@ final class DispatcherCommands implements DispatcherProxy {
 
     @Override
     public void addClient(final Client client) {
-        dispatcher.submit(() -> dispatcher.addClient(client));
+        dispatcher.submit(() -> dispatcher.clients().add(client));
     }
 
     @Override
     public void removeClient(final int clientId, final int reason) {
-        dispatcher.submit(() -> dispatcher.removeClient(clientId, reason));
+        dispatcher.submit(() -> dispatcher.clients().remove(clientId, reason));
     }
 
     @Override
     public void openTask(final TaskOpen request) {
-        dispatcher.submit(() -> dispatcher.openTask(request));
+        dispatcher.submit(() -> dispatcher.clients().openTask(request));
     }
 
     @Override
     public void closeTask(final long correlation, final int clientId, final int taskId) {
-        dispatcher.submit(() -> dispatcher.closeTask(correlation, clientId, taskId));
+        dispatcher.submit(() -> dispatcher.clients().closeTask(correlation, clientId, taskId));
     }
 
     @Override
@@ -166,7 +166,7 @@ final class DispatcherCommands implements DispatcherProxy {
 
     private void status(final long correlation, final PeerCredentials peer) {
         dispatcher.submit(() -> {
-            final ObjectNode snapshot = dispatcher.snapshot();
+            final ObjectNode snapshot = dispatcher.snapshot().take();
             clerk.execute(() -> {
                 completeStatus.accept(snapshot, peer);
                 reply(correlation, snapshot);
@@ -199,7 +199,7 @@ final class DispatcherCommands implements DispatcherProxy {
             return;
         }
         ifAdmitted(correlation, proven -> proven.refusePolicy(policy.name()), () -> dispatcher.submit(() -> {
-            dispatcher.setPolicy(policy);
+            dispatcher.policy().setPolicy(policy);
             clerk.execute(() -> saved.changed(JsonNodeFactory.instance.objectNode().put("policy", policy.name())));
             reply(correlation, JsonNodeFactory.instance.objectNode().put("policy", policy.name()));
         }));
@@ -209,15 +209,15 @@ final class DispatcherCommands implements DispatcherProxy {
         final PolicySettings settings;
         try {
             settings = given.isMissingNode() ? PolicySettings.NONE : PolicySettings.parse(given, "policy");
-            dispatcher.requireUsable(settings);
+            dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
             refuse(correlation, EINVAL, e.getMessage());
             return;
         }
         ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
-            dispatcher.applySettings(settings);
+            dispatcher.policy().apply(settings);
             final ObjectNode answer = JsonNodeFactory.instance.objectNode();
-            dispatcher.describePolicy(answer.putArray("lines")::add);
+            dispatcher.policy().describe(answer.putArray("lines")::add);
             clerk.execute(() -> keep(correlation, given, save, forget, answer));
         }));
     }
@@ -265,7 +265,8 @@ final class DispatcherCommands implements DispatcherProxy {
     private void hint(final long correlation, final int id, final String task, final int priority,
         final int gpuPriority) {
         final ObjectNode answer = JsonNodeFactory.instance.objectNode();
-        final int status = dispatcher.hint(id, task, priority, gpuPriority, answer.putArray("changed")::add);
+        final int status = dispatcher.policy().setPriority(id, task, priority, gpuPriority,
+            answer.putArray("changed")::add);
         if (status == 0) {
             reply(correlation, answer);
         } else {

@@ -4,7 +4,6 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SchedulerConfig;
-import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
@@ -163,7 +162,7 @@ final class WarmUp {
     static double run(final Path scratch, final int records, final Policy policy, final Mechanism real) {
         final boolean preemptive = real.capabilities().preemptive();
         final Mechanism[] mechanisms = mechanisms(real);
-        final Policy played = policy instanceof TimePartitions partitions ? partitions.inner() : policy;
+        final Policy played = policy.ordering();
         double allocated = -1;
         for (final Mechanism mechanism : mechanisms) {
             RuntimeDirectory.deleteTree(scratch);
@@ -232,8 +231,8 @@ final class WarmUp {
             final ClientQueue queue = ClientQueue.create(template, directory, c + 1, uid, gid, ProcessStatus.pid(),
                 session, () -> { });
             clients[c] = new Client(c + 1, ProcessStatus.pid(), uid, gid, c, "warm-up", session, queue, new EventFd());
-            dispatcher.addClient(clients[c]);
-            dispatcher.openTask(task(c));
+            dispatcher.clients().add(clients[c]);
+            dispatcher.clients().openTask(task(c));
             play.taskIds[c] = answers.taskId;
             play.writers[c] = new Writer(queue.directory());
         }

@@ -5,11 +5,11 @@ import dev.gpuseg.core.DecisionSink;
 import java.util.Arrays;
 
 /**
- * Takes down what the scheduler decided in one event, so that the dispatcher can first write the words that clients
- * wait for and only then everything else. Grows when an event decides more than any before it; after that nothing is
- * allocated.
+ * What the scheduler decided in one event. Contexts and time slices go to {@link DesiredStates} at once; what concerns
+ * segments is kept in order, so that the words that clients wait for are written before everything else. Grows when an
+ * event decides more than any before it; after that nothing is allocated.
  */
-final class DecisionLog implements DecisionSink {
+final class Decisions implements DecisionSink {
     static final int PREEMPT = 1;
     static final int RESUME = 2;
     static final int GRANT = 3;
@@ -19,9 +19,7 @@ final class DecisionLog implements DecisionSink {
 
     private static final int INITIAL = 64;
 
-    private final Enforcer[] enforcers;
-    private final boolean[] changed;
-    private final boolean[] disabling;
+    private final DesiredStates desired;
     private int count;
     private byte[] kind = new byte[INITIAL];
     private int[] gpu = new int[INITIAL];
@@ -29,17 +27,13 @@ final class DecisionLog implements DecisionSink {
     private long[] ticket = new long[INITIAL];
     private long[] argument = new long[INITIAL];
 
-    DecisionLog(final Enforcer[] enforcers) {
-        this.enforcers = enforcers;
-        changed = new boolean[enforcers.length];
-        disabling = new boolean[enforcers.length];
+    Decisions(final DesiredStates desired) {
+        this.desired = desired;
     }
 
     @Override
     public void onContextDesired(final int onGpu, final int contextId, final boolean enabled) {
-        enforcers[onGpu].desired().set(contextId, enabled);
-        changed[onGpu] = true;
-        disabling[onGpu] |= !enabled;
+        desired.set(onGpu, contextId, enabled);
     }
 
     @Override
@@ -74,7 +68,7 @@ final class DecisionLog implements DecisionSink {
 
     @Override
     public void onTimeslice(final int onGpu, final int contextId, final long timesliceNs) {
-        enforcers[onGpu].timeslice(contextId, timesliceNs);
+        desired.timeslice(onGpu, contextId, timesliceNs);
     }
 
     private void add(final int what, final int onGpu, final int taskId, final long ofTicket, final long arg) {
@@ -116,19 +110,6 @@ final class DecisionLog implements DecisionSink {
 
     long argument(final int i) {
         return argument[i];
-    }
-
-    boolean changed(final int onGpu) {
-        return changed[onGpu];
-    }
-
-    boolean disabling(final int onGpu) {
-        return disabling[onGpu];
-    }
-
-    void contextsTaken(final int onGpu) {
-        changed[onGpu] = false;
-        disabling[onGpu] = false;
     }
 
     void clear() {
