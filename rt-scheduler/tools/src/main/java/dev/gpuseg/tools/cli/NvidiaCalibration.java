@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -36,9 +37,9 @@ final class NvidiaCalibration implements CalibrationRig {
     private long timesliceNs;
 
     NvidiaCalibration(final String idle, final int held) throws IOException, InterruptedException, TimeoutException {
-        final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
-        if (!verdict.good()) {
-            throw new IllegalStateException("calibrate: " + verdict.text());
+        final MechanismVerdict verdict = NvidiaSurvey.verdict();
+        if (!verdict.usable()) {
+            throw new IllegalStateException("calibrate: " + verdict.reason());
         }
         this.idle = idle;
         this.held = held;
@@ -138,7 +139,7 @@ final class NvidiaCalibration implements CalibrationRig {
 
     @Override
     public void describe(final ObjectNode into) {
-        into.put("mechanism", "nvidia").put("simulated", false).put("driver", NvidiaSurvey.verdict().text());
+        into.put("mechanism", "nvidia").put("simulated", false).put("driver", NvidiaSurvey.verdict().reason());
     }
 
     @Override
