@@ -79,7 +79,7 @@ public final class AmdGauge implements AutoCloseable {
         final AmdSysfs sysfs = AmdSysfs.ofThisMachine();
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
         if (gpus.isEmpty()) {
-            throw new MechanismException(AmdSurvey.verdict(sysfs).text());
+            throw new MechanismException(AmdSurvey.verdict(sysfs).reason());
         }
         mechanism = new AmdMechanism(index, Protection.DEFAULTS, sysfs, null,
             Integer.getInteger(HoldDevice.WATCHDOG_PROPERTY, PERIOD_MS));

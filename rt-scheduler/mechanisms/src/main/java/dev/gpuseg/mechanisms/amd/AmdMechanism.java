@@ -77,7 +77,7 @@ public final class AmdMechanism implements Mechanism {
         final AmdSurvey.Step step = wanted == null ? AmdSurvey.chosen(ladder)
             : ladder.stream().filter(s -> s.rung() == wanted && s.possible()).findFirst().orElse(null);
         if (step == null) {
-            throw new MechanismException(AmdSurvey.verdict(sysfs).text()
+            throw new MechanismException(AmdSurvey.verdict(sysfs).reason()
                 + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
         }
         this.protection = protection;

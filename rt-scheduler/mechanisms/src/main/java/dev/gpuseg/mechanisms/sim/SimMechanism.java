@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.sim;
 
 import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.Packet;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
@@ -10,6 +11,7 @@ import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -51,7 +53,7 @@ public final class SimMechanism implements Mechanism {
         if (status != 0) {
             close();
             throw new MechanismException((lastError.isEmpty() ? "virtual GPU " + control + " answered " + status
-                : lastError) + "; start gpuseg-vgpu --dir " + control.getParent() + ", or choose --mechanism gate");
+                : lastError) + "; start gpuseg-vgpu --dir " + control.getParent() + "");
         }
         final UnsafeBuffer data = packet.data();
         final int at = packet.length() - Abi.SimInfo.SIZE;
@@ -63,6 +65,21 @@ public final class SimMechanism implements Mechanism {
         capabilities = new Capabilities(Capabilities.INTERRUPT,
             data.getLong(at + Abi.SimInfo.DISABLE_COST_NS_OFFSET, LE), 0,
             data.getLong(at + Abi.SimInfo.ENABLE_COST_NS_OFFSET, LE), 0, Abi.SIM_BATCH_MAX, true, "process");
+    }
+
+    /**
+     * Whether a virtual GPU answers.
+     *
+     * @param directory the daemon's runtime directory, where its control socket is
+     * @return the verdict
+     */
+    public static MechanismVerdict survey(final RuntimeDirectory directory) {
+        try (SimMechanism probe = new SimMechanism(directory.simControl())) {
+            return new MechanismVerdict(true, probe.capabilities().level(), "a virtual GPU answers at "
+                + directory.simControl() + "; its results are simulated");
+        } catch (final MechanismException e) {
+            return new MechanismVerdict(false, Capabilities.INTERRUPT, e.getMessage());
+        }
     }
 
     @Override

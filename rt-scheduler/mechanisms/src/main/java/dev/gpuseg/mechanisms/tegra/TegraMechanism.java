@@ -49,18 +49,14 @@ public final class TegraMechanism implements Mechanism {
     /**
      * Opens the mechanism.
      *
-     * @param gpu        index; nvgpu drives one
      * @param protection processes that are never touched
      * @throws MechanismException if this machine has no nvgpu that can be used, with the reason
      */
-    public TegraMechanism(final int gpu, final Protection protection) {
-        if (gpu != 0) {
-            throw new MechanismException("GPU " + gpu + " does not exist; nvgpu drives one, number 0");
-        }
+    public TegraMechanism(final Protection protection) {
         this.protection = protection;
         device = TegraDevice.open();
         if (device == null) {
-            throw new MechanismException(TegraSurvey.verdict().text()
+            throw new MechanismException(TegraSurvey.verdict().reason()
                 + ", or use the next lower level, --mechanism gate");
         }
         watch = new LookThread("gpuseg-tegra-watch", this::look, e -> lastError = e, this::closeFiles);

@@ -482,8 +482,8 @@ class NvidiaMechanismTest {
         final String text =
             assertThrows(MechanismException.class, () -> new NvidiaMechanism(0, Protection.DEFAULTS)).getMessage();
         assertTrue(text.contains("/dev/nvidiactl") && text.contains("--mechanism gate"), text);
-        assertFalse(NvidiaSurvey.verdict().good());
+        assertFalse(NvidiaSurvey.verdict().usable());
         DriverCalls.use(RmRig.program("libgpuseg-rm-fake.so").toString());
-        assertTrue(NvidiaSurvey.verdict().good(), NvidiaSurvey.verdict().text());
+        assertTrue(NvidiaSurvey.verdict().usable(), NvidiaSurvey.verdict().reason());
     }
 }
