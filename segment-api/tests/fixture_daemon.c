@@ -217,7 +217,7 @@ static void serve_packet(struct fake_daemon *d)
 		serve_close(d, &packet.close);
 		break;
 	default:
-		check_fail(__FILE__, __LINE__, "known message type");
+		CHECK(false, "message of type %u", packet.msg.type);
 	}
 }
 
@@ -337,8 +337,7 @@ static void *serve(void *arg)
 		if (d->busy_poll || worked)
 			timeout.tv_nsec = 0;
 		ready = ppoll(fds, 4, &timeout, NULL);
-		if (ready < 0 && errno != EINTR)
-			check_fail(__FILE__, __LINE__, "ppoll");
+		CHECK(ready >= 0 || errno == EINTR, "ppoll: %s", strerror(errno));
 		if (fds[0].revents)
 			return NULL;
 		pthread_mutex_lock(&d->mutex);
