@@ -89,24 +89,8 @@ public final class TimePartitioned implements Analysis {
     }
 
     @Override
-    public String name() {
-        return name;
-    }
-
-    @Override
-    public WaitMode mode() {
-        return WaitMode.SUSPEND;
-    }
-
-    @Override
-    public Claim claim() {
-        return Claim.SOUND;
-    }
-
-    @Override
-    public String summary() {
-        return "time partitions, " + table.inner().name() + " inside a window, threads suspend (docs/partitions.md, "
-            + "theorem 6)";
+    public AnalysisDescription description() {
+        return Analyses.describe(name);
     }
 
     @Override

@@ -12,6 +12,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.sim.Sets;
+import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -103,6 +104,13 @@ class ReportTest {
         assertTrue(text.startsWith("test: " + (report.schedulable() ? "SCHEDULABLE" : "NOT SCHEDULABLE")), text);
         report.sections().get(0).result().tasks().stream().filter(t -> t.wcrtNs() != null)
             .forEach(t -> assertTrue(text.contains(Figures.ms(t.wcrtNs())), text));
+    }
+
+    @Test
+    void shouldSimulateTheCoresThatTheAnalysisAssumes() {
+        final Report report = report(robot(), "edf-fp-suspend", "edf-edf-suspend");
+        assertEquals(CpuPolicy.FP, report.sections().get(0).worst().options().cpuPolicy());
+        assertEquals(CpuPolicy.EDF, report.sections().get(1).worst().options().cpuPolicy());
     }
 
     /** One task: C = 4, D = 10. C may grow to 10, that is by 150 %. */

@@ -3,8 +3,11 @@ package dev.gpuseg.mechanisms;
 
 import dev.gpuseg.mechanisms.amd.AmdMechanism;
 import dev.gpuseg.mechanisms.amd.AmdSurvey;
+import dev.gpuseg.mechanisms.gate.GateMechanism;
+import dev.gpuseg.mechanisms.gate.ObserveMechanism;
 import dev.gpuseg.mechanisms.nvidia.NvidiaMechanism;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
+import dev.gpuseg.mechanisms.sim.SimMechanism;
 import dev.gpuseg.mechanisms.tegra.TegraMechanism;
 import dev.gpuseg.mechanisms.tegra.TegraSurvey;
 import java.nio.file.Path;
@@ -58,7 +61,7 @@ public final class Mechanisms {
                     throw new MechanismException("mechanism \"tegra\": " + tegra.text()
                         + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
                 }
-                return new TegraMechanism(gpu);
+                return new TegraMechanism(gpu, protection);
             case "amd":
                 final AmdSurvey.Finding amd = AmdSurvey.verdict();
                 if (!amd.good()) {

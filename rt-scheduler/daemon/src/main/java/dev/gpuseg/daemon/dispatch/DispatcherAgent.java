@@ -112,7 +112,7 @@ public final class DispatcherAgent implements Runnable {
     private long heartbeatNs;
     private long lastWorkNs;
     private long journaled;
-    private volatile boolean sleeping;
+    private final SleepFlag sleeping = new SleepFlag();
     private volatile boolean running = true;
     private volatile boolean stopping;
     private volatile int orphanCount;
@@ -173,9 +173,9 @@ public final class DispatcherAgent implements Runnable {
         wake();
     }
 
-    /** Makes the dispatcher look around if it sleeps. Any thread. */
+    /** Makes the dispatcher look around if it sleeps. Any thread, after it has published what is to be seen. */
     void wake() {
-        if (sleeping) {   // volatile load after the caller's publication; pairs with the store in sleep()
+        if (sleeping.mustWake()) {
             bell.signal();
         }
     }
@@ -269,8 +269,8 @@ public final class DispatcherAgent implements Runnable {
     }
 
     private void sleep() {
-        status.sleeping(true);
-        sleeping = true;   // volatile; pairs with the load in wake()
+        status.sleeping(true);   // to clients
+        sleeping.announce();     // to threads of this process; cycle() then looks at all that both may have published
         try {
             if (cycle() == 0 && commands.isEmpty()) {
                 counters.increment(Counter.SLEEPS);
@@ -280,7 +280,7 @@ public final class DispatcherAgent implements Runnable {
                 }
             }
         } finally {
-            sleeping = false;
+            sleeping.clear();
             status.sleeping(false);
         }
         final long wokenNs = System.nanoTime();

@@ -88,8 +88,7 @@ final class Enforcer implements Runnable {
     private volatile long settledVersion;
     /** When enforcedVersion was reached. Written before it. */
     private volatile long enforcedNs;
-    /** W enforcer, R dispatcher; Dekker with {@link #kick}. */
-    private volatile boolean parked;
+    private final SleepFlag parked = new SleepFlag();
     private volatile long resultsLost;
 
     /**
@@ -172,15 +171,21 @@ final class Enforcer implements Runnable {
         kick();
     }
 
-    /** Wakes the thread if it is parked: it re-reads the desired state after it announced that it parks. */
-    void kick() {
-        if (parked) {
-            try {
-                LockSupport.unpark(thread);
-            } catch (final InternalError e) {
-                FaultBarrier.postpone(e);   // the dispatcher's, from reading a truncated file; its decision comes first
-            }
+    /**
+     * Wakes the thread if it is parked. After every {@link DesiredState#commit} and every lifecycle command.
+     *
+     * @return whether it had to
+     */
+    boolean kick() {
+        if (!parked.mustWake()) {
+            return false;
         }
+        try {
+            LockSupport.unpark(thread);
+        } catch (final InternalError e) {
+            FaultBarrier.postpone(e);   // the dispatcher's, from reading a truncated file; its decision comes first
+        }
+        return true;
     }
 
     long enforcedVersion() {
@@ -235,14 +240,28 @@ final class Enforcer implements Runnable {
             } else if (nowNs - lastWorkNs < idle.spinNs()) {
                 Thread.onSpinWait();
             } else {
-                parked = true;   // volatile store, then the load in isNewerThan: pairs with commit, then kick
-                if (running && lifecycle.isEmpty() && !desired.isNewerThan(appliedVersion)) {
+                if (announcePark()) {
                     LockSupport.parkNanos(this, PARK_NS);
                 }
-                parked = false;
+                unannouncePark();
             }
         }
         enableEverything();
+    }
+
+    /**
+     * Says that the thread is going to park, then looks for work once more: {@link #kick} wakes it from now on.
+     *
+     * @return false if there is work, so that it must not park
+     */
+    boolean announcePark() {
+        parked.announce();
+        return running && lifecycle.isEmpty() && !desired.isNewerThan(appliedVersion);
+    }
+
+    /** The thread runs again. */
+    void unannouncePark() {
+        parked.clear();
     }
 
     /** One step; false if there was nothing to do. */

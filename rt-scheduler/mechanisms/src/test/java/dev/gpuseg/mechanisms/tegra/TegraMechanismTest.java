@@ -11,11 +11,15 @@ import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.Mechanisms;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -38,7 +42,7 @@ class TegraMechanismTest {
     @BeforeEach
     void start() throws Exception {
         rig = new TegraRig(directory);
-        mechanism = new TegraMechanism(0);
+        mechanism = new TegraMechanism(0, Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -196,6 +200,23 @@ class TegraMechanismTest {
     }
 
     @Test
+    void shouldNeverAnnounceProgramsThatTheAdministratorProtects() throws Exception {
+        mechanism.close();
+        final Path camera = Files.copy(TegraRig.build().resolve("gpuseg-tegra-app"), directory.resolve("camera"));
+        final TegraRig.App spared = rig.start(1, camera);
+        final TegraRig.App other = rig.start(1);
+        final List<Integer> found = new CopyOnWriteArrayList<>();
+        try (Mechanism made = Mechanisms.named("tegra", 0, directory.resolve("no.ctl"),
+            new Protection(Set.of("camera"), false))) {
+            made.processListener((pid, ticks, name) -> found.add(pid));
+            TegraRig.await("the other one is announced", () -> found.contains(other.pid()));
+            final TegraRig.App late = rig.start(1);   // a later scan lists all three
+            TegraRig.await("the late one is announced", () -> found.contains(late.pid()));
+        }
+        assertFalse(found.contains(spared.pid()), "a protected program is announced");
+    }
+
+    @Test
     void shouldLeaveWhatIsDisabledToTheWatchdogsReleaseWhenItIsGone() throws Exception {
         final TegraRig.App app = rig.start(2);
         final ContextRef c = attached(app, 1);
@@ -218,10 +239,11 @@ class TegraMechanismTest {
     void shouldRefuseToStartWithoutADeviceOrWithASecondGpu() {
         assertTrue(TegraSurvey.verdict().good(), TegraSurvey.verdict().text());
         assertTrue(TegraSurvey.verdict().text().contains("not run on a board"));
-        assertThrows(MechanismException.class, () -> new TegraMechanism(1));
+        assertThrows(MechanismException.class, () -> new TegraMechanism(1, Protection.DEFAULTS));
         TegraCalls.use("c");
         assumeTrue(!Files.exists(Path.of(TegraDevice.PATH)), "this machine has nvgpu");
-        final String text = assertThrows(MechanismException.class, () -> new TegraMechanism(0)).getMessage();
+        final String text = assertThrows(MechanismException.class,
+            () -> new TegraMechanism(0, Protection.DEFAULTS)).getMessage();
         assertTrue(text.contains(TegraDevice.PATH) && text.contains("--mechanism gate"), text);
         assertFalse(TegraSurvey.verdict().good());
         rig.use();

@@ -12,9 +12,12 @@ import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.SystemCallException;
-import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Mechanisms;
-import dev.gpuseg.tools.cli.DoctorCheck.Verdict;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.doctor.DoctorCheck;
+import dev.gpuseg.tools.doctor.DoctorCheck.Verdict;
+import dev.gpuseg.tools.doctor.RealTimeHygiene;
+import dev.gpuseg.tools.process.RealTime;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -22,8 +25,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -55,7 +56,7 @@ final class DoctorCommand implements Callable<Integer> {
     private final List<DoctorCheck> checks = new ArrayList<>();
 
     @Override
-    public Integer call() {
+    public Integer call() throws InterruptedException {
         final RuntimeDirectory where = directory.resolve();
         machine();
         sharedMemory(where);
@@ -111,27 +112,11 @@ final class DoctorCommand implements Callable<Integer> {
         }
     }
 
-    private void schedulerPermission() {
-        final CompletableFuture<String> result = new CompletableFuture<>();
-        final Thread probe = new Thread(() -> {
-            try {
-                ThreadControl.realTime(1);
-                result.complete("");
-            } catch (final SystemCallException e) {
-                result.complete(e.getMessage());
-            }
-        }, "gpuseg-doctor-probe");
-        probe.start();
-        try {
-            final String failure = result.get();
-            add("SCHED_FIFO", failure.isEmpty() ? Verdict.OK : Verdict.ADVICE,
-                failure.isEmpty() ? "permitted" : "not permitted: " + failure,
-                "grant CAP_SYS_NICE or a rtprio limit to use `run --priority`");
-        } catch (final InterruptedException e) {
-            Thread.currentThread().interrupt();
-        } catch (final ExecutionException e) {
-            add("SCHED_FIFO", Verdict.ADVICE, "unknown: " + e.getCause(), "try `chrt -f 1 true`");
-        }
+    private void schedulerPermission() throws InterruptedException {
+        final String refusal = RealTime.refusal();
+        add("SCHED_FIFO", refusal.isEmpty() ? Verdict.OK : Verdict.ADVICE,
+            refusal.isEmpty() ? "permitted" : "not permitted: " + refusal,
+            "grant CAP_SYS_NICE or a rtprio limit to use `run --priority`");
     }
 
     private void programs() {
