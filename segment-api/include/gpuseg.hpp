@@ -120,7 +120,6 @@ struct TaskOptions {
 	std::uint32_t partition = 0;
 	std::uint32_t weight = 0;
 	std::uint32_t boost_priority = 0;
-	gpuseg_strategy strategy = GPUSEG_STRATEGY_DEFAULT;
 };
 
 class Task
@@ -146,7 +145,6 @@ public:
 		attr.partition = options.partition;
 		attr.weight = options.weight;
 		attr.boost_priority = options.boost_priority;
-		attr.strategy = options.strategy;
 		if (int result = gpuseg_task_open(client_, &attr, &task_); result < 0)
 			throw Error(result, client_);
 	}

@@ -486,15 +486,6 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 			"task \"%s\": period %lld, deadline %lld, budget %lld, timeout %lld ns; none may be negative",
 			a->name, (long long)a->period_ns, (long long)a->deadline_ns, (long long)a->budget_ns,
 			(long long)a->timeout_ns);
-	if (a->strategy > GPUSEG_STRATEGY_INTERRUPT_SLICE || a->reserved)
-		return fail_with(client, -EINVAL,
-				 "task \"%s\": strategy is %u, reserved %u; give an enum gpuseg_strategy and 0",
-				 a->name, a->strategy, a->reserved);
-	if (a->strategy && a->priority == 0)
-		return fail_with(
-			client, -EINVAL,
-			"task \"%s\": strategy is %u but the task is best effort; give it a priority or no strategy",
-			a->name, a->strategy);
 	if (a->on_timeout > GPUSEG_ON_TIMEOUT_PROCEED)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": on_timeout is %u; give GPUSEG_ON_TIMEOUT_FAIL or _PROCEED", a->name,
@@ -511,8 +502,7 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 					       .gpu_priority = attr->gpu_priority,
 					       .gpu = attr->gpu,
 					       .flags = (task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0) |
-							task->boost << GPUSEG_TASK_BOOST_SHIFT |
-							attr->strategy << GPUSEG_TASK_STRATEGY_SHIFT,
+							task->boost << GPUSEG_TASK_BOOST_SHIFT,
 					       .period_ns = attr->period_ns,
 					       .deadline_ns = attr->deadline_ns,
 					       .budget_ns = attr->budget_ns,

@@ -19,11 +19,10 @@ import os
 
 __all__ = ["Client", "Task", "Error", "Timeout", "Refused", "segment", "now_ns", "runtime_dir", "version",
            "FAIL", "PROCEED", "SPIN_NONE", "OVERRUN_DEFAULT", "OVERRUN_NOTIFY", "OVERRUN_DEMOTE", "OVERRUN_SUSPEND",
-           "OVERRUN_SKIP_NEXT", "STRATEGY_DEFAULT", "STRATEGY_INTERRUPT", "STRATEGY_SLICE", "STRATEGY_INTERRUPT_SLICE"]
+           "OVERRUN_SKIP_NEXT"]
 
 FAIL, PROCEED = 0, 1
 OVERRUN_DEFAULT, OVERRUN_NOTIFY, OVERRUN_DEMOTE, OVERRUN_SUSPEND, OVERRUN_SKIP_NEXT = range(5)
-STRATEGY_DEFAULT, STRATEGY_INTERRUPT, STRATEGY_SLICE, STRATEGY_INTERRUPT_SLICE = range(4)
 SPIN_NONE = 0xFFFFFFFF
 
 _UNMANAGED_OK = 1
@@ -54,8 +53,7 @@ class _TaskAttr(ctypes.Structure):
                 ("period_ns", ctypes.c_int64), ("deadline_ns", ctypes.c_int64), ("budget_ns", ctypes.c_int64),
                 ("timeout_ns", ctypes.c_int64), ("on_timeout", ctypes.c_uint32), ("spin_count", ctypes.c_uint32),
                 ("window_ns", ctypes.c_int64), ("on_overrun", ctypes.c_uint32), ("partition", ctypes.c_uint32),
-                ("weight", ctypes.c_uint32), ("boost_priority", ctypes.c_uint32),
-                ("strategy", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
+                ("weight", ctypes.c_uint32), ("boost_priority", ctypes.c_uint32)]
 
 
 class _Counters(ctypes.Structure):
@@ -176,13 +174,12 @@ class Task:
 
     def __init__(self, client, name, priority=0, gpu_priority=0, gpu=0, always_wait=False, period_ns=0, deadline_ns=0,
                  budget_ns=0, timeout_ns=0, on_timeout=FAIL, spin_count=0, window_ns=0, on_overrun=OVERRUN_DEFAULT,
-                 partition=0, weight=0, boost_priority=0, boost_if_permitted=False,
-                 strategy=STRATEGY_DEFAULT):
+                 partition=0, weight=0, boost_priority=0, boost_if_permitted=False):
         handle = ctypes.c_void_p()
         attr = _TaskAttr(ctypes.sizeof(_TaskAttr), _encode(name), priority, gpu_priority, gpu,
                          (_ALWAYS_WAIT if always_wait else 0) | (_BOOST_IF_PERMITTED if boost_if_permitted else 0),
                          period_ns, deadline_ns, budget_ns, timeout_ns, on_timeout,
-                         spin_count, window_ns, on_overrun, partition, weight, boost_priority, strategy, 0)
+                         spin_count, window_ns, on_overrun, partition, weight, boost_priority)
         self._handle = None
         self._client = client
         _check(_lib.gpuseg_task_open(client.handle, ctypes.byref(attr), ctypes.byref(handle)), client.handle)

@@ -64,7 +64,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     private static final double SHORT_OTHER_MS = 0.5;
     private static final int SHORT_OTHERS = 3;
     private static final Set<GpuStrategy> SHORT_STRATEGIES = EnumSet.of(GpuStrategy.NONE, GpuStrategy.BARE_BLOCKING,
-        GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE);
+        GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC);
 
     @Spec
     private CommandSpec spec;
@@ -91,11 +91,10 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     @Option(names = "--strategies", paramLabel = "NAME", split = ",",
         description = "of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the others, and "
-            + "OPTIMISTIC_SLICE, which the daemon does by itself)")
+            + "OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC)")
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
-        GpuStrategy.HINT, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE,
-        GpuStrategy.ALL_OFF);
+        GpuStrategy.HINT, GpuStrategy.ALL_OFF);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
         description = "the strategy that is held against the goals (default: ${DEFAULT-VALUE})")
