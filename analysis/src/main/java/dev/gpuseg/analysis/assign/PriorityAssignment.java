@@ -51,7 +51,7 @@ public enum PriorityAssignment {
      */
     public TaskSet assign(final TaskSet set, final Analysis analysis) {
         final TaskSet monotonic = monotonic(set, this == RM);
-        if (this == RM || this == DM || !analysis.name().startsWith("gcaps-")) {
+        if (this == RM || this == DM || !analysis.description().model().hasGpuPriorities()) {
             return monotonic;
         }
         final PreparedSet prepared = PreparedSet.of(monotonic);

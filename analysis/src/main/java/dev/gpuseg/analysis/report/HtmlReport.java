@@ -8,6 +8,7 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import java.util.ArrayList;
@@ -315,8 +316,10 @@ public final class HtmlReport {
         lines.add("Each task stays on its core, real-time threads run under a fixed priority (SCHED_FIFO) or, for "
             + "the EDF "
             + "analyses, by deadline; nothing else of higher priority runs there.");
-        final boolean gate = report.sections().stream().anyMatch(s -> s.analysis().name().startsWith("gate-"));
-        final boolean ranks = report.sections().stream().anyMatch(s -> s.analysis().name().startsWith("gcaps-"));
+        final boolean gate = report.sections().stream()
+            .anyMatch(s -> s.analysis().description().model() == Model.GATED_WINDOWS);
+        final boolean ranks = report.sections().stream()
+            .anyMatch(s -> s.analysis().description().model().hasGpuPriorities());
         lines.add("Only the listed tasks use the GPUs; every other process counts as best effort and is kept off by "
             + "the daemon while a real-time segment runs."
             + (gate ? " (Not at a gate, <code>gate-*</code>, which keeps nobody off: there nobody else uses them.)"

@@ -73,7 +73,7 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
         for (final AnalysisResult result : results) {
             final Analysis analysis = Analyses.get(result.analysis());
             final TaskSet inMode = set.withMode(analysis.mode());
-            final WorstCase worst = WorstCase.search(inMode, WorstCase.mechanismOf(analysis.name(),
+            final WorstCase worst = WorstCase.search(inMode, WorstCase.mechanismOf(analysis.description().model(),
                 set.platform().optimistic(), WorstCase.usualDurationNs(inMode)), RUNS, 1);
             sections.add(new Section(analysis, result, Sensitivity.of(analysis, inMode), worst));
         }

@@ -3,14 +3,13 @@ package dev.gpuseg.analysis.report;
 
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
-import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
 import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
 import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
-import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
 import dev.gpuseg.analysis.sim.SimulationOptions.Update;
 import dev.gpuseg.analysis.sim.SimulationResult;
 import dev.gpuseg.analysis.sim.Simulator;
@@ -70,32 +69,19 @@ public record WorstCase(TaskSet set, SimulationOptions options, int runs, List<L
     }
 
     /**
-     * The mechanism that an analysis speaks of.
+     * What to simulate beside the bounds of an analysis. Where a bound assumes that a task holds the GPU only while its
+     * device part runs, whole windows are simulated all the same: no mechanism does the other.
      *
-     * @param analysis   its name
-     * @param optimistic whether pre-granted begins return at once
+     * @param model      the schedule that the analysis describes
+     * @param optimistic whether pre-granted begins return at once, where the model preempts
      * @param durationNs of a run
      * @return options of a synchronous, periodic worst-case run
      */
-    public static SimulationOptions mechanismOf(final String analysis, final boolean optimistic,
-        final long durationNs) {
-        final SimulationOptions base = SimulationOptions.ofDurationNs(durationNs);
-        if (analysis.startsWith("tsg-rr")) {
-            return base.with(Scheduler.RR, CpuPolicy.FP);
-        }
-        if (analysis.startsWith("gate-edf") || analysis.startsWith("edf-gate")) {
-            return base.with(Scheduler.GATE_EDF, CpuPolicy.FP);
-        }
-        if (analysis.startsWith("gate")) {
-            return base.with(Scheduler.GATE, CpuPolicy.FP);
-        }
-        if (analysis.startsWith("mpcp") || analysis.startsWith("fmlp")) {
-            return base.with(Scheduler.GATE, CpuPolicy.FP).with(Hold.BOOST, false, Update.STALL);
-        }
-        final Hold hold = analysis.startsWith("gcaps-boost") ? Hold.BOOST : Hold.WINDOW;
-        final SimulationOptions decided = !analysis.startsWith("edf-") ? base
-            : base.with(Scheduler.EDF, analysis.startsWith("edf-fp-") ? CpuPolicy.FP : CpuPolicy.EDF);
-        return decided.with(hold, optimistic, optimistic ? Update.SHARE : Update.STALL);
+    public static SimulationOptions mechanismOf(final Model model, final boolean optimistic, final long durationNs) {
+        final boolean returnsAtOnce = optimistic && model.preempts();
+        return SimulationOptions.ofDurationNs(durationNs).with(model.scheduler(), model.cores())
+            .with(model.hold() == Hold.ABSTRACT ? Hold.WINDOW : model.hold(), returnsAtOnce,
+                returnsAtOnce ? Update.SHARE : Update.STALL);
     }
 
     /**

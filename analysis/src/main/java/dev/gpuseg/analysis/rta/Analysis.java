@@ -17,32 +17,47 @@ public interface Analysis {
     }
 
     /**
+     * What is known of this analysis apart from its equations.
+     *
+     * @return its row in {@link Analyses}
+     */
+    AnalysisDescription description();
+
+    /**
      * The name used on the command line and in results.
      *
      * @return lower case with hyphens
      */
-    String name();
+    default String name() {
+        return description().name();
+    }
 
     /**
      * The wait mode that the analysis assumes, whatever the set says.
      *
      * @return the mode
      */
-    WaitMode mode();
+    default WaitMode mode() {
+        return description().mode();
+    }
 
     /**
      * What a positive verdict is worth.
      *
      * @return the claim
      */
-    Claim claim();
+    default Claim claim() {
+        return description().claim();
+    }
 
     /**
      * What it analyses and from where, in one line.
      *
      * @return text for lists and reports
      */
-    String summary();
+    default String summary() {
+        return description().summary();
+    }
 
     /**
      * Analyses a set.

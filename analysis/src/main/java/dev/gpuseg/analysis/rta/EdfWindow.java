@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 
 /**
  * Exclusive windows, the GPU goes to the earliest absolute deadline; cores by fixed priority or by deadline too.
@@ -30,12 +31,10 @@ final class EdfWindow extends FixedPointAnalysis<Windows> {
     private final Windows.Order order;
     private final boolean busy;
 
-    EdfWindow(final Windows.Order order, final WaitMode mode) {
-        super((order == Windows.Order.EDF ? "edf-edf-" : "edf-fp-") + mode.word(), mode, Claim.SOUND,
-            "exclusive windows by deadline, cores by " + (order == Windows.Order.EDF ? "deadline" : "fixed priority")
-                + ", threads " + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (docs/edf.md, theorem 4)");
-        this.order = order;
-        busy = mode == WaitMode.BUSY;
+    EdfWindow(final AnalysisDescription description) {
+        super(description);
+        order = description.model().cores() == CpuPolicy.EDF ? Windows.Order.EDF : Windows.Order.EDF_GPU;
+        busy = description.mode() == WaitMode.BUSY;
         if (busy && order == Windows.Order.EDF_GPU) {
             throw new IllegalArgumentException("EDF on the GPU with spinning fixed-priority threads can deadlock");
         }

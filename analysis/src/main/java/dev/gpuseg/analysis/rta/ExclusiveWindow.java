@@ -12,9 +12,9 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
     private final boolean busy;
     private final boolean boost;
 
-    ExclusiveWindow(final String name, final WaitMode mode, final boolean boost, final String summary) {
-        super(name, mode, Claim.SOUND, summary);
-        busy = mode == WaitMode.BUSY;
+    ExclusiveWindow(final AnalysisDescription description, final boolean boost) {
+        super(description);
+        busy = description.mode() == WaitMode.BUSY;
         this.boost = boost;
     }
 

@@ -2,7 +2,6 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.InvalidModelException;
-import dev.gpuseg.analysis.model.WaitMode;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -18,36 +17,20 @@ import java.util.List;
  * @param <W> what a subclass keeps while it analyses one set
  */
 abstract class FixedPointAnalysis<W> implements Analysis {
-    private final String name;
-    private final WaitMode mode;
-    private final Claim claim;
-    private final String summary;
+    private final AnalysisDescription description;
 
-    FixedPointAnalysis(final String name, final WaitMode mode, final Claim claim, final String summary) {
-        this.name = name;
-        this.mode = mode;
-        this.claim = claim;
-        this.summary = summary;
+    FixedPointAnalysis(final AnalysisDescription description) {
+        this.description = description;
     }
 
     @Override
-    public final String name() {
-        return name;
+    public final AnalysisDescription description() {
+        return description;
     }
 
-    @Override
-    public final WaitMode mode() {
-        return mode;
-    }
-
-    @Override
-    public final Claim claim() {
-        return claim;
-    }
-
-    @Override
-    public final String summary() {
-        return summary;
+    /** The form of this analysis that the published search for GPU priorities uses. */
+    FixedPointAnalysis<?> forPublishedSearch() {
+        return this;
     }
 
     /**
@@ -99,7 +82,7 @@ abstract class FixedPointAnalysis<W> implements Analysis {
         final boolean schedulable = run(s, results);
         final List<TaskResult> ordered = new ArrayList<>(s.count);
         Collections.addAll(ordered, results);
-        return new AnalysisResult(name, s.set.id(), schedulable, ordered);
+        return new AnalysisResult(name(), s.set.id(), schedulable, ordered);
     }
 
     @Override
@@ -157,7 +140,7 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     final long bound(final PreparedSet s, final int i, final long[] r, final W work, final Recurrence recurrence) {
         if (s.stalls && !coversStalls()) {
             throw new InvalidModelException("platform: something else stops a GPU (stall, or foreign of amd), which "
-                + name + " does not contain; use gcaps-window-" + mode.word() + ", or another of docs/stalls.md");
+                + name() + " does not contain; use gcaps-window-" + mode().word() + ", or another of docs/stalls.md");
         }
         recurrence.reset();
         try {

@@ -33,10 +33,9 @@ import dev.gpuseg.analysis.model.WaitMode;
 final class Fmlp extends FixedPointAnalysis<Void> {
     private final boolean busy;
 
-    Fmlp(final WaitMode mode) {
-        super("fmlp-" + mode.word(), mode, Claim.MODEL_ONLY, "GPU as an FMLP+ (FIFO) lock, threads "
-            + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (Brandenburg 2014; docs/locks.md)");
-        busy = mode == WaitMode.BUSY;
+    Fmlp(final AnalysisDescription description) {
+        super(description);
+        busy = description.mode() == WaitMode.BUSY;
     }
 
     @Override

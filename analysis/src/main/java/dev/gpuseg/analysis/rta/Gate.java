@@ -40,10 +40,9 @@ final class Gate extends FixedPointAnalysis<Gate.Work> {
 
     private final boolean busy;
 
-    Gate(final WaitMode mode) {
-        super("gate-" + mode.word(), mode, Claim.SOUND, "non-preemptive windows (launch-level gate), threads "
-            + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (docs/gate.md, theorem 3)");
-        busy = mode == WaitMode.BUSY;
+    Gate(final AnalysisDescription description) {
+        super(description);
+        busy = description.mode() == WaitMode.BUSY;
     }
 
     @Override

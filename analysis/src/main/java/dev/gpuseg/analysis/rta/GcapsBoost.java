@@ -2,7 +2,6 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.IntegerMath;
-import dev.gpuseg.analysis.model.WaitMode;
 
 /**
  * Exclusive windows whose holder runs above every unboosted task of its core: nothing stops a window but a better
@@ -30,9 +29,8 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <p>Source: this project; the boost is that of MPCP (Rajkumar 1990), applied to windows.
  */
 final class GcapsBoost extends ExclusiveWindow {
-    GcapsBoost(final WaitMode mode) {
-        super("gcaps-boost-" + mode.word(), mode, true, "exclusive windows, the holder at a CPU ceiling, threads "
-            + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (docs/window.md, theorem 2)");
+    GcapsBoost(final AnalysisDescription description) {
+        super(description, true);
     }
 
     /** Longest time that boosted parts of the lower local task l keep i from its core, per job of i. */

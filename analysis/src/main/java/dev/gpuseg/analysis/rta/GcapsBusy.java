@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
-import dev.gpuseg.analysis.model.WaitMode;
-
 /**
  * GCAPS as published, threads spin, with the local busy-wait charged to CPU-only tasks too.
  *
@@ -28,24 +26,21 @@ class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
     private final boolean chargeSpinningToCpuOnly;
     private final boolean levelsOfCpuOnlyTasks;
 
-    GcapsBusy() {
-        this("gcaps-busy", Claim.MODEL_ONLY,
-            "GCAPS as published, threads spin (Eq. 9-12, corrected for CPU-only tasks)", true, false);
+    GcapsBusy(final AnalysisDescription description) {
+        this(description, true, false);
     }
 
-    GcapsBusy(final String name, final Claim claim, final String summary, final boolean chargeSpinningToCpuOnly,
+    GcapsBusy(final AnalysisDescription description, final boolean chargeSpinningToCpuOnly,
         final boolean levelsOfCpuOnlyTasks) {
-        super(name, WaitMode.BUSY, claim, summary);
+        super(description);
         this.chargeSpinningToCpuOnly = chargeSpinningToCpuOnly;
         this.levelsOfCpuOnlyTasks = levelsOfCpuOnlyTasks;
     }
 
-    /**
-     * The form that the published search for GPU priorities uses: CPU-only tasks have a level among them, and Eq. 11
-     * charges every remote GPU task above that level.
-     */
-    static GcapsBusy withLevelsOfCpuOnlyTasks() {
-        return new GcapsBusy("gcaps-busy-levels", Claim.COMPARISON, "Eq. 11 by levels", true, true);
+    /** There, CPU-only tasks have a level among the others, and Eq. 11 charges every remote GPU task above it. */
+    @Override
+    FixedPointAnalysis<?> forPublishedSearch() {
+        return chargeSpinningToCpuOnly ? new GcapsBusy(description(), true, true) : this;
     }
 
     @Override

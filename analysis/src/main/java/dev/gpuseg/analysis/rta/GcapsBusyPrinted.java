@@ -8,8 +8,7 @@ package dev.gpuseg.analysis.rta;
  * {@link GcapsBusy}, or {@link GcapsWindow} for the mechanism that really runs.
  */
 final class GcapsBusyPrinted extends GcapsBusy {
-    GcapsBusyPrinted() {
-        super("gcaps-busy-printed", Claim.COMPARISON, "GCAPS Eq. 9-12 as printed; wrong for CPU-only tasks", false,
-            false);
+    GcapsBusyPrinted(final AnalysisDescription description) {
+        super(description, false, false);
     }
 }

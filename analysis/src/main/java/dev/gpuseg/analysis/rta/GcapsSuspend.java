@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
-import dev.gpuseg.analysis.model.WaitMode;
-
 /**
  * GCAPS as published, threads suspend.
  *
@@ -29,9 +27,8 @@ import dev.gpuseg.analysis.model.WaitMode;
  * different GPUs meet on the CPU only).
  */
 final class GcapsSuspend extends FixedPointAnalysis<Void> {
-    GcapsSuspend() {
-        super("gcaps-suspend", WaitMode.SUSPEND, Claim.MODEL_ONLY,
-            "GCAPS as published, threads suspend (Eq. 9, 13, 14); charges device parts, not windows");
+    GcapsSuspend(final AnalysisDescription description) {
+        super(description);
     }
 
     @Override

@@ -2,7 +2,6 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.IntegerMath;
-import dev.gpuseg.analysis.model.WaitMode;
 
 /**
  * {@link GcapsSuspend} with a request-driven cap: GPU work of others delays task i only while one of its segments is
@@ -19,9 +18,8 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <p>Source: this project; the same combination as Patel et al. (RTAS 2018) use for locks.
  */
 final class GcapsSuspendCapped extends FixedPointAnalysis<Recurrence> {
-    GcapsSuspendCapped() {
-        super("gcaps-suspend-capped", WaitMode.SUSPEND, Claim.MODEL_ONLY,
-            "gcaps-suspend with a request-driven cap on GPU interference");
+    GcapsSuspendCapped(final AnalysisDescription description) {
+        super(description);
     }
 
     @Override

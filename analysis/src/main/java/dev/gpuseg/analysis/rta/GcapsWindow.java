@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
-import dev.gpuseg.analysis.model.WaitMode;
-
 /**
  * Exclusive windows as the daemon runs them: a task holds its GPU from begin to end, host part included.
  *
@@ -40,8 +38,7 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <p>Source: this project; corrects GCAPS (ECRTS 2024), Eq. 9-14, which charge other cores the device part alone.
  */
 final class GcapsWindow extends ExclusiveWindow {
-    GcapsWindow(final WaitMode mode) {
-        super("gcaps-window-" + mode.word(), mode, false, "exclusive windows from begin to end, threads "
-            + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (docs/window.md, theorem 1)");
+    GcapsWindow(final AnalysisDescription description) {
+        super(description, false);
     }
 }

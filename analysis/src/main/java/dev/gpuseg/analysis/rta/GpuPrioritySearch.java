@@ -43,12 +43,11 @@ public final class GpuPrioritySearch {
      * @throws IllegalArgumentException if the analysis has no GPU priorities to search
      */
     public static int[] levels(final PreparedSet set, final Analysis analysis, final Strategy strategy) {
-        if (!analysis.name().startsWith("gcaps-")) {
+        if (!(analysis instanceof FixedPointAnalysis<?> given) || !given.description().model().hasGpuPriorities()) {
             throw new IllegalArgumentException("analysis '" + analysis.name()
                 + "' has no GPU priorities to search; use one whose name begins with gcaps-");
         }
-        final FixedPointAnalysis<?> test = strategy == Strategy.PUBLISHED && analysis.name().equals("gcaps-busy")
-            ? GcapsBusy.withLevelsOfCpuOnlyTasks() : (FixedPointAnalysis<?>) analysis;
+        final FixedPointAnalysis<?> test = strategy == Strategy.PUBLISHED ? given.forPublishedSearch() : given;
         try {
             return search(set, test, strategy);
         } catch (final ArithmeticException e) {

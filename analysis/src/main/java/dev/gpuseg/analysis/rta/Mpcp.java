@@ -43,10 +43,9 @@ final class Mpcp extends FixedPointAnalysis<Mpcp.Work> {
 
     private final boolean busy;
 
-    Mpcp(final WaitMode mode) {
-        super("mpcp-" + mode.word(), mode, Claim.MODEL_ONLY, "GPU as an MPCP lock, threads "
-            + (mode == WaitMode.BUSY ? "spin" : "suspend") + " (Lakshmanan 2009, Patel 2018; docs/locks.md)");
-        busy = mode == WaitMode.BUSY;
+    Mpcp(final AnalysisDescription description) {
+        super(description);
+        busy = description.mode() == WaitMode.BUSY;
     }
 
     @Override

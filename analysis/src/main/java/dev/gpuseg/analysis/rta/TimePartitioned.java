@@ -45,10 +45,10 @@ public final class TimePartitioned implements Analysis {
         this.partitionOf = Objects.requireNonNull(partitionOf, "partitionOf");
         if (table.inner() == EarliestDeadlineFirst.INSTANCE) {
             name = edfCores ? "partition-edf-edf-suspend" : "partition-edf-fp-suspend";
-            inside = new EdfWindow(edfCores ? Windows.Order.EDF : Windows.Order.EDF_GPU, WaitMode.SUSPEND);
+            inside = (FixedPointAnalysis<?>) Analyses.get(edfCores ? "edf-edf-suspend" : "edf-fp-suspend");
         } else if (table.inner() == FixedPriority.INSTANCE && !edfCores) {
             name = "partition-fp-suspend";
-            inside = new GcapsWindow(WaitMode.SUSPEND);
+            inside = (FixedPointAnalysis<?>) Analyses.get("gcaps-window-suspend");
         } else if (edfCores) {
             throw new IllegalArgumentException("cores by deadline and " + table.inner().name() + " inside the windows "
                 + "of partitions have no sound analysis; use inside: edf, or cores by priority");
@@ -88,24 +88,8 @@ public final class TimePartitioned implements Analysis {
     }
 
     @Override
-    public String name() {
-        return name;
-    }
-
-    @Override
-    public WaitMode mode() {
-        return WaitMode.SUSPEND;
-    }
-
-    @Override
-    public Claim claim() {
-        return Claim.SOUND;
-    }
-
-    @Override
-    public String summary() {
-        return "time partitions, " + table.inner().name() + " inside a window, threads suspend (docs/partitions.md, "
-            + "theorem 6)";
+    public AnalysisDescription description() {
+        return Analyses.describe(name);
     }
 
     @Override

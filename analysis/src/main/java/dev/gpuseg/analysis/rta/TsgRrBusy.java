@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
-import dev.gpuseg.analysis.model.WaitMode;
-
 /**
  * The default driver: contexts take turns on the GPU, threads spin meanwhile.
  *
@@ -18,9 +16,8 @@ import dev.gpuseg.analysis.model.WaitMode;
  * here: release jitter, declared blocking B_i, several GPUs.
  */
 final class TsgRrBusy extends FixedPointAnalysis<Void> {
-    TsgRrBusy() {
-        super("tsg-rr-busy", WaitMode.BUSY, Claim.MODEL_ONLY,
-            "default time-sliced round robin, threads spin (GCAPS Eq. 5-7)");
+    TsgRrBusy(final AnalysisDescription description) {
+        super(description);
     }
 
     @Override

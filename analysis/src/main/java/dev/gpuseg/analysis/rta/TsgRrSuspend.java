@@ -2,7 +2,6 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.IntegerMath;
-import dev.gpuseg.analysis.model.WaitMode;
 
 /**
  * The default driver: contexts take turns on the GPU, threads sleep meanwhile.
@@ -27,9 +26,8 @@ import dev.gpuseg.analysis.model.WaitMode;
  * printed bound can be exceeded.
  */
 final class TsgRrSuspend extends FixedPointAnalysis<Void> {
-    TsgRrSuspend() {
-        super("tsg-rr-suspend", WaitMode.SUSPEND, Claim.MODEL_ONLY,
-            "default time-sliced round robin, threads suspend (GCAPS Eq. 5, 8)");
+    TsgRrSuspend(final AnalysisDescription description) {
+        super(description);
     }
 
     @Override

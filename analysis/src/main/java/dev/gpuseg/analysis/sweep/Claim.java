@@ -2,8 +2,10 @@
 package dev.gpuseg.analysis.sweep;
 
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
@@ -34,6 +36,11 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
      * @param hold      what holds the GPU
      */
     public record Mechanism(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold) {
+        /** What an analysis describes. */
+        static Mechanism of(final Model model) {
+            return new Mechanism(model.scheduler(), model.cores(), model.hold());
+        }
+
         /** A number of its own for each mechanism, for seeds. */
         int number() {
             return 100 * scheduler.ordinal() + 10 * cpuPolicy.ordinal() + hold.ordinal();
@@ -46,41 +53,45 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         }
     }
 
-    private static final Mechanism WINDOW = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW);
-    private static final Mechanism BOOST = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.BOOST);
+    private static final Mechanism WINDOW = Mechanism.of(Model.WINDOWS);
+    private static final Mechanism BOOST = Mechanism.of(Model.BOOSTED_WINDOWS);
     private static final Mechanism CEILING = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.CEILING);
-    private static final Mechanism GATE = new Mechanism(Scheduler.GATE, CpuPolicy.FP, Hold.WINDOW);
-    private static final Mechanism LOCK = new Mechanism(Scheduler.GATE, CpuPolicy.FP, Hold.BOOST);
-    private static final Mechanism SHARED = new Mechanism(Scheduler.RR, CpuPolicy.FP, Hold.WINDOW);
-    private static final Mechanism ABSTRACT = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.ABSTRACT);
 
     /**
-     * All comparisons.
+     * All comparisons: every analysis of the catalogue with the schedule that it describes, and some with what really
+     * runs.
      *
      * @return claims of soundness first
      */
     public static List<Claim> all() {
         final List<Claim> claims = new ArrayList<>();
-        for (final String mode : List.of("suspend", "busy")) {
-            claims.add(new Claim(Analyses.get("gcaps-window-" + mode), WINDOW, true));
-            claims.add(new Claim(Analyses.get("gcaps-boost-" + mode), BOOST, true));
-            claims.add(new Claim(Analyses.get("gate-" + mode), GATE, true));
-            claims.add(new Claim(Analyses.get("edf-edf-" + mode), new Mechanism(Scheduler.EDF, CpuPolicy.EDF,
-                Hold.WINDOW),
-                true));
+        final List<Analysis> sound = Analyses.all().stream().filter(a -> a.claim() == Analysis.Claim.SOUND).toList();
+        for (final WaitMode mode : WaitMode.values()) {
+            sound.stream().filter(a -> a.mode() == mode && !onlySuspends(a)).forEach(a -> claims.add(ofModel(a)));
         }
-        claims.add(new Claim(Analyses.get("edf-fp-suspend"), new Mechanism(Scheduler.EDF, CpuPolicy.FP, Hold.WINDOW),
-            true));
+        sound.stream().filter(Claim::onlySuspends).forEach(a -> claims.add(ofModel(a)));
         claims.add(new Claim(Analyses.get("gcaps-boost-suspend"), CEILING, true));
         for (final String mode : List.of("suspend", "busy")) {
-            claims.add(new Claim(Analyses.get("gcaps-" + mode), ABSTRACT, false));
+            claims.add(ofModel(Analyses.get("gcaps-" + mode)));
             claims.add(new Claim(Analyses.get("gcaps-" + mode), WINDOW, false));
-            claims.add(new Claim(Analyses.get("tsg-rr-" + mode), SHARED, false));
-            claims.add(new Claim(Analyses.get("mpcp-" + mode), LOCK, false));
+            claims.add(ofModel(Analyses.get("tsg-rr-" + mode)));
+            claims.add(ofModel(Analyses.get("mpcp-" + mode)));
         }
-        claims.add(new Claim(Analyses.get("gcaps-suspend-capped"), ABSTRACT, false));
-        claims.add(new Claim(Analyses.get("gcaps-busy-printed"), ABSTRACT, false));
+        claims.add(ofModel(Analyses.get("gcaps-suspend-capped")));
+        claims.add(ofModel(Analyses.get("gcaps-busy-printed")));
         return List.copyOf(claims);
+    }
+
+    /** An analysis with the schedule that it describes; claimed if its bounds are sound for it. */
+    private static Claim ofModel(final Analysis analysis) {
+        return new Claim(analysis, Mechanism.of(analysis.description().model()),
+            analysis.claim() == Analysis.Claim.SOUND);
+    }
+
+    /** Whether no analysis of the same model takes threads to spin. */
+    private static boolean onlySuspends(final Analysis analysis) {
+        return Analyses.all().stream().noneMatch(a -> a.mode() == WaitMode.BUSY && a.claim() == analysis.claim()
+            && a.description().model() == analysis.description().model());
     }
 
     /**
@@ -96,14 +107,12 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
 
     /** Time partitions against a bound that knows nothing of them. */
     static Claim partitionsLeftOut() {
-        return new Claim(Analyses.get("gcaps-window-suspend"), new Mechanism(Scheduler.PARTITIONS, CpuPolicy.FP,
-            Hold.WINDOW), false);
+        return new Claim(Analyses.get("gcaps-window-suspend"), Mechanism.of(Model.PARTITIONS), false);
     }
 
     private static Claim partitioned(final Policy inner, final CpuPolicy cores) {
         final TimePartitions whole = new TimePartitions(inner, 1, 0, 0, false, new TimePartitions.Window(1, 0, 1));
-        return new Claim(new TimePartitioned(whole, task -> 1, cores == CpuPolicy.EDF),
-            new Mechanism(Scheduler.PARTITIONS, cores, Hold.WINDOW), true);
+        return ofModel(new TimePartitioned(whole, task -> 1, cores == CpuPolicy.EDF));
     }
 
     /** The analysis as it stands for one set: with time partitions, by the table of that set. */

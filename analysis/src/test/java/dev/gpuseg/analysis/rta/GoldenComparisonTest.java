@@ -198,8 +198,7 @@ class GoldenComparisonTest {
             tasks.add(task.bestEffort() ? task : task.withPriorities(task.priority(), Math.max(1,
                 order.get(i).asInt() + 40)));
         }
-        final Analysis printed = analysis.name().equals("gcaps-busy") ? GcapsBusy.withLevelsOfCpuOnlyTasks()
-            : analysis;
+        final Analysis printed = ((FixedPointAnalysis<?>) analysis).forPublishedSearch();
         return printed.analyse(set.withTasks(tasks)).schedulable();
     }
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
+import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
+
+/** The schedule that a bound describes, in the words of the simulator, so that the two can be compared. */
+public enum Model {
+    /** The default driver: contexts share the GPU in time slices. */
+    TIME_SLICES(Scheduler.RR, CpuPolicy.FP, Hold.WINDOW),
+    /** Fixed priorities; a task holds the GPU only while its device part runs, as the published equations assume. */
+    DEVICE_PARTS(Scheduler.FP, CpuPolicy.FP, Hold.ABSTRACT),
+    /** Fixed priorities; a task holds the GPU from begin to end, as the daemon does it. */
+    WINDOWS(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW),
+    /** As {@link #WINDOWS}; the holder runs above all other threads of its core. */
+    BOOSTED_WINDOWS(Scheduler.FP, CpuPolicy.FP, Hold.BOOST),
+    /** Fixed priorities at begin only: a granted window is never preempted. */
+    GATED_WINDOWS(Scheduler.GATE, CpuPolicy.FP, Hold.WINDOW),
+    /** The GPU is a lock, and its holder runs above all other threads of its core. */
+    LOCK(Scheduler.GATE, CpuPolicy.FP, Hold.BOOST),
+    /** As {@link #WINDOWS}, by deadline on the GPU and on the cores. */
+    DEADLINE_WINDOWS(Scheduler.EDF, CpuPolicy.EDF, Hold.WINDOW),
+    /** As {@link #WINDOWS}, by deadline on the GPU, by fixed priority on the cores. */
+    DEADLINE_WINDOWS_FIXED_CORES(Scheduler.EDF, CpuPolicy.FP, Hold.WINDOW),
+    /** Windows inside of time partitions, cores by fixed priority. */
+    PARTITIONS(Scheduler.PARTITIONS, CpuPolicy.FP, Hold.WINDOW),
+    /** Windows inside of time partitions, cores by deadline. */
+    PARTITIONS_DEADLINE_CORES(Scheduler.PARTITIONS, CpuPolicy.EDF, Hold.WINDOW);
+
+    private final Scheduler scheduler;
+    private final CpuPolicy cores;
+    private final Hold hold;
+
+    Model(final Scheduler scheduler, final CpuPolicy cores, final Hold hold) {
+        this.scheduler = scheduler;
+        this.cores = cores;
+        this.hold = hold;
+    }
+
+    /**
+     * What decides about the GPU.
+     *
+     * @return the simulator's scheduler
+     */
+    public Scheduler scheduler() {
+        return scheduler;
+    }
+
+    /**
+     * How each core picks its thread.
+     *
+     * @return the simulator's policy of the cores
+     */
+    public CpuPolicy cores() {
+        return cores;
+    }
+
+    /**
+     * Which part of a GPU segment holds the GPU.
+     *
+     * @return the simulator's word for it
+     */
+    public Hold hold() {
+        return hold;
+    }
+
+    /**
+     * Whether a granted segment can lose the GPU to another one.
+     *
+     * @return false where segments share the GPU or keep it to their end
+     */
+    public boolean preempts() {
+        return this != TIME_SLICES && this != GATED_WINDOWS && this != LOCK;
+    }
+
+    /**
+     * Whether the GPU is preempted by fixed priorities, so that a search for GPU priorities has something to search.
+     *
+     * @return true for the models of the {@code gcaps} analyses
+     */
+    public boolean hasGpuPriorities() {
+        return this == DEVICE_PARTS || this == WINDOWS || this == BOOSTED_WINDOWS;
+    }
+}
