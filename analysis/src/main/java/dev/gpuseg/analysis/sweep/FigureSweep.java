@@ -4,7 +4,6 @@ package dev.gpuseg.analysis.sweep;
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
 import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.analysis.report.ImageCanvas;
 import dev.gpuseg.analysis.report.LineChart;
 import dev.gpuseg.analysis.report.SvgCanvas;
 import dev.gpuseg.analysis.rta.Analyses;
@@ -71,7 +70,7 @@ public final class FigureSweep {
     }
 
     /**
-     * Runs what is missing and writes CSV, SVG and PNG of each figure, and a table that compares the GCAPS curves.
+     * Runs what is missing and writes CSV and SVG of each figure, and a table that compares the GCAPS curves.
      *
      * @param figures  {@code 8a}..{@code 9f}
      * @param progress told about sets
@@ -180,9 +179,6 @@ public final class FigureSweep {
         chart.draw(svg);
         Files.writeString(directory.resolve("figure-" + figure + ".svg"),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg.toSvg());
-        final ImageCanvas image = new ImageCanvas(LineChart.WIDTH, chart.height());
-        chart.draw(image);
-        image.writePng(directory.resolve("figure-" + figure + ".png"));
     }
 
     /** Our column, published column. */
