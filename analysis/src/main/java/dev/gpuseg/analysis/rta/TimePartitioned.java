@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.function.ToIntFunction;
 
 /**
- * Time partitions as the daemon runs them: inside the windows of its partition a task meets the tasks of that
- * partition alone, by fixed priority or by deadline, and outside it has no GPU. On the cores it meets everybody.
+ * Time partitions as the daemon runs them: inside the windows of its partition a task shares the GPU only with the
+ * tasks of that partition, by fixed priority or by deadline; outside of them it has no GPU. All tasks share the cores.
  *
  * <p>Hypotheses (theorem 6 of {@code docs/partitions.md}): those of {@link GcapsWindow} (inside fp) or
  * {@link EdfWindow} (inside edf) for the tasks of each partition and GPU, with suspended threads; the table of windows
@@ -44,12 +44,12 @@ public final class TimePartitioned implements Analysis {
         final boolean edfCores) {
         this.table = Objects.requireNonNull(table, "table");
         this.partitionOf = Objects.requireNonNull(partitionOf, "partitionOf");
-        final Optional<String> proven = PolicyCatalog.builtIn().find(table.inner().name())
-            .flatMap(row -> row.analysis(PolicyAnalysis.Mechanism.INTERRUPT, edfCores ? PolicyAnalysis.Cores.DEADLINE
-                : PolicyAnalysis.Cores.PRIORITY, PolicyAnalysis.Waiting.SUSPEND, false));
-        if (proven.isPresent() && Analyses.get(proven.get()) instanceof FixedPointAnalysis<?> analysis) {
-            inside = analysis;
-            name = "partition-" + proven.get().replace("gcaps-window", "fp");
+        if (table.inner() == EarliestDeadlineFirst.INSTANCE) {
+            name = edfCores ? "partition-edf-edf-suspend" : "partition-edf-fp-suspend";
+            inside = (FixedPointAnalysis<?>) Analyses.get(edfCores ? "edf-edf-suspend" : "edf-fp-suspend");
+        } else if (table.inner() == FixedPriority.INSTANCE && !edfCores) {
+            name = "partition-fp-suspend";
+            inside = (FixedPointAnalysis<?>) Analyses.get("gcaps-window-suspend");
         } else if (edfCores) {
             throw new IllegalArgumentException("cores by deadline and " + table.inner().name() + " inside the windows "
                 + "of partitions have no sound analysis; use inside: edf, or cores by priority");
@@ -102,8 +102,7 @@ public final class TimePartitioned implements Analysis {
     public AnalysisResult analyse(final TaskSet set) {
         if (set.mode() != WaitMode.SUSPEND) {
             throw new InvalidModelException("task set \"" + set.id() + "\": mode is busy; a thread that spins while "
-                + "its partition is closed keeps its core from everybody, for which there is no analysis; use mode: "
-                + "suspend");
+                + "its partition is closed blocks its core, for which there is no analysis; use mode: suspend");
         }
         return Analysis.super.analyse(set);
     }
