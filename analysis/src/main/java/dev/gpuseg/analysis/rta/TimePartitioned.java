@@ -44,12 +44,12 @@ public final class TimePartitioned implements Analysis {
         final boolean edfCores) {
         this.table = Objects.requireNonNull(table, "table");
         this.partitionOf = Objects.requireNonNull(partitionOf, "partitionOf");
-        if (table.inner() == EarliestDeadlineFirst.INSTANCE) {
-            name = edfCores ? "partition-edf-edf-suspend" : "partition-edf-fp-suspend";
-            inside = (FixedPointAnalysis<?>) Analyses.get(edfCores ? "edf-edf-suspend" : "edf-fp-suspend");
-        } else if (table.inner() == FixedPriority.INSTANCE && !edfCores) {
-            name = "partition-fp-suspend";
-            inside = (FixedPointAnalysis<?>) Analyses.get("gcaps-window-suspend");
+        final Optional<String> proven = PolicyCatalog.builtIn().find(table.inner().name())
+            .flatMap(row -> row.analysis(PolicyAnalysis.Mechanism.INTERRUPT, edfCores ? PolicyAnalysis.Cores.DEADLINE
+                : PolicyAnalysis.Cores.PRIORITY, PolicyAnalysis.Waiting.SUSPEND, false));
+        if (proven.isPresent() && Analyses.get(proven.get()) instanceof FixedPointAnalysis<?> analysis) {
+            inside = analysis;
+            name = "partition-" + proven.get().replace("gcaps-window", "fp");
         } else if (edfCores) {
             throw new IllegalArgumentException("cores by deadline and " + table.inner().name() + " inside the windows "
                 + "of partitions have no sound analysis; use inside: edf, or cores by priority");
