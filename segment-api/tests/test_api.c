@@ -785,7 +785,7 @@ static void *begin_and_end(void *arg)
 		__atomic_fetch_add(&b->granted, ret == 0, __ATOMIC_RELAXED);
 		ret = gpuseg_end(b->task);
 		CHECK(ret == 0 || ret == -ENOTCONN || ret == -EINVAL);
-		usleep(200); /* nobody rolls this queue */
+		usleep(200); /* this queue is not rolled */
 	}
 	return NULL;
 }
