@@ -5,12 +5,12 @@
  *   parent ── fork ──► client 0: connect, open a task, begin at start + offset + k / rate, end at once
  *          ── fork ──► client 1 ...                    one process each: a process registers once
  *
- * Every begin waits for the daemon's grant. The rate is kept whatever the daemon does: a begin that is due while the
- * one before still waits is made late, and counted from the moment at which it was due (`due`); `begin` counts from the
- * call. One JSON object on stdout at the end. Everybody exits when the process dies that started us.
+ * Every begin waits for the daemon's grant. The rate does not depend on the daemon: a begin that is due while the one
+ * before still waits is made late. `due` counts from the time at which the begin was due, `begin` from the call. Prints
+ * one JSON object on stdout at the end. All processes exit when the process that started this one dies.
  *
- * The witness (--witness) has nothing to do with gpuseg: a process that only reads the clock, on a processor of its
- * own. What it misses, the machine took: nobody's tail can be shorter there.
+ * The witness (--witness) does not use gpuseg. It is a process that only reads the clock, on a processor of its own.
+ * The gaps that it sees are delays of the machine, so no tail on this machine can be shorter.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "bench/histogram.h"
 #include "bench/pace.h"
 
-#define LEAD_NS (1500 * NS_PER_MS)     /* for everybody to connect */
+#define LEAD_NS (1500 * NS_PER_MS)     /* until all clients are connected */
 #define BEGIN_LIMIT_NS (10 * NS_PER_S) /* a grant that takes longer is a failure */
 #define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
 #define STALLS_FROM_NS (100 * NS_PER_US)
@@ -39,7 +39,7 @@ enum { CLIENTS_MAX = 256, RATE_MAX = 1000000, STALLS_MAX = 4096, CPUS_MAX = 1024
 struct stall {
 	int64_t at_ns; /* when it was due */
 	int64_t took_ns;
-	int64_t late_ns; /* of that, before the client called begin */
+	int64_t late_ns; /* of that, before the call of begin */
 };
 
 struct shared {
@@ -50,7 +50,7 @@ struct shared {
 	int failure; /* -errno */
 };
 
-/* Times between two looks at the clock that were 10 us or more apart. */
+/* Gaps of 10 us or more between two reads of the clock. */
 struct witness {
 	struct histogram gaps;
 	uint64_t above_stall;
@@ -88,7 +88,7 @@ static int run_round(gpuseg_task *task, int64_t due_ns, bool measured, struct sh
 			s->stalls_seen++;
 		}
 	}
-	do { /* a full queue keeps the end for the next call */
+	do { /* with a full queue the library keeps the end for the next call */
 		rc = gpuseg_end(task);
 		if (rc == -EBUSY || rc == -ENOSPC)
 			sleep_until(now_ns() + NS_PER_MS, NULL);
@@ -295,14 +295,14 @@ static void parse_options(int argc, char **argv)
 		usage_error("--dir is missing; give the runtime directory of the daemon");
 }
 
-/* A child that dies with us; returns twice, as fork does. */
+/* fork(2), with a child that dies with this process. */
 static pid_t spawn(pid_t parent, int cpu)
 {
 	const pid_t pid = fork();
 
 	if (pid < 0) {
 		message("fork: %s", strerror(errno));
-		exit(EXIT_FAILURE); /* those that run already die with us */
+		exit(EXIT_FAILURE); /* the children that run already die with this process */
 	}
 	if (pid > 0)
 		return pid;
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
 	options = (struct options){
 		.clients = 64, .rate = 1000, .duration_ns = 10 * NS_PER_S, .warmup_ns = NS_PER_S, .witness = -1};
 	parse_options(argc, argv);
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* whoever started us */
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* when the process that started this one dies */
 	shared = shared_memory((size_t)options.clients * sizeof(*shared));
 	witness = shared_memory(sizeof(*witness));
 	start_ns = now_ns() + LEAD_NS + options.clients * 40 * NS_PER_MS;
