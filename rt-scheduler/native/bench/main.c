@@ -216,26 +216,27 @@ static const struct {
 	{"optimistic", run_daemon}, {"end", run_daemon},	   {FLOOD, run_daemon},
 };
 
-static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
-			   "Latencies in nanoseconds, one JSON object per mode.\n\n"
-			   "  floor           two threads and a shared word, both spinning\n"
-			   "  pingpong-futex  two threads and a shared word, the measuring one sleeping\n"
-			   "  begin           begin to grant to return, always through the daemon\n"
-			   "  optimistic      begin of a pre-granted task\n"
-			   "  end             end of a segment\n"
-			   "  flood           job releases without a pause; measures nothing\n\n"
-			   "  --dir DIR                  runtime directory of the daemon\n"
-			   "  --n N                      rounds measured (default 100000)\n"
-			   "  --warmup N                 rounds before (default 20000)\n"
-			   "  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
-			   "  --samples FILE             raw times of the last mode but floor, in their order\n"
-			   "  --cpu N                    processor of the measuring thread\n"
-			   "  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
-			   "  --priority N               of the task, 0 = best effort (default 99)\n"
-			   "  --gpu N                    of the task (default 0)\n"
-			   "  --wait spin|sleep          while waiting for a grant (default spin)\n"
-			   "  --scheduling fifo:P|other  of the measuring thread, where permitted (default other)\n"
-			   "  --help                     this text\n";
+static const char help[] =
+	"Usage: gpuseg-bench-ipc [option]... MODE...\n"
+	"Latencies in nanoseconds, one JSON object per mode.\n\n"
+	"  floor           two threads and a shared word, both spin\n"
+	"  pingpong-futex  two threads and a shared word, the measuring thread sleeps\n"
+	"  begin           from begin to grant to return, always through the daemon\n"
+	"  optimistic      begin of a pre-granted task\n"
+	"  end             end of a segment\n"
+	"  flood           job releases without a pause; measures nothing\n\n"
+	"  --dir DIR                  runtime directory of the daemon\n"
+	"  --n N                      measured rounds (default 100000)\n"
+	"  --warmup N                 rounds before the measurement (default 20000)\n"
+	"  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
+	"  --samples FILE             write all times of the last mode except floor, in order\n"
+	"  --cpu N                    processor of the measuring thread\n"
+	"  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
+	"  --priority N               priority of the task, 0 = best effort (default 99)\n"
+	"  --gpu N                    GPU of the task (default 0)\n"
+	"  --wait spin|sleep          how to wait for a grant (default spin)\n"
+	"  --scheduling fifo:P|other  scheduling of the measuring thread, if permitted (default other)\n"
+	"  --help                     this text\n";
 
 static void parse_options(int argc, char **argv, struct options *o)
 {

@@ -706,14 +706,14 @@ static const char help[] =
 	"  --dir DIR                  runtime directory; " GPUSEG_SIM_SOCKET_NAME " and " GPUSEG_SIM_CONTROL_NAME
 	" appear in it\n"
 	"  --timeslice DURATION       turn of a context (default 1024us)\n"
-	"  --switch-cost DURATION     when another context comes onto the engine (default 200us)\n"
+	"  --switch-cost DURATION     of a change of the context on the engine (default 200us)\n"
 	"  --disable-cost DURATION    from a DISABLE to its effect (default 300us)\n"
 	"  --enable-cost DURATION     from an ENABLE to its effect (default 200us)\n"
 	"  --log FILE                 write every span of execution (binary gpuseg_sim_span)\n"
-	"  --operations FILE          write what became of contexts, at once (binary gpuseg_sim_operation)\n"
+	"  --operations FILE          write every change of a context at once (binary gpuseg_sim_operation)\n"
 	"  --ready-fd N               write \"ready\" to descriptor N and close it, instead of stdout\n"
 	"  --parent PID               exit when this process dies\n"
-	"  --scheduling fifo:P|other  scheduling of the GPU's thread, where permitted (default other)\n"
+	"  --scheduling fifo:P|other  scheduling of the GPU's thread, if permitted (default other)\n"
 	"  --summary                  print counters and the timer's lateness to stderr at the end\n"
 	"  --help                     this text\n"
 	"Durations carry a unit: 250us, 1.5ms, 2s.\n";

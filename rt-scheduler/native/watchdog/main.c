@@ -403,11 +403,12 @@ static const char help[] =
 	"Enables the contexts that a dead or hung daemon left disabled.\n\n"
 	"  --dir DIR                  runtime directory of the daemon\n"
 	"  --daemon-pid PID           the daemon to watch; exits 0 after its clean stop or death and release\n"
-	"  --period DURATION          nobody stays frozen for longer; a heartbeat of nine tenths of it means that the\n"
-	"                             daemon hangs (default 100ms)\n"
-	"  --scheduling fifo:P|other  where permitted (default fifo:50, where permitted)\n"
-	"  --release                  once: enable everything that is held, say what was done, exit\n"
-	"  --force                    with --release: even if a living daemon owns it\n"
+	"  --period DURATION          longest time that an application stays frozen; the daemon counts as hung when "
+	"its\n"
+	"                             heartbeat is older than nine tenths of it (default 100ms)\n"
+	"  --scheduling fifo:P|other  scheduling of the watchdog, if permitted (default fifo:50)\n"
+	"  --release                  enable everything that is held once, report it and exit\n"
+	"  --force                    with --release: even if the daemon that owns it is alive\n"
 	"  --help                     this text\n"
 	"Exit status: 0 everything enabled, 1 something could not be, 2 usage.\n";
 
