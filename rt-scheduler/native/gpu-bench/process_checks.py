@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks on a real GPU what the daemon makes of processes of unusual shape. Prints one line per check.
+"""Checks on a real GPU how the daemon handles processes with forks, several contexts or MPS. Prints one line per check.
 
     process_checks.py --kind shapes|slices|mps --build DIR --gpuseg COMMAND --per NS [--gpus N] [--out DIR]
 
-shapes  fork, fork and exec, two contexts on one GPU, contexts on two GPUs: what `gpuseg status` shows of them, and who
-        is off the GPU while a segment of another process runs
-slices  proportional shares: are time slices what they were after a kill -9 and a stop of the daemon
-mps     processes under an MPS server of our own (left out where nvidia-cuda-mps-control is not installed): they go off
-        for a task outside of MPS; for a task that is a client, server and clients stay on, and the others go off
+shapes  fork, fork and exec, two contexts on one GPU, contexts on two GPUs: what `gpuseg status` shows, and which contexts
+        are disabled during a segment of another process
+slices  strategy slice and proportional shares: are time slices restored after a kill -9 and after a stop of the daemon
+mps     processes under an MPS server of the test (skipped if nvidia-cuda-mps-control is not installed): a task outside of
+        MPS disables them; for a task that is a client, server and clients stay enabled, and the others are disabled
 
---per is ns_per_iteration, as `gpuseg-bench-rt --calibrate` prints it. Exit status: 0 all as expected, 1 something was not.
+--per is ns_per_iteration, as printed by `gpuseg-bench-rt --calibrate`. Exit status: 0 all as expected, 1 otherwise.
 Writes DIR/checks-KIND.json.
 """
 import argparse

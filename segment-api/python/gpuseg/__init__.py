@@ -6,11 +6,12 @@
     with gpuseg.segment(task):
         launch_and_synchronise()
 
-A thin layer over libgpuseg by ctypes; see gpuseg.h for threads, errors and ownership. Times are integers in nanoseconds
-of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuseg.Error`` (an ``OSError``), and ``gpuseg.Timeout`` (also a
-``TimeoutError``) where a grant did not come in time. ctypes releases the interpreter lock while begin waits.
+A thin layer over libgpuseg, made with ctypes. See gpuseg.h for threads, errors and ownership. Times are integers in
+nanoseconds of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuseg.Error``, which is an ``OSError``. A grant
+that does not come in time raises ``gpuseg.Timeout``, which is a ``TimeoutError``, too. ctypes releases the interpreter lock
+while begin waits.
 
-The library is looked for as ``$GPUSEG_LIBRARY``, then as ``libgpuseg.so.0`` by the loader's rules.
+The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise ``libgpuseg.so.0`` as found by the loader.
 """
 import contextlib
 import ctypes
@@ -35,7 +36,7 @@ class Error(OSError):
 
 
 class Timeout(Error, TimeoutError):
-    """The grant did not come in time; the segment is not begun."""
+    """The grant did not come in time. No segment is begun."""
 
 
 class Refused(Error):
@@ -196,13 +197,13 @@ class Task:
         return _check(function(self.handle, *args), self._client.handle)
 
     def begin(self, timeout_ns=None):
-        """Begin a segment. True: granted; False: timed out and proceeding (on_timeout=PROCEED). Raises Timeout, Refused."""
+        """Begin a segment. True: granted. False: timed out, runs without a grant (PROCEED). Raises Timeout, Refused."""
         if timeout_ns is None:
             return self._call(_lib.gpuseg_begin) == 0
         return self._call(_lib.gpuseg_begin_timed, timeout_ns) == 0
 
     def try_begin(self):
-        """Begin without sleeping: False if the grant is not there at once."""
+        """Begin without sleeping. False: not granted at once."""
         try:
             self._call(_lib.gpuseg_begin_try)
         except Timeout:
@@ -210,7 +211,7 @@ class Task:
         return True
 
     def end(self, device_ns=0):
-        """End the segment; device_ns: how long the GPU worked for it, 0 = unknown."""
+        """End the segment. device_ns: for how long the GPU worked, 0 = unknown."""
         self._call(_lib.gpuseg_end_measured, device_ns)
 
     def release(self, release_ns=0):
@@ -222,7 +223,7 @@ class Task:
         self._call(_lib.gpuseg_job_end)
 
     def hint(self, begin_at_ns):
-        """Announce the next begin."""
+        """Announce that the next begin is expected at begin_at_ns."""
         self._call(_lib.gpuseg_hint, begin_at_ns)
 
     def close(self):
@@ -240,7 +241,7 @@ class Task:
 
 @contextlib.contextmanager
 def segment(task, timeout_ns=None):
-    """``with segment(task) as granted:`` begins, and ends even if the body raises. granted as Task.begin()."""
+    """``with segment(task) as granted:`` begins and ends, even if the body raises. granted: result of Task.begin()."""
     granted = task.begin(timeout_ns)
     try:
         yield granted
