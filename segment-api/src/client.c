@@ -156,7 +156,10 @@ int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
 	if (unlikely(ret < 0))
 		return fail_with(client, ret, "record %llu was not written: %s", (unsigned long long)record->seq,
 				 gpuseg_strerror(ret));
-	/* Pairs with the daemon's fence between its store to `sleeping` and its last poll. */
+	/*
+	 * Store, then look (ADR 30). The client publishes its record, then loads `sleeping`; the daemon stores
+	 * `sleeping`, then polls every queue; each has a full fence between. So one of the two sees the other's store.
+	 */
 	full_fence();
 	if (__atomic_load_n(&client->status->sleeping, __ATOMIC_RELAXED))
 		ring(client);

@@ -108,6 +108,12 @@ static inline void count(uint64_t *counter)
 int fail_with(const struct gpuseg_client *client, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * As fail_with(), about a segment that was not begun: "segment TICKET of task ID: " and what `result` means. Only notes
+ * the numbers, since a program may poll; gpuseg_last_message() makes the text.
+ */
+int fail_segment(const struct gpuseg_client *client, int result, uint64_t ticket, uint32_t task_id);
+
 /* Why the daemon dropped a client. */
 const char *poison_text(uint32_t code);
 

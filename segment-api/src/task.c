@@ -119,8 +119,9 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 
 	count(&task->client->counters.slept);
 	/*
-	 * Dekker with the daemon: we store `waiting`, then read the grant; it stores the grant, then reads `waiting`,
-	 * each with a full fence between. One of the two sees the other.
+	 * Store, then look (ADR 30). The client stores `waiting`, then loads the grant; the daemon stores the
+	 * grant, then loads `waiting`; each has a full fence between. So one of the two sees the other's store. A grant
+	 * that comes between the load and the sleep changes the futex word, and the kernel does not let us sleep.
 	 */
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	full_fence();
@@ -131,6 +132,14 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 		*verdict = verdict_on(slot, task->ticket);
 		if (*verdict != GPUSEG_VERDICT_NONE)
 			break;
+		/*
+		 * acquire; pairs with the release in Session.poison. A client that is dropped is woken by a change of
+		 * the grant word that leaves the ticket as it was, which is no verdict on a ticket that still waits.
+		 */
+		if (__atomic_load_n(&task->client->session->poisoned, __ATOMIC_ACQUIRE)) {
+			ret = client_check(task->client, now_ns());
+			break;
+		}
 		at_ns = now_ns();
 		if (at_ns - deadline_ns >= 0) {
 			ret = -ETIMEDOUT;
@@ -171,8 +180,7 @@ static int withdraw(struct gpuseg_task *task, int result)
 {
 	(void)append_end(task, now_ns(), GPUSEG_FLAG_CANCELLED,
 			 0); /* kept if it cannot be written; reported by the next call */
-	return fail_with(task->client, result, "segment %llu of task %u: %s", (unsigned long long)task->ticket,
-			 task->task_id, gpuseg_strerror(result));
+	return fail_segment(task->client, result, task->ticket, task->task_id);
 }
 
 static int conclude(struct gpuseg_task *task, unsigned int verdict)
@@ -182,8 +190,7 @@ static int conclude(struct gpuseg_task *task, unsigned int verdict)
 		return begun(task, SEGMENT_BEGUN);
 	case GPUSEG_VERDICT_REFUSED:
 		count(&task->client->counters.refused);
-		return fail_with(task->client, -ECANCELED, "segment %llu of task %u: %s",
-				 (unsigned long long)task->ticket, task->task_id, gpuseg_strerror(-ECANCELED));
+		return fail_segment(task->client, -ECANCELED, task->ticket, task->task_id);
 	default: {
 		int ret = client_check(task->client, now_ns());
 
@@ -560,31 +567,47 @@ static int permit_boost(const struct gpuseg_client *client, struct gpuseg_task *
 		task->name, task->attr.boost_priority, strerror(-ret), task->attr.boost_priority);
 }
 
+/*
+ * client_check() of the connection in use. With the mutex: a connection that no task uses yet is unmapped by its roll
+ * thread, under the same mutex, as soon as another one has followed it.
+ */
+static int newest_check(gpuseg_client *root)
+{
+	int ret;
+
+	if (!__atomic_load_n(root->own_process, __ATOMIC_RELAXED))
+		return client_check(root, 0); /* in a forked child the mutex may be in any state */
+	pthread_mutex_lock(&root->request_mutex);
+	ret = client_check(root->newest, now_ns());
+	pthread_mutex_unlock(&root->request_mutex);
+	return ret;
+}
+
 int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
 {
-	struct gpuseg_client *client = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
+	struct gpuseg_client *client;
 	struct gpuseg_task_attr attr;
 	struct gpuseg_task *task;
 	int ret;
 
 	if (!out)
-		return fail_with(client, -EINVAL, "gpuseg_task_open: no place for the task");
+		return fail_with(root, -EINVAL, "gpuseg_task_open: no place for the task");
 	*out = NULL;
 	if (!user_attr)
-		return fail_with(client, -EINVAL, "gpuseg_task_open: attributes are required, a task has a name");
+		return fail_with(root, -EINVAL, "gpuseg_task_open: attributes are required, a task has a name");
 	ret = copy_attr(&attr, sizeof(attr), sizeof(attr), user_attr);
 	if (ret < 0)
-		return fail_with(client, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
+		return fail_with(root, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
 				 sizeof(attr));
-	ret = client_check(client, now_ns());
+	ret = newest_check(root);
 	if (ret == 0)
-		ret = check_attr(client, &attr);
+		ret = check_attr(root, &attr);
 	if (ret < 0)
 		return ret;
 	task = aligned_alloc(GPUSEG_CACHE_LINE,
 			     (sizeof(*task) + GPUSEG_CACHE_LINE - 1) & ~(size_t)(GPUSEG_CACHE_LINE - 1));
 	if (!task)
-		return fail_with(client, -ENOMEM, "task \"%s\": out of memory", attr.name);
+		return fail_with(root, -ENOMEM, "task \"%s\": out of memory", attr.name);
 	memset(task, 0, sizeof(*task));
 	task->attr = attr;
 	task->attr.name = strcpy(task->name, attr.name);

@@ -8,7 +8,7 @@
  * ours.
  */
 #define _GNU_SOURCE
-#include "harness.h"
+#include "tests/check.h"
 
 #if __has_include(<hsakmt.h>)
 #include <dirent.h>
@@ -107,7 +107,7 @@ static void put(const char *path, const char *text)
 		abort();
 }
 
-static int set_up(void)
+static void set_up(void)
 {
 	char path[96];
 	int fd;
@@ -139,7 +139,6 @@ static int set_up(void)
 	    "gfx_target_version 90000\nvendor_id 4098\ndevice_id 26751\nlocation_id 768\ndomain 0\n"
 	    "drm_render_minor 128\nnum_sdma_engines 2\nnum_cp_queues 24\nmax_engine_clk_fcompute 1500\n"
 	    "capability 10752\nnum_gws 64\n");
-	return TEST_PASSED;
 }
 
 /* By its place: the library does not tell the kernel's numbers. */
@@ -166,7 +165,7 @@ static int make(HSA_QUEUE_TYPE type, void *ring, HsaQueueResource *made)
 
 enum { AQL, PM4, COPIES, LATE };
 
-static int genuine_library(void)
+TEST(should_hold_queues_of_amds_own_library)
 {
 	HsaQueueResource q[4];
 	HsaSystemProperties machine;
@@ -177,8 +176,7 @@ static int genuine_library(void)
 	char command[96];
 	int pidfd;
 
-	if (set_up() != TEST_PASSED)
-		return TEST_FAILED;
+	set_up();
 	CHECK_EQ(hsaKmtOpenKFD(), HSAKMT_STATUS_SUCCESS);
 	CHECK_EQ(hsaKmtAcquireSystemProperties(&machine), HSAKMT_STATUS_SUCCESS);
 	CHECK_EQ(machine.NumNodes, 2);
@@ -233,19 +231,13 @@ static int genuine_library(void)
 	CHECK_EQ(hsaKmtCloseKFD(), HSAKMT_STATUS_SUCCESS);
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	CHECK(system(command) == 0, "%s", command);
-	return TEST_PASSED;
 }
 #else
-static int genuine_library(void)
+TEST(should_hold_queues_of_amds_own_library)
 {
-	fprintf(stderr, "skipped: hsakmt.h is missing; install libhsakmt-dev\n");
-	return TEST_SKIPPED;
+	SKIP("hsakmt.h is missing; install libhsakmt-dev");
 }
 #endif
 
-int main(void)
-{
-	static const struct test tests[] = {{"shouldHoldQueuesOfAmdsOwnLibrary", genuine_library}};
-
-	return run_tests(tests, 1);
-}
+static const struct check_case cases[] = {CASE(should_hold_queues_of_amds_own_library)};
+CHECK_MAIN_APART(cases)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base.h"
-#include "tests/harness.h"
+#include "tests/check.h"
 #include "tests/rig.h"
 
 #define BOUND_NS (100 * NS_PER_MS) /* no application stays frozen longer after a death */
@@ -28,13 +28,6 @@ enum { ATTEMPTS = 10 };
 #define STEADY_NS (80 * NS_PER_MS)
 /* A period after which no stall counts as a hang: a death is told by the pidfd alone. */
 #define PATIENT "10s"
-
-#define TRY(call)                                                                                                      \
-	do {                                                                                                           \
-		const int result = (call);                                                                             \
-		if (result != TEST_PASSED)                                                                             \
-			return result;                                                                                 \
-	} while (0)
 
 static const int64_t endless[] = {3600 * NS_PER_S};
 
@@ -211,7 +204,7 @@ static void stop_and_wait(pid_t pid)
 		abort();
 }
 
-static int enable_after_a_kill(int64_t *reaction_ns)
+static void enable_after_a_kill(int64_t *reaction_ns)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1), b = rig_application(endless, 1);
@@ -232,22 +225,20 @@ static int enable_after_a_kill(int64_t *reaction_ns)
 	CHECK_EQ(f.page->releases, 1);
 	CHECK_EQ(f.page->released_contexts, 2);
 	tear_down();
-	return TEST_PASSED;
 }
 
-static int should_enable_what_a_killed_daemon_held_within_the_bound(void)
+TEST(should_enable_what_a_killed_daemon_held_within_the_bound)
 {
 	int64_t reaction_ns = BOUND_NS;
 
 	/* It is the promise itself, with a wide margin (some 0.5 ms on an idle machine). */
 	for (int attempt = 0; attempt < ATTEMPTS && reaction_ns >= BOUND_NS; attempt++)
-		TRY(enable_after_a_kill(&reaction_ns));
+		enable_after_a_kill(&reaction_ns);
 	CHECK(reaction_ns < BOUND_NS, "enabled after %" PRId64 " ns, and never sooner", reaction_ns);
 	printf("        death to enabled: %.3f ms\n", (double)reaction_ns / (double)NS_PER_MS);
-	return TEST_PASSED;
 }
 
-static int enable_behind_a_hung_daemon(bool *steady)
+static void enable_behind_a_hung_daemon(bool *steady)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -261,7 +252,7 @@ static int enable_behind_a_hung_daemon(bool *steady)
 	CHECK(rig_until(has_released, &once), "a hung daemon froze its application");
 	if (!*steady) { /* it may have hung before, as the watchdog sees it */
 		tear_down();
-		return TEST_PASSED;
+		return;
 	}
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	/* Never before the heartbeat is older than nine tenths of the period: a slow daemon is not a hung one. */
@@ -286,28 +277,26 @@ static int enable_behind_a_hung_daemon(bool *steady)
 	__atomic_store_n(&f.entries[3].state, GPUSEG_HELD_FREE, __ATOMIC_RELEASE);
 	__atomic_store_n(&f.status->stopping, 1, __ATOMIC_RELEASE);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
-	return TEST_PASSED;
 }
 
 /* Until one attempt had a daemon whose heartbeat was steady; skipped where none had. */
-static int with_a_steady_daemon(int (*test)(bool *steady))
+static void with_a_steady_daemon(void (*test)(bool *steady))
 {
 	bool steady = false;
 
 	for (int attempt = 0; attempt < ATTEMPTS && !steady; attempt++)
-		TRY(test(&steady));
+		test(&steady);
 	if (steady)
-		return TEST_PASSED;
-	fprintf(stderr, "skipped: the machine is too busy for a steady heartbeat\n");
-	return TEST_SKIPPED;
+		return;
+	SKIP("the machine is too busy for a steady heartbeat");
 }
 
-static int should_enable_what_a_hung_daemon_holds_and_leave_the_entries(void)
+TEST(should_enable_what_a_hung_daemon_holds_and_leave_the_entries)
 {
-	return with_a_steady_daemon(enable_behind_a_hung_daemon);
+	with_a_steady_daemon(enable_behind_a_hung_daemon);
 }
 
-static int release_late(int64_t period_ns, int64_t *age_ns)
+static void release_late(int64_t period_ns, int64_t *age_ns)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -322,22 +311,20 @@ static int release_late(int64_t period_ns, int64_t *age_ns)
 	*age_ns = f.page->last_release_ns - f.status->heartbeat_ns;
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	tear_down();
-	return TEST_PASSED;
 }
 
 /* The period is the promise, so it has to have woken up and released by then: at nine tenths it begins. */
-static int should_release_before_the_period_is_over(void)
+TEST(should_release_before_the_period_is_over)
 {
 	const int64_t period_ns = 10 * NS_PER_S;
 	int64_t age_ns = period_ns;
 
 	for (int attempt = 0; attempt < ATTEMPTS && age_ns >= period_ns; attempt++)
-		TRY(release_late(period_ns, &age_ns));
+		release_late(period_ns, &age_ns);
 	CHECK(age_ns < period_ns, "released %" PRId64 " ns after the heartbeat, and never sooner", age_ns);
-	return TEST_PASSED;
 }
 
-static int leave_alone(bool *steady)
+static void leave_alone(bool *steady)
 {
 	uint64_t releases;
 
@@ -358,15 +345,14 @@ static int leave_alone(bool *steady)
 	CHECK(now_ns() - __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE) < 20 * NS_PER_S, "no heartbeat");
 	CHECK_EQ(f.page->period_ms, 100);
 	tear_down();
-	return TEST_PASSED;
 }
 
-static int should_leave_a_living_daemon_alone(void)
+TEST(should_leave_a_living_daemon_alone)
 {
-	return with_a_steady_daemon(leave_alone);
+	with_a_steady_daemon(leave_alone);
 }
 
-static int should_not_touch_a_process_that_got_the_pid_of_a_dead_one(void)
+TEST(should_not_touch_a_process_that_got_the_pid_of_a_dead_one)
 {
 	char text[2048];
 	int output;
@@ -385,10 +371,9 @@ static int should_not_touch_a_process_that_got_the_pid_of_a_dead_one(void)
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 	CHECK_EQ(state(1), GPUSEG_HELD_FREE);
 	CHECK(strstr(text, "another process"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_keep_the_entry_of_an_unknown_mechanism_and_say_so(void)
+TEST(should_keep_the_entry_of_an_unknown_mechanism_and_say_so)
 {
 	char text[2048];
 	int output;
@@ -406,10 +391,9 @@ static int should_keep_the_entry_of_an_unknown_mechanism_and_say_so(void)
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 	CHECK_EQ(state(1), GPUSEG_HELD_DISABLED);
 	CHECK(strstr(text, "mechanism 77"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable(void)
+TEST(should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -421,10 +405,9 @@ static int should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable(void)
 	kill_daemon();
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
-	return TEST_PASSED;
 }
 
-static int retry(bool *in_time)
+static void retry(bool *in_time)
 {
 	int64_t killed_ns;
 	int status;
@@ -451,20 +434,18 @@ static int retry(bool *in_time)
 		CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
 	}
 	tear_down();
-	return TEST_PASSED;
 }
 
-static int should_retry_while_the_virtual_gpu_does_not_answer(void)
+TEST(should_retry_while_the_virtual_gpu_does_not_answer)
 {
 	bool in_time = false;
 
 	for (int attempt = 0; attempt < ATTEMPTS && !in_time; attempt++)
-		TRY(retry(&in_time));
+		retry(&in_time);
 	CHECK(in_time, "it gave up each time");
-	return TEST_PASSED;
 }
 
-static int should_leave_the_entries_to_a_daemon_that_took_over(void)
+TEST(should_leave_the_entries_to_a_daemon_that_took_over)
 {
 	pid_t old;
 
@@ -479,10 +460,9 @@ static int should_leave_the_entries_to_a_daemon_that_took_over(void)
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 1);
 	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
-	return TEST_PASSED;
 }
 
-static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(void)
+TEST(should_run_in_a_session_of_its_own_and_stay_while_something_is_held)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -500,19 +480,17 @@ static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(v
 	kill_daemon();
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	return TEST_PASSED;
 }
 
-static int should_stop_at_once_when_asked_and_nothing_is_held(void)
+TEST(should_stop_at_once_when_asked_and_nothing_is_held)
 {
 	set_up();
 	start_watchdog(PATIENT, NULL);
 	kill(f.watchdog, SIGTERM);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
-	return TEST_PASSED;
 }
 
-static int should_release_for_a_daemon_that_was_dead_before_it_came(void)
+TEST(should_release_for_a_daemon_that_was_dead_before_it_came)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -527,7 +505,6 @@ static int should_release_for_a_daemon_that_was_dead_before_it_came(void)
 	CHECK_EQ(rig_run("gpuseg-watchdog", arguments, NULL, 0), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
-	return TEST_PASSED;
 }
 
 /* It waits a second for the virtual GPU's answer. Where that is kept from running for longer, it says so, keeps the
@@ -545,7 +522,7 @@ static int release(const char *force, char *text, size_t size)
 	return status;
 }
 
-static int should_release_on_command_but_not_behind_a_living_daemon(void)
+TEST(should_release_on_command_but_not_behind_a_living_daemon)
 {
 	char text[2048];
 
@@ -573,10 +550,9 @@ static int should_release_on_command_but_not_behind_a_living_daemon(void)
 
 	CHECK_EQ(release(NULL, text, sizeof(text)), 0);
 	CHECK(strstr(text, "0 enabled, 0 gone, 0 not touched, 0 kept"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_release_nothing_where_there_is_nothing_or_nonsense(void)
+TEST(should_release_nothing_where_there_is_nothing_or_nonsense)
 {
 	char text[2048];
 	int fd;
@@ -589,10 +565,9 @@ static int should_release_nothing_where_there_is_nothing_or_nonsense(void)
 	close(fd);
 	CHECK_EQ(release(NULL, text, sizeof(text)), 1);
 	CHECK(strstr(text, "not a held file"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_refuse_bad_options_with_a_remedy(void)
+TEST(should_refuse_bad_options_with_a_remedy)
 {
 	static const struct {
 		const char *arguments[6];
@@ -611,32 +586,23 @@ static int should_refuse_bad_options_with_a_remedy(void)
 		CHECK_EQ(rig_run("gpuseg-watchdog", cases[i].arguments, text, sizeof(text)), 2);
 		CHECK(strstr(text, cases[i].says), "case %zu says: %s", i, text);
 	}
-	return TEST_PASSED;
 }
 
-/* clang-format off */
-#define TEST(name) {#name, name}
-/* clang-format on */
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(should_refuse_bad_options_with_a_remedy),
-		TEST(should_release_nothing_where_there_is_nothing_or_nonsense),
-		TEST(should_release_on_command_but_not_behind_a_living_daemon),
-		TEST(should_enable_what_a_killed_daemon_held_within_the_bound),
-		TEST(should_enable_what_a_hung_daemon_holds_and_leave_the_entries),
-		TEST(should_release_before_the_period_is_over),
-		TEST(should_leave_a_living_daemon_alone),
-		TEST(should_not_touch_a_process_that_got_the_pid_of_a_dead_one),
-		TEST(should_keep_the_entry_of_an_unknown_mechanism_and_say_so),
-		TEST(should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable),
-		TEST(should_retry_while_the_virtual_gpu_does_not_answer),
-		TEST(should_leave_the_entries_to_a_daemon_that_took_over),
-		TEST(should_run_in_a_session_of_its_own_and_stay_while_something_is_held),
-		TEST(should_stop_at_once_when_asked_and_nothing_is_held),
-		TEST(should_release_for_a_daemon_that_was_dead_before_it_came),
-	};
-
-	return run_tests(tests, ARRAY_LENGTH(tests));
-}
+static const struct check_case cases[] = {
+	CASE(should_refuse_bad_options_with_a_remedy),
+	CASE(should_release_nothing_where_there_is_nothing_or_nonsense),
+	CASE(should_release_on_command_but_not_behind_a_living_daemon),
+	CASE(should_enable_what_a_killed_daemon_held_within_the_bound),
+	CASE(should_enable_what_a_hung_daemon_holds_and_leave_the_entries),
+	CASE(should_release_before_the_period_is_over),
+	CASE(should_leave_a_living_daemon_alone),
+	CASE(should_not_touch_a_process_that_got_the_pid_of_a_dead_one),
+	CASE(should_keep_the_entry_of_an_unknown_mechanism_and_say_so),
+	CASE(should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable),
+	CASE(should_retry_while_the_virtual_gpu_does_not_answer),
+	CASE(should_leave_the_entries_to_a_daemon_that_took_over),
+	CASE(should_run_in_a_session_of_its_own_and_stay_while_something_is_held),
+	CASE(should_stop_at_once_when_asked_and_nothing_is_held),
+	CASE(should_release_for_a_daemon_that_was_dead_before_it_came),
+};
+CHECK_MAIN_APART(cases)

@@ -88,6 +88,13 @@ class ArchitectureTest {
     }
 
     @Test
+    void shouldLetNothingDependOnTheCommandsButTheirReference() {
+        noClasses().that().resideInAPackage("dev.gpuseg.tools..").and()
+            .resideOutsideOfPackages("dev.gpuseg.tools.cli..", "dev.gpuseg.tools.reference..").should()
+            .dependOnClassesThat().resideInAnyPackage("dev.gpuseg.tools.cli..", "picocli..").check(classes);
+    }
+
+    @Test
     void shouldHaveNoCyclesBetweenPackages() {
         for (final String module : new String[] {"ipc", "mechanisms", "daemon", "tools"}) {
             slices().matching("dev.gpuseg." + module + ".(*)..").should().beFreeOfCycles().check(classes);

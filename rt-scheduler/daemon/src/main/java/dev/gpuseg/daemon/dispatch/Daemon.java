@@ -37,8 +37,9 @@ import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismException;
-import dev.gpuseg.mechanisms.Mechanisms;
+import dev.gpuseg.mechanisms.MechanismSetup;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -218,14 +219,15 @@ public final class Daemon implements AutoCloseable {
         }
     }
 
+    private boolean simulated() {
+        return MechanismCatalog.get(config.mechanism()).simulated();
+    }
+
     private void connectMechanisms() {
-        if (config.gpus() > 1 && "sim".equals(config.mechanism())) {
-            throw new StartUpException("gpus is " + config.gpus() + "; the virtual GPU is one, use --gpus 1");
-        }
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
-                mechanisms.add(Mechanisms.named(config.mechanism(), gpu, config.directory().simControl(),
-                    config.site().protection()));
+                mechanisms.add(MechanismCatalog.get(config.mechanism()).open(new MechanismSetup(config.directory(), gpu,
+                    config.site().protection())));
             }
         } catch (final MechanismException e) {
             throw new StartUpException(e.getMessage(), e);
@@ -375,7 +377,7 @@ public final class Daemon implements AutoCloseable {
         public Map<String, String> info() {
             final Capabilities capabilities = mechanisms.get(0).capabilities();
             return Map.of("version", VERSION, "mechanism", mechanisms.get(0).name(), "level",
-                capabilities.levelName(), "simulated", Boolean.toString("sim".equals(mechanisms.get(0).name())));
+                capabilities.levelName(), "simulated", Boolean.toString(simulated()));
         }
 
         @Override
@@ -625,7 +627,7 @@ public final class Daemon implements AutoCloseable {
         node.put("mechanism", mechanisms.get(0).name());
         node.put("level", mechanisms.get(0).capabilities().level());
         node.put("level_name", mechanisms.get(0).capabilities().levelName());
-        node.put("simulated", "sim".equals(mechanisms.get(0).name()));
+        node.put("simulated", simulated());
         node.put("gpus", config.gpus());
         node.put("preemptive", mechanisms.get(0).capabilities().preemptive());
         node.put("tasks_max", TASKS_MAX);

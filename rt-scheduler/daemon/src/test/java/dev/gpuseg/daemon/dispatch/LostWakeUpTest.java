@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.HeldFile;
-import dev.gpuseg.mechanisms.GateMechanism;
+import dev.gpuseg.mechanisms.gate.GateMechanism;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.function.BooleanSupplier;
@@ -122,7 +122,7 @@ class LostWakeUpTest {
         final long beganNs = System.nanoTime();
         long races = 0;
         int lost = 0;
-        while ( System.nanoTime() - beganNs < RUN_NS) {
+        while (System.nanoTime() - beganNs < RUN_NS) {
             meeting.second();
             for (int i = 0; i < OBJECTS; i++) {
                 meeting.second();

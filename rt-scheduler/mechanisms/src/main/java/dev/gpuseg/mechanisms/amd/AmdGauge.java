@@ -6,7 +6,6 @@ import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.Protection;
-import dev.gpuseg.mechanisms.nvidia.ProtectedProcesses;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -80,7 +79,7 @@ public final class AmdGauge implements AutoCloseable {
         final AmdSysfs sysfs = AmdSysfs.ofThisMachine();
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
         if (gpus.isEmpty()) {
-            throw new MechanismException(AmdSurvey.verdict(sysfs).text());
+            throw new MechanismException(AmdSurvey.verdict(sysfs).reason());
         }
         mechanism = new AmdMechanism(index, Protection.DEFAULTS, sysfs, null,
             Integer.getInteger(HoldDevice.WATCHDOG_PROPERTY, PERIOD_MS));
@@ -104,16 +103,15 @@ public final class AmdGauge implements AutoCloseable {
     }
 
     private void find(final AmdSysfs sysfs, final int index, final List<Integer> wanted) {
-        final ProtectedProcesses spared = new ProtectedProcesses(ProtectedProcesses.DEFAULTS);
         final Set<Integer> pids = new HashSet<>(wanted.isEmpty() ? sysfs.pids() : wanted);
         for (final int pid : pids.stream().sorted().toList()) {
             final long ticks = ProcessStatus.startTicks(pid);
             final int queues = (int) sysfs.queues(pid).stream().filter(q -> q.compute() && q.gpuId() == gpuId).count();
-            final boolean usable = ticks != 0 && queues > 0 && !spared.isProtected(pid)
+            final boolean usable = ticks != 0 && queues > 0 && !Protection.DEFAULTS.covers(pid)
                 && pid != ProcessStatus.pid();
             if (usable) {
                 final ContextRef context = new ContextRef(contexts.size(), index, pid, ticks,
-                    ProtectedProcesses.nameOf(pid));
+                    ProcessStatus.commandName(pid));
                 mechanism.attach(context);
                 contexts.add(context);
                 subjects.add(new Subject(pid, context.name(), queues));

@@ -10,7 +10,6 @@ import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.Protection;
-import dev.gpuseg.mechanisms.nvidia.ProtectedProcesses;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -43,8 +42,7 @@ public final class AmdMechanism implements Mechanism {
     private final int ownPid = ProcessStatus.pid();
     private final AmdSysfs sysfs;
     private final AmdSysfs.Gpu gpu;
-    private final boolean allEngines;
-    private final ProtectedProcesses spared;
+    private final Protection protection;
     private final Set<String> only = Set.of(System.getProperty(ONLY_PROPERTY, "").split(","));
     private final Lever lever;
     private final Capabilities capabilities;
@@ -79,13 +77,10 @@ public final class AmdMechanism implements Mechanism {
         final AmdSurvey.Step step = wanted == null ? AmdSurvey.chosen(ladder)
             : ladder.stream().filter(s -> s.rung() == wanted && s.possible()).findFirst().orElse(null);
         if (step == null) {
-            throw new MechanismException(AmdSurvey.verdict(sysfs).text()
+            throw new MechanismException(AmdSurvey.verdict(sysfs).reason()
                 + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
         }
-        allEngines = protection.allEngines();
-        final Set<String> names = new HashSet<>(ProtectedProcesses.DEFAULTS);
-        names.addAll(protection.names());
-        spared = new ProtectedProcesses(names);
+        this.protection = protection;
         lever = open(step.rung(), index, watchdogMs);
         capabilities =
             new Capabilities(step.level(), 0, 0, 0, 0, step.rung() == Rung.KFD ? 64 : 1, false, step.rung()
@@ -97,7 +92,7 @@ public final class AmdMechanism implements Mechanism {
     private Lever open(final Rung rung, final int index, final int watchdogMs) {
         switch (rung) {
             case KFD:
-                final HoldDevice device = HoldDevice.open(gpu.gpuId(), !allEngines, watchdogMs);
+                final HoldDevice device = HoldDevice.open(gpu.gpuId(), !protection.allEngines(), watchdogMs);
                 if (device == null) {
                     throw new MechanismException(HoldDevice.PATH + " cannot be opened any more, or refuses a watchdog "
                         + "of " + watchdogMs + " ms (10 to 60000); run gpuseg doctor");
@@ -120,7 +115,7 @@ public final class AmdMechanism implements Mechanism {
                     throw new MechanismException("watchdog of " + watchdogMs + " ms for applications' agents; use "
                         + AgentLever.PERIOD_MIN_MS + " to " + AgentLever.PERIOD_MAX_MS);
                 }
-                return new AgentLever(index, gpu.gpuId(), !allEngines, watchdogMs);
+                return new AgentLever(index, gpu.gpuId(), !protection.allEngines(), watchdogMs);
             default:
                 return new CriuLever();
         }
@@ -307,7 +302,7 @@ public final class AmdMechanism implements Mechanism {
         if (p.isAlive()) {
             for (final AmdSysfs.Queue q : sysfs.queues(p.pid())) {
                 elsewhere |= q.gpuId() != gpu.gpuId();
-                if (q.gpuId() == gpu.gpuId() && (q.compute() || allEngines)) {
+                if (q.gpuId() == gpu.gpuId() && (q.compute() || protection.allEngines())) {
                     here.add(q);
                 }
             }
@@ -326,8 +321,8 @@ public final class AmdMechanism implements Mechanism {
                 synchronized (lock) {
                     known = processes.containsKey(pid);
                 }
-                if (!known && announced.add(pid) && !spared.isProtected(pid)) {
-                    to.found(pid, ticks, ProtectedProcesses.nameOf(pid));
+                if (!known && announced.add(pid) && !protection.covers(pid)) {
+                    to.found(pid, ticks, ProcessStatus.commandName(pid));
                 }
             }
         }

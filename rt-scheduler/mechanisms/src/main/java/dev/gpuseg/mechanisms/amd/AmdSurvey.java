@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -11,16 +12,6 @@ import java.util.stream.Collectors;
 
 /** Which rungs of the ladder this machine has, without touching any process but this one. */
 public final class AmdSurvey {
-    /**
-     * What was found.
-     *
-     * @param good  whether the daemon would start with it
-     * @param level what all GPUs reach, 3 if none can be used
-     * @param text  why, or why not and what to do
-     */
-    public record Finding(boolean good, int level, String text) {
-    }
-
     /**
      * One rung on one GPU.
      *
@@ -39,7 +30,6 @@ public final class AmdSurvey {
         }
     }
 
-    private static final String CAVEAT = "; no AMD hardware: tested against a stand-in only";
     private static final Path OWN_STATUS = Path.of("/proc/self/status");
     private static final int CAP_SYS_PTRACE = 19;
     private static final int CAP_SYS_ADMIN = 21;
@@ -60,17 +50,17 @@ public final class AmdSurvey {
     /**
      * What works on this machine's GPUs.
      *
-     * @return one line, which says that this was never run on AMD hardware
+     * @return what all GPUs reach, 3 if none can be used
      */
-    public static Finding verdict() {
+    public static MechanismVerdict verdict() {
         return verdict(AmdSysfs.ofThisMachine());
     }
 
-    static Finding verdict(final AmdSysfs sysfs) {
+    static MechanismVerdict verdict(final AmdSysfs sysfs) {
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
         if (gpus.isEmpty()) {
-            return new Finding(false, INTERRUPT, "no GPU in /sys/class/kfd/kfd/topology; load amdgpu on a machine "
-                + "with an AMD GPU");
+            return new MechanismVerdict(false, INTERRUPT,
+                "no GPU in /sys/class/kfd/kfd/topology; load amdgpu on a machine with an AMD GPU");
         }
         final List<String> lines = new ArrayList<>();
         boolean good = true;
@@ -84,7 +74,7 @@ public final class AmdSurvey {
                 + (chosen == null ? "none of the ways is possible: " : "by " + chosen.rung().word() + ", "
                     + chosen.rung().text() + ", level " + chosen.level()) + refused(ladder, chosen));
         }
-        return new Finding(good, level, String.join("; ", lines) + (good ? CAVEAT : ""));
+        return new MechanismVerdict(good, level, String.join("; ", lines));
     }
 
     private static String refused(final List<Step> ladder, final Step chosen) {

@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.nvidia;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ProcessListener;
+import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -94,7 +95,7 @@ final class ProcessWatch implements Runnable {
     private final int gpu;
     private final GpuIndex gpus;
     private final Scope scope;
-    private final ProtectedProcesses spared;
+    private final Protection protection;
     private final Object lock;
     private final Runnable onChange;
     private final RmControl rm = new RmControl();
@@ -116,13 +117,13 @@ final class ProcessWatch implements Runnable {
     private volatile String lastError = "";
     private Thread thread;
 
-    ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final ProtectedProcesses spared,
+    ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final Protection protection,
         final Object lock, final Runnable onChange, final Path proc) {
         this.proc = proc;
         this.gpu = gpu;
         this.gpus = gpus;
         this.scope = scope;
-        this.spared = spared;
+        this.protection = protection;
         this.lock = lock;
         this.onChange = onChange;
         inotify = Files.exists(Path.of(RmProcess.CONTROL_DEVICE)) ? DriverCalls.watchOpens(RmProcess.CONTROL_DEVICE)
@@ -254,7 +255,7 @@ final class ProcessWatch implements Runnable {
         for (final Tracked t : tracked.values()) {
             if (t.pipe == null && !t.dead) {   // once: it is that of its start
                 t.pipe = MpsPipe.of(proc, t.pid);
-                t.mpsServer = MPS_SERVER.equals(ProtectedProcesses.programOf(t.pid));
+                t.mpsServer = MPS_SERVER.equals(ProcessStatus.programName(t.pid));
             }
             if (t.mpsServer && !t.dead && !t.detached) {
                 servers.add(t);
@@ -424,7 +425,7 @@ final class ProcessWatch implements Runnable {
         final ProcessListener to = listener;
         if (!t.attached && !t.announced && to != null && t.process.context(gpu) != null) {
             t.announced = true;
-            to.found(t.pid, t.startTicks, ProtectedProcesses.nameOf(t.pid));
+            to.found(t.pid, t.startTicks, ProcessStatus.commandName(t.pid));
         }
     }
 
@@ -480,7 +481,7 @@ final class ProcessWatch implements Runnable {
     }
 
     private void meet(final int pid, final long nowNs) {
-        if (spared.isProtected(pid)) {
+        if (protection.covers(pid)) {
             strangers.put(pid, nowNs + STRANGER_NS);   // never touched; asked again in case the pid is reused
             return;
         }

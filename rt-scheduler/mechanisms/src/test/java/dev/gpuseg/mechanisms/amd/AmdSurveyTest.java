@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,11 +41,10 @@ class AmdSurveyTest {
     }
 
     private String text() {
-        final AmdSurvey.Finding found = AmdSurvey.verdict(rig.sysfs());
-        assertFalse(found.text().contains("\n"), "one line");
-        assertEquals(chosen() != null, found.good());
-        assertEquals(found.good(), found.text().contains("no AMD hardware"), found.text());
-        return found.text();
+        final MechanismVerdict found = AmdSurvey.verdict(rig.sysfs());
+        assertFalse(found.reason().contains("\n"), "one line");
+        assertEquals(chosen() != null, found.usable());
+        return found.reason();
     }
 
     private void says(final String... words) {
@@ -144,9 +144,9 @@ class AmdSurveyTest {
     @Test
     void shouldSayThatThereIsNoGpu() throws Exception {
         rig.gpu(1, 0, 0);
-        final AmdSurvey.Finding found = AmdSurvey.verdict(rig.sysfs());
-        assertFalse(found.good());
-        assertTrue(found.text().contains("load amdgpu"), found.text());
+        final MechanismVerdict found = AmdSurvey.verdict(rig.sysfs());
+        assertFalse(found.usable());
+        assertTrue(found.reason().contains("load amdgpu"), found.reason());
         assertThrows(MechanismException.class, () -> rig.mechanism(null, 100));
     }
 }

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,7 +31,7 @@ class ForkedProcessesTest {
     @BeforeEach
     void start() throws Exception {
         rig = new RmRig(directory);
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     @AfterEach

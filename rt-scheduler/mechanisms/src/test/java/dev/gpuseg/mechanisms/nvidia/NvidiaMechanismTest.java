@@ -12,11 +12,11 @@ import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,7 +37,7 @@ class NvidiaMechanismTest {
     @BeforeEach
     void start() throws Exception {
         rig = new RmRig(directory);
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of("Xorg"));
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -281,7 +281,7 @@ class NvidiaMechanismTest {
             assertEquals(0, held.count());
         }
         assertEquals(0, app.wrong());
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     private Path pipe(final String name) throws Exception {
@@ -398,7 +398,7 @@ class NvidiaMechanismTest {
         final Path proc = Files.createDirectory(directory.resolve("proc"));   // knows the server alone
         Files.createSymbolicLink(proc.resolve(Integer.toString(server.pid())), Path.of("/proc/" + server.pid()));
         mechanism.close();
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of(), proc);
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS, proc);
         mechanism.processListener((pid, ticks, name) -> { });
         final ContextRef s = attached(server, 1);
         final ContextRef h = attached(hidden, 2);
@@ -473,17 +473,17 @@ class NvidiaMechanismTest {
             assertEquals(2048, timesliceUs(app));
             assertEquals(0, held.timeslices());
         }
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     @Test
     void shouldRefuseToStartWithoutADevice() {
         DriverCalls.use("c");
         final String text =
-            assertThrows(MechanismException.class, () -> new NvidiaMechanism(0, Scope.COMPUTE, Set.of())).getMessage();
+            assertThrows(MechanismException.class, () -> new NvidiaMechanism(0, Protection.DEFAULTS)).getMessage();
         assertTrue(text.contains("/dev/nvidiactl") && text.contains("--mechanism gate"), text);
-        assertFalse(NvidiaSurvey.verdict().good());
+        assertFalse(NvidiaSurvey.verdict().usable());
         DriverCalls.use(RmRig.program("libgpuseg-rm-fake.so").toString());
-        assertTrue(NvidiaSurvey.verdict().good(), NvidiaSurvey.verdict().text());
+        assertTrue(NvidiaSurvey.verdict().usable(), NvidiaSurvey.verdict().reason());
     }
 }

@@ -9,10 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,8 +34,8 @@ class SeveralGpusTest {
     @BeforeEach
     void start() throws Exception {
         rig = new RmRig(directory, 2);
-        first = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
-        second = new NvidiaMechanism(1, Scope.COMPUTE, Set.of());
+        first = new NvidiaMechanism(0, Protection.DEFAULTS);
+        second = new NvidiaMechanism(1, Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -132,7 +132,7 @@ class SeveralGpusTest {
     @Test
     void shouldRefuseAGpuThatIsNotThere() {
         final String text = assertThrows(MechanismException.class,
-            () -> new NvidiaMechanism(2, Scope.COMPUTE, Set.of())).getMessage();
+            () -> new NvidiaMechanism(2, Protection.DEFAULTS)).getMessage();
         assertEquals("GPU 2 does not exist; the driver lists 2, numbered from 0", text);
     }
 

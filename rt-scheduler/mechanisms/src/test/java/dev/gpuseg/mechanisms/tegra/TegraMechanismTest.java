@@ -9,13 +9,20 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.MechanismSetup;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -38,7 +45,7 @@ class TegraMechanismTest {
     @BeforeEach
     void start() throws Exception {
         rig = new TegraRig(directory);
-        mechanism = new TegraMechanism(0);
+        mechanism = new TegraMechanism(Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -47,6 +54,10 @@ class TegraMechanismTest {
             mechanism.close();
             rig.close();
         }
+    }
+
+    private RuntimeDirectory where() {
+        return RuntimeDirectory.resolve(directory.toString());
     }
 
     private ContextRef attached(final TegraRig.App app, final int id) throws Exception {
@@ -196,6 +207,23 @@ class TegraMechanismTest {
     }
 
     @Test
+    void shouldNeverAnnounceProgramsThatTheAdministratorProtects() throws Exception {
+        mechanism.close();
+        final Path camera = Files.copy(TegraRig.build().resolve("gpuseg-tegra-app"), directory.resolve("camera"));
+        final TegraRig.App spared = rig.start(1, camera);
+        final TegraRig.App other = rig.start(1);
+        final List<Integer> found = new CopyOnWriteArrayList<>();
+        try (Mechanism made = MechanismCatalog.get("tegra").open(new MechanismSetup(where(), 0,
+            new Protection(Set.of("camera"), false)))) {
+            made.processListener((pid, ticks, name) -> found.add(pid));
+            TegraRig.await("the other one is announced", () -> found.contains(other.pid()));
+            final TegraRig.App late = rig.start(1);   // a later scan lists all three
+            TegraRig.await("the late one is announced", () -> found.contains(late.pid()));
+        }
+        assertFalse(found.contains(spared.pid()), "a protected program is announced");
+    }
+
+    @Test
     void shouldLeaveWhatIsDisabledToTheWatchdogsReleaseWhenItIsGone() throws Exception {
         final TegraRig.App app = rig.start(2);
         final ContextRef c = attached(app, 1);
@@ -216,14 +244,17 @@ class TegraMechanismTest {
 
     @Test
     void shouldRefuseToStartWithoutADeviceOrWithASecondGpu() {
-        assertTrue(TegraSurvey.verdict().good(), TegraSurvey.verdict().text());
-        assertTrue(TegraSurvey.verdict().text().contains("not run on a board"));
-        assertThrows(MechanismException.class, () -> new TegraMechanism(1));
+        assertTrue(TegraSurvey.verdict().usable(), TegraSurvey.verdict().reason());
+        final MechanismDescription row = MechanismCatalog.get("tegra");
+        final String second = assertThrows(MechanismException.class,
+            () -> row.open(new MechanismSetup(where(), 1, Protection.DEFAULTS))).getMessage();
+        assertTrue(second.contains("GPU 1") && second.contains("--gpus 1"), second);
         TegraCalls.use("c");
         assumeTrue(!Files.exists(Path.of(TegraDevice.PATH)), "this machine has nvgpu");
-        final String text = assertThrows(MechanismException.class, () -> new TegraMechanism(0)).getMessage();
+        final String text = assertThrows(MechanismException.class,
+            () -> new TegraMechanism(Protection.DEFAULTS)).getMessage();
         assertTrue(text.contains(TegraDevice.PATH) && text.contains("--mechanism gate"), text);
-        assertFalse(TegraSurvey.verdict().good());
+        assertFalse(TegraSurvey.verdict().usable());
         rig.use();
     }
 }

@@ -2,6 +2,7 @@
 package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.ipc.platform.CpuSet;
+import dev.gpuseg.tools.process.RealTime;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -76,7 +77,7 @@ final class BenchCores {
 
     /** SCHED_FIFO priority to use, 0 for none. */
     int priority() throws InterruptedException {
-        return fifo != AUTOMATIC ? fifo : enough() && DemoRun.mayRunInRealTime() ? FIFO_PRIORITY : 0;
+        return fifo != AUTOMATIC ? fifo : enough() && RealTime.isPermitted() ? FIFO_PRIORITY : 0;
     }
 
     @Override

@@ -8,6 +8,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.bench.GpuShare;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.RealTime;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -125,12 +130,12 @@ final class BenchFairCommand implements Callable<Integer> {
         children.add(gpu);
         gpu.await("ready", START_LIMIT_S);
         Files.writeString(root.resolve("policy.yaml"), "sharing: turns\nquantum: " + quantum + "\n");
-        final List<String> arguments = new ArrayList<>(List.of("run", "--dir", root.toString(), "--mechanism", "sim",
+        final List<String> arguments = new ArrayList<>(List.of("--dir", root.toString(), "--mechanism", "sim",
             "--policy", "fp", "--policy-file", root.resolve("policy.yaml").toString()));
-        if (DemoRun.mayRunInRealTime()) {
+        if (RealTime.isPermitted()) {
             arguments.addAll(List.of("--priority", "90"));
         }
-        final Child daemon = Child.start("gpuseg run", Child.java(arguments), root.resolve("daemon.err"));
+        final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(arguments), root.resolve("daemon.err"));
         children.add(daemon);
         daemon.await("ready", START_LIMIT_S);
     }

@@ -4,7 +4,20 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
+import dev.gpuseg.tools.bench.BurstScenario;
+import dev.gpuseg.tools.bench.GpuBench;
+import dev.gpuseg.tools.bench.GpuBenchChart;
+import dev.gpuseg.tools.bench.GpuBenchRecord;
+import dev.gpuseg.tools.bench.GpuBenchText;
+import dev.gpuseg.tools.bench.GpuGoals;
+import dev.gpuseg.tools.bench.GpuScenario;
+import dev.gpuseg.tools.bench.GpuStrategy;
+import dev.gpuseg.tools.bench.GpusScenario;
+import dev.gpuseg.tools.bench.LevelsScenario;
+import dev.gpuseg.tools.bench.LoadScenario;
+import dev.gpuseg.tools.bench.TorchScenario;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -130,16 +143,16 @@ final class BenchGpuCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--jobs is " + jobs + ", --others " + others
                 + "; use 20..100000 jobs, 1..14 processes, lengths above 0 and pauses of 0 or more");
         }
-        final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
-        if (!verdict.good()) {
-            throw new IllegalStateException("bench gpu: " + verdict.text());
+        final MechanismVerdict verdict = NvidiaSurvey.verdict();
+        if (!verdict.usable()) {
+            throw new IllegalStateException("bench gpu: " + verdict.reason());
         }
         final GpuBenchRecord record = out == null ? null
             : new GpuBenchRecord(out, spec.root().commandLine().getParseResult().originalArgs());
         final List<String> xidBefore = GpuBenchRecord.xidLines();
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         result.put("begun", Instant.now().toString()).put("jobs", jobs).put("seed", seed).put("pause_ms", pauseMs);
-        result.put("idle", idle).put("driver", verdict.text());
+        result.put("idle", idle).put("driver", verdict.reason());
         result.put("simulated", !System.getProperty("gpuseg.nvidia.library", "").isEmpty());   // a stand-in's driver
         measure(result, record);
         final List<String> xidAfter = GpuBenchRecord.xidLines();

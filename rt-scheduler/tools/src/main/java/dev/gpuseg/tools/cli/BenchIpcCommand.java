@@ -9,6 +9,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
@@ -299,10 +302,10 @@ final class BenchIpcCommand implements Callable<Integer> {
     }
 
     private Child startDaemon(final String idle, final String... more) throws InterruptedException {
-        final List<String> arguments = new ArrayList<>(List.of("run", "--dir", root.toString(), "--policy", "fp",
+        final List<String> arguments = new ArrayList<>(List.of("--dir", root.toString(), "--policy", "fp",
             "--mechanism", "sim", "--idle", idle, "--cpu", Integer.toString(daemonCpu), "--queue-size", QUEUE_SIZE));
         arguments.addAll(List.of(more));
-        final Child daemon = Child.start("gpuseg run", Child.java(arguments), errors);
+        final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(arguments), errors);
         daemon.await("ready", START_LIMIT_S);
         return daemon;
     }
@@ -333,13 +336,8 @@ final class BenchIpcCommand implements Callable<Integer> {
     private long[] allocation() {
         final JsonNode status = AdminClient.ask(RuntimeDirectory.resolve(root.toString()),
             AdminClient.command("status"));
-        long records = 0;
-        for (final JsonNode counter : status.path("counters")) {
-            if ("records".equals(counter.path("label").asText())) {
-                records = counter.path("value").asLong();
-            }
-        }
-        return new long[] {status.path("daemon").path("hot_path_allocated_bytes").asLong(), records};
+        return new long[] {status.path("daemon").path("hot_path_allocated_bytes").asLong(),
+            AdminClient.counter(status, "records")};
     }
 
     private void print(final ObjectNode result, final PrintWriter out) {

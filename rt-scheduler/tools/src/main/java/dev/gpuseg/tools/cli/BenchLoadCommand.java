@@ -7,6 +7,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.tools.bench.LoadRig;
+import dev.gpuseg.tools.bench.Soak;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.Polling;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -102,9 +107,9 @@ final class BenchLoadCommand implements Callable<Integer> {
             LoadRig.sleepUntil(atNs + SAMPLE_NS);
         }
         final JsonNode seen = LoadRig.result(generator, LIMIT_S);
-        FaultRig.await(() -> rig.status().path("clients").size() == 0, 5_000);
+        Polling.until(() -> rig.status().path("clients").size() == 0, 5_000);
         final JsonNode status = rig.status();
-        FaultRig.await(() -> noQueueFiles(rig), 5_000);
+        Polling.until(() -> noQueueFiles(rig), 5_000);
         final long filesLeft = rig.queueFiles().size();
         final int stopped = rig.stop();
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
@@ -112,16 +117,16 @@ final class BenchLoadCommand implements Callable<Integer> {
         result.put("dispatcher_fifo", cores.priority());
         result.setAll((ObjectNode) seen);
         final long[] journal = journaled(rig);
-        final long lost = Math.abs(seen.path("begins").asLong() - FaultRig.counter(status, "begins"))
-            + Math.abs(seen.path("ends").asLong() - FaultRig.counter(status, "ends"));
-        result.put("lost", lost).put("poisoned", FaultRig.counter(status, "poisoned"));
-        result.put("journal_dropped", FaultRig.counter(status, "journal_drops") + status.path("daemon")
+        final long lost = Math.abs(seen.path("begins").asLong() - AdminClient.counter(status, "begins"))
+            + Math.abs(seen.path("ends").asLong() - AdminClient.counter(status, "ends"));
+        result.put("lost", lost).put("poisoned", AdminClient.counter(status, "poisoned"));
+        result.put("journal_dropped", AdminClient.counter(status, "journal_drops") + status.path("daemon")
             .path("journal_lost").asLong());
         result.put("journal_events_kept", journal[0]).put("journal_gaps", journal[1]);
         // who could not keep the rate works the rest off at the end: that time counts
         result.put("achieved_per_s", Math.round(seen.path("begin_ns").path("n").asLong()
             / (seen.path("duration_s").asDouble() + seen.path("due_ns").path("max").asLong() / NS_PER_S)));
-        result.put("max_cycle_ns", FaultRig.counter(status, "max_cycle_ns"));
+        result.put("max_cycle_ns", AdminClient.counter(status, "max_cycle_ns"));
         soak.report(result);
         result.put("queue_files_left", filesLeft).put("stop_status", stopped);
         result.put("holds", lost == 0 && seen.path("drops").asLong() == 0 && seen.path("failed_clients").asInt() == 0

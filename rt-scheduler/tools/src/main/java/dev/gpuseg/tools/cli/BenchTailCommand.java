@@ -5,6 +5,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.bench.Evidence;
+import dev.gpuseg.tools.bench.LoadRig;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.Polling;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -153,7 +157,7 @@ final class BenchTailCommand implements Callable<Integer> {
 
     private static long childOf(final long pid) throws InterruptedException {
         final long[] found = new long[1];
-        FaultRig.await(() -> {
+        Polling.until(() -> {
             found[0] = ProcessHandle.of(pid).flatMap(p -> p.children()
                 .min(java.util.Comparator.comparing(ProcessHandle::pid))).map(ProcessHandle::pid).orElse(0L);
             return found[0] != 0;

@@ -4,6 +4,7 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.launch.DirectoryOption;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.client.AdminClient;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.concurrent.Callable;

@@ -12,9 +12,12 @@ import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.SystemCallException;
-import dev.gpuseg.ipc.platform.ThreadControl;
-import dev.gpuseg.mechanisms.Mechanisms;
-import dev.gpuseg.tools.cli.DoctorCheck.Verdict;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.doctor.DoctorCheck;
+import dev.gpuseg.tools.doctor.DoctorCheck.Verdict;
+import dev.gpuseg.tools.doctor.RealTimeHygiene;
+import dev.gpuseg.tools.process.RealTime;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -22,8 +25,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -55,7 +56,7 @@ final class DoctorCommand implements Callable<Integer> {
     private final List<DoctorCheck> checks = new ArrayList<>();
 
     @Override
-    public Integer call() {
+    public Integer call() throws InterruptedException {
         final RuntimeDirectory where = directory.resolve();
         machine();
         sharedMemory(where);
@@ -63,7 +64,7 @@ final class DoctorCommand implements Callable<Integer> {
         checks.addAll(new RealTimeHygiene(Path.of("/"), dispatcherCpu()).checks());
         programs();
         daemon(where);
-        final List<Mechanisms.Availability> mechanisms = Mechanisms.survey(where.simControl());
+        final List<MechanismCatalog.Surveyed> mechanisms = MechanismCatalog.survey(where);
         final PrintWriter out = spec.commandLine().getOut();
         if (json) {
             out.println(asJson(mechanisms));
@@ -111,27 +112,11 @@ final class DoctorCommand implements Callable<Integer> {
         }
     }
 
-    private void schedulerPermission() {
-        final CompletableFuture<String> result = new CompletableFuture<>();
-        final Thread probe = new Thread(() -> {
-            try {
-                ThreadControl.realTime(1);
-                result.complete("");
-            } catch (final SystemCallException e) {
-                result.complete(e.getMessage());
-            }
-        }, "gpuseg-doctor-probe");
-        probe.start();
-        try {
-            final String failure = result.get();
-            add("SCHED_FIFO", failure.isEmpty() ? Verdict.OK : Verdict.ADVICE,
-                failure.isEmpty() ? "permitted" : "not permitted: " + failure,
-                "grant CAP_SYS_NICE or a rtprio limit to use `run --priority`");
-        } catch (final InterruptedException e) {
-            Thread.currentThread().interrupt();
-        } catch (final ExecutionException e) {
-            add("SCHED_FIFO", Verdict.ADVICE, "unknown: " + e.getCause(), "try `chrt -f 1 true`");
-        }
+    private void schedulerPermission() throws InterruptedException {
+        final String refusal = RealTime.refusal();
+        add("SCHED_FIFO", refusal.isEmpty() ? Verdict.OK : Verdict.ADVICE,
+            refusal.isEmpty() ? "permitted" : "not permitted: " + refusal,
+            "grant CAP_SYS_NICE or a rtprio limit to use `run --priority`");
     }
 
     private void programs() {
@@ -172,27 +157,29 @@ final class DoctorCommand implements Callable<Integer> {
         return -1;
     }
 
-    private static Mechanisms.Availability best(final List<Mechanisms.Availability> mechanisms) {
-        return mechanisms.stream().filter(Mechanisms.Availability::usable).findFirst().orElseThrow();
+    private static MechanismCatalog.Surveyed best(final List<MechanismCatalog.Surveyed> mechanisms) {
+        return mechanisms.stream().filter(m -> m.verdict().usable()).findFirst().orElseThrow();
     }
 
-    private ObjectNode asJson(final List<Mechanisms.Availability> mechanisms) {
+    private ObjectNode asJson(final List<MechanismCatalog.Surveyed> mechanisms) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         for (final DoctorCheck check : checks) {
             root.withArray("checks").addObject().put("name", check.name())
                 .put("verdict", check.verdict().name().toLowerCase(java.util.Locale.ROOT)).put("found", check.found())
                 .put("remedy", check.remedy());
         }
-        for (final Mechanisms.Availability m : mechanisms) {
-            root.withArray("mechanisms").addObject().put("name", m.name()).put("level", m.level())
-                .put("usable", m.usable()).put("reason", m.reason());
+        for (final MechanismCatalog.Surveyed m : mechanisms) {
+            root.withArray("mechanisms").addObject().put("name", m.mechanism().name()).put("level", m.verdict().level())
+                .put("usable", m.verdict().usable()).put("reason", m.verdict().reason())
+                .put("consequence", m.mechanism().consequence()).put("experimental", m.mechanism().experimental())
+                .put("tested_on", m.mechanism().testedOn()).put("simulated", m.mechanism().simulated());
         }
-        root.put("best", best(mechanisms).name());
+        root.put("best", best(mechanisms).mechanism().name());
         root.put("can_run", checks.stream().noneMatch(c -> c.verdict() == Verdict.FAULT));
         return root;
     }
 
-    private void print(final List<Mechanisms.Availability> mechanisms, final PrintWriter out) {
+    private void print(final List<MechanismCatalog.Surveyed> mechanisms, final PrintWriter out) {
         for (final DoctorCheck check : checks) {
             out.printf("%-7s %-22s %s%n", check.verdict() == Verdict.OK ? "ok" : check.verdict() == Verdict.ADVICE
                 ? "could" : "FAULT", check.name(), check.found());
@@ -202,10 +189,12 @@ final class DoctorCommand implements Callable<Integer> {
         }
         out.println();
         out.println("mechanisms, best first:");
-        for (final Mechanisms.Availability m : mechanisms) {
-            out.printf("%-7s %-8s level %d  %s%n", m.usable() ? "yes" : "no", m.name(), m.level(), m.reason());
+        for (final MechanismCatalog.Surveyed m : mechanisms) {
+            out.printf("%-7s %-8s level %d  %s%s%n", m.verdict().usable() ? "yes" : "no", m.mechanism().name(),
+                m.verdict().level(), m.mechanism().experimental() ? "experimental (tested against "
+                + m.mechanism().testedOn() + "): " : "", m.verdict().reason());
         }
         out.println();
-        out.println("the daemon would start here with: --mechanism " + best(mechanisms).name());
+        out.println("the daemon would start here with: --mechanism " + best(mechanisms).mechanism().name());
     }
 }

@@ -7,6 +7,7 @@ import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.faults.Fault;
+import dev.gpuseg.tools.faults.FaultRounds;
 import dev.gpuseg.tools.faults.Round;
 import dev.gpuseg.tools.faults.Tally;
 import java.io.IOException;

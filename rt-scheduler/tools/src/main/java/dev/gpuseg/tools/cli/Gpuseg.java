@@ -23,7 +23,7 @@ public final class Gpuseg {
      *
      * @return a new one
      */
-    static CommandLine commandLine() {
+    public static CommandLine commandLine() {
         return CommandLines.of(new GpusegCommand());
     }
 }

@@ -5,6 +5,7 @@ import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.launch.DirectoryOption;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.live.LiveServer;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;

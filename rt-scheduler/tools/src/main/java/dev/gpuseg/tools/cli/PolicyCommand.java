@@ -8,6 +8,7 @@ import dev.gpuseg.daemon.launch.DirectoryOption;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.client.AdminClient;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;

@@ -10,6 +10,9 @@ import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.RealTime;
 import dev.gpuseg.tools.trace.RecordedTask;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.Trace;
@@ -123,12 +126,12 @@ final class ReplayCommand implements Callable<Integer> {
             DISABLE_COST, "--enable-cost", ENABLE_COST, "--parent",
             Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"), errors);
         gpu.await("ready", START_LIMIT_S);
-        final List<String> run = new ArrayList<>(List.of("run", "--dir", directory.root().toString(), "--policy",
+        final List<String> run = new ArrayList<>(List.of("--dir", directory.root().toString(), "--policy",
             policy, "--mechanism", "sim", "--journal", kept.resolve("journal").toString()));
-        if (DemoRun.mayRunInRealTime()) {
+        if (RealTime.isPermitted()) {
             run.addAll(List.of("--priority", "90"));
         }
-        final Child daemon = start("gpuseg run", Child.java(run), errors);
+        final Child daemon = start("gpuseg run", JavaCommand.daemon(run), errors);
         daemon.await("ready", START_LIMIT_S);
         final long startNs = System.nanoTime() + LEAD_NS;
         final List<Child> players = new ArrayList<>();

@@ -6,6 +6,7 @@ import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.tools.client.AdminClient;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.Command;

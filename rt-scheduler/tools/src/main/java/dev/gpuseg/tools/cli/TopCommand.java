@@ -2,11 +2,14 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.DirectoryOption;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.top.TopLoop;
+import dev.gpuseg.tools.top.TopRow;
+import dev.gpuseg.tools.top.TopScreen;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.time.Duration;
@@ -74,15 +77,11 @@ final class TopCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    static ObjectNode request() {
-        return AdminClient.command("live").put("since", -2);
-    }
-
     private int printOnce(final RuntimeDirectory where) {
         final PrintWriter out = spec.commandLine().getOut();
         final JsonNode view;
         try {
-            view = AdminClient.ask(where, request());
+            view = AdminClient.ask(where, TopLoop.request());
         } catch (final AdminClient.NoDaemonException e) {
             out.println(e.getMessage());
             out.flush();

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.RunSettings;
+import dev.gpuseg.tools.rig.StringOutput;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.bench;
+
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.tools.process.Child;
+import java.io.IOException;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+
+/** Starts the CUDA programs of {@code rt-scheduler/native/gpu-bench}. One thread. */
+public final class CudaBench {
+    private static final int START_LIMIT_S = 120;
+    private static final int RUN_LIMIT_S = 240;
+    private static final int PAGE_BYTES = 4096;
+    private static final int READY_AT = 4;
+    private static final int STOP_AT = 8;
+    private static final int KERNELS_AT = 16;
+    private static final int WRONG_AT = 24;
+
+    private final Path root;
+
+    /** Keeps the files of its processes there. */
+    public CudaBench(final Path root) {
+        this.root = root;
+    }
+
+    /** A best-effort process and the page it counts in. */
+    public record Other(Child child, MappedByteBuffer page, Path file) {
+        public int pid() {
+            return page.getInt(0);
+        }
+
+        public long kernels() {
+            return page.getLong(KERNELS_AT);
+        }
+
+        long wrong() {
+            return page.getLong(WRONG_AT);
+        }
+
+        void askToStop() {
+            page.putInt(STOP_AT, 1);
+        }
+
+        public void awaitReady() throws InterruptedException {
+            final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_LIMIT_S);
+            while (page.getInt(READY_AT) != 1) {
+                if (!child.isAlive() || System.nanoTime() - limitNs > 0) {
+                    throw new IllegalStateException("a best-effort process does not work: " + child.said());
+                }
+                Thread.sleep(5);
+            }
+        }
+    }
+
+    /** Asks all to stop, then waits for each. */
+    public static void stop(final List<Other> running) throws InterruptedException, TimeoutException {
+        for (final Other o : running) {
+            o.askToStop();
+        }
+        for (final Other o : running) {
+            try {
+                o.child().awaitExit(START_LIMIT_S);
+            } finally {
+                o.child().close();
+            }
+        }
+    }
+
+    /** Kills what still runs. */
+    static void close(final List<Other> running) {
+        running.forEach(o -> o.child().close());
+    }
+
+    /**
+     * What a program said at its end.
+     *
+     * @param status   exit status
+     * @param lastLine last line of its output
+     * @param said     for a message
+     */
+    record Answer(int status, String lastLine, String said) {
+    }
+
+    public static String program(final String which) {
+        try {
+            return NativePrograms.named("gpuseg-bench-" + which).toString();
+        } catch (final IllegalStateException e) {
+            throw new IllegalStateException(e.getMessage() + " (CUDA programs: make -C rt-scheduler/native gpu-bench,"
+                + " which needs nvcc)", e);
+        }
+    }
+
+    /** Length of one iteration of the kernel after five seconds of load, as the programs take it. */
+    public String nsPerIteration() throws InterruptedException, TimeoutException {
+        return run("calibration", List.of(program("rt"), "--calibrate"));
+    }
+
+    /** Kernels back to back until stopped; user -1 = this one; gpu -1 = the first that the environment shows. */
+    public Other startOther(final String name, final double kernelMs, final String perIteration, final int user,
+        final int gpu) throws IOException {
+        return startCounting(name, user, page -> List.of(program("be"), page.toString(), Double.toString(kernelMs),
+            perIteration, Integer.toString(RUN_LIMIT_S * 4), Integer.toString(gpu)));
+    }
+
+    /** A process that counts in a page (struct be_page); user -1 = this one. */
+    Other startCounting(final String name, final int user, final Function<Path, List<String>> program)
+        throws IOException {
+        final Path file = root.resolve("other-" + name);
+        Files.write(file, new byte[PAGE_BYTES]);
+        final List<String> command = new ArrayList<>();
+        if (user >= 0) {
+            Files.setPosixFilePermissions(root, PosixFilePermissions.fromString("rwxr-xr-x"));
+            Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
+            command.addAll(List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups"));
+        }
+        command.addAll(program.apply(file));
+        final MappedByteBuffer page;
+        final Child child = Child.start("process " + name, command, errorsOf(name));
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            page = channel.map(FileChannel.MapMode.READ_WRITE, 0, PAGE_BYTES);
+        }
+        page.order(ByteOrder.LITTLE_ENDIAN);
+        return new Other(child, page, file);
+    }
+
+    private Path errorsOf(final String name) {
+        return root.resolve("errors-" + name);
+    }
+
+    /** Runs a program to its end, whatever its status. */
+    Answer answer(final String name, final List<String> command) throws InterruptedException, TimeoutException {
+        try (Child child = Child.start(name, command, errorsOf(name))) {
+            final int status = child.awaitExit(RUN_LIMIT_S);
+            return new Answer(status, child.lastLine(), child.said());
+        }
+    }
+
+    /** Runs a program to its end and gives its last line. */
+    public String run(final String name, final List<String> command) throws InterruptedException, TimeoutException {
+        final Answer answer = answer(name, command);
+        if (answer.status() != 0) {
+            throw new IllegalStateException(name + " failed: " + answer.said());
+        }
+        return answer.lastLine();
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.calibrate;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.concurrent.TimeoutException;
+
+/** A GPU on which the constants can be measured. One thread. Times in nanoseconds. */
+public interface CalibrationRig extends AutoCloseable {
+    /** Who may use the GPU while a kernel is timed. */
+    enum Mode {
+        /** Nobody else. */
+        ALONE,
+        /** One other process, shared by the driver. */
+        SHARED,
+        /** Others, held back by the daemon; begin waits until they are off. */
+        BLOCKING,
+        /** Others, held back by the daemon; begin does not wait. */
+        OPTIMISTIC
+    }
+
+    /** Times kernels of a set length, one after the other with pauses. */
+    long[] responses(Mode mode, int jobs) throws IOException, InterruptedException, TimeoutException;
+
+    /** Kernels per second of this many processes together, without scheduling. */
+    double rate(int processes) throws IOException, InterruptedException, TimeoutException;
+
+    /** What the driver calls of the last held-back measurements took. */
+    long[] calls();
+
+    /** What bringing all others back took in these measurements: the driver calls of one update together. */
+    long[] returns();
+
+    /** What the driver says its time slice is; 0 = it does not say. Known after {@link #rate}. */
+    default long timesliceNs() {
+        return 0;
+    }
+
+    /** What was measured on: mechanism, driver, whether it is simulated. */
+    void describe(ObjectNode into) throws InterruptedException;
+
+    @Override
+    void close();
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.calibrate;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.mechanisms.MechanismVerdict;
+import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
+import dev.gpuseg.tools.bench.CudaBench;
+import dev.gpuseg.tools.bench.EnforcementCosts;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
+
+/** A real NVIDIA GPU, with the CUDA programs of the bench. */
+public final class NvidiaCalibration implements CalibrationRig {
+    private static final int LIMIT_S = 60;
+    private static final long RATE_MS = 3_000;
+    private static final double KERNEL_MS = 1;
+    private static final double OTHER_MS = 20;
+    private static final long SETTLE_MS = 500;
+    private static final double MS_PER_S = 1e3;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final Path root;
+    private final CudaBench cuda;
+    private final String perIteration;
+    private final List<Long> calls = new ArrayList<>();
+    private final List<Long> returns = new ArrayList<>();
+    private final String idle;
+    private final int held;
+    private int number;
+    private long timesliceNs;
+
+    public NvidiaCalibration(final String idle, final int held) throws IOException, InterruptedException,
+        TimeoutException {
+        final MechanismVerdict verdict = NvidiaSurvey.verdict();
+        if (!verdict.usable()) {
+            throw new IllegalStateException("calibrate: " + verdict.reason());
+        }
+        this.idle = idle;
+        this.held = held;
+        final Path memory = Path.of("/dev/shm");
+        root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-calibrate-")
+            : Files.createTempDirectory("gpuseg-calibrate-");
+        cuda = new CudaBench(root);
+        perIteration = cuda.nsPerIteration();
+    }
+
+    @Override
+    public long[] responses(final Mode mode, final int jobs) throws IOException, InterruptedException,
+        TimeoutException {
+        final List<CudaBench.Other> others = others(mode == Mode.ALONE ? 0 : mode == Mode.SHARED ? 1 : held);
+        final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
+        final Path directory = root.resolve("run" + number);
+        final Path samples = root.resolve("samples" + number++ + ".csv");
+        try (Child daemon = scheduled ? daemon(directory) : null) {
+            final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + directory,
+                CudaBench.program("rt"), "--mode", !scheduled ? "none" : mode == Mode.BLOCKING ? "wait" : "segment",
+                "--kernel-ms", Double.toString(KERNEL_MS), "--per", perIteration, "--jobs", Integer.toString(jobs),
+                "--seed", "1", "--samples", samples.toString()));
+            if (!others.isEmpty()) {
+                command.addAll(List.of("--pages", others.stream().map(o -> o.file().toString())
+                    .collect(Collectors.joining(","))));
+            }
+            if (JSON.readTree(cuda.run("measured process", command)).path("wrong").asLong() != 0) {
+                throw new IllegalStateException("calibrate: kernels gave wrong results");
+            }
+            if (daemon != null) {
+                daemon.terminate();
+                daemon.awaitExit(LIMIT_S);
+                final Path journal = RuntimeDirectory.resolve(directory.toString()).journal();
+                JournalReader.forEach(journal, event -> {
+                    if (event.kind() == EventKind.DISABLE || event.kind() == EventKind.ENABLE) {
+                        calls.add(event.arg1());
+                    }
+                });
+                returns.addAll(EnforcementCosts.returns(journal));
+            }
+            return Files.readAllLines(samples).stream().skip(1).mapToLong(line -> Long.parseLong(line.split(",")[0]))
+                .toArray();
+        } finally {
+            CudaBench.stop(others);
+        }
+    }
+
+    private Child daemon(final Path directory) throws InterruptedException {
+        final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(List.of("--dir", directory.toString(),
+            "--policy", "fp", "--mechanism", "nvidia", "--idle", idle)), root.resolve("errors"));
+        daemon.await("ready", LIMIT_S);
+        Thread.sleep(SETTLE_MS);   // it looks at the processes that run already
+        return daemon;
+    }
+
+    private List<CudaBench.Other> others(final int count) throws IOException, InterruptedException {
+        final List<CudaBench.Other> running = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            running.add(cuda.startOther(number + "-" + i, OTHER_MS, perIteration, -1, -1));
+        }
+        for (final CudaBench.Other other : running) {
+            other.awaitReady();
+        }
+        return running;
+    }
+
+    @Override
+    public double rate(final int processes) throws IOException, InterruptedException, TimeoutException {
+        final List<CudaBench.Other> running = others(processes);
+        number++;
+        try {
+            timesliceNs = NvidiaSurvey.timesliceNs(running.get(0).pid());
+            final long before = running.stream().mapToLong(CudaBench.Other::kernels).sum();
+            final long fromNs = System.nanoTime();
+            Thread.sleep(RATE_MS);
+            final long kernels = running.stream().mapToLong(CudaBench.Other::kernels).sum() - before;
+            return kernels / ((System.nanoTime() - fromNs) / 1e6) * MS_PER_S;
+        } finally {
+            CudaBench.stop(running);
+        }
+    }
+
+    @Override
+    public long timesliceNs() {
+        return timesliceNs;
+    }
+
+    @Override
+    public long[] calls() {
+        return calls.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    @Override
+    public long[] returns() {
+        return returns.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    @Override
+    public void describe(final ObjectNode into) {
+        into.put("mechanism", "nvidia").put("simulated", false).put("driver", NvidiaSurvey.verdict().reason());
+    }
+
+    @Override
+    public void close() {
+        RuntimeDirectory.deleteTree(root);
+    }
+}

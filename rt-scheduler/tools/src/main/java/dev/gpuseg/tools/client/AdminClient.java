@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.client;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
+import dev.gpuseg.ipc.platform.SystemCallException;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** Asks a running daemon through its socket. One request per instance. */
+public final class AdminClient {
+    private static final ByteOrder LE = ByteOrder.LITTLE_ENDIAN;
+    private static final int TIMEOUT_MS = 5_000;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** No daemon answers. */
+    public static final class NoDaemonException extends IllegalStateException {
+        private static final long serialVersionUID = 1L;
+
+        NoDaemonException(final String message, final Throwable cause) {
+            super(message, cause);
+        }
+    }
+
+    private AdminClient() {
+    }
+
+    /**
+     * A request without arguments.
+     *
+     * @param command status, stop, policy or hint
+     * @return to be completed
+     */
+    public static ObjectNode command(final String command) {
+        return JsonNodeFactory.instance.objectNode().put("command", command);
+    }
+
+    /**
+     * Asks and waits for the answer.
+     *
+     * @param directory of the daemon
+     * @param request   the command
+     * @return the answer
+     * @throws NoDaemonException     if none runs there
+     * @throws IllegalStateException if it refused, with its reason
+     */
+    public static JsonNode ask(final RuntimeDirectory directory, final ObjectNode request) {
+        final SeqPacketSocket socket;
+        try {
+            socket = SeqPacketSocket.connect(directory.socket(), TIMEOUT_MS);
+        } catch (final SystemCallException e) {
+            throw new NoDaemonException("no daemon answers in " + directory.root() + " (" + e.getMessage()
+                + "); start one with `gpuseg run`, or name its directory with --dir", e);
+        }
+        try (socket) {
+            final Packet packet = new Packet(Abi.MSG_BYTES_MAX);
+            send(socket, packet, request.toString().getBytes(StandardCharsets.UTF_8));
+            return receive(socket, packet);
+        }
+    }
+
+    /**
+     * One counter of the answer to {@code status}.
+     *
+     * @param status the answer
+     * @param label  name of the counter
+     * @return its value
+     * @throws IllegalArgumentException if there is no such counter
+     */
+    public static long counter(final JsonNode status, final String label) {
+        for (final JsonNode counter : status.path("counters")) {
+            if (label.equals(counter.path("label").asText())) {
+                return counter.path("value").asLong();
+            }
+        }
+        throw new IllegalArgumentException("no counter " + label);
+    }
+
+    private static void send(final SeqPacketSocket socket, final Packet packet, final byte[] text) {
+        final UnsafeBuffer out = packet.data();
+        final int size = Abi.MsgAdmin.SIZE + text.length;
+        out.setMemory(0, Abi.MsgAdmin.SIZE, (byte) 0);
+        out.putInt(Abi.Msg.MAGIC_OFFSET, Abi.MSG_MAGIC, LE);
+        out.putInt(Abi.Msg.VERSION_OFFSET, Abi.ABI_VERSION, LE);
+        out.putInt(Abi.Msg.TYPE_OFFSET, Abi.MSG_ADMIN, LE);
+        out.putInt(Abi.Msg.SIZE_OFFSET, size, LE);
+        out.putInt(Abi.Msg.SEQ_OFFSET, 1, LE);
+        out.putInt(Abi.MsgAdmin.TEXT_SIZE_OFFSET, text.length, LE);
+        out.putBytes(Abi.MsgAdmin.SIZE, text);
+        packet.length(size);
+        if (socket.send(packet) != size) {
+            throw new IllegalStateException("the daemon closed the connection; see its messages");
+        }
+    }
+
+    private static JsonNode receive(final SeqPacketSocket socket, final Packet packet) {
+        final ByteArrayOutputStream text = new ByteArrayOutputStream();
+        boolean more = true;
+        int status = 0;
+        while (more) {
+            final int n = socket.receive(packet);
+            if (n < Abi.MsgAdminReply.SIZE) {
+                throw new IllegalStateException(n == SeqPacketSocket.NOTHING
+                    ? "the daemon did not answer within " + TIMEOUT_MS + " ms; is it stopped or overloaded?"
+                    : "the daemon closed the connection; see its messages");
+            }
+            final UnsafeBuffer in = packet.data();
+            status = in.getInt(Abi.Msg.STATUS_OFFSET, LE);
+            final int bytes = Math.min(in.getInt(Abi.MsgAdminReply.TEXT_SIZE_OFFSET, LE), n - Abi.MsgAdminReply.SIZE);
+            final byte[] part = new byte[Math.max(0, bytes)];
+            in.getBytes(Abi.MsgAdminReply.SIZE, part);
+            text.writeBytes(part);
+            more = in.getInt(Abi.MsgAdminReply.MORE_OFFSET, LE) == 1;
+        }
+        final String json = text.toString(StandardCharsets.UTF_8);
+        final JsonNode answer;
+        try {
+            answer = JSON.readTree(json);
+        } catch (final JsonProcessingException e) {
+            throw new IllegalStateException("the daemon's answer is not JSON: " + e.getOriginalMessage(), e);
+        }
+        if (status != 0) {
+            throw new IllegalStateException(answer.path("error").asText("the daemon refused with errno " + -status));
+        }
+        return answer;
+    }
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.demo;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.RealTime;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+
+/**
+ * Plays a workload twice on a virtual GPU of its own, first with round robin as the driver alone would, then with
+ * the chosen policy, and judges the run. The daemon is the real one ({@code gpuseg run}), every task a process. The
+ * virtual GPU has the workload's time slice, switch cost and cost of an update.
+ */
+public final class DemoRun implements AutoCloseable {
+    /**
+     * What came of it.
+     *
+     * @param baseline    figures with round robin
+     * @param tasks       figures with the chosen policy
+     * @param finding     what the independent check says
+     * @param lostRecords begins that the tasks made and the journal does not have, plus gaps of the journal
+     * @param heldAfter   contexts still disabled after the daemon's clean stop
+     */
+    public record Result(List<TaskFigures> baseline, List<TaskFigures> tasks, InvariantCheck.Finding finding,
+        long lostRecords, int heldAfter) {
+        public boolean holds() {
+            return finding.overlaps() == 0 && lostRecords == 0 && heldAfter == 0;
+        }
+    }
+
+    private static final int START_LIMIT_S = 30;
+    private static final int END_LIMIT_S = 15;
+    private static final long LEAD_NS = 600_000_000L;
+    private static final long PROGRESS_NS = 250_000_000L;
+    private static final long POLL_MS = 20;
+    private static final int VGPU_PRIORITY = 98;
+    private static final int DAEMON_PRIORITY = 90;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final Workload workload;
+    private final RuntimeDirectory directory;
+    private final Path out;
+    private final String policy;
+    private final Duration duration;
+    private final boolean spin;
+    private final boolean pin;
+    private final Consumer<String> progress;
+    private final List<Child> children = new ArrayList<>();
+    private final List<long[]> beginsByPid = new ArrayList<>();
+
+    public DemoRun(final Workload workload, final RuntimeDirectory directory, final Path out, final String policy,
+        final Duration duration, final boolean spin, final Consumer<String> progress) {
+        this.workload = workload;
+        this.directory = directory;
+        this.out = out;
+        this.policy = policy;
+        this.duration = duration;
+        this.spin = spin;
+        this.progress = progress;
+        pin = Runtime.getRuntime().availableProcessors() >= workload.cpus();
+    }
+
+    public Path journal() {
+        return out.resolve("journal");
+    }
+
+    public Path spanLog() {
+        return out.resolve("vgpu.spans");
+    }
+
+    public Result run() throws IOException, InterruptedException, TimeoutException {
+        Files.createDirectories(out);
+        directory.create();
+        progress.accept("starting the virtual GPU and the daemon");
+        final Child gpu = startGpu();
+        final Child daemon = startDaemon();
+        final List<TaskFigures> baseline = phase("rr", 1);
+        AdminClient.ask(directory, AdminClient.command("policy").put("policy", policy));
+        final List<TaskFigures> tasks = phase(policy, 2);
+        progress.accept("stopping and checking");
+        daemon.terminate();
+        final int status = daemon.awaitExit(END_LIMIT_S);
+        if (status != 0) {
+            throw new IllegalStateException("the daemon stopped with status " + status + ": " + daemon.said());
+        }
+        final int held;
+        try (HeldFile file = HeldFile.openOrCreate(directory.held())) {
+            held = file.count();
+        }
+        gpu.terminate();
+        gpu.awaitExit(END_LIMIT_S);
+        final InvariantCheck.Finding finding = InvariantCheck.of(journal(), spanLog(), policy);
+        long lost = finding.journalGaps();
+        for (final long[] entry : beginsByPid) {
+            lost += Math.abs(entry[1] - finding.begins().getOrDefault((int) entry[0], 0L));
+        }
+        return new Result(baseline, tasks, finding, lost, held);
+    }
+
+    private Child startGpu() throws InterruptedException {
+        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
+            directory.root().toString(), "--log", spanLog().toString(), "--parent",
+            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:" + VGPU_PRIORITY));
+        command.addAll(workload.gpuOptions());
+        final Child gpu = Child.start("gpuseg-vgpu", command, out.resolve("vgpu.err"));
+        children.add(gpu);
+        gpu.await("ready", START_LIMIT_S);
+        return gpu;
+    }
+
+    private Child startDaemon() throws InterruptedException {
+        final List<String> arguments = new ArrayList<>(List.of("--dir", directory.root().toString(),
+            "--policy", "rr", "--mechanism", "sim", "--journal", journal().toString()));
+        if (RealTime.isPermitted()) {
+            arguments.addAll(List.of("--priority", Integer.toString(DAEMON_PRIORITY)));
+        }
+        final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(arguments), out.resolve("daemon.err"));
+        children.add(daemon);
+        daemon.await("ready", START_LIMIT_S);
+        return daemon;
+    }
+
+    private List<TaskFigures> phase(final String name, final int number) throws IOException, InterruptedException,
+        TimeoutException {
+        final long startNs = System.nanoTime() + LEAD_NS;
+        final List<Child> tasks = new ArrayList<>();
+        for (final Task task : workload.tasks()) {
+            final Child child = Child.start(task.name(), command(task, name, startNs), out.resolve("tasks.err"));
+            tasks.add(child);
+            children.add(child);
+        }
+        final long endNs = startNs + duration.toNanos();
+        for (long nowNs = System.nanoTime(); nowNs - endNs < 0; nowNs = System.nanoTime()) {
+            progress.accept(String.format(Locale.ROOT, "phase %d of 2, policy %s: %.1f of %.1f s", number, name,
+                Math.max(0, (nowNs - startNs) / 1e9), duration.toNanos() / 1e9));
+            TimeUnit.NANOSECONDS.sleep(Math.min(PROGRESS_NS, Math.max(1, endNs - nowNs)));
+        }
+        // an overloaded GPU works its backlog off: about as long again at most
+        final int limit = END_LIMIT_S + (int) duration.toSeconds();
+        final List<TaskFigures> figures = new ArrayList<>();
+        for (int i = 0; i < tasks.size(); i++) {
+            final Task task = workload.tasks().get(i);
+            final Child child = tasks.get(i);
+            if (child.awaitExit(limit) != 0) {
+                throw new IllegalStateException("task " + task.name() + " failed: " + child.said());
+            }
+            final JsonNode summary = JSON.readTree(child.lastLine());
+            beginsByPid.add(new long[] {child.pid(), summary.path("begins").asLong()});
+            figures.add(TaskFigures.read(task, jobs(task, name)));
+        }
+        TimeUnit.MILLISECONDS.sleep(POLL_MS);   // the daemon takes leave of them
+        return figures;
+    }
+
+    private Path jobs(final Task task, final String phase) {
+        return out.resolve(phase + "-" + task.name() + ".csv");
+    }
+
+    private List<String> command(final Task task, final String phase, final long startNs) {
+        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(),
+            "--dir", directory.root().toString(), "--name", task.name(), "--priority",
+            Integer.toString(task.priority()), "--gpu-priority", Integer.toString(task.gpuPriority()), "--period",
+            Workload.us(task.periodNs()), "--segments", Workload.segments(task), "--start-at",
+            Long.toString(startNs), "--duration", duration.toMillis() + "ms", "--wait", workload.waitOption(),
+            "--cpu-mode", spin ? "spin" : "sleep", "--out", jobs(task, phase).toString()));
+        if (!task.bestEffort()) {
+            command.addAll(List.of("--deadline", Workload.us(task.deadlineNs()), "--scheduling",
+                "fifo:" + task.priority()));
+        }
+        if (pin && task.cpu() > 0) {
+            command.addAll(List.of("--cpu", Integer.toString(task.cpu())));
+        }
+        return command;
+    }
+
+    @Override
+    public void close() {
+        for (int i = children.size() - 1; i >= 0; i--) {
+            children.get(i).close();
+        }
+    }
+}

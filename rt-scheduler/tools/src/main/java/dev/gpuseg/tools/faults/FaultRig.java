@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.faults;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.RealTime;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * What the campaign plays on: a virtual GPU, the daemon with its watchdog, and clients, all real processes. With a
+ * small file system of its own if asked: then all of them live in a mount namespace of the virtual GPU's, and this
+ * process looks in through {@code /proc/PID/root}.
+ */
+public final class FaultRig implements AutoCloseable {
+    static final int KILL = 9;
+    static final int TERM = 15;
+    static final int USR2 = 12;
+    static final int CONT = 18;
+    static final int STOP = 19;
+
+    private static final int START_LIMIT_S = 40;
+    private static final int STOP_LIMIT_S = 20;
+    private static final long CLIENT_LIMIT_NS = 10_000_000_000L;
+    private static final long NS_PER_MS = 1_000_000;
+    private static final int VGPU_PRIORITY = 98;
+    private static final int DAEMON_PRIORITY = 80;
+    private static final String NO_FILE_SYSTEM = "";
+
+    private final Path base;
+    private final Path inside;
+    private final Path errors;
+    private final Path clockStep;
+    private final int periodMs;
+    private final boolean realTime;
+    private final List<String> enter = new ArrayList<>();
+    private final List<Child> children = new ArrayList<>();
+    private final Child gpu;
+    private final Path outside;
+    private final Path journal;
+    private final OperationLog operations;
+    private Child daemon;
+    private Ledger ledger;
+    private int clients;
+
+    /**
+     * Starts the virtual GPU.
+     *
+     * @param base       an existing directory in memory, of this rig alone
+     * @param journal    where the journal goes; null: into the runtime directory
+     * @param errors     an existing directory for what processes say
+     * @param fileSystem size of a file system of its own, like {@code 8m}; empty: none
+     * @param periodMs   of the watchdog; 0: none
+     */
+    FaultRig(final Path base, final Path journal, final Path errors, final String fileSystem, final int periodMs)
+        throws IOException, InterruptedException {
+        this.base = base;
+        this.errors = errors;
+        this.periodMs = periodMs;
+        inside = base.resolve("run");
+        clockStep = base.resolve("clock-step");
+        realTime = RealTime.isPermitted();
+        Files.createDirectories(inside);
+        Files.write(clockStep, new byte[Long.BYTES]);
+        final List<String> command = new ArrayList<>();
+        if (!fileSystem.equals(NO_FILE_SYSTEM)) {
+            command.addAll(List.of("unshare", "--mount", "sh", "-c", "mount -t tmpfs -o size=" + fileSystem
+                + " gpuseg-faults \"$0\" && exec \"$@\"", inside.toString()));
+        }
+        command.addAll(List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir", inside.toString(),
+            "--disable-cost", "100us", "--enable-cost", "100us", "--switch-cost", "20us", "--operations",
+            base.resolve("operations").toString(), "--summary", "--parent",
+            Long.toString(ProcessHandle.current().pid()), "--scheduling", realTime ? "fifo:" + VGPU_PRIORITY
+            : "other"));
+        gpu = start("vgpu", command);
+        gpu.await("ready", START_LIMIT_S);
+        operations = new OperationLog(base.resolve("operations"));
+        if (fileSystem.equals(NO_FILE_SYSTEM)) {
+            outside = inside;
+        } else {
+            outside = Path.of("/proc/" + gpu.pid() + "/root" + inside);
+            enter.addAll(List.of("nsenter", "--mount=/proc/" + gpu.pid() + "/ns/mnt", "--"));
+        }
+        this.journal = journal == null ? inside.resolve("journal") : journal;
+    }
+
+    private Child start(final String name, final List<String> command) {
+        final Child child = Child.start(name, command, errors.resolve(name + ".err"));
+        children.add(child);
+        return child;
+    }
+
+    /** In the rig's name space, with a wall clock that can be stepped. */
+    private List<String> prefix() {
+        final List<String> command = new ArrayList<>(enter);
+        command.addAll(List.of("env", "LD_PRELOAD=" + NativePrograms.named("libgpuseg-clockstep.so"),
+            "GPUSEG_CLOCK_STEP=" + clockStep));
+        return command;
+    }
+
+    /** Starts a daemon and does not wait until it is ready. */
+    Child launchDaemon() {
+        final List<String> arguments = new ArrayList<>(List.of("--dir", inside.toString(), "--mechanism", "sim",
+            "--policy", "fp", "--no-warm-up", "--journal", journal.toString(), "--queue-size", "256KiB"));
+        arguments.addAll(periodMs == 0 ? List.of("--no-watchdog")
+            : List.of("--watchdog-period", periodMs + "ms"));
+        if (realTime) {
+            arguments.addAll(List.of("--priority", Integer.toString(DAEMON_PRIORITY)));
+        }
+        final List<String> command = prefix();
+        command.addAll(JavaCommand.daemon(arguments));
+        daemon = start("daemon", command);
+        return daemon;
+    }
+
+    /** Starts a daemon; it accepts clients when this returns. */
+    void startDaemon() throws InterruptedException {
+        launchDaemon().await("ready", START_LIMIT_S);
+        if (ledger == null) {
+            final Path seen = journal.startsWith(inside) ? outside.resolve(inside.relativize(journal)) : journal;
+            ledger = new Ledger(seen);
+        }
+    }
+
+    /**
+     * Starts a task and waits until it is registered; its CPU parts only sleep.
+     *
+     * @param start   put before the program, for instance {@code unshare}
+     * @param options of gpuseg-demo-task, beyond directory, name, progress and duration
+     */
+    FaultClient client(final String name, final List<String> start, final List<String> options) {
+        final String file = name + "-" + ++clients;
+        final Path page = base.resolve(file);
+        final List<String> command = prefix();
+        command.addAll(start);
+        command.addAll(List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir", inside.toString(),
+            "--name", name, "--progress", page.toString(), "--duration", "1000s", "--cpu-mode", "sleep"));
+        command.addAll(options);
+        final FaultClient client = new FaultClient(name, start(file, command), page, CLIENT_LIMIT_NS);
+        ledger.add(client.page());
+        if (!options.contains("--unmanaged")
+            && !client.await(() -> client.page().isManaged() || client.page().jobs() > 0,
+            CLIENT_LIMIT_NS / NS_PER_MS)) {
+            throw new IllegalStateException(name + " did not register: " + client.process().said());
+        }
+        return client;
+    }
+
+    Child daemon() {
+        return daemon;
+    }
+
+    Ledger ledger() {
+        return ledger;
+    }
+
+    OperationLog operations() {
+        return operations;
+    }
+
+    /** The runtime directory, as this process sees it. */
+    Path outside() {
+        return outside;
+    }
+
+    JsonNode status() {
+        return AdminClient.ask(RuntimeDirectory.resolve(outside.toString()), AdminClient.command("status"));
+    }
+
+    int held() {
+        try (HeldFile held = HeldFile.openOrCreate(RuntimeDirectory.resolve(outside.toString()).held())) {
+            return held.count();
+        }
+    }
+
+    void signalDaemon(final int signal) {
+        ProcessStatus.signal((int) daemon.pid(), signal);
+    }
+
+    /** Kills the daemon and waits until it is reaped. */
+    void killDaemon() throws InterruptedException, TimeoutException {
+        signalDaemon(KILL);
+        daemon.awaitExit(STOP_LIMIT_S);
+    }
+
+    /** A clean stop; the exit status. */
+    int stopDaemon() throws InterruptedException, TimeoutException {
+        daemon.terminate();
+        return daemon.awaitExit(STOP_LIMIT_S);
+    }
+
+    /** Ends the virtual GPU; what it says of itself. */
+    String stopGpu() throws InterruptedException, TimeoutException {
+        gpu.terminate();
+        gpu.awaitExit(STOP_LIMIT_S);
+        return gpu.said();
+    }
+
+    /** Lets the wall clock of daemon and clients jump. */
+    void stepClock(final long ns) throws IOException {
+        try (FileChannel file = FileChannel.open(clockStep, StandardOpenOption.WRITE)) {
+            file.write(ByteBuffer.allocate(Long.BYTES).order(ByteOrder.nativeOrder()).putLong(ns).flip(), 0);
+        }
+    }
+
+    @Override
+    public void close() {
+        for (int i = children.size() - 1; i >= 0; i--) {
+            final Child child = children.get(i);
+            if (child.isAlive()) {
+                ProcessStatus.signal((int) child.pid(), CONT);
+            }
+            child.close();
+        }
+        if (ledger != null) {
+            ledger.close();
+        }
+        try {
+            operations.close();
+        } catch (final IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.process;
+
+import dev.gpuseg.daemon.launch.DaemonMain;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Command lines of further JVMs like this one: the same java, options and class path. */
+public final class JavaCommand {
+    private static final List<String> SMALL_HEAP = List.of("-Xms96m", "-Xmx96m");
+
+    private JavaCommand() {
+    }
+
+    /**
+     * {@code gpuseg run} as the launchers start it, with the JVM options of {@code config/daemon.jvm}.
+     *
+     * @param options of {@code gpuseg run}
+     * @return the command line, which may be changed
+     */
+    public static List<String> daemon(final List<String> options) {
+        final List<String> command = jvm(daemonOptions());
+        command.addAll(List.of(DaemonMain.class.getName(), "run"));
+        command.addAll(options);
+        return command;
+    }
+
+    /**
+     * {@code gpuseg run} as the launchers start it.
+     *
+     * @param options of {@code gpuseg run}
+     * @return the command line, which may be changed
+     */
+    public static List<String> daemon(final String... options) {
+        return daemon(Arrays.asList(options));
+    }
+
+    /**
+     * Another program, with a small heap.
+     *
+     * @param main      its main class
+     * @param arguments its arguments
+     * @return the command line, which may be changed
+     */
+    public static List<String> of(final Class<?> main, final List<String> arguments) {
+        final List<String> command = jvm(SMALL_HEAP);
+        command.add(main.getName());
+        command.addAll(arguments);
+        return command;
+    }
+
+    /** Java, the options of this JVM, more options, the class path. */
+    private static List<String> jvm(final List<String> options) {
+        final List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        boolean collectorChosen = false;
+        for (final String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+            if (!flag.startsWith("-agentlib") && !flag.startsWith("-javaagent") && !flag.startsWith("-Xm")) {
+                command.add(flag);
+                collectorChosen |= flag.startsWith("-XX:+Use") && flag.endsWith("GC");
+            }
+        }
+        if (!collectorChosen) {
+            command.add("-XX:+UseSerialGC");
+        }
+        command.addAll(options);
+        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        return command;
+    }
+
+    /** The options of the daemon's JVM, except the collector. */
+    private static List<String> daemonOptions() {
+        final Path file = Path.of(System.getProperty("gpuseg.root", "."), "config", "daemon.jvm");
+        try (Stream<String> lines = Files.lines(file)) {
+            return lines.filter(line -> line.startsWith("-") && !line.endsWith("GC")).toList();
+        } catch (final IOException e) {
+            throw new UncheckedIOException(file + " cannot be read: " + e.getMessage()
+                + "; set -Dgpuseg.root to where gpuseg is installed", e);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.reference;
+
+import dev.gpuseg.daemon.launch.CommandLines;
+import dev.gpuseg.daemon.launch.DaemonMain;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.cli.Gpuseg;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import picocli.AutoComplete;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Model.PositionalParamSpec;
+
+/**
+ * Writes the manual pages of all commands of {@code gpuseg} and {@code gpuseg-daemon}, and the completion of
+ * {@code gpuseg} for bash, zsh and fish, from the command lines' own models:
+ * {@code java ... dev.gpuseg.tools.reference.ReferenceFiles DIR EPOCH-SECONDS}. The same input gives the same bytes.
+ */
+public final class ReferenceFiles {
+    private final String date;
+    private final String version;
+
+    private ReferenceFiles(final String date, final String version) {
+        this.date = date;
+        this.version = version;
+    }
+
+    /**
+     * Writes everything.
+     *
+     * @param arguments directory to write to; seconds since 1970 that the pages are dated with
+     * @throws IOException if a file cannot be written
+     */
+    public static void main(final String[] arguments) throws IOException {
+        if (arguments.length != 2) {
+            System.err.println("gpuseg: give DIR and EPOCH-SECONDS");
+            System.exit(ExitCode.USAGE);
+        }
+        final String date = DateTimeFormatter.ISO_LOCAL_DATE.withZone(ZoneOffset.UTC)
+            .format(Instant.ofEpochSecond(Long.parseLong(arguments[1])));
+        write(Path.of(arguments[0]), date);
+    }
+
+    static void write(final Path directory, final String date) throws IOException {
+        final CommandLine root = Gpuseg.commandLine();
+        final ReferenceFiles files = new ReferenceFiles(date, String.join("", root.getCommandSpec().version()));
+        Files.createDirectories(directory);
+        for (final CommandLine program : List.of(root, CommandLines.of(new DaemonMain()))) {
+            for (final CommandSpec command : allOf(program.getCommandSpec())) {
+                Files.writeString(directory.resolve(pageName(command) + ".1"), files.page(command));
+            }
+        }
+        Files.writeString(directory.resolve("gpuseg.bash"), files.bash(root));
+        Files.writeString(directory.resolve("_gpuseg"), zsh());
+        Files.writeString(directory.resolve("gpuseg.fish"), fish(root.getCommandSpec()));
+    }
+
+    /** A command and all below it, each once (an alias is no command), hidden ones left out. */
+    static List<CommandSpec> allOf(final CommandSpec root) {
+        final List<CommandSpec> all = new ArrayList<>(List.of(root));
+        for (final CommandSpec sub : children(root)) {
+            all.addAll(allOf(sub));
+        }
+        return all;
+    }
+
+    private static List<CommandSpec> children(final CommandSpec command) {
+        return command.subcommands().values().stream().map(CommandLine::getCommandSpec).distinct()
+            .filter(sub -> !sub.usageMessage().hidden()).toList();
+    }
+
+    private static String pageName(final CommandSpec command) {
+        return command.qualifiedName("-");
+    }
+
+    // ---- manual pages
+
+    private String page(final CommandSpec command) {
+        final StringBuilder page = new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n");
+        page.append(".TH ").append(roff(pageName(command).toUpperCase(java.util.Locale.ROOT))).append(" 1 ")
+            .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n");
+        final String description = String.join(" ", command.usageMessage().description());
+        page.append(".SH NAME\n").append(roff(pageName(command))).append(" \\- ").append(brief(description))
+            .append("\n.SH SYNOPSIS\n").append(synopsis(command));
+        page.append(".SH DESCRIPTION\n").append(roff(description)).append('\n');
+        arguments(command, page);
+        final List<CommandSpec> below = children(command);
+        if (!below.isEmpty()) {
+            page.append(".SH COMMANDS\n");
+            for (final CommandSpec sub : below) {
+                page.append(".TP\n.BR ").append(roff(pageName(sub))).append(" (1)\n")
+                    .append(roff(String.join(" ", sub.usageMessage().description()))).append('\n');
+            }
+        }
+        page.append(".SH EXIT STATUS\n.TP\n.B 0\nDone, or yes.\n.TP\n.B 1\nFailure.\n.TP\n.B 2\nUsage.\n"
+            + ".TP\n.B 3\nThe answer is no.\n");
+        page.append(".SH ENVIRONMENT\n.TP\n.B GPUSEG_DIR\nThe runtime directory.\n"
+            + ".TP\n.B GPUSEG_JAVA_OPTS\nFurther options of the Java virtual machine.\n");
+        page.append(".SH FILES\n.TP\n.I /etc/gpuseg/gpuseg.yaml\nSettings of the installed daemon.\n"
+            + ".TP\n.I /run/gpuseg\nWhere the installed daemon and its clients meet.\n");
+        page.append(".SH SEE ALSO\n");
+        if (command.parent() != null) {
+            page.append(".BR ").append(roff(pageName(command.parent()))).append(" (1),\n");
+        }
+        return page.append(".BR gpuseg (7)\n").toString();
+    }
+
+    private static String brief(final String description) {
+        final int end = description.indexOf(". ");
+        final String first = (end < 0 ? description : description.substring(0, end)).replaceAll("[.:]$", "");
+        return roff(Character.toLowerCase(first.charAt(0)) + first.substring(1));
+    }
+
+    private static String synopsis(final CommandSpec command) {
+        final StringBuilder line = new StringBuilder(".B ").append(roff(command.qualifiedName(" "))).append('\n');
+        if (!command.options().isEmpty()) {
+            line.append("[\\fIoptions\\fR]\n");
+        }
+        for (final PositionalParamSpec parameter : command.positionalParameters()) {
+            line.append(parameter.required() ? "" : "[").append("\\fI").append(roff(parameter.paramLabel()))
+                .append("\\fR").append(parameter.required() ? "\n" : "]\n");
+        }
+        if (!command.subcommands().isEmpty()) {
+            line.append("[\\fIcommand\\fR]\n");
+        }
+        return line.toString();
+    }
+
+    private static void arguments(final CommandSpec command, final StringBuilder page) {
+        page.append(".SH OPTIONS\n");
+        for (final PositionalParamSpec parameter : command.positionalParameters()) {
+            page.append(".TP\n.I ").append(roff(parameter.paramLabel())).append('\n')
+                .append(roff(String.join(" ", parameter.description()))).append('\n');
+        }
+        for (final OptionSpec option : command.options()) {
+            if (!option.hidden()) {
+                final List<String> names = new ArrayList<>();
+                for (final String name : option.names()) {
+                    names.add("\\fB" + roff(shown(option, name)) + "\\fR");
+                }
+                page.append(".TP\n").append(String.join(", ", names)).append(takesValue(option)
+                    ? "=\\fI" + roff(option.paramLabel()) + "\\fR" : "").append('\n')
+                    .append(roff(String.join(" ", option.description()))).append('\n');
+            }
+        }
+    }
+
+    private static String shown(final OptionSpec option, final String name) {
+        return option.negatable() ? name.replaceFirst("^--", "--[no-]") : name;
+    }
+
+    private static boolean takesValue(final OptionSpec option) {
+        return option.arity().max() > 0;
+    }
+
+    /** Text as roff reads it back: no escapes, no requests, hyphens that can be copied. */
+    private static String roff(final String text) {
+        final String escaped = text.replace("%n", "\n").replace("%%", "%").replace("\\", "\\e").replace("-", "\\-")
+            .replace("`", "\"");
+        final StringBuilder lines = new StringBuilder();
+        for (final String line : escaped.split("\n")) {
+            lines.append(lines.length() == 0 ? "" : "\n")
+                .append(line.startsWith(".") || line.startsWith("'") ? "\\&" : "").append(line);
+        }
+        final StringBuilder ascii = new StringBuilder();
+        lines.codePoints().forEach(c -> ascii.append(c < 128 ? Character.toString(c) : String.format("\\[u%04X]", c)));
+        return ascii.toString();
+    }
+
+    // ---- completion
+
+    private String bash(final CommandLine root) {
+        // sourced, so without interpreter; and picocli dates what it generates, but two builds shall not differ
+        return AutoComplete.bash("gpuseg", root).replaceFirst("^#!.*\\R", "")
+            .replaceAll("(?m)^# generated by .*\\R", "").replaceAll("(?m)^#.*(?i)generated on.*\\R", "");
+    }
+
+    private static String zsh() {
+        return "#compdef gpuseg\n# zsh completes with the bash file, which knows every command and option.\n"
+            + "autoload -Uz bashcompinit && bashcompinit\n"
+            + "source /usr/share/bash-completion/completions/gpuseg\n";
+    }
+
+    private static String fish(final CommandSpec root) {
+        final StringBuilder text = new StringBuilder("# fish completion of gpuseg\ncomplete -c gpuseg -f\n");
+        final Set<String> top = new TreeSet<>(root.subcommands().keySet());
+        final String none = "not __fish_seen_subcommand_from " + String.join(" ", top);
+        for (final CommandSpec sub : children(root)) {
+            text.append("complete -c gpuseg -n ").append(quoted(none)).append(" -a ").append(sub.name())
+                .append(" -d ").append(quoted(String.join(" ", sub.usageMessage().description()))).append('\n');
+            fishOptions(sub, "__fish_seen_subcommand_from " + sub.name(), text);
+            for (final CommandSpec below : children(sub)) {
+                text.append("complete -c gpuseg -n ").append(quoted("__fish_seen_subcommand_from " + sub.name()))
+                    .append(" -a ").append(below.name()).append(" -d ")
+                    .append(quoted(String.join(" ", below.usageMessage().description()))).append('\n');
+                fishOptions(below, "__fish_seen_subcommand_from " + sub.name()
+                    + "; and __fish_seen_subcommand_from " + below.name(), text);
+            }
+        }
+        return text.toString();
+    }
+
+    private static void fishOptions(final CommandSpec command, final String condition, final StringBuilder text) {
+        for (final OptionSpec option : command.options()) {
+            if (option.hidden()) {
+                continue;
+            }
+            final String description = quoted(String.join(" ", option.description()));
+            for (final String name : option.names()) {
+                text.append("complete -c gpuseg -n ").append(quoted(condition))
+                    .append(name.startsWith("--") ? " -l " + name.substring(2) : " -s " + name.substring(1))
+                    .append(takesValue(option) ? " -r -F" : "").append(" -d ").append(description).append('\n');
+                if (option.negatable() && name.startsWith("--")) {
+                    text.append("complete -c gpuseg -n ").append(quoted(condition)).append(" -l no-")
+                        .append(name.substring(2)).append(" -d ").append(description).append('\n');
+                }
+            }
+        }
+    }
+
+    private static String quoted(final String text) {
+        return "'" + text.replace("%n", " ").replace("%%", "%").replace("\\", "\\\\").replace("'", "\\'") + "'";
+    }
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.calibrate;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.rig.Attempts;
+import dev.gpuseg.tools.rig.StringOutput;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(300)
+class CalibrationTest {
+    @TempDir
+    private Path directory;
+
+    private static Calibration.Samples samples(final double twoRate) {
+        return new Calibration.Samples(new long[] {1_000_000, 1_005_000}, new long[] {1_300_000, 1_500_000},
+            new long[] {1_400_000}, new long[] {1_100_000, 1_200_000, 1_300_000, 2_550_000, 90_000_000},
+            new long[] {200_000, 310_000}, new long[] {250_000, 150_000}, 100, twoRate, 0);
+    }
+
+    @Test
+    void shouldTakeTheLongestDelayWithMarginAndSplitATurnByWhatSharingLoses() {
+        final Calibration c = Calibration.of(samples(90), 0.2);
+        assertEquals(900_000, c.epsilonNs(), "all off and all back");
+        assertEquals(600_000, c.oneWayNs());
+        assertEquals(372_000, c.alphaNs());
+        assertEquals(200_000, c.thetaNs(), 1);
+        assertEquals(1_800_000, c.timesliceNs());
+        assertEquals(1_000_000, c.aloneNs());
+    }
+
+    @Test
+    void shouldTakeTheTimeSliceThatTheDriverTells() {
+        final Calibration.Samples s = samples(90);
+        final Calibration c = Calibration.of(new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(),
+            s.shared(), s.calls(), s.returns(), 100, 90, 2_048_000), 0.2);
+        assertEquals(2_048_000, c.timesliceNs());
+        assertEquals(300_000, c.thetaNs());
+        assertEquals(900_000, c.epsilonNs());
+    }
+
+    @Test
+    void shouldNotMakeANegativeSwitchOfNoise() {
+        assertEquals(0, Calibration.of(samples(100.4), 0.2).thetaNs());
+    }
+
+    @Test
+    void shouldRefuseMeasurementsInWhichSharingDelaysNobody() {
+        final Calibration.Samples s = samples(90);
+        final Calibration.Samples wrong = new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(), s.alone(),
+            s.calls(), s.returns(), 0, 0, 0);
+        assertThrows(IllegalStateException.class, () -> Calibration.of(wrong, 0.2));
+    }
+
+    @Test
+    void shouldSplitHoldsIntoPartsAsFarAsTheProcessesTellThemApart() {
+        final double[][] x = {{1, 1, 1}, {1, 1, 3}, {1, 2, 4}, {1, 4, 5}};
+        final double[] y = {6, 12, 17, 24};   // 1 + 2 processes + 3 queues
+        assertArrayEquals(new double[] {1, 2, 3}, AmdCalibration.leastSquares(x, y, 0, 1, 2), 1e-6);
+        final double[][] alike = {{1, 1, 2}, {1, 2, 4}, {1, 4, 8}};
+        final double[] each = {9, 17, 33};    // 1 + 8 for a process with its two queues
+        assertNull(AmdCalibration.leastSquares(alike, each, 0, 1, 2));
+        assertArrayEquals(new double[] {1, 8}, AmdCalibration.leastSquares(alike, each, 0, 1), 1e-6);
+        assertNull(AmdCalibration.leastSquares(new double[][] {{1, 1, 2}}, new double[] {9}, 0, 1));
+    }
+
+    /** The virtual GPU's constants are known: the profile must hold them, and not much more on a quiet machine. */
+    @Test
+    void shouldFindTheConstantsOfTheVirtualGpuAndWriteAProfileThatAnalyzeTakes() throws Exception {
+        final Path profile = directory.resolve("virtual.yaml");
+        Files.writeString(directory.resolve("like.yaml"), """
+            version: 1
+            id: like
+            platform: {cpus: 1, alpha: 800us, theta: 400us, timeslice: 3ms}
+            tasks:
+              - {name: a, cpu: 1, period: 50ms, priority: 5, segments: [{gpu: {host: 0ms, device: 5ms}}]}
+            """);
+        Attempts.of(4, () -> calibrate(profile));
+        assertEquals(ExitCode.OK,
+            StringOutput.of("analyze", directory.resolve("set.yaml").toString(), "--analysis", "gcaps-window-suspend")
+                .status());
+    }
+
+    private String calibrate(final Path profile) throws Exception {
+        final StringOutput run = StringOutput.of("calibrate", "--mechanism", "sim", "--jobs", "50", "--out",
+            profile.toString(), "--json", "--workload", directory.resolve("like.yaml").toString());
+        assertEquals(ExitCode.OK, run.status(), run.text());
+        final JsonNode json = new ObjectMapper().readTree(run.out());
+        assertTrue(json.path("simulated").asBoolean());
+        Files.writeString(directory.resolve("set.yaml"), """
+            version: 1
+            id: x
+            platform: virtual
+            tasks:
+              - {name: a, cpu: 1, period: 10s, priority: 5, segments: [{gpu: {host: 0ms, device: 5ms}}]}
+            """);
+        final TaskSet set = new TaskSetReader().read(directory.resolve("set.yaml"));
+        final Gpu gpu = set.platform().gpus().get(0);
+        assertEquals("virtual", set.platform().profile());
+        // lower limits are exact, the virtual GPU never takes less; upper ones leave room for a busy machine
+        assertTrue(gpu.alphaNs() >= 600_000, gpu.toString());
+        assertTrue(gpu.epsilonNs() >= 1_000_000, gpu.toString());
+        final long usual = json.path("blocking_ns").path("p50").asLong() - json.path("alone_ns").path("min").asLong();
+        assertTrue(usual > 900_000, json.toString());
+        return gpu.timesliceNs() > 1_500_000 && gpu.timesliceNs() < 12_000_000 && gpu.thetaNs() > 100_000
+            && gpu.thetaNs() < 2_000_000 && usual < 15_000_000 ? null : gpu + ", " + json;
+    }
+}

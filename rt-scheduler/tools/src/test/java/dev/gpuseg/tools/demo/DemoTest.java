@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.demo;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.rig.Attempts;
+import dev.gpuseg.tools.rig.StringOutput;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(240)
+class DemoTest {
+    @TempDir
+    private Path directory;
+
+    private int demos;
+
+    @Test
+    void shouldImproveEveryRealTimeTaskThatUsesTheGpuAndBreakNoInvariant() throws Exception {
+        Attempts.of(3, this::demo);
+    }
+
+    private String demo() throws Exception {
+        final StringOutput demo = StringOutput.of("demo", "--duration", "2s", "--json", "--out",
+            directory.resolve("out" + demos++).toString());
+        assertEquals(ExitCode.OK, demo.status(), demo.text());
+        final JsonNode result = new ObjectMapper().readTree(demo.out());
+        final List<String> keys = new ArrayList<>();
+        result.fieldNames().forEachRemaining(keys::add);
+        assertEquals(List.of("policy", "mechanism", "duration_s", "tasks", "baseline", "invariants"), keys);
+        assertEquals("fp", result.path("policy").asText());
+        assertEquals("sim", result.path("mechanism").asText());
+        assertEquals(2.0, result.path("duration_s").asDouble());
+        assertEquals("{\"overlaps\":0,\"lost_records\":0,\"held_after_stop\":0}", result.path("invariants").toString());
+        final List<Task> tasks = Workload.named(Workload.DEFAULT).tasks();
+        assertEquals(7, tasks.size());
+        assertEquals(tasks.size(), result.path("tasks").size());
+        String worse = null;
+        for (int i = 0; i < tasks.size(); i++) {
+            final Task task = tasks.get(i);
+            final JsonNode after = result.path("tasks").get(i);
+            final JsonNode before = result.path("baseline").get(i);
+            assertEquals(task.name(), after.path("name").asText());
+            assertTrue(after.path("jobs").asInt() >= 2_000_000_000L / task.periodNs(), after.toString());
+            if (!task.bestEffort() && task.gpuSegmentCount() > 0) {
+                // the median: the longest of few jobs shows what else the machine did
+                if (after.path("response_ms").path("p50").asDouble()
+                    >= before.path("response_ms").path("p50").asDouble()) {
+                    worse = "before " + before + ", after " + after;
+                }
+            }
+        }
+        return worse;
+    }
+}

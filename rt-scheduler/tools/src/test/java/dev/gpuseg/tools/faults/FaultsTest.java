@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.faults;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.rig.Attempts;
+import dev.gpuseg.tools.rig.StringOutput;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(480)
+class FaultsTest {
+    private static final int LIMIT_MS = 1_000;
+
+    @Test
+    void shouldRefuseAnUnknownFaultByName() {
+        final StringOutput refused = StringOutput.of("faults", "--fault", "earthquake");
+        assertEquals(ExitCode.USAGE, refused.status());
+        assertTrue(refused.text().contains("earthquake") && refused.text().contains("kill-client"), refused.text());
+    }
+
+    @Test
+    void shouldSurviveEveryFaultOnce() throws Exception {
+        Attempts.of(3, FaultsTest::everyFaultOnce);
+    }
+
+    /** A period that a loaded test machine keeps, if it does not stall; what is lost or hangs does not depend on it. */
+    private static String everyFaultOnce() throws Exception {
+        final StringOutput faults = StringOutput.of("faults", "--rounds", Integer.toString(Fault.values().length),
+            "--seed", "20261121", "--watchdog-period", LIMIT_MS + "ms", "--json");
+        final JsonNode result = new ObjectMapper().readTree(faults.out());
+        final List<String> keys = new ArrayList<>();
+        result.fieldNames().forEachRemaining(keys::add);
+        assertEquals(List.of("rounds", "seed", "injected", "survived", "lost", "hung", "longest_freeze_ms", "by_fault"),
+            keys);
+        assertEquals(0, result.path("lost").asLong(), faults.text());
+        assertEquals(0, result.path("hung").asLong(), faults.text());
+        if (result.path("longest_freeze_ms").asDouble() > LIMIT_MS) {
+            return faults.text();
+        }
+        assertEquals(ExitCode.OK, faults.status(), faults.text());
+        assertEquals(20261121, result.path("seed").asLong());
+        assertEquals(Fault.values().length, result.path("rounds").asInt());
+        assertEquals(Fault.values().length, result.path("by_fault").size());
+        assertEquals(result.path("injected").asInt(), result.path("survived").asInt(), faults.text());
+        for (final JsonNode fault : result.path("by_fault")) {
+            assertTrue(fault.path("injected").asInt() == 1 || fault.has("skipped"), faults.text());
+        }
+        assertTrue(result.path("longest_freeze_ms").asDouble() > 0, "something was disabled when a fault struck");
+        return null;
+    }
+
+    @Test
+    void shouldFailWhenNobodyReleasesWhatAStoppedDaemonHolds() throws Exception {
+        // seed 3: the daemon is stopped while something is held
+        final StringOutput faults = StringOutput.of("faults", "--rounds", "1", "--seed", "3", "--fault", "stop-daemon",
+            "--no-watchdog", "--json");
+        assertEquals(ExitCode.FAILURE, faults.status(), faults.text());
+        final JsonNode result = new ObjectMapper().readTree(faults.out());
+        assertTrue(result.path("longest_freeze_ms").asDouble() > 100, faults.text());
+    }
+}

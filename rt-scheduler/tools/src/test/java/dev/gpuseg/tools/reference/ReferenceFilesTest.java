@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.reference;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.gpuseg.daemon.launch.CommandLines;
+import dev.gpuseg.daemon.launch.DaemonMain;
+import dev.gpuseg.tools.cli.Gpuseg;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+
+@Timeout(60)
+class ReferenceFilesTest {
+    @TempDir
+    private Path directory;
+
+    @Test
+    void shouldWriteAPageForEveryCommandThatNamesEveryOption() throws Exception {
+        ReferenceFiles.write(directory, "2026-11-21");
+        final List<CommandSpec> commands = new ArrayList<>(ReferenceFiles.allOf(Gpuseg.commandLine().getCommandSpec()));
+        assertTrue(commands.size() > 10, commands.size() + " commands");
+        commands.addAll(ReferenceFiles.allOf(CommandLines.of(new DaemonMain()).getCommandSpec()));
+        assertTrue(commands.stream().anyMatch(command -> "gpuseg-daemon run".equals(command.qualifiedName(" "))));
+        for (final CommandSpec command : commands) {
+            final String page = Files.readString(directory.resolve(command.qualifiedName("-") + ".1"));
+            for (final OptionSpec option : command.options()) {
+                final String name = option.longestName().replaceFirst("^--", option.negatable() ? "--[no-]" : "--");
+                assertTrue(page.contains(name.replace("-", "\\-")), command.qualifiedName(" ") + " " + name);
+            }
+            assertTrue(!page.contains("${"), page);
+        }
+    }
+
+    @Test
+    void shouldWriteTheSameBytesAgain() throws Exception {
+        ReferenceFiles.write(directory.resolve("a"), "2026-11-21");
+        ReferenceFiles.write(directory.resolve("b"), "2026-11-21");
+        try (var files = Files.list(directory.resolve("a"))) {
+            for (final Path file : files.toList()) {
+                assertEquals(-1, Files.mismatch(file, directory.resolve("b").resolve(file.getFileName())), "" + file);
+            }
+        }
+    }
+
+    @Test
+    void shouldWritePagesThatGroffReadsWithoutAWarning() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/groff")), "groff is not installed");
+        ReferenceFiles.write(directory, "2026-11-21");
+        try (var files = Files.list(directory)) {
+            for (final Path page : files.filter(file -> file.toString().endsWith(".1")).toList()) {
+                assertEquals("", output("groff", "-man", "-Tutf8", "-ww", "-z", page.toString()));
+            }
+        }
+    }
+
+    @Test
+    void shouldCompleteInBash() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/bin/bash")), "bash is not installed");
+        ReferenceFiles.write(directory, "2026-11-21");
+        final String script = "compopt() { :; }; source " + directory.resolve("gpuseg.bash")
+            + "; COMP_WORDS=(gpuseg run --wat); COMP_CWORD=2; COMP_LINE='gpuseg run --wat'; COMP_POINT=${#COMP_LINE};"
+            + " _complete_gpuseg; echo \"${COMPREPLY[@]}\"";
+        assertEquals("--watchdog-period", output("bash", "-c", script).strip());
+    }
+
+    private static String output(final String... command) throws Exception {
+        final Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        final String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertTrue(process.waitFor(20, TimeUnit.SECONDS));
+        return text;
+    }
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.rig;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.journal.JournalEvent;
+import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.RealTime;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/**
+ * A runtime directory in memory with a virtual GPU, a real daemon in a JVM of its own, and C tasks. When a test fails
+ * it prints the last events of the journal, the daemon's status and everybody's errors; afterwards it kills what it
+ * started.
+ */
+public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
+    private static final int START_LIMIT_S = 40;
+    private static final int START_ATTEMPTS = 5;
+    private static final int LAST_EVENTS = 60;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final List<Child> children = new ArrayList<>();
+    private final List<Child> daemons = new ArrayList<>();
+    private Path root;
+
+    @Override
+    public void beforeEach(final ExtensionContext context) throws IOException {
+        root = Files.createTempDirectory(Path.of("/dev/shm"), "gpuseg-test-");
+    }
+
+    @Override
+    public void afterEach(final ExtensionContext context) {
+        if (context.getExecutionException().isPresent()) {
+            dump();
+        }
+        for (int i = children.size() - 1; i >= 0; i--) {
+            children.get(i).close();
+        }
+        children.clear();
+        RuntimeDirectory.deleteTree(root);
+    }
+
+    private void dump() {
+        final StringBuilder text = new StringBuilder("---- journal, last " + LAST_EVENTS + " events ----\n");
+        final Deque<JournalEvent> last = new ArrayDeque<>();
+        try {
+            JournalReader.forEach(directory().journal(), event -> {
+                last.add(event.copy());
+                if (last.size() > LAST_EVENTS) {
+                    last.removeFirst();
+                }
+            });
+        } catch (final RuntimeException e) {
+            text.append("(").append(e.getMessage()).append(")\n");
+        }
+        last.forEach(event -> text.append(event).append('\n'));
+        text.append("---- sessions and counters ----\n");
+        try {
+            text.append(status()).append('\n');
+        } catch (final RuntimeException e) {
+            text.append("(").append(e.getMessage()).append(")\n");
+        }
+        for (final Child child : children) {
+            text.append("---- ").append(child.pid()).append(child.isAlive() ? " lives" : " is gone").append(": ")
+                .append(child.said()).append('\n');
+        }
+        System.err.println(text);
+    }
+
+    public RuntimeDirectory directory() {
+        return RuntimeDirectory.resolve(root.toString());
+    }
+
+    public Path file(final String name) {
+        return root.resolve(name);
+    }
+
+    public Child start(final String name, final List<String> command) {
+        final Child child = Child.start(name, command, root.resolve(name + ".err"));
+        children.add(child);
+        return child;
+    }
+
+    public Child gpu() throws InterruptedException {
+        final Child gpu = start("vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
+            root.toString(), "--log", file("spans").toString(), "--parent",
+            Long.toString(ProcessHandle.current().pid())));
+        gpu.await("ready", START_LIMIT_S);
+        return gpu;
+    }
+
+    /** A virtual GPU and a daemon that a busy machine does not hold up, where that is permitted. */
+    public void realTime(final String... options) throws InterruptedException {
+        final Child gpu = start("vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
+            root.toString(), "--log", file("spans").toString(), "--parent",
+            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"));
+        gpu.await("ready", START_LIMIT_S);
+        final List<String> all = new ArrayList<>(List.of(options));
+        if (RealTime.isPermitted()) {
+            all.addAll(List.of("--priority", "90"));
+        }
+        daemon(all.toArray(new String[0]));
+    }
+
+    public Child daemon(final String... options) throws InterruptedException {
+        final List<String> arguments = new ArrayList<>(List.of("--dir", root.toString(), "--mechanism", "sim",
+            "--no-warm-up"));
+        if (!Arrays.asList(options).contains("--policy") && !Arrays.asList(options).contains("--policy-file")) {
+            arguments.addAll(List.of("--policy", "fp"));
+        }
+        arguments.addAll(Arrays.asList(options));
+        for (int attempt = 1;; attempt++) {
+            final Child daemon = start("daemon", JavaCommand.daemon(arguments));
+            daemons.add(daemon);
+            try {
+                daemon.await("ready", START_LIMIT_S);
+                return daemon;
+            } catch (final IllegalStateException e) {
+                // a daemon does not start without its GPU's answer, and a machine that stalls may delay that one
+                if (attempt == START_ATTEMPTS || !e.getMessage().contains("vgpu.ctl did not answer within")) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    /** The next daemon in the same directory: stops the running ones cleanly first. */
+    public Child nextDaemon(final String... options) throws InterruptedException, TimeoutException {
+        for (final Child child : children) {
+            if (daemons.contains(child) && child.isAlive()) {
+                child.terminate();
+                child.awaitExit(START_LIMIT_S);
+            }
+        }
+        return daemon(options);
+    }
+
+    /** A task; its CPU parts only sleep. */
+    public Child task(final String name, final int priority, final String period, final String segments,
+        final String duration) {
+        return start(name, List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir", root.toString(),
+            "--name", name, "--priority", Integer.toString(priority), "--period", period, "--segments", segments,
+            "--duration", duration, "--cpu-mode", "sleep"));
+    }
+
+    public JsonNode status() {
+        return AdminClient.ask(directory(), AdminClient.command("status"));
+    }
+
+    public long counter(final String label) {
+        return AdminClient.counter(status(), label);
+    }
+
+    public int held() {
+        try (HeldFile held = HeldFile.openOrCreate(directory().held())) {
+            return held.count();
+        }
+    }
+
+    /** The state of a task, "gone" if it is not open. */
+    public String state(final String task) {
+        for (final JsonNode node : status().path("tasks")) {
+            if (task.equals(node.path("name").asText())) {
+                return node.path("state").asText();
+            }
+        }
+        return "gone";
+    }
+
+    public static JsonNode summary(final Child task, final int limitSeconds) throws IOException, InterruptedException,
+        TimeoutException {
+        final int status = task.awaitExit(limitSeconds);
+        if (status != 0) {
+            throw new AssertionError("task ended with status " + status + ": " + task.said());
+        }
+        return JSON.readTree(task.lastLine());
+    }
+
+    /** Waits for the end of a process that may also go on. */
+    public static void awaitEnd(final Child child, final int limitMs) throws InterruptedException {
+        for (int waitedMs = 0; child.isAlive() && waitedMs < limitMs; waitedMs += 10) {
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
+    }
+
+    public static void await(final String what, final int limitMs, final BooleanSupplier condition)
+        throws InterruptedException {
+        final long limitNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - limitNs > 0) {
+                throw new AssertionError(what + ": not within " + limitMs + " ms");
+            }
+            TimeUnit.MILLISECONDS.sleep(1);
+        }
+    }
+
+    public static void signal(final Child child, final String name) throws IOException, InterruptedException {
+        final Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(child.pid())).start();
+        if (kill.waitFor() != 0) {
+            throw new AssertionError("kill -" + name + " " + child.pid() + " failed");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.system;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.rig.SystemRig;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Metrics of a real daemon with real tasks on the virtual GPU, as a real Prometheus sees them. */
+@Timeout(240)
+class MetricsTest {
+    private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
+    private static final Path PROMETHEUS = program("prometheus");
+    private static final Path PROMTOOL = program("promtool");
+    private static final Path ALERTS = ROOT.resolve("rt-scheduler/daemon/monitoring/gpuseg-alerts.yml");
+    private static final Path DASHBOARD = ROOT.resolve("rt-scheduler/daemon/monitoring/gpuseg-dashboard.json");
+    private static final Path DOCUMENTATION = ROOT.resolve("rt-scheduler/docs/metrics.md");
+    private static final Pattern NAME = Pattern.compile("\\b(?:gpuseg|jvm|process)_[a-z_]+\\b");
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final HttpClient HTTP = HttpClient.newHttpClient();
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+    @TempDir
+    private Path directory;
+
+    private static String get(final String address) throws IOException, InterruptedException {
+        final HttpResponse<String> response = HTTP.send(HttpRequest.newBuilder(URI.create(address)).build(),
+            HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, response.statusCode(), address + ": " + response.body());
+        return response.body();
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket probe = new ServerSocket(0)) {
+            return probe.getLocalPort();
+        }
+    }
+
+    private String daemonAddress() throws InterruptedException {
+        rig.gpu();
+        final Child daemon = rig.daemon("--metrics", "127.0.0.1:0");
+        final Matcher at = Pattern.compile("metrics (127\\.0\\.0\\.1:[1-9][0-9]*)").matcher(daemon.lastLine());
+        assertTrue(at.find(), daemon.lastLine());
+        return at.group(1);
+    }
+
+    /** Three tasks that come, compete, miss, and go. */
+    private void load() throws IOException, InterruptedException, TimeoutException {
+        // more than the GPU can do: hasty is preempted and late in every period
+        final Child camera = rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "3s");
+        final Child hasty = rig.task("hasty", 20, "40ms", "gpu:1ms+36ms", "3s");
+        final Child mapping = rig.task("mapping", 0, "500ms", "gpu:1ms+10ms", "3s");
+        for (final Child task : List.of(camera, hasty, mapping)) {
+            SystemRig.summary(task, 60);
+        }
+    }
+
+    /** Installed, or as the launcher unpacks it for this test. */
+    private static Path program(final String name) {
+        final Path unpacked = Path.of(System.getProperty("gpuseg.root"), ".gpuseg", "tools", "usr", "bin", name);
+        return Files.isExecutable(unpacked) ? unpacked : Path.of("/usr/bin", name);
+    }
+
+    private int promtool(final Path input, final String... arguments) throws IOException, InterruptedException {
+        final List<String> command = new ArrayList<>(List.of(PROMTOOL.toString()));
+        command.addAll(List.of(arguments));
+        final Process process = new ProcessBuilder(command).redirectErrorStream(true)
+            .redirectInput(input == null ? ProcessBuilder.Redirect.PIPE : ProcessBuilder.Redirect.from(input.toFile()))
+            .redirectOutput(directory.resolve("promtool.out").toFile()).start();
+        assertTrue(process.waitFor(30, TimeUnit.SECONDS), "promtool does not end");
+        return process.exitValue();
+    }
+
+    private String promtoolSaid() throws IOException {
+        return Files.readString(directory.resolve("promtool.out"));
+    }
+
+    private static void assumeInstalled(final Path program) {
+        assumeTrue(Files.isExecutable(program), program + " missing (Debian package prometheus)");
+    }
+
+    // ---- what is exposed ------------------------------------------------------------------------------------------
+
+    @Test
+    void shouldExposeExactlyWhatIsDocumentedAndWhatTheDashboardAndTheAlertsAskFor() throws IOException,
+        InterruptedException, TimeoutException {
+        final String address = daemonAddress();
+        rig.task("resident", 5, "200ms", "gpu:1ms+1ms", "120s");   // some metrics are there while a task is open
+        SystemRig.await("resident", 20_000, () -> !"gone".equals(rig.state("resident")));
+        load();
+        final String scrape = get("http://" + address + "/metrics");
+        final Map<String, String> types = new TreeMap<>();
+        final Map<String, String> helps = new TreeMap<>();
+        scrape.lines().filter(line -> line.startsWith("# ")).map(line -> line.split(" ", 4))
+            .forEach(words -> (words[1].equals("TYPE") ? types : helps).put(words[2], words[3]));
+
+        final Map<String, String> documented = new TreeMap<>();
+        final Matcher row = Pattern.compile("(?m)^\\| `([a-z_]+)` \\| (\\w+) \\| (.+?) \\|.*\\| (.+?) \\|$")
+            .matcher(Files.readString(DOCUMENTATION));
+        while (row.find()) {
+            documented.put(row.group(1), row.group(2));
+            if (row.group(1).startsWith("gpuseg_")) {
+                assertEquals(helps.get(row.group(1)), row.group(4), row.group(1));
+                assertEquals(row.group(1).contains("_seconds"), row.group(3).equals("s"), row.group(1) + ": unit");
+                assertEquals(row.group(1).contains("_seconds"), row.group(4).contains("in seconds"),
+                    row.group(1) + ": its help names its unit");
+            }
+        }
+        assertEquals(types, documented, "scrape against " + DOCUMENTATION);
+
+        final Set<String> samples = scrape.lines().filter(line -> !line.startsWith("#"))
+            .map(line -> line.split("[{ ]")[0]).collect(Collectors.toCollection(TreeSet::new));
+        final Set<String> asked = new TreeSet<>();
+        final JsonNode dashboard = JSON.readTree(DASHBOARD.toFile());
+        final Set<Integer> ids = new TreeSet<>();
+        for (final JsonNode panel : dashboard.path("panels")) {
+            assertTrue(ids.add(panel.path("id").asInt()), "panel ids differ: " + panel.path("title"));
+            assertTrue(panel.path("gridPos").path("x").asInt() + panel.path("gridPos").path("w").asInt() <= 24);
+            for (final JsonNode target : panel.path("targets")) {
+                names(target.path("expr").asText(), asked);
+            }
+        }
+        for (final JsonNode variable : dashboard.path("templating").path("list")) {
+            names(variable.path("definition").asText(), asked);
+        }
+        assertEquals("gpuseg", dashboard.path("uid").asText());
+        assertTrue(ids.size() > 20 && dashboard.path("schemaVersion").asInt() > 0);
+        Files.readAllLines(ALERTS).stream().filter(line -> line.contains("expr:")).forEach(line -> names(line, asked));
+        assertTrue(asked.size() > 20, asked.toString());
+        final Set<String> unknown = new TreeSet<>(asked);
+        unknown.removeAll(samples);
+        assertEquals(Set.of(), unknown, "asked for, but not exposed");
+    }
+
+    private static void names(final String text, final Set<String> into) {
+        final Matcher name = NAME.matcher(text);
+        while (name.find()) {
+            into.add(name.group());
+        }
+    }
+
+    @Test
+    void shouldPassPrometheusOwnCheckOfMetricsAndRules() throws IOException, InterruptedException, TimeoutException {
+        assumeInstalled(PROMTOOL);
+        final String address = daemonAddress();
+        load();
+        final Path scrape = directory.resolve("scrape");
+        Files.writeString(scrape, get("http://" + address + "/metrics"));
+        assertEquals(0, promtool(scrape, "check", "metrics"), promtoolSaid());
+        assertEquals("", promtoolSaid().strip(), "no complaint");
+        assertEquals(0, promtool(null, "check", "rules", ALERTS.toString()), promtoolSaid());
+    }
+
+    @Test
+    void shouldAlertWhenItIsTimeAndNotOtherwise() throws IOException, InterruptedException {
+        assumeInstalled(PROMTOOL);
+        final Path cases = ALERTS.resolveSibling("gpuseg-alerts-test.yml");
+        assertEquals(0, promtool(null, "test", "rules", cases.toString()), promtoolSaid());
+        for (final String line : Files.readAllLines(ALERTS)) {
+            if (line.contains("- alert: ")) {
+                assertEquals(2, Files.readString(cases).split(line.replaceFirst(".*- alert: ", "") + "\\b").length - 1,
+                    line + ": once silent, once firing");
+            }
+        }
+        final Path planted = directory.resolve("planted.yml");
+        Files.writeString(planted, Files.readString(cases).replace("[gpuseg-alerts.yml]", "['" + ALERTS + "']")
+            .replace("le=\"0.001\"}', values: '0+100x30'", "le=\"0.001\"}', values: '0+1x30'"));
+        assertEquals(1, promtool(null, "test", "rules", planted.toString()), promtoolSaid());
+        assertTrue(promtoolSaid().contains("GpusegEnforcementSlow"), promtoolSaid());
+    }
+
+    // ---- what a Prometheus makes of it ----------------------------------------------------------------------------
+
+    @Test
+    void shouldLetARealPrometheusAnswerWhatTheDaemonsStatusSays() throws IOException, InterruptedException,
+        TimeoutException {
+        assumeInstalled(PROMETHEUS);
+        final String address = daemonAddress();
+        final String classic = prometheus("classic", address);
+        final String natives = prometheus("native", address, "--enable-feature=native-histograms");
+        load();
+        SystemRig.await("the journal's thread", 20_000, () -> rig.counter("ends") > 0);
+        final Map<String, String> same = Map.of("gpuseg_events_total{event=\"begins\"}", "begins",
+            "sum(gpuseg_segments_total)", "ends", "sum(gpuseg_jobs_total)", "jobs",
+            "sum(gpuseg_preemptions_total)", "preemptions", "sum(gpuseg_deadline_miss_total)", "deadline_misses",
+            "sum(gpuseg_job_deadline_miss_total)", "job_misses", "sum(gpuseg_segment_response_seconds_count)", "ends",
+            "sum(gpuseg_segment_queue_wait_seconds_count)", "grants",
+            "sum(gpuseg_runlist_update_seconds_count{op=\"disable\"})", "disables",
+            "gpuseg_conductor_events_total{event=\"tasks_opened\"}", "conductor_tasks_opened");
+        for (final Map.Entry<String, String> entry : same.entrySet()) {
+            final long said = rig.counter(entry.getValue());
+            awaitValue(classic, entry.getKey(), said);
+        }
+        assertTrue(rig.counter("preemptions") > 0 && rig.counter("deadline_misses") > 0, "the load must do something");
+        awaitValue(natives, "sum(histogram_count(gpuseg_job_response_seconds))", rig.counter("jobs"));
+        final double median = awaitNumber(natives,
+            "histogram_quantile(0.5, gpuseg_job_response_seconds{task=\"camera\"})");
+        final double classicMedian = awaitNumber(classic, "histogram_quantile(0.5, sum by (le) "
+            + "(gpuseg_job_response_seconds_bucket{task=\"camera\"}))");
+        assertTrue(median > 0.006 && median < 1, "a job of camera takes 7 ms and more: " + median);
+        assertTrue(Math.abs(median - classicMedian) < classicMedian, median + " against " + classicMedian);
+        awaitValue(classic, "gpuseg_daemon_info{simulated=\"true\",mechanism=\"sim\"}", 1);
+        awaitValue(classic, "gpuseg_tasks", 0);
+        awaitValue(classic, "count(ALERTS{alertname=\"GpusegDown\"}) or vector(0)", 0);
+        final JsonNode rules = JSON.readTree(get(classic + "/api/v1/rules")).path("data").path("groups").path(0)
+            .path("rules");
+        assertTrue(rules.size() >= 10, "the alert rules are loaded");
+        for (final JsonNode rule : rules) {
+            assertFalse("err".equals(rule.path("health").asText()), rule.toString());
+        }
+    }
+
+    /** Grafana's variables stand for all instances and tasks, and for a range that holds some scrapes. */
+    private static String query(final String expression) {
+        return expression.replace("$instance", ".*").replace("$task", ".*").replace("$__rate_interval", "10s")
+            .replace("$__range", "1m");
+    }
+
+    @Test
+    void shouldAnswerEveryQueryOfTheDashboardAndEveryRule() throws IOException, InterruptedException {
+        assumeInstalled(PROMETHEUS);
+        final String prometheus = prometheus("dashboard", daemonAddress());
+        rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "120s");
+        rig.task("hasty", 20, "40ms", "gpu:1ms+36ms", "120s");
+        rig.task("mapping", 0, "100ms", "gpu:1ms+10ms", "120s");
+        final Set<String> open = new TreeSet<>();
+        final JsonNode dashboard = JSON.readTree(DASHBOARD.toFile());
+        for (final JsonNode panel : dashboard.path("panels")) {
+            panel.path("targets").forEach(target -> open.add(target.path("expr").asText()));
+        }
+        for (final JsonNode variable : dashboard.path("templating").path("list")) {
+            final Matcher values = Pattern.compile("label_values\\((\\w+), (\\w+)\\)")
+                .matcher(variable.path("definition").asText());
+            if (values.matches()) {
+                open.add("group by (" + values.group(2) + ") (" + values.group(1) + ")");
+            }
+        }
+        assertTrue(open.size() > 25, open.toString());
+        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!open.isEmpty() && System.nanoTime() - limitNs < 0) {
+            TimeUnit.MILLISECONDS.sleep(500);
+            for (final String expression : List.copyOf(open)) {
+                if (hasNumbers(results(prometheus, query(expression)))) {
+                    open.remove(expression);
+                }
+            }
+        }
+        assertEquals(Set.of(), open, "queries without an answer");
+        assertFalse(hasNumbers(results(prometheus, "gpuseg_no_such_metric")), "this test can fail");
+        int rules = 0;
+        for (final JsonNode rule : JSON.readTree(get(prometheus + "/api/v1/rules")).path("data").path("groups").path(0)
+            .path("rules")) {
+            results(prometheus, rule.path("query").asText());
+            rules++;
+        }
+        assertEquals(Files.readAllLines(ALERTS).stream().filter(line -> line.contains("- alert: ")).count(), rules);
+    }
+
+    private static JsonNode results(final String prometheus, final String query) throws IOException,
+        InterruptedException {
+        final JsonNode answer = JSON.readTree(get(prometheus + "/api/v1/query?query="
+            + URLEncoder.encode(query, StandardCharsets.UTF_8)));
+        assertEquals("success", answer.path("status").asText(), query + ": " + answer);
+        return answer.path("data").path("result");
+    }
+
+    private static boolean hasNumbers(final JsonNode results) {
+        for (final JsonNode result : results) {
+            if (!"NaN".equals(result.path("value").path(1).asText())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private String prometheus(final String name, final String target, final String... options) throws IOException,
+        InterruptedException {
+        final Path home = Files.createDirectories(directory.resolve(name));
+        final Path config = home.resolve("prometheus.yml");
+        Files.writeString(config, "global: {scrape_interval: 500ms, scrape_timeout: 450ms, evaluation_interval: 1s}\n"
+            + "rule_files: ['" + ALERTS + "']\nscrape_configs:\n  - job_name: gpuseg\n    static_configs:\n"
+            + "      - targets: ['" + target + "']\n");
+        final int port = freePort();
+        final List<String> command = new ArrayList<>(List.of(PROMETHEUS.toString(), "--config.file=" + config,
+            "--storage.tsdb.path=" + home.resolve("data"), "--web.listen-address=127.0.0.1:" + port,
+            "--log.level=warn"));
+        command.addAll(List.of(options));
+        final Child child = rig.start("prometheus-" + name, command);
+        final String address = "http://127.0.0.1:" + port;
+        SystemRig.await("Prometheus " + child.said(), 40_000, () -> isReady(address));
+        return address;
+    }
+
+    private static boolean isReady(final String address) {
+        try {
+            return get(address + "/-/ready").contains("Ready");
+        } catch (final IOException | AssertionError e) {
+            return false;   // not yet
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private static double value(final String prometheus, final String query) throws IOException,
+        InterruptedException {
+        final JsonNode answer = JSON.readTree(get(prometheus + "/api/v1/query?query="
+            + URLEncoder.encode(query, StandardCharsets.UTF_8)));
+        final String text = answer.path("data").path("result").path(0).path("value").path(1).asText();
+        return text.isEmpty() ? Double.NaN : Double.parseDouble(text);
+    }
+
+    /** The first answer that is a number: while a scrape failed there is none. */
+    private static double awaitNumber(final String prometheus, final String query) throws IOException,
+        InterruptedException {
+        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        double seen = value(prometheus, query);
+        while (Double.isNaN(seen) && System.nanoTime() - limitNs < 0) {
+            TimeUnit.MILLISECONDS.sleep(250);
+            seen = value(prometheus, query);
+        }
+        return seen;
+    }
+
+    private static void awaitValue(final String prometheus, final String query, final double expected)
+        throws IOException, InterruptedException {
+        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        double seen = value(prometheus, query);
+        while (seen != expected && System.nanoTime() - limitNs < 0) {
+            TimeUnit.MILLISECONDS.sleep(250);
+            seen = value(prometheus, query);
+        }
+        assertEquals(expected, seen, query);
+    }
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.system;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.client.AdminClient;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.rig.StringOutput;
+import dev.gpuseg.tools.rig.SystemRig;
+import java.io.IOException;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A real daemon with mechanism nvidia on the RM stand-in, its watchdog, and the bench's programs as applications. */
+@Timeout(240)
+class NvidiaSystemTest {
+    private static final int START_LIMIT_S = 60;
+    private static final int LIMIT_MS = 30_000;
+    private static final String MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY";
+    private static final int OWN_US = 2048;
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Path BUILD =
+        Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
+    private static final Path FAKE = BUILD.resolve("libgpuseg-rm-fake.so");
+    private static final Path CAPTURE = BUILD.resolve("libgpuseg-preload.so");
+
+    private final List<Child> children = new ArrayList<>();
+    private Path root;
+    private Process standin;
+
+    @BeforeEach
+    void start() throws IOException {
+        assumeTrue(Files.exists(FAKE) && Files.exists(BUILD.resolve("standin/gpuseg-bench-rt")),
+            "the stand-ins are not built: make -C rt-scheduler/native");
+        root = Files.createTempDirectory(Path.of("/dev/shm"), "gpuseg-test-nvidia-");
+        standin = new ProcessBuilder(BUILD.resolve("gpuseg-rm-standin").toString(), socket(), "0", "2")
+            .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        assertEquals("ready", standin.inputReader().readLine());
+        for (final String gpu : List.of("0000:06:00.0", "0000:07:00.0")) {
+            Files.createDirectories(root.resolve("gpus").resolve(gpu));
+        }
+        final Path watchdog = Files.createDirectory(root.resolve("programs")).resolve("gpuseg-watchdog");
+        Files.writeString(watchdog, "#!/bin/sh\nLD_PRELOAD='" + FAKE + "' exec " + BUILD.resolve("gpuseg-watchdog")
+            + " \"$@\"\n");
+        Files.setPosixFilePermissions(watchdog, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        for (int i = children.size() - 1; i >= 0; i--) {
+            children.get(i).close();
+        }
+        if (standin != null) {
+            standin.destroyForcibly().waitFor();
+        }
+        if (root != null) {
+            RuntimeDirectory.deleteTree(root);
+        }
+    }
+
+    private String socket() {
+        return root.resolve("rm.sock").toString();
+    }
+
+    private RuntimeDirectory directory() {
+        return RuntimeDirectory.resolve(root.resolve("run").toString());
+    }
+
+    private Child daemon(final String... options) throws InterruptedException {
+        final List<String> arguments = new ArrayList<>(List.of("--dir", directory().root().toString(),
+            "--mechanism", "nvidia", "--policy", "fp", "--no-warm-up"));
+        arguments.addAll(List.of(options));
+        final List<String> java = JavaCommand.daemon(arguments);
+        java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE,
+            "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
+        final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_RM_STANDIN=" + socket()));
+        command.addAll(java);
+        final Child daemon = Child.start("daemon", command, root.resolve("daemon.err"));
+        children.add(daemon);
+        daemon.await("ready", START_LIMIT_S);
+        return daemon;
+    }
+
+    /** A process and the page in which it counts. */
+    private record App(Child child, MappedByteBuffer page) {
+        long kernels() {
+            return page.getLong(16);
+        }
+
+        long wrong() {
+            return page.getLong(24);
+        }
+    }
+
+    private App app(final Path program, final String... arguments) throws IOException {
+        return app("", program, arguments);
+    }
+
+    /** Of the MPS server with this pipe directory; empty = none is named. */
+    private App app(final String pipe, final Path program, final String... arguments) throws IOException {
+        final Path file = Files.createTempFile(root, "page", "");
+        Files.write(file, new byte[4096]);
+        final List<String> command = new ArrayList<>(List.of("env"));
+        command.addAll(pipe.isEmpty() ? List.of("-u", MPS_PIPE) : List.of(MPS_PIPE + "=" + pipe));
+        command.addAll(List.of("GPUSEG_RM_STANDIN=" + socket(), "GPUSEG_DIR=" + directory().root(),
+            "LD_PRELOAD=" + CAPTURE + " " + FAKE, program.toString()));
+        for (final String argument : arguments) {
+            command.add("PAGE".equals(argument) ? file.toString() : argument);
+        }
+        final MappedByteBuffer page;
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            page = channel.map(FileChannel.MapMode.READ_WRITE, 0, 4096);
+        }
+        page.order(ByteOrder.LITTLE_ENDIAN);
+        final App app = new App(Child.start("application", command, root.resolve("app.err")), page);
+        children.add(app.child());
+        return app;
+    }
+
+    /** A real-time task with segments of 5 ms. */
+    private App realTime(final int priority, final int gpu) throws IOException {
+        return realTime("", priority, gpu);
+    }
+
+    private App realTime(final String pipe, final int priority, final int gpu) throws IOException {
+        return app(pipe, BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per",
+            "1", "--jobs", "100000", "--pause-ms", "2", "--priority", Integer.toString(priority), "--own-page", "PAGE",
+            "--gpu", Integer.toString(gpu), "--name", "camera");
+    }
+
+    /** A task that is open and begins nothing for a minute. */
+    private App idle(final String priority) throws IOException {
+        return app(BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per", "1",
+            "--jobs", "100", "--pause-ms", "60000", "--priority", priority, "--name", "camera");
+    }
+
+    private App bestEffort(final Path program) throws IOException {
+        return app(program, "PAGE", "2", "1", "600");
+    }
+
+    private static void await(final String what, final Condition condition) throws Exception {
+        final long limitNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LIMIT_MS);
+        while (!condition.holds()) {
+            if (System.nanoTime() - limitNs > 0) {
+                throw new AssertionError("not within " + LIMIT_MS + " ms: " + what);
+            }
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
+    }
+
+    /** Something that becomes true. */
+    private interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    /** Time slice of the process's compute work, 0 if it has none. */
+    private long timesliceUs(final App app) throws Exception {
+        final ProcessBuilder tool = new ProcessBuilder(BUILD.resolve("gpuseg-rm").toString(), "list",
+            Long.toString(app.child().pid()));
+        tool.environment().put("GPUSEG_RM_STANDIN", socket());
+        tool.environment().put("LD_PRELOAD", FAKE.toString());
+        final Process list = tool.start();
+        final String line = list.inputReader().readLine();
+        list.waitFor(LIMIT_MS, TimeUnit.MILLISECONDS);
+        if (line == null) {
+            return 0;   // it has not opened the driver yet
+        }
+        final JsonNode said = JSON.readTree(line);
+        for (final JsonNode tsg : said.path("tsgs")) {
+            if (tsg.path("gr0").asBoolean()) {
+                return tsg.path("timeslice_us").asLong();
+            }
+        }
+        return 0;
+    }
+
+    private int notedSlices() {
+        try (HeldFile held = HeldFile.openOrCreate(directory().held())) {
+            return held.timeslices();
+        }
+    }
+
+    private JsonNode status() {
+        return AdminClient.ask(directory(), AdminClient.command("status"));
+    }
+
+    private JsonNode context(final int gpu, final App app) {
+        for (final JsonNode context : status().path("gpus").path(gpu).path("contexts")) {
+            if (context.path("pid").asLong() == app.child().pid()) {
+                return context;
+            }
+        }
+        return com.fasterxml.jackson.databind.node.MissingNode.getInstance();
+    }
+
+    @Test
+    void shouldGiveTimeSlicesBackAfterAKillOfTheDaemon() throws Exception {
+        final Child daemon = daemon("--strategy", "slice");
+        final App task = idle("80");
+        await("the slice is set", () -> timesliceUs(task) == 1_000_000);
+        assertEquals(1, notedSlices());
+        SystemRig.signal(daemon, "KILL");
+        await("the watchdog gives it back", () -> timesliceUs(task) == OWN_US);
+        await("and forgets it", () -> notedSlices() == 0);
+    }
+
+    @Test
+    void shouldGiveSharesBackAfterAKillOfTheDaemon() throws Exception {
+        final Path rules = root.resolve("policy.yaml");
+        Files.writeString(rules, "version: 1\nsharing: timeslices\nquantum: 1ms\n");
+        final Child daemon = daemon("--policy-file", rules.toString());
+        final App stranger = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        final App task = idle("0");
+        await("the task is open", () -> status().path("tasks").size() == 1);
+        assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", directory().root().toString(), "--task", "camera",
+            "--weight", "400").status());
+        await("the task has its share", () -> timesliceUs(task) == 4_000);
+        await("so has the process that never registered", () -> timesliceUs(stranger) == 1_000);
+        SystemRig.signal(daemon, "KILL");
+        await("both have their own again", () -> timesliceUs(task) == OWN_US && timesliceUs(stranger) == OWN_US);
+        await("and that is forgotten", () -> notedSlices() == 0);
+    }
+
+    @Test
+    void shouldGiveTimeSlicesBackWhenTheDaemonStops() throws Exception {
+        final Child daemon = daemon("--strategy", "slice");
+        final App task = idle("80");
+        await("the slice is set", () -> timesliceUs(task) == 1_000_000);
+        SystemRig.signal(daemon, "TERM");
+        assertEquals(0, daemon.awaitExit(START_LIMIT_S), daemon.said());
+        assertEquals(OWN_US, timesliceUs(task));
+        assertEquals(0, notedSlices());
+    }
+
+    @Test
+    void shouldKnowTheGpuOfEachProcessAndHoldEachGpuForItsOwnTask() throws Exception {
+        daemon("--gpus", "2");
+        final App camera = realTime(80, 1);
+        await("it has segments", () -> camera.kernels() > 2);
+        await("its channels are known, on GPU 1 only",
+            () -> context(1, camera).path("units").asInt() == 8 && context(0, camera).path("units").asInt() == 0);
+        assertEquals(1, status().path("tasks").get(0).path("gpu").asInt());
+        final App other = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        await("the other process is found on GPU 0", () -> context(0, other).path("units").asInt() == 8);
+        final long before = other.kernels();
+        await("it works", () -> other.kernels() > before + 3);
+        await("segments go on", () -> camera.kernels() > 10);
+        assertEquals(0, camera.wrong() + other.wrong());
+    }
+
+    /** Its pipe directory, too. */
+    private App mpsServer(final String pipe) throws Exception {
+        Files.createDirectories(Path.of(pipe));
+        final Path program = root.resolve("nvidia-cuda-mps-server");
+        Files.copy(BUILD.resolve("gpuseg-rm-app"), program);
+        final App server = app(pipe, program, "PAGE", "2");
+        await("the server is known", () -> remark(server).startsWith("MPS server: it goes off"));
+        return server;
+    }
+
+    @Test
+    void shouldTakeAnMpsServerAndItsClientsOffForTasksThatAreNoClients() throws Exception {
+        daemon();
+        final String pipe = root.resolve("mps").toString();
+        final App server = mpsServer(pipe);
+        final App client = app(pipe, BUILD.resolve("gpuseg-rm-app"), "PAGE", "2");
+        await("the client is known", () -> context(0, client).path("units").asInt() == 2);
+        final App camera = realTime(80, 0);
+        await("it has segments", () -> camera.kernels() > 20);
+        await("segments take them off", () -> counter("disables") > 2);
+        final App old = app(pipe, BUILD.resolve("gpuseg-rm-app"), "PAGE", "2", "client");
+        await("a process without channels and without a task runs", () -> old.page().getInt(4) == 1);
+        final long before = client.kernels();
+        await("the client works between segments", () -> client.kernels() > before + 2);
+        assertFalse(remark(server).contains("stays on"));
+        assertEquals("", remark(client));
+        assertEquals(0, camera.wrong() + server.wrong() + client.wrong());
+    }
+
+    @Test
+    void shouldLetATaskThatIsAnMpsClientWorkAndSayWhoStaysOnForIt() throws Exception {
+        daemon();
+        final String pipe = root.resolve("mps").toString();
+        final App server = mpsServer(pipe);
+        final App client = app(pipe, BUILD.resolve("gpuseg-rm-app"), "PAGE", "2");
+        await("the client is known", () -> context(0, client).path("units").asInt() == 2);
+        final App unrelated = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        await("the other process is known", () -> context(0, unrelated).path("units").asInt() == 8);
+        final App camera = realTime(pipe, 80, 0);
+        await("it has segments", () -> camera.kernels() > 20);
+        final String why = "stays on, for pid " + camera.child().pid() + " registered";
+        await("the server stays on", () -> remark(server).contains(why));
+        await("so does the client", () -> remark(client).contains(why));
+        assertEquals("", remark(unrelated));
+        await("that is counted", () -> counter("mechanism_errors") > 0);
+        await("and shown", () -> status().path("gpus").path(0).path("enforcement_incomplete").asBoolean());
+        final long off = counter("disables");
+        await("the process that has nothing to do with it goes off", () -> counter("disables") > off + 2);
+        final long before = client.kernels();
+        await("the client works", () -> client.kernels() > before + 5);
+        camera.child().close();
+        await("the server goes off again", () -> remark(server).startsWith("MPS server: it goes off"));
+        assertEquals(0, camera.wrong() + server.wrong() + client.wrong() + unrelated.wrong());
+    }
+
+    private String remark(final App app) {
+        return context(0, app).path("remark").asText();
+    }
+
+    private long counter(final String label) {
+        for (final JsonNode counter : status().path("counters")) {
+            if (label.equals(counter.path("label").asText())) {
+                return counter.path("value").asLong();
+            }
+        }
+        throw new IllegalArgumentException("no counter " + label);
+    }
+}

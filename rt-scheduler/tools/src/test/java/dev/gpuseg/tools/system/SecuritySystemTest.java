@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.system;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.rig.SystemRig;
+import dev.gpuseg.tools.rig.TaskClient;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** What one user can do to another, and what a daemon can do with exactly the privileges that the documents name. */
+@Timeout(120)
+class SecuritySystemTest {
+    private static final int DAEMON = 65_533;
+    private static final int ALICE = 65_531;
+    private static final int BOB = 65_532;
+    private static final int EPERM = 1;
+    private static final int EACCES = 13;
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    @BeforeEach
+    void becomeOthers() {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "only root can become two other users");
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/setpriv")), "setpriv (package util-linux) is missing");
+    }
+
+    private Child client(final String name, final int uid, final String... actions) throws IOException {
+        return rig.start(name, TaskClient.commandAs(rig, uid, actions));
+    }
+
+    /** A daemon of an ordinary user with these capabilities and no way to get others. */
+    private Child daemonWith(final String capabilities, final String... options) throws Exception {
+        final Path parts = Files.createDirectories(rig.file("parts"));
+        final List<String> classPath = new ArrayList<>();
+        for (final String part : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            classPath.add(copy(Path.of(part), parts.resolve(classPath.size() + "-" + Path.of(part).getFileName())));
+        }
+        final Path programs = Files.createDirectories(parts.resolve("rt-scheduler/native/build"));
+        copy(NativePrograms.named("gpuseg-watchdog"), programs.resolve("gpuseg-watchdog"));
+        FileAccess.chown(rig.file(""), DAEMON, DAEMON);
+        final String set = capabilities.isEmpty() ? "-all" : "-all," + capabilities;
+        final List<String> command = new ArrayList<>(List.of("setpriv", "--reuid=" + DAEMON, "--regid=" + DAEMON,
+            "--clear-groups", "--bounding-set=" + set, "--inh-caps=" + set, "--ambient-caps=" + set,
+            "--no-new-privs"));
+        final List<String> arguments = new ArrayList<>(List.of("--dir", rig.directory().root().toString(),
+            "--no-warm-up"));
+        arguments.addAll(List.of(options));
+        boolean path = false;
+        for (final String word : JavaCommand.daemon(arguments)) {
+            command.add(path ? String.join(File.pathSeparator, classPath)
+                : word.startsWith("-Dgpuseg.root=") ? "-Dgpuseg.root=" + parts : word);
+            path = "-cp".equals(word);
+        }
+        command.add(command.indexOf("-cp"), "-Djava.io.tmpdir=" + rig.file(""));
+        return rig.start("daemon", command);
+    }
+
+    private static String copy(final Path from, final Path to) throws IOException {
+        if (!Files.exists(from)) {
+            return to.toString();
+        }
+        Files.walkFileTree(from, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult preVisitDirectory(final Path dir, final BasicFileAttributes a) throws IOException {
+                Files.createDirectories(to.resolve(from.relativize(dir).toString()));
+                return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult visitFile(final Path file, final BasicFileAttributes a) throws IOException {
+                final String rest = from.relativize(file).toString();
+                final Path target = rest.isEmpty() ? to : to.resolve(rest);
+                Files.copy(file, target);
+                FileAccess.chmod(target, 0755);
+                return FileVisitResult.CONTINUE;
+            }
+        });
+        return to.toString();
+    }
+
+    private static long effectiveCapabilities(final Child child) throws IOException {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/" + child.pid() + "/status"))) {
+            return Long.parseLong(lines.filter(line -> line.startsWith("CapEff:")).findFirst().orElseThrow()
+                .substring(7).strip(), 16);
+        }
+    }
+
+    @Test
+    void shouldLetNobodyHintStopOrObserveWhatIsNotTheirs() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final Child alice = client("alice", ALICE, TaskClient.open("secret", 50, 100, 100, 0), "pause");
+        assertEquals("open secret 0", alice.await("open secret", 10).strip());
+        final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 100, 100, 0),
+            "admin:{\"command\":\"hint\",\"task\":\"secret\",\"priority\":1}",
+            "admin:{\"command\":\"hint\",\"task\":\"1\",\"priority\":0}",
+            "admin:{\"command\":\"policy\",\"policy\":\"rr\"}",
+            "admin:{\"command\":\"stop\"}",
+            "admin:{\"command\":\"live\",\"since\":-2}",
+            "admin:{\"command\":\"status\"}", "pause");
+        assertEquals("open mine 0", bob.await("open mine", 10).strip());
+        for (int i = 0; i < 5; i++) {
+            assertTrue(bob.await("admin", 10).startsWith("admin -" + EPERM + " "), bob.said());
+        }
+        final String status = bob.await("admin", 10);
+        assertTrue(status.startsWith("admin 0 ") && status.contains("\"mine\""), status);
+        assertFalse(status.contains("secret"), status);
+        assertFalse(status.contains("\"pid\":" + alice.pid() + ","), status);
+        assertEquals("fp", rig.status().path("policy").asText());
+        assertTrue(rig.status().toString().contains("secret"), "the administrator sees it");
+        assertTrue(daemon.isAlive() && alice.isAlive());
+    }
+
+    @Test
+    void shouldGiveNobodyAnythingToReadOrWriteOfOthers() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Child alice = client("alice", ALICE, TaskClient.open("secret", 50, 100, 100, 0), "pause");
+        alice.await("open secret 0", 10);
+        final Path root = rig.directory().root();
+        final List<String> actions = new ArrayList<>();
+        final List<String> paths = new ArrayList<>();
+        try (Stream<Path> all = Files.walk(root)) {
+            for (final Path path : all.filter(Files::isRegularFile).toList()) {
+                final String name = root.relativize(path).toString();
+                if (name.startsWith("journal") || name.startsWith("clients") || name.equals("held")) {
+                    paths.add(name);
+                    actions.add("read:" + path);
+                }
+            }
+        }
+        assertTrue(paths.size() >= 6, paths::toString);
+        final List<String> writable = List.of("status", "watchdog", "lock", "held", "journal.ring");
+        writable.forEach(name -> actions.add("write:" + root.resolve(name)));
+        actions.add("read:" + rig.directory().clients());
+        final Child bob = client("bob", BOB, actions.toArray(new String[0]));
+        for (final String path : paths) {
+            assertEquals("read " + EACCES, bob.await("read", 10), path);
+        }
+        for (final String path : writable) {
+            assertEquals("write " + EACCES, bob.await("write", 10), path);
+        }
+        assertEquals("read " + EACCES, bob.await("read", 10), "the list of clients");
+        assertEquals(0, bob.awaitExit(20));
+    }
+
+    @Test
+    void shouldNotAnswerUsersOutsideTheGroupOfItsSocket() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final List<String> command = new ArrayList<>(TaskClient.commandAs(rig, BOB,
+            TaskClient.open("x", 0, 0, 0, 0), "admin:{\"command\":\"status\"}"));
+        command.replaceAll(word -> word.startsWith("--regid=") ? "--regid=" + BOB : word);
+        final Child stranger = rig.start("stranger", command);
+        assertTrue(stranger.await("open x", 10).startsWith("open x -" + EACCES), stranger.said());
+        assertTrue(stranger.await("admin", 10).startsWith("admin -" + EACCES), stranger.said());
+    }
+
+    @Test
+    void shouldKeepQuotasPerUserAndServeOthersMeanwhile() throws Exception {
+        rig.gpu();
+        rig.daemon("--clients-per-user", "2", "--tasks-per-user", "3");
+        final Child one = client("one", ALICE, TaskClient.open("a", 0, 0, 0, 0), TaskClient.open("b", 0, 0, 0, 0),
+            "pause");
+        one.await("open b 0", 10);
+        final Child two = client("two", ALICE, TaskClient.open("c", 0, 0, 0, 0), TaskClient.open("d", 0, 0, 0, 0),
+            "pause");
+        two.await("open c 0", 10);
+        assertTrue(two.await("open d", 10).contains("user " + ALICE + " has 3 tasks"));
+        final Child three = client("three", ALICE, TaskClient.open("e", 0, 0, 0, 0));
+        assertTrue(three.await("open e", 10).startsWith("open e -" + Errno.EDQUOT), three.said());
+        final Child bob = client("bob", BOB, TaskClient.open("a", 0, 0, 0, 0), "pause");
+        assertEquals("open a 0", bob.await("open a", 10).strip());
+    }
+
+    @Test
+    void shouldSlowDownAUserWhoAsksWithoutEnd() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final String[] actions = new String[200];
+        java.util.Arrays.fill(actions, "admin:{\"command\":\"status\"}");
+        final Child bob = client("bob", BOB, actions);
+        bob.awaitExit(30);
+        final long refused = bob.allLines().stream().filter(line -> line.startsWith("admin -11 ")).count();
+        assertTrue(refused > 50 && refused <= 150, refused + " of 200 requests were refused");
+        assertEquals(refused, rig.counter("conductor_rate_limited"));
+    }
+
+    @Test
+    void shouldServeItsOwnUserWithoutAnyPrivilege() throws Exception {
+        final Child daemon = daemonWith("", "--mechanism", "gate");
+        daemon.await("ready", 40);
+        assertEquals(0, effectiveCapabilities(daemon));
+        final Child own = client("own", DAEMON, TaskClient.open("a", 10, 0, 0, 0), "segments:a:50:100", "close:a");
+        assertEquals("open a 0", own.await("open a", 10).strip());
+        assertEquals("segments 0", own.await("segments", 10));
+        final Child other = client("other", BOB, TaskClient.open("a", 10, 0, 0, 0));
+        final String refused = other.await("open a", 10);
+        assertTrue(refused.startsWith("open a -" + EPERM) && refused.contains("capability"), refused);
+        daemon.terminate();
+        assertEquals(0, daemon.awaitExit(20), daemon.said());
+    }
+
+    @Test
+    void shouldServeOtherUsersWithChownAndFownerAlone() throws Exception {
+        final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate", "--queue-size", "256KiB");
+        daemon.await("ready", 40);
+        assertEquals(1L | 1L << 3, effectiveCapabilities(daemon), "CAP_CHOWN and CAP_FOWNER");
+        // enough records for several cycles of the queue
+        final Child other = client("other", BOB, TaskClient.open("a", 10, 0, 0, 0), "segments:a:6000:0", "close:a",
+            "pause");
+        assertEquals("open a 0", other.await("open a", 10).strip());
+        assertEquals("segments 0", other.await("segments", 60));
+        assertEquals("close a 0", other.await("close a", 10));
+        SystemRig.signal(other, "KILL");
+        SystemRig.await("its files are deleted", 20_000,
+            () -> rig.directory().clients().toFile().list().length == 0);
+        assertEquals(0, rig.counter("conductor_cleanup_errors"));
+        assertEquals(0, rig.counter("poisoned"));
+        daemon.terminate();
+        assertEquals(0, daemon.awaitExit(20), daemon.said());
+    }
+
+    @Test
+    void shouldNeedSysNiceForARealTimePriorityAndSayIt() throws Exception {
+        final Child without = daemonWith("", "--mechanism", "gate", "--priority", "10");
+        assertEquals(ExitCode.FAILURE, without.awaitExit(40));
+        assertTrue(without.said().contains("CAP_SYS_NICE"), without.said());
+    }
+
+    @Test
+    void shouldTakeARealTimePriorityWithSysNiceAlone() throws Exception {
+        final Child with = daemonWith("+sys_nice", "--mechanism", "gate", "--priority", "10");
+        with.await("ready", 40);
+        assertEquals(1L << 23, effectiveCapabilities(with), "CAP_SYS_NICE");
+        with.terminate();
+        assertEquals(0, with.awaitExit(20), with.said());
+    }
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.top;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.cli.Gpuseg;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.rig.StringOutput;
+import dev.gpuseg.tools.rig.SystemRig;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.jline.utils.AttributedString;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** The terminal view: its table, and the whole of it in a real terminal (tmux) with a real daemon. */
+@Timeout(180)
+class TopCommandTest {
+    private static final Path TMUX = Path.of("/usr/bin/tmux");
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    private static JsonNode view() throws IOException {
+        final String gpu = "{'gpu':0,'holder':2,'running':1,'busy_share':0.5,'enforcement_ns':{'count':0}}";
+        final String tasks = task(1, "camera", 70, 4, 0.1) + "," + task(2, "lidar", 0, 40, 0.6) + ","
+            + task(3, "radar", 50, 12, 0.2).replace("'open':true", "'open':false") + ","
+            + task(4, "a-task-with-a-name-that-is-much-too-long-for-any-table-in-the-world", 10, 2, 0);
+        return new ObjectMapper().readTree(("{'now_ns':10000000000,'policy':'fp','daemon':{'mechanism':'sim',"
+            + "'level_name':'interrupt','simulated':true},'counters':{},'gpus':[" + gpu + "],'tasks':[" + tasks + "]}")
+            .replace('\'', '"'));
+    }
+
+    private static String task(final int id, final String name, final int priority, final int ms, final double share) {
+        return "{'key':" + id + ",'id':" + id + ",'open':true,'name':'" + name + "','pid':77,'priority':" + priority
+            + ",'state':'preempted','gpu_share':" + share + ",'deadline_ns':10000000,'deadline_misses':" + ms / 10
+            + ",'preemptions':3,'last_preempt_by':'camera','last_preempt_ns':8500000000,'job_response_ns':{'count':0},"
+            + "'segment_response_ns':{'count':5,'p50':" + ms + "000000,'p99':" + ms + "000000,'max':" + ms + "000000}}";
+    }
+
+    private static List<String> names(final List<TopRow> rows) {
+        return rows.stream().map(row -> row.name().substring(0, 5)).collect(Collectors.toList());
+    }
+
+    @Test
+    void shouldOrderAndFilterOpenTasks() throws IOException {
+        assertEquals(List.of("camer", "a-tas", "lidar"), names(TopRow.of(view(), "", TopRow.Sort.PRIORITY, false)));
+        assertEquals(List.of("lidar", "a-tas", "camer"), names(TopRow.of(view(), "", TopRow.Sort.PRIORITY, true)));
+        assertEquals(List.of("lidar", "camer", "a-tas"), names(TopRow.of(view(), "", TopRow.Sort.P99, false)));
+        assertEquals(List.of("lidar"), names(TopRow.of(view(), "LiD", TopRow.Sort.PRIORITY, false)));
+        assertEquals(List.of(), names(TopRow.of(view(), "radar", TopRow.Sort.PRIORITY, false)), "closed");
+    }
+
+    @Test
+    void shouldFillEveryWidthExactlyWithoutRunningOver() throws IOException {
+        for (int width = 40; width < 260; width += 7) {
+            final TopScreen screen = new TopScreen(width);
+            final List<AttributedString> lines = new ArrayList<>(screen.header(view()));
+            lines.add(screen.heading(TopRow.Sort.RATE, false));
+            for (final TopRow row : TopRow.of(view(), "", TopRow.Sort.NAME, false)) {
+                lines.add(screen.row(row, false));
+                lines.add(screen.row(row, true));
+                assertTrue(width < 120 || screen.row(row, false).columnLength() == width, "the table fills " + width);
+            }
+            for (final AttributedString line : lines) {
+                assertTrue(line.columnLength() <= width, line + " in " + width);
+            }
+            assertTrue(width < 80 || screen.header(view()).get(0).toString().contains("SIMULATED"), "labelled");
+        }
+        final String row = new TopScreen(160).row(TopRow.of(view(), "lidar", TopRow.Sort.NAME, false).get(0), false)
+            .toString();
+        assertTrue(row.matches("lidar +77 +0 +BE preempted +0\\.0 +40\\.00 +40\\.00 +40\\.00 +10\\.00 +4 +0 +60\\.0 +3"
+            + " +camera 1\\.5s ago *"), row);
+    }
+
+    @Test
+    void shouldPrintOnceForScriptsAndSayNoWhenNoDaemonRuns() throws InterruptedException {
+        final StringOutput nobody = StringOutput.of("top", "--once", "--dir", rig.directory().root().toString());
+        assertEquals(ExitCode.NO, nobody.status());
+        rig.gpu();
+        rig.daemon();
+        rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "60s");
+        SystemRig.await("camera", 20_000, () -> !"gone".equals(rig.state("camera")));
+        final StringOutput once = StringOutput.of("top", "--once", "--dir", rig.directory().root().toString());
+        assertEquals(ExitCode.OK, once.status());
+        assertTrue(once.out().contains("SIMULATED GPU") && once.out().lines().anyMatch(l -> l.startsWith("camera ")),
+            once.out());
+        assertFalse(once.out().contains("\u001b"), "plain text");
+    }
+
+    // ---- in a terminal --------------------------------------------------------------------------------------------
+
+    private String tmux(final String... arguments) {
+        final List<String> command = new ArrayList<>(List.of(TMUX.toString(), "-S",
+            rig.file("tmux.sock").toString()));
+        command.addAll(Arrays.asList(arguments));
+        try {
+            final ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+            builder.environment().put("LC_ALL", "C.UTF-8");   // the arrow needs it, and CI may have no locale at all
+            final Process process = builder.start();
+            final String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            assertTrue(process.waitFor(20, TimeUnit.SECONDS), "tmux does not end");
+            return said;
+        } catch (final IOException e) {
+            throw new IllegalStateException(e);
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private String screen() {
+        return tmux("capture-pane", "-p", "-t", "top");
+    }
+
+    private void awaitScreen(final String what) throws InterruptedException {
+        try {
+            SystemRig.await(what, 30_000, () -> screen().contains(what));
+        } catch (final AssertionError e) {
+            throw new AssertionError(e.getMessage() + "; the screen shows:\n" + screen(), e);
+        }
+    }
+
+    private int priority(final String task) {
+        for (final JsonNode node : rig.status().path("tasks")) {
+            if (task.equals(node.path("name").asText())) {
+                return node.path("priority").asInt();
+            }
+        }
+        return -1;
+    }
+
+    @Test
+    void shouldSortFilterChangeAPriorityFollowTheWindowAndLeaveTheTerminalAsItWas() throws IOException,
+        InterruptedException {
+        assumeTrue(Files.isExecutable(TMUX), "no tmux: /usr/bin/tmux missing (Debian package tmux)");
+        rig.gpu();
+        rig.daemon();
+        rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "120s");
+        rig.task("planner", 50, "60ms", "gpu:1ms+10ms", "120s");
+        final String command = JavaCommand.of(Gpuseg.class, List.of("top", "--dir",
+            rig.directory().root().toString(), "--delay", "200ms")).stream()
+            .map(word -> "'" + word + "'").collect(Collectors.joining(" "));
+        final Path script = rig.file("top.sh");
+        Files.writeString(script, "echo before; " + command + "; echo left with $?; sleep 60\n");
+        try {
+            tmux("new-session", "-d", "-s", "top", "-x", "150", "-y", "20", "sh " + script);
+            awaitScreen("planner");
+            awaitScreen("camera");
+            assertTrue(screen().contains("SIMULATED GPU") && screen().contains("PRIO\u25bd"), screen());
+            tmux("send-keys", "-t", "top", "s");
+            awaitScreen("TASK\u25bd");
+            tmux("send-keys", "-t", "top", "/");
+            tmux("send-keys", "-t", "top", "-l", "plan");
+            tmux("send-keys", "-t", "top", "Enter");
+            SystemRig.await("only planner", 10_000, () -> !screen().contains("\ncamera"));
+            tmux("send-keys", "-t", "top", "p");
+            awaitScreen("priority of \"planner\"");
+            tmux("send-keys", "-t", "top", "-l", "88");
+            tmux("send-keys", "-t", "top", "Enter");
+            SystemRig.await("priority 88", 10_000, () -> priority("planner") == 88);
+            tmux("send-keys", "-t", "top", "+");
+            SystemRig.await("priority 89", 10_000, () -> priority("planner") == 89);
+            assertEquals(70, priority("camera"), "nobody else's");
+            tmux("send-keys", "-t", "top", "p");
+            awaitScreen("priority of \"planner\"");
+            tmux("send-keys", "-t", "top", "Enter");
+            awaitScreen("use 1..99");
+            tmux("send-keys", "-t", "top", "Escape");
+            awaitScreen("\ncamera");
+            tmux("resize-window", "-t", "top", "-x", "90", "-y", "12");
+            SystemRig.await("a narrow table", 10_000, () -> !screen().contains("PID") && screen().contains("\ncamera")
+                && screen().lines().count() == 12);
+            tmux("send-keys", "-t", "top", "q");
+            awaitScreen("left with 0");
+            assertTrue(screen().contains("before"), "the old screen is back: " + screen());
+        } finally {
+            tmux("kill-server");
+        }
+    }
+}
