@@ -205,6 +205,17 @@ class ClientRegistryTest {
     }
 
     @Test
+    void shouldUseTheSlotsOfClosedTasksAgain() {
+        add(FIRST);
+        for (int i = 0; i <= Abi.SLOTS_MAX; i++) {
+            final int task = open(FIRST, "camera", 10);
+            assertTrue(conductor.last().startsWith("opened 1 status 0"), conductor.last());
+            clients.closeTask(5, FIRST, task);
+            readToTheEnd(0);
+        }
+    }
+
+    @Test
     void shouldReadNoClientForEverThatWantsToClose() {
         add(FIRST);
         final int task = open(FIRST, "camera", 10);

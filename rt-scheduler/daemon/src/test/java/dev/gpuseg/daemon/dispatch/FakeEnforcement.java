@@ -14,6 +14,8 @@ final class FakeEnforcement implements Enforcement {
     final List<String> calls = new ArrayList<>();
     final DesiredState desired;
     boolean incomplete;
+    /** Thrown by each look at the results. */
+    RuntimeException failure;
     private final int contexts;
     private long enforcedVersion;
     private long enforcedNs;
@@ -93,6 +95,9 @@ final class FakeEnforcement implements Enforcement {
 
     @Override
     public int poll(final MessageHandler handler) {
+        if (failure != null) {
+            throw failure;
+        }
         return 0;
     }
 }

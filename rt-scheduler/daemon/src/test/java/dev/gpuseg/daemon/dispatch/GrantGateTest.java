@@ -99,6 +99,18 @@ class GrantGateTest {
     }
 
     @Test
+    void shouldNotTakeTheNextBeginForOneThatStillWaits() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, true);
+        rig.end(high, TICKET);
+        rig.enforcer.enforce(50);
+        rig.forget(high);
+        rig.begin(high, TICKET + 1, false);
+        assertEquals(EventKind.GRANT, rig.events.events.get(0).kind(), "it did not wait, so nothing is pending");
+    }
+
+    @Test
     void shouldGrantAPreemptedSegmentOnlyWhenItRunsAgain() {
         rig.task(1, 10);
         final TaskEntry middle = rig.task(2, 20);
