@@ -245,6 +245,7 @@ public final class DispatcherAgent implements Runnable {
             work += pollEnforcers();
             work += pollHints();
         } catch (final RuntimeException | InternalError e) {
+            work++;   // not all was looked at: no sleep before it is
             onCycleError(e);
         }
         if (clock.nowNs() - heartbeatNs >= HEARTBEAT_NS) {
@@ -292,7 +293,7 @@ public final class DispatcherAgent implements Runnable {
         try {
             if (cycle() == 0 && commands.isEmpty()) {
                 counters.increment(Counter.SLEEPS);
-                doorbells.await(timeoutMs());
+                doorbells.await(sleepMs(System.nanoTime(), hints.nextNs(), scheduler.nextTimerNs()));
             }
         } finally {
             doorbells.endSleep();
@@ -304,19 +305,24 @@ public final class DispatcherAgent implements Runnable {
         }
     }
 
-    private int timeoutMs() {
-        final long hintNs = hints.nextNs();
+    /**
+     * How long the dispatcher may sleep. Early rather than late for an announced begin: the cycles of the last
+     * millisecond wait without sleeping.
+     *
+     * @param nowNs   now
+     * @param hintNs  when an announced begin is due, {@link Long#MAX_VALUE} if there is none
+     * @param timerNs when the scheduler's next timer is due, {@link Long#MAX_VALUE} if there is none
+     * @return ms, at most as long as the heartbeat allows
+     */
+    static int sleepMs(final long nowNs, final long hintNs, final long timerNs) {
+        long limitMs = SLEEP_MAX_MS;
         if (hintNs != Long.MAX_VALUE) {
-            // early rather than late: the cycles of the last millisecond wait without sleeping
-            final long leftNs = hintNs - System.nanoTime();
-            return leftNs <= 0 ? 0 : (int) Math.min(SLEEP_MAX_MS, leftNs / NS_PER_MS);
+            limitMs = Math.min(limitMs, (hintNs - nowNs) / NS_PER_MS);
         }
-        final long timerNs = scheduler.nextTimerNs();
-        if (timerNs == Long.MAX_VALUE) {
-            return SLEEP_MAX_MS;
+        if (timerNs != Long.MAX_VALUE) {
+            limitMs = Math.min(limitMs, (timerNs - nowNs + NS_PER_MS - 1) / NS_PER_MS);
         }
-        final long leftNs = timerNs - System.nanoTime();
-        return leftNs <= 0 ? 0 : (int) Math.min(SLEEP_MAX_MS, (leftNs + NS_PER_MS - 1) / NS_PER_MS);
+        return (int) Math.max(0, limitMs);
     }
 
     private int runCommand() {

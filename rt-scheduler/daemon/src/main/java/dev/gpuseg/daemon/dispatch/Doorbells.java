@@ -63,12 +63,14 @@ final class Doorbells implements AutoCloseable {
      * Sleeps until a bell rings, and silences it: what it announced is looked at after this.
      *
      * @param timeoutMs how long at most
+     * @return how many rang
      */
-    void await(final int timeoutMs) {
+    int await(final int timeoutMs) {
         final int ready = epoll.await(timeoutMs);
         for (int i = 0; i < ready; i++) {
             silence((int) epoll.token(i));
         }
+        return ready;
     }
 
     private void silence(final int token) {

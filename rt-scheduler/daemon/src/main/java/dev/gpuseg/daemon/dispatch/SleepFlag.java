@@ -17,7 +17,8 @@ import java.lang.invoke.VarHandle;
  *
  * Each side stores one word and then loads the other's. Both calls contain the full fence that keeps the processor from
  * doing the load first, so at least one side sees the other's store: work is never published beside a thread that
- * sleeps. Release and acquire order no store before a later load, not even on x86. ADR 0031 lists all such places.
+ * sleeps. Release and acquire order no store before a later load, not even on x86. Store, then look: ADR 30 lists all
+ * such places.
  */
 final class SleepFlag {
     private volatile boolean asleep;

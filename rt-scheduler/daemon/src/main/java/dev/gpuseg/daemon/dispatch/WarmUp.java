@@ -25,15 +25,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
-import java.nio.ByteOrder;
-import java.nio.MappedByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Stream;
 
 /**
  * Runs synthetic segments of several processes through a second set of the real objects (queue, dispatcher, scheduler,
@@ -58,45 +53,7 @@ final class WarmUp {
     private static final int HIGH = 2;
     private static final int BACKGROUND = 3;
     private static final int CLIENTS = 4;
-    private static final int HEADER_BYTES = 4;
-    private static final int LENGTH_MASK = 0x3fffffff;
     private static final long JOURNAL_BYTES = 64L << 20;
-
-    /** Writes records as the C library does, without its locking: it is alone. */
-    private static final class Writer {
-        private final MappedByteBuffer file;
-        private int at;
-        private long seq;
-
-        Writer(final Path directory) throws IOException {
-            final Path cycle;
-            try (Stream<Path> files = Files.list(directory)) {
-                cycle = files.filter(p -> p.toString().endsWith(".cq4")).findFirst().orElseThrow();
-            }
-            try (FileChannel channel = FileChannel.open(cycle, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-                file = channel.map(FileChannel.MapMode.READ_WRITE, 0, channel.size());
-            }
-            file.order(ByteOrder.LITTLE_ENDIAN);
-            for (int header = file.getInt(0); header != 0; header = file.getInt(at)) {
-                at += HEADER_BYTES + ((header & LENGTH_MASK) + 3 & ~3);
-            }
-        }
-
-        void write(final int kind, final int flags, final int taskId, final long ticket, final long argNs) {
-            final int record = at + HEADER_BYTES;
-            file.putShort(record + Abi.Record.KIND_OFFSET, (short) kind);
-            file.putShort(record + Abi.Record.FLAGS_OFFSET, (short) flags);
-            file.putInt(record + Abi.Record.TASK_ID_OFFSET, taskId);
-            file.putLong(record + Abi.Record.SEQ_OFFSET, ++seq);
-            file.putLong(record + Abi.Record.TICKET_OFFSET, ticket);
-            final long nowNs = System.nanoTime();
-            file.putLong(record + Abi.Record.TIME_NS_OFFSET, nowNs);
-            file.putLong(record + Abi.Record.RELEASE_NS_OFFSET, (ticket & 1) == 0 ? nowNs : 0);   // 0: not said
-            file.putLong(record + Abi.Record.ARG_NS_OFFSET, argNs);
-            file.putInt(at, Abi.Record.SIZE);
-            at = record + Abi.Record.SIZE;
-        }
-    }
 
     /** The conductor's part: remembers the task that was opened last. */
     private static final class Answers implements ConductorProxy {
@@ -140,7 +97,7 @@ final class WarmUp {
 
     private final DispatcherAgent dispatcher;
     private final Enforcer enforcer;
-    private final Writer[] writers = new Writer[CLIENTS];
+    private final RecordWriter[] writers = new RecordWriter[CLIENTS];
     private final int[] taskIds = new int[CLIENTS];
     private final long[] tickets = new long[CLIENTS];
 
@@ -233,7 +190,7 @@ final class WarmUp {
             dispatcher.clients().add(clients[c]);
             dispatcher.clients().openTask(task(c));
             play.taskIds[c] = answers.taskId;
-            play.writers[c] = new Writer(queue.directory());
+            play.writers[c] = new RecordWriter(queue.directory());
         }
         final double allocated;
         try (JournalAgent journal = new JournalAgent(ring, scratch.resolve("journal"), JOURNAL_BYTES)) {

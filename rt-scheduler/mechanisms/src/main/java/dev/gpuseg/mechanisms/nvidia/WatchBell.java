@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>The thread empties the descriptor first and clears the flag then. The other way round a ring between the two
  * steps loses its signal and leaves the flag set: nobody would signal again, and the thread would sleep beside a
- * process that was just attached, until its next look (up to 1 s).
+ * process that was just attached, until its next look (up to 1 s). Store, then look: see ADR 30.
  */
 final class WatchBell implements AutoCloseable {
     private final EventFd signal = new EventFd();
