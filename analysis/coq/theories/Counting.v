@@ -229,7 +229,7 @@ Section Work.
 
   Lemma arrivals_apart m n : arr m + n * T <= arr (m + n).
   Proof.
-    induction n; simpl. rewrite Nat.add_0_r. lia.
+    induction n; simpl. replace (m + 0) with m by lia. lia.
     replace (m + S n) with (S (m + n)) by lia. pose proof (sporadic (m + n)). lia.
   Qed.
 
