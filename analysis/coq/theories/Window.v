@@ -324,4 +324,497 @@ Section Proof.
       destruct (holder_or_outranked _ _ _ _ Hi Hpa) as [o' [m2 [j2 [Ho' Hr']]]]. fold g in Ho'. rewrite Ha in Ho'.
       injection Ho' as <- <- <-. destruct Hr' as [[-> [-> ->]] | Hr']; auto. unfold b in *. lia.
   Qed.
+
+  (** ** Work of a job *)
+
+  Lemma runs_spec h m t : runs p s h m t = true <-> exec s (core p h) t = Some (h, m).
+  Proof.
+    unfold runs. destruct (exec s (core p h) t) as [[x y] |].
+    - rewrite andb_true_iff, !Nat.eqb_eq. split. intros [-> ->]; auto. intro E; injection E; auto.
+    - split; discriminate.
+  Qed.
+
+  Lemma in_window_spec h m j t : in_window s h m j t = true <-> ph h m t = Win j.
+  Proof.
+    unfold in_window. destruct (ph h m t); try (split; congruence). rewrite Nat.eqb_eq.
+    split; congruence.
+  Qed.
+
+  Lemma holds_spec h m j t : holds p s h m j t = true <-> holder s (gpu p h) t = Some (h, m, j).
+  Proof.
+    unfold holds. destruct (holder s (gpu p h) t) as [[[x y] z] |].
+    - rewrite !andb_true_iff, !Nat.eqb_eq. split. intros [[-> ->] ->]; auto. intro E; injection E; auto.
+    - split; discriminate.
+  Qed.
+
+  Lemma quiet_spec g t : quiet s g t = true <-> update s g t = None.
+  Proof. unfold quiet. destruct (update s g t); split; congruence. Qed.
+
+  Lemma cpu_limit h m a b : task h -> cnt (cpu_unit p s h m) a b <= C p h.
+  Proof.
+    intro Hh. eapply Nat.le_trans. apply (cnt_within _ a b 0 b); lia.
+    apply cnt_limit. intros t _ H. apply (cpu_left _ _ M); auto.
+    unfold cpu_unit, in_cpu in H. apply andb_true_iff in H. destruct H as [_ H].
+    destruct (ph h m t); congruence.
+  Qed.
+
+  Lemma blocked_limit h m a b : task h -> cnt (in_blocked s h m) a b <= B p h.
+  Proof.
+    intro Hh. eapply Nat.le_trans. apply (cnt_within _ a b 0 b); lia.
+    apply cnt_limit. intros t _ H. apply (blocking_left _ _ M); auto.
+    unfold in_blocked in H. destruct (ph h m t); congruence.
+  Qed.
+
+  Lemma host_limit h m j a b : task h -> cnt (host_unit p s h m j) a b <= host (segment_at p h j).
+  Proof.
+    intro Hh. eapply Nat.le_trans. apply (cnt_within _ a b 0 b); lia.
+    apply cnt_limit. intros t _ H. unfold host_unit in H. apply andb_true_iff in H. destruct H as [Hr Hw].
+    apply runs_spec in Hr. apply in_window_spec in Hw.
+    destruct (exec_wants _ _ M _ _ _ _ Hr) as [_ [_ [Hc | [j' [Hj Hrd]]]]]. congruence.
+    apply (host_left _ _ M); auto.
+  Qed.
+
+  Lemma device_limit h m j a b : task h -> cnt (device_unit p s h m j) a b <= device (segment_at p h j).
+  Proof.
+    intro Hh. eapply Nat.le_trans. apply (cnt_within _ a b 0 b); lia.
+    apply cnt_limit. intros t _ H. unfold device_unit in H. rewrite !andb_true_iff in H. destruct H as [[Hr Hq] Hd].
+    apply holds_spec in Hr. destruct (holder_facts _ _ _ _ _ Hr) as [_ [_ Hw]].
+    apply (device_left _ _ M); auto.
+  Qed.
+
+  (** Charges: the job of h to which an instant is charged, if any. *)
+  Definition run_job h t : option nat :=
+    match exec s (core p h) t with Some (x, m) => if Nat.eqb x h then Some m else None | None => None end.
+  Definition device_job h t : option nat :=
+    match holder s (gpu p h) t with
+    | Some (x, m, j) => if Nat.eqb x h && quiet s (gpu p h) t && device_ready s h m t then Some m else None
+    | None => None
+    end.
+  Definition held_run_job h t : option nat :=
+    match holder s (gpu p h) t with
+    | Some (x, m, j) => if Nat.eqb x h && runs p s h m t then Some m else None
+    | None => None
+    end.
+  Definition update_job h t : option nat :=
+    match update s (gpu p h) t with
+    | Some c => match owner (gpu p h) c with Some (x, m) => if Nat.eqb x h then Some m else None | None => None end
+    | None => None
+    end.
+
+  Lemma run_job_spec h m t : run_job h t = Some m <-> exec s (core p h) t = Some (h, m).
+  Proof.
+    unfold run_job. destruct (exec s (core p h) t) as [[x y] |]; [| split; discriminate].
+    destruct (Nat.eqb x h) eqn:E.
+    - apply Nat.eqb_eq in E. subst. split; congruence.
+    - apply Nat.eqb_neq in E. split; congruence.
+  Qed.
+
+  Lemma device_job_spec h m t : device_job h t = Some m ->
+    exists j, holder s (gpu p h) t = Some (h, m, j) /\ device_unit p s h m j t = true.
+  Proof.
+    unfold device_job. destruct (holder s (gpu p h) t) as [[[x y] j] |] eqn:E; try discriminate.
+    destruct (Nat.eqb x h && quiet s (gpu p h) t && device_ready s h y t) eqn:Ec; try discriminate.
+    rewrite !andb_true_iff, Nat.eqb_eq in Ec. destruct Ec as [[-> Hq] Hd]. intro H. injection H as ->.
+    exists j. split; auto. unfold device_unit. rewrite Hq, Hd. rewrite !andb_true_r. apply holds_spec. auto.
+  Qed.
+
+  Lemma held_run_job_spec h m t : held_run_job h t = Some m ->
+    exists j, holder s (gpu p h) t = Some (h, m, j) /\ runs p s h m t = true.
+  Proof.
+    unfold held_run_job. destruct (holder s (gpu p h) t) as [[[x y] j] |] eqn:E; try discriminate.
+    destruct (Nat.eqb x h && runs p s h y t) eqn:Ec; try discriminate.
+    rewrite !andb_true_iff, Nat.eqb_eq in Ec. destruct Ec as [-> Hq]. intro H. injection H as ->.
+    exists j. auto.
+  Qed.
+
+  Lemma update_job_spec h m t : update_job h t = Some m ->
+    exists c, update s (gpu p h) t = Some c /\ owner (gpu p h) c = Some (h, m).
+  Proof.
+    unfold update_job. destruct (update s (gpu p h) t) as [c |]; try discriminate.
+    destruct (owner (gpu p h) c) as [[x y] |] eqn:Eo; try discriminate.
+    destruct (Nat.eqb x h) eqn:E; try discriminate. apply Nat.eqb_eq in E. subst. intro H. injection H as ->.
+    exists c. auto.
+  Qed.
+
+  Lemma is_job_spec f m t : is_job f m t = true <-> f t = Some m.
+  Proof.
+    unfold is_job. destruct (f t); [| split; discriminate]. rewrite Nat.eqb_eq. split; congruence.
+  Qed.
+
+  Lemma host_total h m a b : task h ->
+    total (seq 0 (segments p h)) (fun j => cnt (host_unit p s h m j) a b) <= n_Gm p h.
+  Proof.
+    intro Hh. eapply Nat.le_trans. apply total_mono. intros. apply host_limit; auto.
+    unfold segment_at, segments. rewrite (total_nth (segs p h) no_segment host). unfold Gm, sum, total. lia.
+  Qed.
+
+  Lemma device_total h m a b : task h ->
+    total (seq 0 (segments p h)) (fun j => cnt (device_unit p s h m j) a b) <= n_Ge p h.
+  Proof.
+    intro Hh. eapply Nat.le_trans. apply total_mono. intros. apply device_limit; auto.
+    unfold segment_at, segments. rewrite (total_nth (segs p h) no_segment device). unfold Ge, sum, total. lia.
+  Qed.
+
+  Lemma run_count h m a b : task h -> cnt (is_job (run_job h) m) a b <= n_cpu p h.
+  Proof.
+    intro Hh. unfold cpu_work.
+    eapply Nat.le_trans.
+    - apply (cnt_mono _ (fun t => cpu_unit p s h m t ||
+        existsb (fun Q => Q t) (map (host_unit p s h m) (seq 0 (segments p h))))).
+      intros t _ H. apply is_job_spec, run_job_spec in H. assert (Hr : runs p s h m t = true) by (apply runs_spec; auto).
+      destruct (exec_wants _ _ M _ _ _ _ H) as [_ [_ [Hc | [j [Hj _]]]]].
+      + unfold cpu_unit, in_cpu. rewrite Hr, Hc. reflexivity.
+      + apply orb_true_iff. right. apply existsb_exists. exists (host_unit p s h m j). split.
+        apply in_map, in_seq. destruct (window_uses _ _ _ _ Hh Hj). lia.
+        unfold host_unit. rewrite Hr. simpl. apply in_window_spec. auto.
+    - eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono. apply cpu_limit; auto.
+      eapply Nat.le_trans. apply cnt_any. rewrite total_map. apply host_total; auto.
+  Qed.
+
+  Lemma device_count h m a b : task h -> cnt (is_job (device_job h) m) a b <= n_Ge p h.
+  Proof.
+    intro Hh. eapply Nat.le_trans; [| apply (device_total h m a b Hh)].
+    apply cnt_list. intros t _ H. apply is_job_spec, device_job_spec in H. destruct H as [j [Hj Hu]].
+    exists j. split; auto. apply in_seq. destruct (holder_facts _ _ _ _ _ Hj) as [_ [_ Hw]].
+    destruct (window_uses _ _ _ _ Hh Hw). lia.
+  Qed.
+
+  Lemma held_run_count h m a b : task h -> cnt (is_job (held_run_job h) m) a b <= n_Gm p h.
+  Proof.
+    intro Hh. eapply Nat.le_trans; [| apply (host_total h m a b Hh)].
+    apply cnt_list. intros t _ H. apply is_job_spec, held_run_job_spec in H. destruct H as [j [Hj Hu]].
+    exists j. destruct (holder_facts _ _ _ _ _ Hj) as [_ [_ Hw]]. split.
+    apply in_seq. destruct (window_uses _ _ _ _ Hh Hw). lia.
+    unfold host_unit. rewrite Hu. simpl. apply in_window_spec. auto.
+  Qed.
+
+  Lemma update_is_limit h c a b : task h -> n_uses p h = true -> cnt (update_is s (gpu p h) c) a b <= eps p h.
+  Proof.
+    intros Hh Hu. eapply Nat.le_trans. apply (cnt_within _ a b 0 b); lia.
+    apply (update_length _ _ M h); auto. apply uses_segments. auto.
+  Qed.
+
+  Lemma update_count h m a b : task h -> cnt (is_job (update_job h) m) a b <= n_updates p h.
+  Proof.
+    intro Hh. unfold updates, eta, ident, twice_eps.
+    eapply Nat.le_trans.
+    - apply (cnt_list _ (seq 0 (segments p h)) (fun j t => update_is s (gpu p h) (opens s h m j) t
+        || update_is s (gpu p h) (closes s h m j) t)).
+      intros t _ H. apply is_job_spec, update_job_spec in H. destruct H as [c [Hu Ho]].
+      destruct (update_cause _ _ M _ _ _ Hu) as [_ Hc].
+      destruct (owner_window _ _ _ _ Hc Ho) as [_ [_ [j [Hj Hcase]]]]. exists j. split. apply in_seq. lia.
+      unfold update_is. rewrite Hu. apply orb_true_iff. rewrite !Nat.eqb_eq. intuition.
+    - eapply Nat.le_trans.
+      + apply (total_mono _ _ (fun _ => eps p h + eps p h)). intros j Hj. apply in_seq in Hj.
+        assert (n_uses p h = true).
+        { unfold uses, eta. unfold segments in Hj. destruct (length (segs p h)); auto. lia. }
+        eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono; apply update_is_limit; auto.
+      + rewrite total_const, seq_length. unfold segments. lia.
+  Qed.
+
+  (** ** Bounds that hold up to an instant *)
+
+  (** The proof needs 2 eps per segment and one more per segment for the update at the end of a window: the
+      recurrence contains (eta + 1) eps in addition, and two of them are given back here. *)
+  Definition slack h := if n_uses p h then eps p h + eps p h else 0.
+
+  (** Before te no job has exceeded its bound, no window its length. *)
+  Definition kept te :=
+    (forall h m t, task h -> t < te -> pending s h m t -> t + slack h < arr h m + R p h) /\
+    (forall h m j t, task h -> t < te -> ph h m t = Win j ->
+      t < opens s h m j + length_bound (segment_at p h j)).
+
+  Lemma in_tasks x : In x (tasks nat p) <-> task x.
+  Proof. unfold tasks. rewrite in_seq. lia. Qed.
+
+  Lemma not_uses h : n_uses p h = false -> segs p h = [].
+  Proof. unfold uses, eta. destruct (segs p h); simpl; congruence. Qed.
+
+  Lemma R_contains h : task h ->
+    J p h + (C p h + (n_Gm p h + n_Ge p h)) + n_updates p h + S (segments p h) * eps p h + B p h <= R p h.
+  Proof.
+    intro Hh. pose proof (R_above_rhs _ V h Hh) as H. unfold rhs, own in H. unfold segments.
+    unfold ident, eta in *. lia.
+  Qed.
+
+  Lemma whole_at_most_R h : task h -> n_whole p h + slack h <= R p h.
+  Proof.
+    intro Hh. pose proof (R_contains h Hh) as H. unfold whole, hold. unfold slack.
+    destruct (n_uses p h) eqn:E; [| lia]. apply uses_segments in E.
+    assert (2 * eps p h <= S (segments p h) * eps p h) by (apply Nat.mul_le_mono_r; lia). lia.
+  Qed.
+
+  Lemma R_at_most_T h : task h -> R p h <= T p h.
+  Proof. intro Hh. pose proof (R_at_most_D _ V h Hh). pose proof (D_at_most_T _ V h Hh). lia. Qed.
+
+  Lemma cost_at_most_R g h : task h -> n_cost p g h <= R p h.
+  Proof.
+    intro Hh. pose proof (whole_at_most_R h Hh) as H. unfold whole, hold in H. unfold stop_cost, cpu_work.
+    destruct (n_uses p h && negb (N.eqb (gpu p h) g)); lia.
+  Qed.
+
+  Section Until.
+    Variable te : nat.
+    Hypothesis K : kept te.
+
+    Lemma phase_in h m t : task h -> t < te -> ph h m t <> Idle -> arr h m <= t /\ t + slack h < arr h m + R p h.
+    Proof.
+      intros Hh Ht Hp. apply phase_pending in Hp; auto. split.
+      - destruct Hp as [Hr _]. pose proof (released _ _ M h m Hh). lia.
+      - apply K; auto.
+    Qed.
+
+    Lemma run_in h m t : t < te -> run_job h t = Some m -> arr h m <= t < arr h m + R p h.
+    Proof.
+      intros Ht H. apply run_job_spec in H. destruct (exec_wants _ _ M _ _ _ _ H) as [Hh [_ Hw]].
+      apply wants_phase in Hw. destruct (phase_in h m t Hh Ht Hw). lia.
+    Qed.
+
+    Lemma held_in h m j t : t < te -> holder s (gpu p h) t = Some (h, m, j) -> arr h m <= t < arr h m + R p h.
+    Proof.
+      intros Ht H. destruct (holder_facts _ _ _ _ _ H) as [Hh [_ Hp]].
+      destruct (phase_in h m t Hh Ht ltac:(congruence)). lia.
+    Qed.
+
+    Lemma update_in h m t : t < te -> update_job h t = Some m -> arr h m <= t < arr h m + R p h.
+    Proof.
+      intros Ht H. apply update_job_spec in H. destruct H as [c [Hu Ho]].
+      destruct (update_cause _ _ M _ _ _ Hu) as [Hct Hc].
+      destruct (owner_window _ _ _ _ Hc Ho) as [Hh [_ [j [Hj Hcase]]]].
+      assert (Huse : n_uses p h = true).
+      { unfold uses, eta. unfold segments in Hj. destruct (length (segs p h)); auto. lia. }
+      pose proof (update_soon _ _ M h _ t c Hh (uses_segments h Huse) eq_refl Hu) as Hs.
+      assert (Hsl : slack h = eps p h + eps p h) by (unfold slack; rewrite Huse; reflexivity).
+      destruct Hcase as [[Ho' Hp] | [Ho' [b [-> Hp]]]].
+      - destruct (phase_in h m c Hh ltac:(lia) ltac:(congruence)). lia.
+      - destruct (phase_in h m b Hh ltac:(lia) ltac:(congruence)). lia.
+    Qed.
+
+    Definition whole_job h t :=
+      match run_job h t with
+      | Some m => Some m
+      | None => match device_job h t with Some m => Some m | None => update_job h t end
+      end.
+
+    Definition local_job i h := if n_same p i h then whole_job h else run_job h.
+
+    Lemma whole_in h m t : t < te -> whole_job h t = Some m -> arr h m <= t < arr h m + R p h.
+    Proof.
+      intros Ht H. unfold whole_job in H. destruct (run_job h t) eqn:E1. injection H as ->. apply run_in; auto.
+      destruct (device_job h t) eqn:E2. injection H as ->.
+      apply device_job_spec in E2. destruct E2 as [j [Hj _]]. eapply held_in; eauto.
+      apply update_in; auto.
+    Qed.
+
+    Lemma whole_count h m a b : task h -> cnt (is_job (whole_job h) m) a b <= n_whole p h.
+    Proof.
+      intro Hh. unfold whole, hold. pose proof (run_count h m a b Hh) as H1.
+      pose proof (device_count h m a b Hh) as H2. pose proof (update_count h m a b Hh) as H3. unfold cpu_work in H1.
+      eapply Nat.le_trans.
+      - apply (cnt_mono _ (fun t => is_job (run_job h) m t || (is_job (device_job h) m t || is_job (update_job h) m t))).
+        intros t _ H. apply is_job_spec in H. unfold whole_job in H. rewrite !orb_true_iff, !is_job_spec.
+        destruct (run_job h t). auto. destruct (device_job h t); auto.
+      - eapply Nat.le_trans. apply cnt_or.
+        eapply Nat.le_trans. apply Nat.add_le_mono_l. apply cnt_or. lia.
+    Qed.
+
+    Lemma spaced h : task h -> forall m, arr h m + T p h <= arr h (S m).
+    Proof. intros Hh m. apply (sporadic _ _ M); auto. Qed.
+
+    (** (a), (b), (c) *)
+    Lemma local_bound i h t0 : In h (n_hpp p i) ->
+      (forall m t, t0 <= t < te -> segments p h = 0 -> exec s (core p h) t = Some (h, m) -> t0 <= release s h m) ->
+      cnt (is_some (local_job i h)) t0 te <= n_local p i h (te - t0).
+    Proof.
+      intros Hin Hstart. unfold hpp in Hin. apply filter_In in Hin. destruct Hin as [Hin _]. apply in_tasks in Hin.
+      pose proof (T_positive _ V h Hin) as HT. pose proof (R_at_most_T h Hin) as HRT.
+      pose proof (whole_at_most_R h Hin) as HW.
+      unfold local, local_job. destruct (n_uses p h) eqn:Hu.
+      - destruct (n_same p i h) eqn:Hs.
+        + eapply Nat.le_trans.
+          * apply (work_at_rate_one (arr h) (T p h) HT (spaced h Hin) (whole_job h) t0 te (R p h) (n_whole p h)); try lia.
+            intros. apply whole_in; auto. lia. intros. apply whole_count. auto.
+          * apply Nat.mul_le_mono_r. apply ceil_nat_mono. lia.
+        + eapply Nat.le_trans.
+          * apply (work_at_rate_one (arr h) (T p h) HT (spaced h Hin) (run_job h) t0 te (R p h) (n_cpu p h)); try lia.
+            unfold whole, hold in HW. unfold cpu_work. lia.
+            intros. apply run_in; auto. lia. intros. apply run_count. auto.
+          * apply Nat.mul_le_mono_l. lia.
+      - assert (Hs : n_same p i h = false). { unfold same_gpu. rewrite Hu. rewrite andb_false_r. reflexivity. }
+        rewrite Hs. pose proof (not_uses h Hu) as Hseg.
+        apply (work_without_carry_in (arr h) (T p h) HT (spaced h Hin)).
+        + intros t m Ht Hr. split. apply run_in in Hr; lia.
+          apply run_job_spec in Hr. assert (segments p h = 0) by (unfold segments; rewrite Hseg; reflexivity).
+          pose proof (Hstart m t Ht H Hr). pose proof (released _ _ M h m Hin). lia.
+        + intro m. eapply Nat.le_trans. apply run_count; auto. unfold cpu_work, Gm. rewrite Hseg. simpl. lia.
+    Qed.
+
+    (** ** Stops: c runs on the core of x while x holds its GPU and no update is in progress *)
+
+    Definition stopped x m c t :=
+      match holder s (gpu p x) t with
+      | Some (y, m', _) =>
+        Nat.eqb y x && Nat.eqb m' m && quiet s (gpu p x) t &&
+        match exec s (core p x) t with Some (z, _) => Nat.eqb z c | None => false end
+      | None => false
+      end.
+
+    Lemma stopped_spec x m c t : stopped x m c t = true <->
+      exists j n, holder s (gpu p x) t = Some (x, m, j) /\ update s (gpu p x) t = None /\
+        exec s (core p x) t = Some (c, n).
+    Proof.
+      unfold stopped. destruct (holder s (gpu p x) t) as [[[y m'] j] |]; [| split; [discriminate | intros [? [? [? _]]]; discriminate]].
+      rewrite !andb_true_iff, !Nat.eqb_eq, quiet_spec. split.
+      - intros [[[-> ->] Hq] He]. destruct (exec s (core p x) t) as [[z n] |]; try discriminate.
+        apply Nat.eqb_eq in He. subst. exists j, n. auto.
+      - intros [j' [n [H1 [H2 H3]]]]. injection H1 as -> -> _. rewrite H3, Nat.eqb_refl. auto.
+    Qed.
+
+    Lemma above_spec i h : n_above p i h = true <-> core p h = core p i /\ (prio p i < prio p h)%N.
+    Proof. unfold above. rewrite andb_true_iff, N.eqb_eq, N.ltb_lt. tauto. Qed.
+
+    (** What a job of c can stop holders of GPU g below it for: Y. *)
+    Lemma cost_count g c f n a b : task c ->
+      (forall t, a <= t < b -> f t = Some n -> run_job c t = Some n /\
+        exists x m j, holder s g t = Some (x, m, j) /\ n_above p x c = true) ->
+      cnt (is_job f n) a b <= n_cost p g c.
+    Proof.
+      intros Hc Hf.
+      assert (Hrun : cnt (is_job f n) a b <= n_cpu p c).
+      { eapply Nat.le_trans; [| apply (run_count c n a b Hc)]. apply cnt_mono. intros t Ht H.
+        apply is_job_spec in H. apply is_job_spec. apply Hf; auto. }
+      unfold stop_cost. destruct (n_uses p c) eqn:Hu; simpl.
+      - destruct (N.eqb (gpu p c) g) eqn:Hg; simpl. 2: lia.
+        apply N.eqb_eq in Hg. eapply Nat.le_trans; [| apply (cpu_limit c n a b Hc)].
+        apply cnt_mono. intros t Ht H. apply is_job_spec in H. destruct (Hf t Ht H) as [Hr [x [m [j [Hx Ha]]]]].
+        apply run_job_spec in Hr. unfold cpu_unit. apply andb_true_iff. split. apply runs_spec; auto.
+        destruct (exec_wants _ _ M _ _ _ _ Hr) as [_ [_ [Hcpu | [j' [Hj' _]]]]].
+        unfold in_cpu. rewrite Hcpu. reflexivity. exfalso.
+        destruct (holder_facts _ _ _ _ _ Hx) as [Htx [Hgx Hpx]].
+        destruct (holder_or_outranked _ _ _ _ Hc Hj') as [y [m2 [j2 [Hy Hr2]]]]. rewrite Hg, Hx in Hy.
+        injection Hy as <- <- <-. apply above_spec in Ha. destruct Ha as [Hcore Hprio].
+        destruct Hr2 as [[-> _] | [_ [Hne [Hs Hlt]]]]. lia.
+        assert (Hs' : n_same p x c = true).
+        { apply same_intro. eapply window_uses; eauto. auto. congruence. }
+        assert ((gprio p x < gprio p c)%N). { apply (same_order _ V x c); auto. } lia.
+      - unfold cpu_work, Gm in Hrun. rewrite (not_uses c Hu) in Hrun. simpl in Hrun. lia.
+    Qed.
+
+    Definition stop_job x m c t := if stopped x m c t then run_job c t else None.
+
+    Lemma stop_job_count x m c n a b : task c -> n_above p x c = true ->
+      cnt (is_job (stop_job x m c) n) a b <= n_cost p (gpu p x) c.
+    Proof.
+      intros Hc Ha. apply cost_count; auto. intros t Ht H. unfold stop_job in H.
+      destruct (stopped x m c t) eqn:E; try discriminate. split; auto. apply stopped_spec in E.
+      destruct E as [j [n' [Hh _]]]. exists x, m, j. auto.
+    Qed.
+
+    Lemma stopped_some x m c a b : n_above p x c = true ->
+      cnt (stopped x m c) a b <= cnt (is_some (stop_job x m c)) a b.
+    Proof.
+      intro Ha. apply cnt_mono. intros t _ H. unfold is_some, stop_job. rewrite H. apply stopped_spec in H.
+      destruct H as [j [n [_ [_ He]]]]. apply above_spec in Ha. destruct Ha as [Hcore _]. rewrite <- Hcore in He.
+      apply run_job_spec in He. rewrite He. reflexivity.
+    Qed.
+
+    Lemma stop_run_in x m c n t : t < te -> stop_job x m c t = Some n -> arr c n <= t < arr c n + R p c.
+    Proof.
+      intros Ht H. unfold stop_job in H. destruct (stopped x m c t); try discriminate. apply run_in; auto.
+    Qed.
+
+    (** Stops by c in an interval, by lemma 2. *)
+    Lemma stops_in x m c a b : task c -> n_above p x c = true -> b <= te ->
+      cnt (stopped x m c) a b <=
+      ceil_nat (b - a + (R p c - n_cost p (gpu p x) c)) (T p c) * n_cost p (gpu p x) c.
+    Proof.
+      intros Hc Ha Hb. eapply Nat.le_trans. apply stopped_some; auto.
+      apply (work_at_rate_one (arr c) (T p c) (T_positive _ V c Hc) (spaced c Hc)).
+      - apply cost_at_most_R; auto.
+      - apply R_at_most_T; auto.
+      - intros. apply (stop_run_in x m); auto. lia.
+      - intros. apply stop_job_count; auto.
+    Qed.
+
+    (** k_hc, first count: all windows of a job lie within its response time. *)
+    Lemma stops_of_job x m c a b : task x -> task c -> n_above p x c = true -> b <= te ->
+      cnt (stopped x m c) a b <=
+      ceil_nat (R p x + (R p c - n_cost p (gpu p x) c)) (T p c) * n_cost p (gpu p x) c.
+    Proof.
+      intros Hx Hc Ha Hb. eapply Nat.le_trans.
+      - apply (cnt_inside _ a b (arr x m) (arr x m + R p x)). intros t Ht H. apply stopped_spec in H.
+        destruct H as [j [n [Hh _]]]. eapply held_in; eauto. lia.
+      - eapply Nat.le_trans. apply stops_in; auto. lia.
+        apply Nat.mul_le_mono_r. apply ceil_nat_mono. lia.
+    Qed.
+
+    (** k_hc, second count: window by window. *)
+    Lemma stops_of_windows x m c a b : task x -> task c -> n_above p x c = true -> b <= te ->
+      cnt (stopped x m c) a b <=
+      total (segs p x) (fun g => ceil_nat (length_bound g + stop_jitter nat 0 Nat.add Nat.mul Nat.sub ident p (gpu p x) c)
+        (T p c)) * n_cost p (gpu p x) c.
+    Proof.
+      intros Hx Hc Ha Hb.
+      set (F := fun g : segment nat => ceil_nat (length_bound g
+        + stop_jitter nat 0 Nat.add Nat.mul Nat.sub ident p (gpu p x) c) (T p c)).
+      eapply Nat.le_trans.
+      - apply (cnt_list _ (seq 0 (segments p x)) (fun j t => stopped x m c t && in_window s x m j t)).
+        intros t Ht H. pose proof H as H'. apply stopped_spec in H'. destruct H' as [j [n [Hh _]]].
+        destruct (holder_facts _ _ _ _ _ Hh) as [_ [_ Hw]]. exists j. split.
+        apply in_seq. destruct (window_uses _ _ _ _ Hx Hw). lia. rewrite H. apply in_window_spec. auto.
+      - rewrite <- (total_nth (segs p x) no_segment F). rewrite Nat.mul_comm, <- total_mul.
+        apply total_mono. intros j Hj. apply in_seq in Hj. change (nth j (segs p x) no_segment) with (segment_at p x j).
+        rewrite Nat.mul_comm. set (o := opens s x m j). set (l := length_bound (segment_at p x j)).
+        assert (Hinside : forall t, a <= t < b -> stopped x m c t && in_window s x m j t = true -> o <= t < o + l).
+        { intros t Ht H. apply andb_true_iff in H. destruct H as [_ H]. apply in_window_spec in H. split.
+          pose proof (window_open _ _ _ _ Hx H). unfold o. lia. unfold o, l. apply K; auto. lia. }
+        eapply Nat.le_trans. apply (cnt_inside _ a b o (o + l) Hinside).
+        eapply Nat.le_trans. apply (cnt_within _ _ _ o (min b (o + l))). lia. lia.
+        unfold F, stop_jitter. fold l. destruct (n_uses p c) eqn:Hu.
+        + eapply Nat.le_trans. apply (cnt_mono _ (stopped x m c)).
+          intros t _ H. apply andb_true_iff in H. tauto.
+          eapply Nat.le_trans. apply stops_in; auto. lia. apply Nat.mul_le_mono_r, ceil_nat_mono. lia.
+        + set (f := fun t => if in_window s x m j t then stop_job x m c t else None).
+          eapply Nat.le_trans. apply (cnt_mono _ (is_some f)).
+          { intros t _ H. apply andb_true_iff in H. destruct H as [H Hw]. unfold is_some, f. rewrite Hw.
+            unfold stop_job. rewrite H. apply stopped_spec in H. destruct H as [j' [n [_ [_ He]]]].
+            apply above_spec in Ha. destruct Ha as [Hcore _]. rewrite <- Hcore in He.
+            apply run_job_spec in He. rewrite He. reflexivity. }
+          eapply Nat.le_trans.
+          apply (work_without_carry_in (arr c) (T p c) (T_positive _ V c Hc) (spaced c Hc) f o (min b (o + l)) (J p c)
+            (n_cost p (gpu p x) c)).
+          * intros t n Ht Hf. unfold f in Hf. destruct (in_window s x m j t) eqn:Hw; try discriminate.
+            apply in_window_spec in Hw. assert (Htte : t < te) by lia. assert (Hin := stop_run_in x m c n t Htte).
+            assert (Hin2 : arr c n <= t < arr c n + R p c). { apply Hin. auto. } split. lia.
+            unfold stop_job in Hf. destruct (stopped x m c t); try discriminate. apply run_job_spec in Hf.
+            destruct (exec_wants _ _ M _ _ _ _ Hf) as [_ [_ Hwant]]. apply wants_phase in Hwant.
+            apply phase_pending in Hwant; auto. destruct Hwant as [_ Hnc].
+            pose proof (released _ _ M c n Hc) as Hrel.
+            destruct (le_lt_dec o (release s c n)) as [| Hlt]. lia. exfalso.
+            pose proof (window_open _ _ _ _ Hx Hw) as Hopen.
+            assert (Hcomp : complete s c n o = true).
+            { assert (segments p c = 0) by (unfold segments; rewrite (not_uses c Hu); reflexivity).
+              assert (j < segments p x) by (unfold segments in *; lia). assert (opens s x m j < closes s x m j) by lia.
+              apply (begin_runs _ _ M x m j c n); auto. }
+            assert (Hst : forall d, complete s c n (o + d) = true).
+            { induction d. replace (o + 0) with o by lia. auto. replace (o + S d) with (S (o + d)) by lia.
+              apply (complete_stays _ _ M); auto. }
+            specialize (Hst (t - o)). replace (o + (t - o)) with t in Hst by (unfold o in *; lia). congruence.
+          * intro n. eapply Nat.le_trans; [| apply (stop_job_count x m c n o (min b (o + l)) Hc Ha)].
+            apply cnt_mono. intros t _ H. apply is_job_spec in H. apply is_job_spec. unfold f in H.
+            destruct (in_window s x m j t); congruence.
+          * apply Nat.mul_le_mono_r, ceil_nat_mono. lia.
+    Qed.
+
+    Lemma stops_bound x m c a b : task x -> task c -> n_above p x c = true -> b <= te ->
+      cnt (stopped x m c) a b <= n_stop_time p x c.
+    Proof.
+      intros. unfold stop_time, stoppers.
+      destruct (Nat.min_dec (sum nat 0 Nat.add (segs p x) (fun s0 => ceil_nat (length_bound s0
+        + stop_jitter nat 0 Nat.add Nat.mul Nat.sub ident p (gpu p x) c) (T p c)))
+        (ceil_nat (R p x + (R p c - n_cost p (gpu p x) c)) (T p c))) as [-> | ->].
+      - apply stops_of_windows; auto.
+      - apply stops_of_job; auto.
+    Qed.
+  End Until.
 End Proof.
