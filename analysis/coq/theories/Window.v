@@ -816,5 +816,256 @@ Section Proof.
       - apply stops_of_windows; auto.
       - apply stops_of_job; auto.
     Qed.
+
+    (** ** Windows of other cores: (d) and (e) *)
+
+    (** [sel c]: the stops by c are counted once for all windows, not window by window. *)
+    Variable sel : nat -> bool.
+
+    Definition stopped_job x t : option nat :=
+      match holder s (gpu p x) t with
+      | Some (y, m, _) =>
+        if Nat.eqb y x && quiet s (gpu p x) t &&
+          match exec s (core p x) t with Some (c, _) => n_above p x c && negb (sel c) | None => false end
+        then Some m else None
+      | None => None
+      end.
+
+    Lemma stopped_job_spec x m t : stopped_job x t = Some m ->
+      exists c, task c /\ n_above p x c = true /\ sel c = false /\ stopped x m c t = true.
+    Proof.
+      unfold stopped_job. destruct (holder s (gpu p x) t) as [[[y m'] j] |] eqn:E; try discriminate.
+      destruct (Nat.eqb y x && quiet s (gpu p x) t && _) eqn:Ec; try discriminate. intro H. injection H as ->.
+      rewrite !andb_true_iff, Nat.eqb_eq in Ec. destruct Ec as [[-> Hq] He].
+      destruct (exec s (core p x) t) as [[c n] |] eqn:Ex; try discriminate.
+      apply andb_true_iff in He. destruct He as [Ha Hsel]. exists c. repeat split; auto.
+      - destruct (exec_wants _ _ M _ _ _ _ Ex). auto.
+      - destruct (sel c); auto.
+      - apply stopped_spec. exists j, n. repeat split; auto. apply quiet_spec. auto.
+    Qed.
+
+    Definition remote_job x t :=
+      match device_job x t with
+      | Some m => Some m
+      | None =>
+        match held_run_job x t with
+        | Some m => Some m
+        | None => match update_job x t with Some m => Some m | None => stopped_job x t end
+        end
+      end.
+
+    Definition unselected x := filter (fun c => negb (sel c)) (n_hpp p x).
+
+    Lemma in_hpp x c : In c (n_hpp p x) <-> task c /\ n_above p x c = true.
+    Proof. unfold hpp. rewrite filter_In, in_tasks. tauto. Qed.
+
+    Lemma in_unselected x c : In c (unselected x) <-> task c /\ n_above p x c = true /\ sel c = false.
+    Proof. unfold unselected. rewrite filter_In, in_hpp, negb_true_iff. tauto. Qed.
+
+    Lemma remote_in x m t : t < te -> remote_job x t = Some m -> arr x m <= t < arr x m + R p x.
+    Proof.
+      intros Ht H. unfold remote_job in H. destruct (device_job x t) eqn:E1.
+      { injection H as ->. apply device_job_spec in E1. destruct E1 as [j [Hj _]]. eapply held_in; eauto. }
+      destruct (held_run_job x t) eqn:E2.
+      { injection H as ->. apply held_run_job_spec in E2. destruct E2 as [j [Hj _]]. eapply held_in; eauto. }
+      destruct (update_job x t) eqn:E3.
+      { injection H as ->. apply update_in; auto. }
+      apply stopped_job_spec in H. destruct H as [c [_ [_ [_ H]]]]. apply stopped_spec in H.
+      destruct H as [j [n [Hh _]]]. eapply held_in; eauto.
+    Qed.
+
+    Lemma remote_count x m a b : task x -> b <= te ->
+      cnt (is_job (remote_job x) m) a b <= n_hold p x + total (unselected x) (n_stop_time p x).
+    Proof.
+      intros Hx Hb. unfold hold.
+      pose proof (device_count x m a b Hx). pose proof (held_run_count x m a b Hx).
+      pose proof (update_count x m a b Hx).
+      assert (Hs : cnt (is_job (stopped_job x) m) a b <= total (unselected x) (n_stop_time p x)).
+      { eapply Nat.le_trans. apply (cnt_list _ (unselected x) (fun c => stopped x m c)).
+        - intros t Ht Hj. apply is_job_spec, stopped_job_spec in Hj. destruct Hj as [c [H1' [H2' [H3' H4']]]].
+          exists c. split; auto. apply in_unselected. auto.
+        - apply total_mono. intros c Hc. apply in_unselected in Hc. apply stops_bound; tauto. }
+      eapply Nat.le_trans.
+      - apply (cnt_mono _ (fun t => is_job (device_job x) m t || (is_job (held_run_job x) m t
+          || (is_job (update_job x) m t || is_job (stopped_job x) m t)))).
+        intros t _ Hj. apply is_job_spec in Hj. unfold remote_job in Hj. rewrite !orb_true_iff, !is_job_spec.
+        destruct (device_job x t); auto. destruct (held_run_job x t); auto. destruct (update_job x t); auto.
+      - eapply Nat.le_trans. apply cnt_or. eapply Nat.le_trans. apply Nat.add_le_mono_l, cnt_or.
+        eapply Nat.le_trans. apply Nat.add_le_mono_l, Nat.add_le_mono_l, cnt_or. lia.
+    Qed.
+
+    (** Hold and stops together: a job with more than R of them is cut at R, which only makes N smaller. *)
+    Lemma remote_bound x a b : task x -> b <= te ->
+      cnt (is_some (remote_job x)) a b <=
+      n_windows p x (b - a) * (n_hold p x + total (unselected x) (n_stop_time p x)).
+    Proof.
+      intros Hx Hb. set (W := n_hold p x + total (unselected x) (n_stop_time p x)). set (w := min W (R p x)).
+      pose proof (whole_at_most_R x Hx) as HW. unfold whole in HW.
+      eapply Nat.le_trans.
+      - apply (work_at_rate_one (arr x) (T p x) (T_positive _ V x Hx) (spaced x Hx) (remote_job x) a b (R p x) w).
+        + unfold w. lia.
+        + apply R_at_most_T; auto.
+        + intros. apply remote_in; auto. lia.
+        + intro m. unfold w. apply Nat.min_glb. apply remote_count; auto.
+          eapply Nat.le_trans. apply (cnt_inside_length _ a b (arr x m) (arr x m + R p x)).
+          intros t Ht Hj. apply is_job_spec in Hj. apply remote_in; auto. lia. lia.
+      - unfold windows. apply Nat.mul_le_mono. apply ceil_nat_mono. unfold w, W. lia. unfold w. lia.
+    Qed.
+
+    (** All stops by a selected c of windows that delay i. *)
+    Definition any_stop i c t : option nat :=
+      match holder s (gpu p i) t with
+      | Some (x, _, _) =>
+        if n_above p x c && quiet s (gpu p i) t then run_job c t else None
+      | None => None
+      end.
+
+    Lemma any_stop_bound i c a b : task c -> b <= te ->
+      cnt (is_some (any_stop i c)) a b <=
+      ceil_nat (b - a + (R p c - n_cost p (gpu p i) c)) (T p c) * n_cost p (gpu p i) c.
+    Proof.
+      intros Hc Hb.
+      assert (Hspec : forall t n, any_stop i c t = Some n -> run_job c t = Some n /\
+        exists x m j, holder s (gpu p i) t = Some (x, m, j) /\ n_above p x c = true).
+      { intros t n H. unfold any_stop in H. destruct (holder s (gpu p i) t) as [[[x m] j] |]; try discriminate.
+        destruct (n_above p x c && quiet s (gpu p i) t) eqn:E; try discriminate. apply andb_true_iff in E.
+        split; auto. exists x, m, j. tauto. }
+      apply (work_at_rate_one (arr c) (T p c) (T_positive _ V c Hc) (spaced c Hc)).
+      - apply cost_at_most_R; auto.
+      - apply R_at_most_T; auto.
+      - intros t n Ht H. apply Hspec in H. apply run_in. lia. tauto.
+      - intro n. apply cost_count; auto.
+    Qed.
+
+    (** ** The classification of instants *)
+
+    (** Why i is delayed at t, if it is: class 1 to 3 of the proof. *)
+    Definition delayed i t : Prop :=
+      (exists h m, exec s (core p i) t = Some (h, m) /\ n_above p i h = true) \/
+      (exists c x m, update s (gpu p i) t = Some c /\ owner (gpu p i) c = Some (x, m) /\ outranks i x) \/
+      (exists x m j, update s (gpu p i) t = None /\ holder s (gpu p i) t = Some (x, m, j) /\ outranks i x).
+
+    Lemma outranks_local i x : task i -> outranks i x -> core p x = core p i -> In x (n_hpp p i).
+    Proof.
+      intros Hi [Hx [Hne [Hs Hl]]] Hc. apply in_hpp. split; auto. apply above_spec. split; auto.
+      apply (same_order _ V i x); auto.
+    Qed.
+
+    Lemma outranks_remote i x : outranks i x -> core p x <> core p i -> In x (n_rem p i).
+    Proof.
+      intros [Hx [Hne [Hs Hl]]] Hc. unfold rem. apply filter_In. split. apply in_tasks. auto.
+      unfold remote. rewrite Hs. apply N.eqb_neq in Hc. rewrite Hc. apply N.ltb_lt in Hl. rewrite Hl. reflexivity.
+    Qed.
+
+    Lemma in_rem i x : In x (n_rem p i) -> task x /\ gpu p x = gpu p i /\ n_uses p i = true.
+    Proof.
+      unfold rem. rewrite filter_In, in_tasks. unfold remote. rewrite !andb_true_iff. intros [H [[_ Hs] _]].
+      split; auto. split. apply same_gpu_eq; auto. apply (same_uses i x); auto.
+    Qed.
+
+    Definition selected := filter sel (tasks nat p).
+
+    Lemma interference i t0 (own ups : nat -> bool) : task i ->
+      (forall h m t, In h (n_hpp p i) -> t0 <= t < te -> segments p h = 0 -> exec s (core p h) t = Some (h, m) ->
+        t0 <= release s h m) ->
+      (forall t, t0 <= t < te -> own t = true \/ ups t = true \/ delayed i t) ->
+      te - t0 <= cnt own t0 te + cnt ups t0 te
+        + total (n_hpp p i) (fun h => n_local p i h (te - t0))
+        + total (n_rem p i) (fun x => n_windows p x (te - t0)
+            * (n_hold p x + total (unselected x) (n_stop_time p x)))
+        + total selected (fun c => ceil_nat (te - t0 + (R p c - n_cost p (gpu p i) c)) (T p c)
+            * n_cost p (gpu p i) c).
+    Proof.
+      intros Hi Hstart Hcover.
+      pose (Ps := own :: ups :: map (fun h => is_some (local_job i h)) (n_hpp p i)
+        ++ map (fun x => is_some (remote_job x)) (n_rem p i)
+        ++ map (fun c => is_some (any_stop i c)) selected).
+      assert (Hlocal : forall h m t, exec s (core p i) t = Some (h, m) -> n_above p i h = true ->
+        exists P, In P Ps /\ P t = true).
+      { intros h m t He Ha. exists (is_some (local_job i h)). split.
+        - unfold Ps. right. right. apply in_or_app. left. apply (in_map (fun h => is_some (local_job i h))).
+          apply in_hpp. split; auto. destruct (exec_wants _ _ M _ _ _ _ He); auto.
+        - apply above_spec in Ha. destruct Ha as [Hc _]. rewrite <- Hc in He. apply run_job_spec in He.
+          unfold is_some, local_job. destruct (n_same p i h); [unfold whole_job |]; rewrite He; reflexivity. }
+      assert (Hlocal2 : forall x t, outranks i x -> core p x = core p i ->
+        is_some (device_job x) t = true \/ is_some (update_job x) t = true -> exists P, In P Ps /\ P t = true).
+      { intros x t Hr Hc H. exists (is_some (local_job i x)). split.
+        - unfold Ps. right. right. apply in_or_app. left. apply (in_map (fun h => is_some (local_job i h))).
+          apply outranks_local; auto.
+        - destruct Hr as [_ [_ [Hs _]]]. unfold is_some, local_job in *. rewrite Hs.
+          unfold whole_job. destruct (run_job x t); auto. destruct (device_job x t); auto. destruct H; auto; discriminate. }
+      assert (Hremote : forall x t, outranks i x -> core p x <> core p i -> is_some (remote_job x) t = true ->
+        exists P, In P Ps /\ P t = true).
+      { intros x t Hr Hc H. exists (is_some (remote_job x)). split; auto.
+        unfold Ps. right. right. apply in_or_app. right. apply in_or_app. left.
+        apply (in_map (fun x => is_some (remote_job x))). apply outranks_remote; auto. }
+      assert (Hall : forall t, t0 <= t < te -> exists P, In P Ps /\ P t = true).
+      { intros t Ht. destruct (Hcover t Ht) as [H | [H | [H | [H | H]]]].
+        - exists own. split; auto. left. reflexivity.
+        - exists ups. split; auto. right. left. reflexivity.
+        - destruct H as [h [m [He Ha]]]. eapply Hlocal; eauto.
+        - destruct H as [c [x [m [Hu [Ho Hr]]]]]. destruct (Hr) as [Hx [_ [Hs _]]].
+          pose proof (same_gpu_eq _ _ Hs) as Hg.
+          assert (Hj : update_job x t = Some m).
+          { unfold update_job. rewrite Hg, Hu, Ho, Nat.eqb_refl. reflexivity. }
+          destruct (N.eq_dec (core p x) (core p i)) as [E | E].
+          + apply (Hlocal2 x); auto. right. unfold is_some. rewrite Hj. reflexivity.
+          + apply (Hremote x); auto. unfold is_some, remote_job. rewrite Hj.
+            destruct (device_job x t); auto. destruct (held_run_job x t); auto.
+        - destruct H as [x [m [j [Hu [Hh Hr]]]]]. destruct (Hr) as [Hx [_ [Hs Hrank]]].
+          pose proof (same_gpu_eq _ _ Hs) as Hg. destruct (holder_facts _ _ _ _ _ Hh) as [_ [_ Hp]].
+          assert (Hq : quiet s (gpu p x) t = true) by (apply quiet_spec; congruence).
+          destruct (device_ready s x m t) eqn:Hd.
+          { assert (Hj : device_job x t = Some m).
+            { unfold device_job. rewrite Hg, Hh, <- Hg, Nat.eqb_refl, Hq, Hd. reflexivity. }
+            destruct (N.eq_dec (core p x) (core p i)) as [E | E].
+            - apply (Hlocal2 x); auto. left. unfold is_some. rewrite Hj. reflexivity.
+            - apply (Hremote x); auto. unfold is_some, remote_job. rewrite Hj. reflexivity. }
+          assert (Hhost : host_ready s x m t = true).
+          { destruct (window_left _ _ M x m j t Hx Hp); auto. congruence. }
+          assert (Hw : wants_core s x m t) by (right; exists j; auto).
+          destruct (core_served _ _ M x m t Hx Hw) as [c [n [He Hpr]]].
+          destruct (exec_wants _ _ M _ _ _ _ He) as [Hc [Hcore Hcw]].
+          destruct (Nat.eq_dec c x) as [-> | Hcx].
+          { (* the host part of the holder runs *)
+            assert (n = m). { apply (one_job x n m t); auto. apply wants_phase; auto. congruence. } subst n.
+            destruct (N.eq_dec (core p x) (core p i)) as [E | E].
+            - apply (Hlocal x m). congruence. pose proof (outranks_local i x Hi Hr E) as Hin.
+              apply in_hpp in Hin. tauto.
+            - apply (Hremote x); auto. unfold is_some, remote_job. destruct (device_job x t); auto.
+              unfold held_run_job. rewrite Hg, Hh, Nat.eqb_refl. apply runs_spec in He. rewrite He. reflexivity. }
+          (* it is stopped by c *)
+          destruct Hpr as [| Hpr]; [contradiction |].
+          assert (Ha : n_above p x c = true).
+          { apply above_spec. split; auto. pose proof (cpu_distinct _ V x c Hx Hc ltac:(auto) ltac:(auto)). lia. }
+          destruct (N.eq_dec (core p x) (core p i)) as [E | E].
+          + apply (Hlocal c n). congruence. pose proof (outranks_local i x Hi Hr E) as Hin. apply in_hpp in Hin.
+            destruct Hin as [_ Hin]. apply above_spec in Hin. apply above_spec in Ha. apply above_spec.
+            destruct Hin, Ha. split. congruence. lia.
+          + destruct (sel c) eqn:Hsel.
+            * exists (is_some (any_stop i c)). split.
+              { unfold Ps. right. right. apply in_or_app. right. apply in_or_app. right.
+                apply (in_map (fun c => is_some (any_stop i c))). unfold selected. apply filter_In. split; auto.
+                apply in_tasks; auto. }
+              unfold is_some, any_stop. rewrite Hh, Ha. rewrite <- Hg, Hq. simpl.
+              rewrite <- Hcore in He. apply run_job_spec in He. rewrite He. reflexivity.
+            * apply (Hremote x); auto. unfold is_some, remote_job. destruct (device_job x t); auto.
+              destruct (held_run_job x t); auto. destruct (update_job x t); auto.
+              unfold stopped_job. rewrite Hg, Hh, <- Hg, Nat.eqb_refl, Hq, He, Ha, Hsel. reflexivity. }
+      pose proof (cover Ps t0 te Hall) as H. unfold Ps in H. simpl total in H. rewrite !total_app, !total_map in H.
+      assert (H1 : total (n_hpp p i) (fun h => cnt (is_some (local_job i h)) t0 te)
+        <= total (n_hpp p i) (fun h => n_local p i h (te - t0))).
+      { apply total_mono. intros h Hh. apply local_bound; auto. intros m t Ht Hseg He. eapply Hstart; eauto. }
+      assert (H2 : total (n_rem p i) (fun x => cnt (is_some (remote_job x)) t0 te)
+        <= total (n_rem p i) (fun x => n_windows p x (te - t0)
+            * (n_hold p x + total (unselected x) (n_stop_time p x)))).
+      { apply total_mono. intros x Hx. apply remote_bound; auto. apply (in_rem i x); auto. }
+      assert (H3 : total selected (fun c => cnt (is_some (any_stop i c)) t0 te)
+        <= total selected (fun c => ceil_nat (te - t0 + (R p c - n_cost p (gpu p i) c)) (T p c)
+            * n_cost p (gpu p i) c)).
+      { apply total_mono. intros c Hc. apply any_stop_bound; auto. unfold selected in Hc. apply filter_In in Hc.
+        apply in_tasks. tauto. }
+      lia.
+    Qed.
   End Until.
 End Proof.
