@@ -553,6 +553,33 @@ Section Proof.
     destruct (n_uses p h && negb (N.eqb (gpu p h) g)); lia.
   Qed.
 
+  Lemma above_spec i h : n_above p i h = true <-> core p h = core p i /\ (prio p i < prio p h)%N.
+  Proof. unfold above. rewrite andb_true_iff, N.eqb_eq, N.ltb_lt. tauto. Qed.
+
+  Lemma in_hpp x c : In c (n_hpp p x) <-> task c /\ n_above p x c = true.
+  Proof. unfold hpp. rewrite filter_In, in_tasks. tauto. Qed.
+
+  Lemma in_rem i x : In x (n_rem p i) -> task x /\ gpu p x = gpu p i /\ n_uses p i = true.
+  Proof.
+    unfold rem. rewrite filter_In, in_tasks. unfold remote. rewrite !andb_true_iff. intros [H [[_ Hs] _]].
+    split; auto. split. apply same_gpu_eq; auto. apply (same_uses i x); auto.
+  Qed.
+
+  Lemma spaced h : task h -> forall m, arr h m + T p h <= arr h (S m).
+  Proof. intros Hh m. apply (sporadic _ _ M); auto. Qed.
+
+  Lemma outranks_local i x : task i -> outranks i x -> core p x = core p i -> In x (n_hpp p i).
+  Proof.
+    intros Hi [Hx [Hne [Hs Hl]]] Hc. apply in_hpp. split; auto. apply above_spec. split; auto.
+    apply (same_order _ V i x); auto.
+  Qed.
+
+  Lemma outranks_remote i x : outranks i x -> core p x <> core p i -> In x (n_rem p i).
+  Proof.
+    intros [Hx [Hne [Hs Hl]]] Hc. unfold rem. apply filter_In. split. apply in_tasks. auto.
+    unfold remote. rewrite Hs. apply N.eqb_neq in Hc. rewrite Hc. apply N.ltb_lt in Hl. rewrite Hl. reflexivity.
+  Qed.
+
   Section Until.
     Variable te : nat.
     Hypothesis K : kept te.
@@ -618,9 +645,6 @@ Section Proof.
         eapply Nat.le_trans. apply Nat.add_le_mono_l. apply cnt_or. lia.
     Qed.
 
-    Lemma spaced h : task h -> forall m, arr h m + T p h <= arr h (S m).
-    Proof. intros Hh m. apply (sporadic _ _ M); auto. Qed.
-
     (** (a), (b), (c) *)
     Lemma local_bound i h t0 : In h (n_hpp p i) ->
       (forall m t, t0 <= t < te -> segments p h = 0 -> exec s (core p h) t = Some (h, m) -> t0 <= release s h m) ->
@@ -669,9 +693,6 @@ Section Proof.
         apply Nat.eqb_eq in He. subst. exists j, n. auto.
       - intros [j' [n [H1 [H2 H3]]]]. injection H1 as -> -> _. rewrite H3, Nat.eqb_refl. auto.
     Qed.
-
-    Lemma above_spec i h : n_above p i h = true <-> core p h = core p i /\ (prio p i < prio p h)%N.
-    Proof. unfold above. rewrite andb_true_iff, N.eqb_eq, N.ltb_lt. tauto. Qed.
 
     (** What a job of c can stop holders of GPU g below it for: Y. *)
     Lemma cost_count g c f n a b : task c ->
@@ -856,9 +877,6 @@ Section Proof.
 
     Definition unselected x := filter (fun c => negb (sel c)) (n_hpp p x).
 
-    Lemma in_hpp x c : In c (n_hpp p x) <-> task c /\ n_above p x c = true.
-    Proof. unfold hpp. rewrite filter_In, in_tasks. tauto. Qed.
-
     Lemma in_unselected x c : In c (unselected x) <-> task c /\ n_above p x c = true /\ sel c = false.
     Proof. unfold unselected. rewrite filter_In, in_hpp, negb_true_iff. tauto. Qed.
 
@@ -944,24 +962,6 @@ Section Proof.
       (exists h m, exec s (core p i) t = Some (h, m) /\ n_above p i h = true) \/
       (exists c x m, update s (gpu p i) t = Some c /\ owner (gpu p i) c = Some (x, m) /\ outranks i x) \/
       (exists x m j, update s (gpu p i) t = None /\ holder s (gpu p i) t = Some (x, m, j) /\ outranks i x).
-
-    Lemma outranks_local i x : task i -> outranks i x -> core p x = core p i -> In x (n_hpp p i).
-    Proof.
-      intros Hi [Hx [Hne [Hs Hl]]] Hc. apply in_hpp. split; auto. apply above_spec. split; auto.
-      apply (same_order _ V i x); auto.
-    Qed.
-
-    Lemma outranks_remote i x : outranks i x -> core p x <> core p i -> In x (n_rem p i).
-    Proof.
-      intros [Hx [Hne [Hs Hl]]] Hc. unfold rem. apply filter_In. split. apply in_tasks. auto.
-      unfold remote. rewrite Hs. apply N.eqb_neq in Hc. rewrite Hc. apply N.ltb_lt in Hl. rewrite Hl. reflexivity.
-    Qed.
-
-    Lemma in_rem i x : In x (n_rem p i) -> task x /\ gpu p x = gpu p i /\ n_uses p i = true.
-    Proof.
-      unfold rem. rewrite filter_In, in_tasks. unfold remote. rewrite !andb_true_iff. intros [H [[_ Hs] _]].
-      split; auto. split. apply same_gpu_eq; auto. apply (same_uses i x); auto.
-    Qed.
 
     Definition selected := filter sel (tasks nat p).
 
@@ -1068,4 +1068,364 @@ Section Proof.
       lia.
     Qed.
   End Until.
+
+  (** ** The prefix argument: the first job or window that exceeds its bound *)
+
+  Lemma kept_earlier te te' : te' <= te -> kept te -> kept te'.
+  Proof. intros H [K1 K2]. split; intros; [apply K1 | apply K2]; auto; lia. Qed.
+
+  Lemma complete_later i k t t' : task i -> t <= t' -> complete s i k t = true -> complete s i k t' = true.
+  Proof.
+    intros Hi Ht H. replace t' with (t + (t' - t)) by lia. induction (t' - t) as [| d IH].
+    - replace (t + 0) with t by lia. auto.
+    - replace (t + S d) with (S (t + d)) by lia. apply (complete_stays _ _ M); auto.
+  Qed.
+
+  Lemma segment_in i j : j < segments p i -> In (segment_at p i j) (segs p i).
+  Proof. intro H. apply nth_In. auto. Qed.
+
+  (** While its window is open, i progresses, or an update is charged to it, or it is delayed. *)
+  Lemma open_cases i k j t : task i -> ph i k t = Win j ->
+    (host_unit p s i k j t = true \/ device_unit p s i k j t = true) \/
+    (update_is s (gpu p i) (opens s i k j) t = true \/
+     update_is s (gpu p i) (in_flight (gpu p i) (opens s i k j)) t = true) \/
+    delayed i t.
+  Proof.
+    intros Hi Hp. destruct (update s (gpu p i) t) as [c |] eqn:Hu.
+    - right. destruct (update_of_open_window i k j t c Hi Hp Hu) as [-> | [-> | [x [m [Ho Hr]]]]].
+      + left. left. unfold update_is. rewrite Hu. apply Nat.eqb_refl.
+      + left. right. unfold update_is. rewrite Hu. apply Nat.eqb_refl.
+      + right. right. left. exists c, x, m. auto.
+    - destruct (holder_or_outranked i k t j Hi Hp) as [x [m [j' [Hh [[-> [-> ->]] | Hr]]]]].
+      2: { right. right. right. right. exists x, m, j'. auto. }
+      destruct (device_ready s i k t) eqn:Hd.
+      { left. right. unfold device_unit. rewrite Hd, andb_true_r. apply andb_true_iff. split.
+        apply holds_spec; auto. apply quiet_spec; auto. }
+      assert (Hhost : host_ready s i k t = true) by (destruct (window_left _ _ M i k j t Hi Hp); auto; congruence).
+      destruct (core_served _ _ M i k t Hi) as [c [n [He Hpr]]]. right. exists j. auto.
+      destruct (exec_wants _ _ M _ _ _ _ He) as [Hc [Hcore Hcw]].
+      destruct (Nat.eq_dec c i) as [-> | Hci].
+      + assert (n = k). { apply (one_job i n k t); auto. apply wants_phase; auto. congruence. } subst n.
+        left. left. unfold host_unit. apply andb_true_iff. split. apply runs_spec; auto. apply in_window_spec; auto.
+      + right. right. left. exists c, n. split; auto. apply above_spec. split; auto.
+        destruct Hpr as [| Hpr]; [contradiction |].
+        pose proof (cpu_distinct _ V i c Hi Hc ltac:(auto) ltac:(auto)). lia.
+  Qed.
+
+  Lemma no_selection x : unselected (fun _ => false) x = n_hpp p x.
+  Proof.
+    unfold unselected. induction (n_hpp p x); simpl; auto. f_equal. auto.
+  Qed.
+
+  Lemma window_step t : kept t ->
+    (forall h m, task h -> pending s h m t -> t + slack h < arr h m + R p h) ->
+    forall h m j, task h -> ph h m t = Win j -> t < opens s h m j + length_bound (segment_at p h j).
+  Proof.
+    intros K A h m j Hh Hp. set (b := opens s h m j). set (g := segment_at p h j).
+    destruct (le_lt_dec (b + length_bound g) t) as [Hle |]; auto. exfalso.
+    destruct (window_uses _ _ _ _ Hh Hp) as [Huse Hj].
+    pose proof (window_open _ _ _ _ Hh Hp) as Hopen. fold b in Hopen.
+    assert (Hwin : forall u, b <= u <= t -> ph h m u = Win j).
+    { intros u Hu. apply (open_window _ _ _ u _ Hh Hp). fold b. lia. }
+    destruct (F_above_rhs _ V h g Hh (segment_in h j Hj)) as [HR | HF].
+    { assert (Hpb : pending s h m b) by (apply phase_pending; auto; rewrite (Hwin b ltac:(lia)); congruence).
+      assert (Hpt : pending s h m t) by (apply phase_pending; auto; congruence).
+      pose proof (A h m Hh Hpt). destruct Hpb as [Hr _]. pose proof (released _ _ M h m Hh). lia. }
+    set (te := b + length_bound g) in *.
+    assert (Kt : kept te) by (apply (kept_earlier t); auto).
+    pose proof (interference te Kt (fun _ => false) h b
+      (fun u => host_unit p s h m j u || device_unit p s h m j u)
+      (fun u => update_is s (gpu p h) b u || update_is s (gpu p h) (in_flight (gpu p h) b) u) Hh) as I.
+    assert (Hstart : forall c n u, In c (n_hpp p h) -> b <= u < te -> segments p c = 0 ->
+      exec s (core p c) u = Some (c, n) -> b <= release s c n).
+    { intros c n u Hc Hu Hseg He. apply in_hpp in Hc. destruct Hc as [Hc Ha].
+      destruct (le_lt_dec b (release s c n)) as [| Hlt]; auto. exfalso.
+      assert (complete s c n b = true) by (apply (begin_runs _ _ M h m j c n); auto; lia).
+      destruct (exec_wants _ _ M _ _ _ _ He) as [_ [_ Hw]]. apply wants_phase in Hw. apply phase_pending in Hw; auto.
+      destruct Hw as [_ Hnc]. assert (complete s c n u = true) by (apply (complete_later c n b u); auto; lia). congruence. }
+    specialize (I Hstart).
+    assert (Hcover : forall u, b <= u < te -> host_unit p s h m j u || device_unit p s h m j u = true \/
+      update_is s (gpu p h) b u || update_is s (gpu p h) (in_flight (gpu p h) b) u = true \/ delayed h u).
+    { intros u Hu. rewrite !orb_true_iff. apply (open_cases h m j u); auto. apply Hwin. lia. }
+    specialize (I Hcover). simpl total in I.
+    assert (Hsel : selected (fun _ => false) = []).
+    { unfold selected. induction (tasks nat p); simpl; auto. }
+    rewrite Hsel in I. simpl total in I.
+    assert (Hown : cnt (fun u => host_unit p s h m j u || device_unit p s h m j u) b te < host g + device g).
+    { pose proof (cnt_or (host_unit p s h m j) (device_unit p s h m j) b te) as Hor.
+      pose proof (cnt_within (host_unit p s h m j) b te 0 t ltac:(lia) ltac:(lia)) as H1.
+      pose proof (cnt_within (device_unit p s h m j) b te 0 t ltac:(lia) ltac:(lia)) as H2.
+      pose proof (host_limit h m j 0 t Hh) as H3. pose proof (device_limit h m j 0 t Hh) as H4. fold g in H3, H4.
+      destruct (window_left _ _ M h m j t Hh Hp) as [Hr | Hr].
+      - pose proof (host_left _ _ M h m j t Hh Hp Hr) as H5. fold g in H5. lia.
+      - pose proof (device_left _ _ M h m j t Hh Hp Hr) as H5. fold g in H5. lia. }
+    assert (Hups : cnt (fun u => update_is s (gpu p h) b u || update_is s (gpu p h) (in_flight (gpu p h) b) u) b te
+      <= eps p h + eps p h).
+    { eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono; apply update_is_limit; auto. }
+    assert (EL : te - b = length_bound g) by (unfold te; lia). rewrite EL in I.
+    unfold window_rhs, twice_eps in HF.
+    assert (E1 : total (n_rem p h) (fun x => n_windows p x (length_bound g)
+        * (n_hold p x + total (unselected (fun _ => false) x) (n_stop_time p x)))
+      = total (n_rem p h) (fun x => n_windows p x (length_bound g)
+        * (n_hold p x + sum nat 0 Nat.add (n_hpp p x) (n_stop_time p x)))).
+    { apply total_ext. intros x _. rewrite no_selection. reflexivity. }
+    rewrite E1 in I.
+    change (sum nat 0 Nat.add (n_hpp p h) (fun c => n_local p h c (length_bound g)))
+      with (total (n_hpp p h) (fun c => n_local p h c (length_bound g))) in HF.
+    change (sum nat 0 Nat.add (n_rem p h) (fun x => n_windows p x (length_bound g)
+        * (n_hold p x + sum nat 0 Nat.add (n_hpp p x) (n_stop_time p x))))
+      with (total (n_rem p h) (fun x => n_windows p x (length_bound g)
+        * (n_hold p x + sum nat 0 Nat.add (n_hpp p x) (n_stop_time p x)))) in HF.
+    lia.
+  Qed.
+
+  Lemma local_mono i h w w' : w <= w' -> n_local p i h w <= n_local p i h w'.
+  Proof.
+    intro H. unfold local. destruct (n_uses p h); [destruct (n_same p i h) |];
+    apply Nat.mul_le_mono_r, ceil_nat_mono; lia.
+  Qed.
+
+  Lemma windows_mono x w w' : w <= w' -> n_windows p x w <= n_windows p x w'.
+  Proof. intro H. unfold windows. apply ceil_nat_mono. lia. Qed.
+
+  (** (e): per c, the smaller of both counts. *)
+  Definition once i c w := ceil_nat (w + (R p c - n_cost p (gpu p i) c)) (T p c) * n_cost p (gpu p i) c.
+  Definition by_window i c w :=
+    total (filter (fun h => n_above p h c) (n_rem p i)) (fun h => n_windows p h w * n_stop_time p h c).
+
+  Lemma selection i w :
+    let sel := fun c => once i c w <? by_window i c w in
+    total (n_rem p i) (fun x => n_windows p x w * (n_hold p x + total (unselected sel x) (n_stop_time p x)))
+    + total (selected sel) (fun c => once i c w)
+    = total (n_rem p i) (fun x => n_windows p x w * n_hold p x)
+    + total (tasks nat p) (fun c => min (by_window i c w) (once i c w)).
+  Proof.
+    intro sel.
+    rewrite (total_ext (n_rem p i) _ (fun x => n_windows p x w * n_hold p x
+      + n_windows p x w * total (unselected sel x) (n_stop_time p x))) by (intros; lia).
+    rewrite total_add.
+    assert (E : total (n_rem p i) (fun x => n_windows p x w * total (unselected sel x) (n_stop_time p x))
+      = total (tasks nat p) (fun c => if sel c then 0 else by_window i c w)).
+    { rewrite (total_ext (n_rem p i) _ (fun x => total (tasks nat p) (fun c =>
+        if n_above p x c then if sel c then 0 else n_windows p x w * n_stop_time p x c else 0))).
+      - rewrite total_exchange. apply total_ext. intros c _. unfold by_window. rewrite total_filter.
+        destruct (sel c).
+        + rewrite (total_ext (n_rem p i) _ (fun _ => 0)). apply total_zero. intros x _. destruct (n_above p x c); reflexivity.
+        + reflexivity.
+      - intros x _. rewrite <- total_mul. unfold unselected, hpp. rewrite !total_filter. apply total_ext.
+        intros c _. destruct (n_above p x c), (sel c); reflexivity. }
+    rewrite E. unfold selected. rewrite total_filter. rewrite <- Nat.add_assoc, <- total_add. f_equal.
+    apply total_ext. intros c _. unfold sel. destruct (once i c w <? by_window i c w) eqn:El.
+    - apply Nat.ltb_lt in El. lia.
+    - apply Nat.ltb_ge in El. lia.
+  Qed.
+
+  Lemma busy_start (busy : nat -> bool) r :
+    exists t0, t0 <= r /\ (forall u, t0 <= u < r -> busy u = true) /\ (t0 = 0 \/ busy (pred t0) = false).
+  Proof.
+    induction r as [| r [t0 [H1 [H2 H3]]]].
+    - exists 0. repeat split; auto. intros. lia.
+    - destruct (busy r) eqn:E.
+      + exists t0. repeat split; auto. intros u Hu. destruct (Nat.eq_dec u r) as [-> |]; auto. apply H2. lia.
+      + exists (S r). repeat split; auto. intros. lia.
+  Qed.
+
+  Definition busy_above i t :=
+    match exec s (core p i) t with Some (h, _) => n_above p i h | None => false end.
+
+  (** A task without windows that is pending wants its core: nobody below it runs. *)
+  Lemma cpu_only_served i h m t : task h -> n_above p i h = true -> segments p h = 0 -> pending s h m t ->
+    busy_above i t = true.
+  Proof.
+    intros Hh Ha Hseg [Hrel Hnc].
+    assert (Hq : negb (complete s h m t) = true) by (rewrite Hnc; reflexivity).
+    destruct (first_true (fun n => negb (complete s h n t)) m Hq) as [n [Hn [Hn1 Hn2]]].
+    apply negb_true_iff in Hn1.
+    assert (Hw : working s h n t).
+    { split. split; auto.
+      - destruct (Nat.eq_dec n m) as [-> |]; auto.
+        pose proof (arrivals_ordered (arr h) (T p h) (T_positive _ V h Hh) (spaced h Hh) n m ltac:(lia)).
+        pose proof (released _ _ M h n Hh). pose proof (released _ _ M h m Hh).
+        pose proof (R_at_most_T h Hh). pose proof (R_contains h Hh). lia.
+      - intros k Hk. specialize (Hn2 k Hk). apply negb_false_iff in Hn2. auto. }
+    apply (phase_working _ _ M) in Hw; auto.
+    assert (Hcpu : ph h n t = Cpu).
+    { destruct (ph h n t) as [| | | j] eqn:E; auto.
+      - congruence.
+      - pose proof (blocking_left _ _ M h n t Hh E) as Hb. rewrite (no_blocking _ V h Hh Hseg) in Hb. lia.
+      - destruct (window_uses _ _ _ _ Hh E). lia. }
+    destruct (core_served _ _ M h n t Hh (or_introl Hcpu)) as [x [k [He Hpr]]].
+    apply above_spec in Ha. destruct Ha as [Hc Hlt]. unfold busy_above. rewrite <- Hc, He. apply above_spec.
+    destruct (exec_wants _ _ M _ _ _ _ He) as [Hx [Hcx _]]. split. congruence.
+    destruct Hpr as [-> | Hpr]; lia.
+  Qed.
+
+  Definition any_window i (Q : nat -> nat -> bool) t := existsb (fun j => Q j t) (seq 0 (segments p i)).
+
+  Lemma any_window_count i Q a b : cnt (any_window i Q) a b <= total (seq 0 (segments p i)) (fun j => cnt (Q j) a b).
+  Proof.
+    apply cnt_list. intros t _ H. unfold any_window in H. apply existsb_exists in H. destruct H as [j H]. exists j. auto.
+  Qed.
+
+  Lemma any_window_true i (Q : nat -> nat -> bool) t j : j < segments p i -> Q j t = true -> any_window i Q t = true.
+  Proof. intros Hj H. apply existsb_exists. exists j. split; auto. apply in_seq. lia. Qed.
+
+  Definition own_unit i k t :=
+    cpu_unit p s i k t || (in_blocked s i k t ||
+      (any_window i (host_unit p s i k) t || any_window i (device_unit p s i k) t)).
+
+  (** A job that is at work has not had all its work. *)
+  Lemma own_count i k t : task i -> ph i k t <> Idle ->
+    cnt (own_unit i k) 0 t < C p i + B p i + n_Gm p i + n_Ge p i.
+  Proof.
+    intros Hi Hp.
+    assert (H : cnt (own_unit i k) 0 t <= cnt (cpu_unit p s i k) 0 t + (cnt (in_blocked s i k) 0 t +
+      (total (seq 0 (segments p i)) (fun j => cnt (host_unit p s i k j) 0 t) +
+       total (seq 0 (segments p i)) (fun j => cnt (device_unit p s i k j) 0 t)))).
+    { unfold own_unit. eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono_l.
+      eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono_l.
+      eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono; apply any_window_count. }
+    pose proof (cpu_limit i k 0 t Hi). pose proof (blocked_limit i k 0 t Hi).
+    pose proof (host_total i k 0 t Hi). pose proof (device_total i k 0 t Hi).
+    destruct (ph i k t) as [| | | j] eqn:E.
+    - congruence.
+    - pose proof (cpu_left _ _ M i k t Hi E). lia.
+    - pose proof (blocking_left _ _ M i k t Hi E). lia.
+    - destruct (window_uses _ _ _ _ Hi E) as [_ Hj].
+      assert (Hin : In j (seq 0 (segments p i))) by (apply in_seq; lia).
+      assert (EGm : total (seq 0 (segments p i)) (fun j => host (segment_at p i j)) = n_Gm p i).
+      { unfold segment_at, segments. apply (total_nth (segs p i) no_segment host). }
+      assert (EGe : total (seq 0 (segments p i)) (fun j => device (segment_at p i j)) = n_Ge p i).
+      { unfold segment_at, segments. apply (total_nth (segs p i) no_segment device). }
+      destruct (window_left _ _ M i k j t Hi E) as [Hr | Hr].
+      + assert (total (seq 0 (segments p i)) (fun j => cnt (host_unit p s i k j) 0 t)
+          < total (seq 0 (segments p i)) (fun j => host (segment_at p i j))).
+        { apply (total_lt _ _ _ j); auto. intros; apply host_limit; auto. apply (host_left _ _ M); auto. }
+        lia.
+      + assert (total (seq 0 (segments p i)) (fun j => cnt (device_unit p s i k j) 0 t)
+          < total (seq 0 (segments p i)) (fun j => device (segment_at p i j))).
+        { apply (total_lt _ _ _ j); auto. intros; apply device_limit; auto. apply (device_left _ _ M); auto. }
+        lia.
+  Qed.
+
+  Definition own_update i k t :=
+    any_window i (fun j t => update_is s (gpu p i) (opens s i k j) t
+      || update_is s (gpu p i) (in_flight (gpu p i) (opens s i k j)) t) t.
+
+  Lemma own_update_count i k a b : task i -> cnt (own_update i k) a b <= n_updates p i.
+  Proof.
+    intro Hi. eapply Nat.le_trans.
+    apply (any_window_count i (fun j t => update_is s (gpu p i) (opens s i k j) t
+      || update_is s (gpu p i) (in_flight (gpu p i) (opens s i k j)) t)).
+    eapply Nat.le_trans. apply (total_mono _ _ (fun _ => eps p i + eps p i)).
+    - intros j Hj. apply in_seq in Hj. assert (n_uses p i = true).
+      { unfold uses, eta. unfold segments in Hj. destruct (length (segs p i)); auto. lia. }
+      eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono; apply update_is_limit; auto.
+    - rewrite total_const, seq_length. unfold updates, eta, segments, ident, twice_eps. lia.
+  Qed.
+
+  Lemma job_step t : kept t -> forall i k, task i -> pending s i k t -> t + slack i < arr i k + R p i.
+  Proof.
+    intros K i k Hi. induction k as [k IHk] using lt_wf_ind. intros Hpend.
+    destruct (le_lt_dec (arr i k + R p i) (t + slack i)) as [Hle |]; auto. exfalso.
+    pose proof (released _ _ M i k Hi) as Hrel. set (r := release s i k) in *.
+    pose proof (R_contains i Hi) as HRc. pose proof (R_at_most_T i Hi) as HRT.
+    assert (Hslack : slack i <= S (segments p i) * eps p i).
+    { unfold slack. destruct (n_uses p i) eqn:E; [| lia]. apply uses_segments in E.
+      assert (2 * eps p i <= S (segments p i) * eps p i) by (apply Nat.mul_le_mono_r; lia). lia. }
+    (* the job is at work from its release on *)
+    assert (Hwork : forall u, r <= u <= t -> ph i k u <> Idle).
+    { intros u Hu. apply (phase_working _ _ M); auto. split. split; auto. lia.
+      - destruct (complete s i k u) eqn:E; auto. destruct Hpend as [_ Hnc].
+        assert (complete s i k t = true) by (apply (complete_later i k u t); auto; lia). congruence.
+      - intros m Hm. destruct (complete s i m u) eqn:E; auto. exfalso.
+        pose proof (arrivals_ordered (arr i) (T p i) (T_positive _ V i Hi) (spaced i Hi) m k Hm) as Ho.
+        pose proof (released _ _ M i m Hi) as Hrm.
+        assert (Hpm : pending s i m u) by (split; auto; lia).
+        destruct (Nat.eq_dec u t) as [-> |].
+        + specialize (IHk m Hm Hpm). lia.
+        + destruct K as [K1 _]. assert (Hut : u < t) by lia. pose proof (K1 i m u Hi Hut Hpm). lia. }
+    destruct (busy_start (busy_above i) r) as [t0 [Ht0 [Hbusy Hbefore]]].
+    set (L := R p i - J p i - slack i). set (te := t0 + L).
+    assert (Hte : te <= t) by (unfold te, L; lia).
+    assert (Kt : kept te) by (apply (kept_earlier t); auto).
+    set (w := R p i - J p i). assert (HLw : L <= w) by (unfold L, w; lia).
+    set (sel := fun c => once i c w <? by_window i c w).
+    pose proof (interference te Kt sel i t0 (own_unit i k) (own_update i k) Hi) as I.
+    assert (Hstart : forall h m u, In h (n_hpp p i) -> t0 <= u < te -> segments p h = 0 ->
+      exec s (core p h) u = Some (h, m) -> t0 <= release s h m).
+    { intros h m u Hin Hu Hseg He. apply in_hpp in Hin. destruct Hin as [Hh Ha].
+      destruct (le_lt_dec t0 (release s h m)) as [| Hlt]; auto. exfalso.
+      destruct Hbefore as [-> | Hb]; [lia |].
+      destruct (exec_wants _ _ M _ _ _ _ He) as [_ [_ Hw]]. apply wants_phase in Hw. apply phase_pending in Hw; auto.
+      destruct Hw as [_ Hnc]. rewrite (cpu_only_served i h m (pred t0)) in Hb; auto. discriminate.
+      split. lia. destruct (complete s h m (pred t0)) eqn:E; auto.
+      assert (complete s h m u = true) by (apply (complete_later h m (pred t0) u); auto; lia). congruence. }
+    specialize (I Hstart).
+    assert (Hcover : forall u, t0 <= u < te -> own_unit i k u = true \/ own_update i k u = true \/ delayed i u).
+    { intros u Hu. destruct (le_lt_dec r u) as [Hru | Hru].
+      2: { right. right. left. assert (Hb : busy_above i u = true) by (apply Hbusy; lia).
+           unfold busy_above in Hb. destruct (exec s (core p i) u) as [[h m] |]; try discriminate. exists h, m. auto. }
+      assert (Hut : r <= u <= t) by lia. pose proof (Hwork u Hut) as Hph.
+      destruct (ph i k u) as [| | | j] eqn:E.
+      - congruence.
+      - destruct (core_served _ _ M i k u Hi (or_introl E)) as [c [n [He Hpr]]].
+        destruct (exec_wants _ _ M _ _ _ _ He) as [Hc [Hcore Hcw]].
+        destruct (Nat.eq_dec c i) as [-> | Hci].
+        + assert (n = k). { apply (one_job i n k u); auto. apply wants_phase; auto. } subst n.
+          left. unfold own_unit, cpu_unit, in_cpu. rewrite E. apply runs_spec in He. rewrite He. reflexivity.
+        + right. right. left. exists c, n. split; auto. apply above_spec. split; auto.
+          destruct Hpr as [| Hpr]; [contradiction |].
+          pose proof (cpu_distinct _ V i c Hi Hc ltac:(auto) ltac:(auto)). lia.
+      - left. unfold own_unit, in_blocked. rewrite E. simpl. apply orb_true_r.
+      - destruct (window_uses _ _ _ _ Hi E) as [_ Hj].
+        destruct (open_cases i k j u Hi E) as [[H | H] | [H | H]]; auto.
+        + left. unfold own_unit. rewrite (any_window_true i (host_unit p s i k) u j Hj H), orb_true_l, !orb_true_r. auto.
+        + left. unfold own_unit. rewrite (any_window_true i (device_unit p s i k) u j Hj H), !orb_true_r. auto.
+        + right. left. unfold own_update. apply (any_window_true i _ u j Hj). apply orb_true_iff. auto. }
+    specialize (I Hcover).
+    replace (te - t0) with L in I by (unfold te; lia).
+    assert (Hown : cnt (own_unit i k) t0 te < C p i + B p i + n_Gm p i + n_Ge p i).
+    { eapply Nat.le_lt_trans. apply (cnt_within _ t0 te 0 t); lia. apply own_count; auto. apply Hwork.
+      destruct Hpend. fold r in H. lia. }
+    pose proof (own_update_count i k t0 te Hi) as Hups.
+    assert (M1 : total (n_hpp p i) (fun h => n_local p i h L) <= total (n_hpp p i) (fun h => n_local p i h w)).
+    { apply total_mono. intros. apply local_mono. auto. }
+    assert (M2 : total (n_rem p i) (fun x => n_windows p x L * (n_hold p x + total (unselected sel x) (n_stop_time p x)))
+      <= total (n_rem p i) (fun x => n_windows p x w * (n_hold p x + total (unselected sel x) (n_stop_time p x)))).
+    { apply total_mono. intros. apply Nat.mul_le_mono_r. apply windows_mono. auto. }
+    assert (M3 : total (selected sel) (fun c => ceil_nat (L + (R p c - n_cost p (gpu p i) c)) (T p c)
+        * n_cost p (gpu p i) c) <= total (selected sel) (fun c => once i c w)).
+    { apply total_mono. intros. apply Nat.mul_le_mono_r. apply ceil_nat_mono. lia. }
+    pose proof (selection i w) as HS. simpl in HS. fold sel in HS.
+    pose proof (R_above_rhs _ V i Hi) as HR. unfold rhs, own in HR. fold w in HR.
+    change (sum nat 0 Nat.add (n_hpp p i) (fun h => n_local p i h w))
+      with (total (n_hpp p i) (fun h => n_local p i h w)) in HR.
+    change (sum nat 0 Nat.add (n_rem p i) (fun h => n_windows p h w * n_hold p h))
+      with (total (n_rem p i) (fun x => n_windows p x w * n_hold p x)) in HR.
+    change (sum nat 0 Nat.add (tasks nat p) (fun c => stops_by nat 0 Nat.add Nat.mul Nat.sub Nat.min ceil_nat ident p i c w))
+      with (total (tasks nat p) (fun c => min (by_window i c w) (once i c w))) in HR.
+    change (ident (S (eta nat p i)) * eps p i) with (S (segments p i) * eps p i) in HR.
+    assert (L + J p i + slack i = R p i) by (unfold L; lia). lia.
+  Qed.
+
+  Lemma always_kept t : kept t.
+  Proof.
+    induction t.
+    - split; intros; lia.
+    - pose proof (job_step t IHt) as HA. pose proof (window_step t IHt) as HB.
+      destruct IHt as [K1 K2]. split.
+      + intros h m u Hh Hu Hp. destruct (Nat.eq_dec u t) as [-> |]. apply HA; auto. apply K1; auto. lia.
+      + intros h m j u Hh Hu Hp. destruct (Nat.eq_dec u t) as [-> |].
+        apply HB; auto. apply K2; auto. lia.
+  Qed.
+
+  (** Theorem 1, threads suspend. *)
+  Theorem window_theorem i k t : task i -> arr i k + R p i <= t -> complete s i k t = true.
+  Proof.
+    intros Hi Ht. destruct (complete s i k t) eqn:E; auto. exfalso.
+    pose proof (released _ _ M i k Hi) as Hr. pose proof (R_contains i Hi) as HR.
+    assert (Hp : pending s i k t) by (split; auto; lia).
+    destruct (always_kept (S t)) as [K1 _]. pose proof (K1 i k t Hi ltac:(lia) Hp). lia.
+  Qed.
 End Proof.
