@@ -33,6 +33,7 @@ Definition with_segment j (change : segment_line -> segment_line) t :=
     (map (fun '(k, s) => if Nat.eqb j k then change s else s) (numbered (t_segs t))).
 Definition lower_window s := SegmentLine (s_host s) (s_device s) (s_total s) (s_window s - 1).
 Definition longer_total s := SegmentLine (s_host s) (s_device s) (s_total s + 1) (s_window s).
+Definition no_host s := SegmentLine 0 (s_device s) (s_device s) (s_window s).
 
 Definition says (p : failure -> bool) c := existsb p (failures c).
 
@@ -84,6 +85,8 @@ Definition hypotheses : list (string * bool) := [
   ("refuses total above host + device",
     says (fun f => match f with TotalIsNotHostPlusDevice 1 0 => true | _ => false end)
       (with_task small 1 (with_segment 0 longer_total)));
+  ("refuses a window without host part", says (fun f => match f with NoHostPart 1 0 => true | _ => false end)
+    (with_task small 1 (with_segment 0 no_host)));
   ("refuses a GPU that others stop", says (fun f => match f with StalledGpu 0 => true | _ => false end)
     (Certificate [GpuLine 1 1] (c_tasks small)))].
 

@@ -23,6 +23,7 @@ Inductive failure :=
   | ResponseBelowRightHandSide (task : nat)
   | WindowBelowRightHandSide (task segment : nat)
   | TotalIsNotHostPlusDevice (task segment : nat)
+  | NoHostPart (task segment : nat)
   | UnknownGpu (task : nat)
   | StalledGpu (gpu : nat)
   | BlockingOfCpuOnlyTask (task : nat)
@@ -72,6 +73,8 @@ Section Check.
   Definition segment_failures i js :=
     let '(j, s) := js in
     unless (N.eqb (s_total s) (s_host s + s_device s)) (TotalIsNotHostPlusDevice i j)
+    (* The call of end needs the core: it is the last instant of the host part. *)
+    ++ unless (N.ltb 0 (s_host s)) (NoHostPart i j)
     ++ unless (N.leb (t_response (line i)) (s_window s)
                || N.leb (window_right_hand_side i (segment_of s)) (s_window s)) (WindowBelowRightHandSide i j).
 

@@ -75,7 +75,8 @@ Section Model.
     phase_window : forall i k j t, is_task i ->
       (phase s i k t = Win j <-> j < segments i /\ opens s i k j <= t < closes s i k j);
 
-    (** Demands: a job in a phase has not yet had all the work of that phase. *)
+    (** Demands: a job in a phase has not yet had all the work of that phase. The call of end needs the core, so it is
+        the last unit of the host part. *)
     cpu_left : forall i k t, is_task i -> phase s i k t = Cpu -> cnt (cpu_unit i k) 0 t < C p i;
     blocking_left : forall i k t, is_task i -> phase s i k t = Blocked -> cnt (in_blocked i k) 0 t < B p i;
     host_left : forall i k j t, is_task i -> phase s i k t = Win j -> host_ready s i k t = true ->
@@ -103,7 +104,8 @@ Section Model.
       exists h m j', holder s (gpu p i) t = Some (h, m, j') /\ (h = i \/ (gprio p i <= gprio p h)%N);
 
     (** M2: an update serves a change of the holder and takes at most eps; it begins at once or when the one in
-        progress ends. Updates of a GPU are serial, and changes coalesce: an update that goes on after a later change
+        progress ends (the latency of the daemon is part of it). M3: the device part of the holder is served while no
+        update is in progress, see [device_unit]. Updates of a GPU are serial, and changes coalesce: an update that goes on after a later change
         was in progress before that change. *)
     update_cause : forall g t c, update s g t = Some c -> c <= t /\ changed g c;
     update_soon : forall i g t c, is_task i -> segments i <> 0 -> gpu p i = g -> update s g t = Some c ->

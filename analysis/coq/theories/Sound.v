@@ -202,7 +202,7 @@ Section Accepted.
     - intros i s Hi Hs. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
       simpl in Hs. rewrite map_map in Hs. apply in_map_iff in Hs. destruct Hs as [x [<- Hx]].
       destruct (numbered_in _ _ Hx) as [j Hj]. pose proof (flat_map_nil _ _ H (j, x) Hj) as H2.
-      unfold segment_failures in H2. apply app_eq_nil in H2. destruct H2 as [_ H2]. apply unless_nil in H2.
+      unfold segment_failures in H2. split_failures H2. apply unless_nil in H2.
       apply orb_true_iff in H2. destruct H2 as [H2 | H2]; apply N.leb_le in H2.
       + left. simpl. lia.
       + right. change (length_bound (nat_segment (segment_of x))) with #(length_bound (segment_of x)).

@@ -167,6 +167,7 @@ public final class CoqCheck {
             case "WindowBelowRightHandSide" -> segment + ": F is below the right-hand side of its recurrence, and "
                 + "below R";
             case "TotalIsNotHostPlusDevice" -> segment + ": total is not host + device";
+            case "NoHostPart" -> segment + ": the host part is 0, but the call of end needs the core";
             case "UnknownGpu" -> first + ": there is no such GPU";
             case "BlockingOfCpuOnlyTask" -> first + ": a task without GPU segments declares blocking";
             case "EqualCpuPriorities" -> both + ": equal CPU priorities on one core";

@@ -77,13 +77,17 @@ class CertificateTest {
 
     @Test
     void shouldNameTheHypothesisThatFails() throws IOException {
-        final String swapped = SET.replace("priority: 70", "priority: 70, gpu_priority: 50")
-            .replace("name: hc, cpu: 1, period: 200ms, priority: 80, segments: [{cpu: 3ms}]",
-                "name: hc, cpu: 1, period: 200ms, priority: 65, segments: [{gpu: {host: 1ms, device: 1ms}}]");
-        assertRejected("GpuOrderIsNotCpuOrder", swapped);
+        assertRejected("GpuOrderIsNotCpuOrder", """
+            platform: {cpus: 2, epsilon: 1ms}
+            tasks:
+              - {name: a, cpu: 1, period: 900ms, priority: 70, gpu_priority: 50,
+                 segments: [{cpu: 2ms}, {gpu: {host: 2ms, device: 4ms}}]}
+              - {name: b, cpu: 1, period: 900ms, priority: 60, segments: [{gpu: {host: 1ms, device: 4ms}}]}
+            """);
         assertRejected("EqualCpuPriorities", SET.replace("priority: 80", "priority: 70"));
         assertRejected("EqualGpuPriorities", SET.replace("priority: 60", "priority: 70"));
         assertRejected("TotalIsNotHostPlusDevice", SET.replace("device: 4ms}", "device: 4ms, total: 5ms}"));
+        assertRejected("NoHostPart", SET.replace("host: 2ms", "host: 0ms"));
         assertRejected("BlockingOfCpuOnlyTask", SET.replace("priority: 80", "priority: 80, blocking: 1ms"));
     }
 
