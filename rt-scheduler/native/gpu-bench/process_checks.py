@@ -6,7 +6,7 @@
 
 shapes  fork, fork and exec, two contexts on one GPU, contexts on two GPUs: what `gpuseg status` shows, and which contexts
         are disabled during a segment of another process
-slices  strategy slice and proportional shares: are time slices restored after a kill -9 and after a stop of the daemon
+slices  proportional shares: are time slices restored after a kill -9 and after a stop of the daemon
 mps     processes under an MPS server of the test (skipped if nvidia-cuda-mps-control is not installed): a task outside of
         MPS disables them; for a task that is a client, server and clients stay enabled, and the others are disabled
 
