@@ -19,7 +19,6 @@ import dev.gpuseg.ipc.Session;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.platform.EventFd;
 import dev.gpuseg.ipc.platform.ProcessStatus;
-import dev.gpuseg.mechanisms.Capabilities;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
