@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.io;
 
-import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.IntegerMath;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -20,80 +20,58 @@ final class AmdCosts {
     private static final String HOW = "; measure the longest on this machine (kmod-patch/amdkfd reports its own) and "
         + "write it";
 
-    private final String file;
+    private static final List<String> RUNGS = List.of("agent", "criu", "debug", "gate", "kfd");
+    private static final List<String> MODES = List.of("hws", "mes", "no-hws");
+
     private final Node node;
     private final String rung;
     private final String mode;
 
-    AmdCosts(final String file, final Node node) throws InvalidFileException {
-        this.file = file;
-        this.node = node;
-        if (node.kind != Node.Kind.OBJECT) {
-            throw refuse(node, "platform: amd is " + node.show() + "; write a mapping like {rung: kfd, mode: hws, …}");
-        }
-        for (final var field : node.fields.entrySet()) {
-            if (!KEYS.contains(field.getKey())) {
-                throw refuse(field.getValue(), "platform: amd: key '" + field.getKey() + "' is unknown; known are "
-                    + "rung, mode, command, change, contexts, queues, foreign");
-            }
-        }
-        rung = word("rung", "how processes are taken off (gpuseg doctor says it)", Set.of("kfd", "debug", "criu",
-            "agent", "gate"));
-        mode = word("mode", "how queues reach the hardware (gpuseg doctor says it)", Set.of("hws", "no-hws", "mes"));
+    AmdCosts(final Node node) throws InvalidFileException {
+        this.node = node.requireMapping(KEYS, "{rung: kfd, mode: hws, …}");
+        rung = word("rung", "how processes are taken off (gpuseg doctor says it)", RUNGS);
+        mode = word("mode", "how queues reach the hardware (gpuseg doctor says it)", MODES);
         if (rung.equals("debug") && mode.equals("no-hws")) {
-            throw refuse(node, "platform: amd: rung debug is refused by the driver in mode no-hws; use kfd, criu or "
+            throw node.refusal("platform: amd: rung debug is refused by the driver in mode no-hws; use kfd, criu or "
                 + "agent");
         }
     }
 
-    private InvalidFileException refuse(final Node at, final String message) {
-        return new InvalidFileException(file, at.line, message);
-    }
-
     static boolean isUnknown(final Node value) {
-        return value == null || "unknown".equals(value.text);
+        return value == null || "unknown".equals(value.text());
     }
 
-    private String word(final String key, final String what, final Set<String> known) throws InvalidFileException {
-        final Node value = node.fields.get(key);
+    private String word(final String key, final String what, final List<String> known) throws InvalidFileException {
+        final Node value = node.get(key);
         if (isUnknown(value)) {
-            throw refuse(value == null ? node : value, "platform: amd: " + key + " is unknown: " + what
-                + "; write one of " + String.join(", ", known.stream().sorted().toList()));
+            throw (value == null ? node : value).refusal("platform: amd: " + key + " is unknown: " + what
+                + "; write one of " + String.join(", ", known));
         }
-        if (value.text == null || !known.contains(value.text)) {
-            throw refuse(value, "platform: amd: " + key + " is " + value.show() + "; write one of "
-                + String.join(", ", known.stream().sorted().toList()));
+        if (value.text() == null || !known.contains(value.text())) {
+            throw value.refuse("is " + value.show() + "; write one of " + String.join(", ", known));
         }
-        return value.text;
+        return value.text();
     }
 
     /** A duration, here or elsewhere under platform, that must be known. */
     long required(final Node value, final String name, final String what) throws InvalidFileException {
         if (isUnknown(value)) {
-            throw refuse(value == null ? node : value, "platform: " + name + " is unknown: " + what + HOW);
+            throw (value == null ? node : value).refusal("platform: " + name + " is unknown: " + what + HOW);
         }
-        try {
-            return Durations.parse(value.text == null ? "" : value.text);
-        } catch (final IllegalArgumentException e) {
-            throw refuse(value, "platform: " + name + " " + e.getMessage());
-        }
+        return value.durationNs();
     }
 
     private long time(final String key, final String what) throws InvalidFileException {
-        return required(node.fields.get(key), "amd: " + key, what);
+        return required(node.get(key), "amd: " + key, what);
     }
 
     private long count(final String key, final String what) throws InvalidFileException {
-        final Node value = node.fields.get(key);
+        final Node value = node.get(key);
         if (isUnknown(value)) {
-            throw refuse(value == null ? node : value, "platform: amd: " + key + " is unknown: " + what
+            throw (value == null ? node : value).refusal("platform: amd: " + key + " is unknown: " + what
                 + "; write the most that there can be, or write epsilon");
         }
-        if (value.text == null || !value.text.matches("[0-9]{1,4}") || Integer.parseInt(value.text) < 1
-            || Integer.parseInt(value.text) > MOST) {
-            throw refuse(value, "platform: amd: " + key + " is " + value.show() + "; it must be 1.." + MOST);
-        }
-        return Integer.parseInt(value.text);
+        return value.integer(1, MOST);
     }
 
     private String unit() {
@@ -131,8 +109,8 @@ final class AmdCosts {
         if (!mode.equals("hws") && rung.equals("gate")) {
             return 0;   // it touches its own queue, and there are no updates that it could hold up
         }
-        final Node value = node.fields.get("foreign");
-        if (value != null && "none".equals(value.text)) {
+        final Node value = node.get("foreign");
+        if (value != null && "none".equals(value.text())) {
             return 0;
         }
         return required(value, "amd: foreign", "a queue that anybody makes or destroys, or the driver evicts, "

@@ -49,6 +49,7 @@ public enum ForeignFormat {
 
     private static final long DEFAULT_EPSILON_NS = 1_000_000L;
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final NodeReader FILES = new NodeReader("task set", TaskSetReader.MAX_BYTES, "give one file each");
 
     private final String word;
 
@@ -101,7 +102,7 @@ public enum ForeignFormat {
         if (this == GCAPS_ARTIFACT) {
             throw new IllegalArgumentException("format '" + word + "' holds one task set a line; use --batch");
         }
-        final String content = TaskSetReader.load(path);
+        final String content = FILES.load(path);
         final String file = path.toString();
         try {
             final Platform platform = Platform.of(cpus, Gpu.ofEpsilon(epsilonNs < 0 ? DEFAULT_EPSILON_NS : epsilonNs));
