@@ -265,10 +265,7 @@ public final class FigureSweep {
         final StringBuilder table = new StringBuilder();
         table.append("| figure | label | suspend: ours | published | difference / sigma | busy: ours | published "
             + "| difference / sigma |\n|---|---|---|---|---|---|---|---|\n");
-        double worst = 0;
-        double squares = 0;
-        int compared = 0;
-        int beyondTwo = 0;
+        final Deviations deviations = new Deviations();
         for (final Map.Entry<Axis, List<Map<String, Long>>> entry : done.entrySet()) {
             final Axis axis = entry.getKey();
             final double[] labels = axis.labels();
@@ -279,17 +276,13 @@ public final class FigureSweep {
                     final double theirs = PublishedFigures.value('8', axis, labels[i], FIGURE_8[column][1]);
                     final double sigmas = sigmas(ours, theirs);
                     table.append(String.format(Locale.ROOT, " | %.1f | %.1f | %+.1f", ours, theirs, sigmas));
-                    worst = Math.max(worst, Math.abs(sigmas));
-                    squares += sigmas * sigmas;
-                    beyondTwo += Math.abs(sigmas) > 2 ? 1 : 0;
-                    compared++;
+                    deviations.add(sigmas);
                 }
                 table.append(" |\n");
             }
         }
-        table.append(String.format(Locale.ROOT, "%n%d comparisons; largest difference %.1f sigma; %d beyond 2 sigma; "
-            + "root mean square %.2f sigma.%n%n", compared, worst, beyondTwo,
-            Math.sqrt(squares / Math.max(1, compared))));
+        table.append(deviations.summary()).append(String.format(Locale.ROOT, "; root mean square %.2f sigma.%n%n",
+            deviations.rootMeanSquare()));
         appendGains(table, done);
         Files.writeString(directory.resolve("comparison.md"), table);
     }
@@ -298,9 +291,7 @@ public final class FigureSweep {
         table.append("| figure | label | suspend gain: ours | published | difference / sigma | frontier | busy "
             + "gain: ours "
             + "| published | difference / sigma | frontier |\n|---|---|---|---|---|---|---|---|---|---|\n");
-        double worst = 0;
-        int compared = 0;
-        int beyondTwo = 0;
+        final Deviations deviations = new Deviations();
         for (final Map.Entry<Axis, List<Map<String, Long>>> entry : done.entrySet()) {
             final Axis axis = entry.getKey();
             final double[] labels = axis.labels();
@@ -315,15 +306,36 @@ public final class FigureSweep {
                     final double sigmas = sigmas(ours, theirs);
                     table.append(String.format(Locale.ROOT, " | %.1f | %.1f | %+.1f | %.1f", ours, theirs, sigmas,
                         percent(point, pair[0] + OPA) - base));
-                    worst = Math.max(worst, Math.abs(sigmas));
-                    beyondTwo += Math.abs(sigmas) > 2 ? 1 : 0;
-                    compared++;
+                    deviations.add(sigmas);
                 }
                 table.append(" |\n");
             }
         }
-        table.append(String.format(Locale.ROOT, "%n%d comparisons; largest difference %.1f sigma; %d beyond 2 sigma.%n",
-            compared, worst, beyondTwo));
+        table.append(deviations.summary()).append(String.format(Locale.ROOT, ".%n"));
+    }
+
+    /** Differences in units of their standard deviation. */
+    private static final class Deviations {
+        private double largest;
+        private double squares;
+        private int count;
+        private int beyondTwo;
+
+        void add(final double sigmas) {
+            largest = Math.max(largest, Math.abs(sigmas));
+            squares += sigmas * sigmas;
+            beyondTwo += Math.abs(sigmas) > 2 ? 1 : 0;
+            count++;
+        }
+
+        double rootMeanSquare() {
+            return Math.sqrt(squares / Math.max(1, count));
+        }
+
+        String summary() {
+            return String.format(Locale.ROOT, "%n%d comparisons; largest difference %.1f sigma; %d beyond 2 sigma",
+                count, largest, beyondTwo);
+        }
     }
 
     /**
