@@ -369,10 +369,12 @@ public final class Node {
      */
     public int integer(final int min, final int max) throws InvalidFileException {
         if (kind == Kind.INTEGER && text.length() <= MAX_DIGITS) {
-            if (!text.matches("[+-]?[0-9]+")) {
+            final long value;
+            try {
+                value = Long.parseLong(text);
+            } catch (final NumberFormatException e) {   // YAML knows 0x10 and 1_000 as well
                 throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
             }
-            final long value = Long.parseLong(text);
             if (value >= min && value <= max) {
                 return (int) value;
             }
