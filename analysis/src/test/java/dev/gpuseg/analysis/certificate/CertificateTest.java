@@ -84,11 +84,12 @@ class CertificateTest {
                  segments: [{cpu: 2ms}, {gpu: {host: 2ms, device: 4ms}}]}
               - {name: b, cpu: 1, period: 900ms, priority: 60, segments: [{gpu: {host: 1ms, device: 4ms}}]}
             """);
-        assertRejected("EqualCpuPriorities", SET.replace("priority: 80", "priority: 70"));
-        assertRejected("EqualGpuPriorities", SET.replace("priority: 60", "priority: 70"));
-        assertRejected("TotalIsNotHostPlusDevice", SET.replace("device: 4ms}", "device: 4ms, total: 5ms}"));
-        assertRejected("NoHostPart", SET.replace("host: 2ms", "host: 0ms"));
-        assertRejected("BlockingOfCpuOnlyTask", SET.replace("priority: 80", "priority: 80, blocking: 1ms"));
+        final String easy = SET.replace("device: 40ms", "device: 5ms");
+        assertRejected("EqualCpuPriorities", easy.replace("priority: 80", "priority: 70"));
+        assertRejected("EqualGpuPriorities", easy.replace("priority: 60", "priority: 70"));
+        assertRejected("TotalIsNotHostPlusDevice", easy.replace("device: 4ms}", "device: 4ms, total: 5ms}"));
+        assertRejected("NoHostPart", easy.replace("host: 2ms", "host: 0ms"));
+        assertRejected("BlockingOfCpuOnlyTask", easy.replace("priority: 80", "priority: 80, blocking: 1ms"));
     }
 
     private void assertRejected(final String failure, final String yaml) throws IOException {
