@@ -191,23 +191,24 @@ int gpuseg_amd_release(int pid, uint64_t start_ticks, const void *payload, size_
 	if (size < sizeof(held))
 		return -EINVAL;
 	memcpy(&held, payload, sizeof(held));
-	if (held.version != GPUSEG_AMD_HELD_VERSION || held.rung < GPUSEG_AMD_KFD || held.rung > GPUSEG_AMD_AGENT)
+	if (held.version != GPUSEG_AMD_HELD_VERSION || held.interface < GPUSEG_AMD_KFD ||
+	    held.interface > GPUSEG_AMD_AGENT)
 		return -EINVAL;
-	if (held.rung == GPUSEG_AMD_AGENT)
+	if (held.interface == GPUSEG_AMD_AGENT)
 		return order_agent(pid, start_ticks, held.fd, deadline_ns);
 	daemon = living_daemon(&held);
 	if (daemon == -ESRCH)
-		return held.rung == GPUSEG_AMD_CRIU ? unpause(pid, start_ticks) : 0;
+		return held.interface == GPUSEG_AMD_CRIU ? unpause(pid, start_ticks) : 0;
 	if (daemon < 0)
 		return daemon;
 	fd = (int)syscall(SYS_PIDFD_GETFD, daemon, held.fd, 0);
 	result = fd < 0 ? -errno : 0;
 	close(daemon);
-	if (result == -EBADF && held.rung != GPUSEG_AMD_CRIU)
+	if (result == -EBADF && held.interface != GPUSEG_AMD_CRIU)
 		return 0; /* it closed what held */
 	if (fd < 0)
 		return result;
-	result = held.rung == GPUSEG_AMD_KFD ? release_hold(fd, pid, start_ticks) : ask_tracer(fd, deadline_ns);
+	result = held.interface == GPUSEG_AMD_KFD ? release_hold(fd, pid, start_ticks) : ask_tracer(fd, deadline_ns);
 	close(fd);
 	return result;
 }

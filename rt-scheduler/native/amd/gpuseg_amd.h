@@ -2,7 +2,7 @@
 /*
  * gpuseg_amd.h - bring back what a daemon took off an AMD GPU (mechanism amd).
  *
- * Four ways to take off, by kernel and permissions (dev.gpuseg.mechanisms.amd.Rung), and so four ways back:
+ * Four ways to take off, by kernel and permissions (dev.gpuseg.mechanisms.amd.ControlInterface), and so four ways back:
  *   kfd    /dev/gpuseg-kfd: a hold belongs to the daemon's open file. Dead daemon: the kernel has released it. Living
  *          daemon: a duplicate of its descriptor releases it (and the kernel's own watchdog does so without the
  *          enforcer's kicks).
@@ -48,19 +48,19 @@ enum { GPUSEG_AMD_CRIU_PROCESS_INFO = 0, GPUSEG_AMD_CRIU_UNPAUSE = 2 };
 #define GPUSEG_AMD_GET_VERSION _IOR('K', 0x01, struct gpuseg_amd_version)
 #define GPUSEG_AMD_CRIU_OP _IOWR('K', 0x22, struct gpuseg_amd_criu)
 
-enum gpuseg_amd_rung { GPUSEG_AMD_KFD = 1, GPUSEG_AMD_DEBUG = 2, GPUSEG_AMD_CRIU = 3, GPUSEG_AMD_AGENT = 4 };
+enum gpuseg_amd_interface { GPUSEG_AMD_KFD = 1, GPUSEG_AMD_DEBUG = 2, GPUSEG_AMD_CRIU = 3, GPUSEG_AMD_AGENT = 4 };
 
-/* What the held file's payload of an AMD context holds; written by mechanism.amd.Held. */
+/* What the held file's payload of an AMD context holds; written by dev.gpuseg.mechanisms.amd.HeldPayload. */
 #define GPUSEG_AMD_HELD_VERSION 1
 struct gpuseg_amd_held {
 	uint32_t version;
-	uint32_t rung;	/* enum gpuseg_amd_rung */
-	int32_t daemon; /* who took it off */
-	int32_t fd;	/* number inside the daemon: of /dev/gpuseg-kfd, or of the page below; agent: its slot */
+	uint32_t interface; /* enum gpuseg_amd_interface */
+	int32_t daemon;	    /* that disabled it */
+	int32_t fd;	    /* number inside the daemon: of /dev/gpuseg-kfd, or of the page below; agent: its slot */
 	uint64_t daemon_start_ticks; /* field 22 of /proc/PID/stat */
 };
 
-/* Page of the daemon's tracing thread (mechanism.amd.Tracer). */
+/* Page of the daemon's tracing thread (dev.gpuseg.mechanisms.amd.Tracer). */
 struct gpuseg_amd_rescue {
 	uint32_t version;
 	uint32_t asked; /* W watchdog: one more brings everything back */

@@ -661,7 +661,7 @@ static int beats(void)
 
 /* ---- the watchdog's way ---- */
 
-static struct gpuseg_amd_held payload = {.version = GPUSEG_AMD_HELD_VERSION, .rung = GPUSEG_AMD_AGENT, .fd = SLOT};
+static struct gpuseg_amd_held payload = {.version = GPUSEG_AMD_HELD_VERSION, .interface = GPUSEG_AMD_AGENT, .fd = SLOT};
 
 static int release_parent(void)
 {

@@ -15,34 +15,35 @@ final class AmdCosts {
     static final int BATCH = 64;
 
     private static final Set<String> KEYS =
-        Set.of("rung", "mode", "command", "change", "contexts", "queues", "foreign");
+        Set.of("interface", "mode", "command", "change", "contexts", "queues", "foreign");
     private static final int MOST = 4096;
     private static final String HOW = "; measure the longest on this machine (kmod-patch/amdkfd reports its own) and "
         + "write it";
 
     private final String file;
     private final Node node;
-    private final String rung;
+    private final String control;
     private final String mode;
 
     AmdCosts(final String file, final Node node) throws InvalidFileException {
         this.file = file;
         this.node = node;
         if (node.kind != Node.Kind.OBJECT) {
-            throw refuse(node, "platform: amd is " + node.show() + "; write a mapping like {rung: kfd, mode: hws, …}");
+            throw refuse(node, "platform: amd is " + node.show()
+                + "; write a mapping like {interface: kfd, mode: hws, …}");
         }
         for (final var field : node.fields.entrySet()) {
             if (!KEYS.contains(field.getKey())) {
                 throw refuse(field.getValue(), "platform: amd: key '" + field.getKey() + "' is unknown; known are "
-                    + "rung, mode, command, change, contexts, queues, foreign");
+                    + "interface, mode, command, change, contexts, queues, foreign");
             }
         }
-        rung = word("rung", "how processes are taken off (gpuseg doctor says it)", Set.of("kfd", "debug", "criu",
+        control = word("interface", "how processes are disabled (gpuseg doctor says it)", Set.of("kfd", "debug", "criu",
             "agent", "gate"));
         mode = word("mode", "how queues reach the hardware (gpuseg doctor says it)", Set.of("hws", "no-hws", "mes"));
-        if (rung.equals("debug") && mode.equals("no-hws")) {
-            throw refuse(node, "platform: amd: rung debug is refused by the driver in mode no-hws; use kfd, criu or "
-                + "agent");
+        if (control.equals("debug") && mode.equals("no-hws")) {
+            throw refuse(node, "platform: amd: interface debug is refused by the driver in mode no-hws; use kfd, criu "
+                + "or agent");
         }
     }
 
@@ -104,16 +105,16 @@ final class AmdCosts {
 
     /** From the decision until the hardware obeys, where no measured epsilon is given. */
     long epsilonNs() throws InvalidFileException {
-        if (rung.equals("gate")) {
+        if (control.equals("gate")) {
             return 0;
         }
         final long change = time("change", unit());
         final long command = time("command", "from a decision to the first change begun");
         final long contexts = count("contexts", "processes with queues on this GPU, unregistered ones included");
         final long changes;
-        if (!mode.equals("hws") || rung.equals("agent")) {
+        if (!mode.equals("hws") || control.equals("agent")) {
             changes = contexts * count("queues", "queues of one process that are switched");
-        } else if (rung.equals("kfd")) {
+        } else if (control.equals("kfd")) {
             changes = IntegerMath.ceilDiv(contexts, BATCH) + 1;   // those that go off, then those that come on
         } else {
             changes = contexts;
@@ -128,7 +129,7 @@ final class AmdCosts {
 
     /** Shortest time from one such change to the next; 0 = none. */
     long stallPeriodNs() throws InvalidFileException {
-        if (!mode.equals("hws") && rung.equals("gate")) {
+        if (!mode.equals("hws") && control.equals("gate")) {
             return 0;   // it touches its own queue, and there are no updates that it could hold up
         }
         final Node value = node.fields.get("foreign");
