@@ -63,7 +63,7 @@ struct gpuseg_amd_held {
 	uint64_t daemon_start_ticks; /* field 22 of /proc/PID/stat */
 };
 
-/* Page of the daemon's tracing thread (mechanism.amd.Tracer). */
+/* Page of the daemon's tracing thread (dev.gpuseg.mechanisms.amd.Tracer). */
 struct gpuseg_amd_rescue {
 	uint32_t version;
 	uint32_t asked; /* W watchdog: +1 requests to enable everything */
