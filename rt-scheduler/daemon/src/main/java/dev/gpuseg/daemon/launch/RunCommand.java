@@ -126,9 +126,9 @@ public final class RunCommand implements Callable<Integer> {
         description = "compile the hot path with synthetic records before accepting clients (default: yes)")
     private boolean warmUp;
 
-    @Option(names = "--metrics", paramLabel = "unix:PATH|127.0.0.1:PORT",
-        description = "show metrics to Prometheus at /metrics: on a Unix socket (group access), or on a port of "
-            + "127.0.0.1, where every local user can read them (default: nowhere)")
+    @Option(names = "--metrics", paramLabel = "127.0.0.1:PORT",
+        description = "Show metrics to Prometheus at /metrics on this port of 127.0.0.1, where every local user can "
+            + "read them; port 0 takes any free one (default: nowhere).")
     private String metrics;
 
     @Mixin

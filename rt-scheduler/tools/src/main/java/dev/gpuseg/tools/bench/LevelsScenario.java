@@ -15,7 +15,7 @@ import java.util.concurrent.TimeoutException;
  * Two real-time levels: a process with short kernels and a higher priority against one with long kernels, almost
  * without pauses, whose own time slice is long. That long slice is what hurts without a scheduler.
  */
-public final class LevelsScenario implements GpuScenario {
+final class LevelsScenario implements GpuScenario {
     private static final double HIGH_MS = 5;
     private static final double LOW_MS = 50;
     private static final int HIGH = 80;

@@ -16,8 +16,8 @@ import dev.gpuseg.mechanisms.amd.Rung;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.MemoryDirectory;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -116,9 +116,7 @@ public final class AmdCalibration implements AutoCloseable {
         this.idle = idle;
         this.warmUp = warmUp;
         this.jobs = jobs;
-        final Path memory = Path.of("/dev/shm");
-        final String prefix = "gpuseg-calibrate-" + ProcessHandle.current().pid() + "-";
-        root = Files.isWritable(memory) ? Files.createTempDirectory(memory, prefix) : Files.createTempDirectory(prefix);
+        root = MemoryDirectory.create("gpuseg-calibrate-" + ProcessHandle.current().pid() + "-");
         HeldFile file = null;
         AmdGauge opened = null;
         try {
