@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixture.h - what a test needs in place of the daemon: a queue directory as Java makes it, a tailer for it, and a
- * daemon that speaks the registration protocol from a thread of the test.
+ * fixture.h - replaces the daemon in tests: a queue directory as Java creates it, a reader for it, and a daemon that
+ * implements the registration protocol in a thread of the test.
  */
 #ifndef FIXTURE_H
 #define FIXTURE_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define FIXTURE_CYCLE_BYTES 1310720 /* what blockSize 1 MiB gives */
+#define FIXTURE_CYCLE_BYTES 1310720 /* result of blockSize 1 MiB */
 #define FIXTURE_FIRST_DATA 65808    /* position of the first data document */
 
 /* ---- files ---- */
@@ -28,7 +28,7 @@ void fixture_directory(char dir[64]);
 /* Remove a directory and what is in it. */
 void fixture_remove(const char *dir);
 
-/* metadata.cq4t and cycle 0, as chronicle-queue 2026.4 leaves them (FAST_DAILY), the cycle file being `size` long. */
+/* metadata.cq4t and cycle 0, as chronicle-queue 2026.4 writes them (FAST_DAILY). The cycle file has `size` bytes. */
 void fixture_queue_create(const char *dir, size_t size);
 /* A further cycle file, complete but without data; not announced. */
 void fixture_cycle_create(const char *dir, int64_t cycle, size_t size);
@@ -90,14 +90,14 @@ struct fake_daemon {
 	pthread_mutex_t mutex; /* guards all below, shared by the daemon's thread and the test */
 	enum fake_grants grants;
 	int64_t delay_ns;
-	bool beat;		/* keep the heartbeat going */
-	bool sleeps;		/* announce sleeping and wait for the doorbell, as the daemon does when idle */
-	int64_t sleep_ns;	/* for so long at most; 15 ms unless the test sets it */
-	uint64_t slept_over;	/* sleeps that ran out although a record lay in the queue: its ring was lost */
+	bool beat;		/* update the heartbeat */
+	bool sleeps;		/* announce that it sleeps and wait for the doorbell, as an idle daemon does */
+	int64_t sleep_ns;	/* longest sleep; default 15 ms */
+	uint64_t slept_over;	/* sleeps that timed out with a record in the queue: its wake-up was lost */
 	int refuse_status;	/* refuse HELLO or TASK_OPEN with this */
 	int refuse_type;	/* enum gpuseg_msg_type */
 	uint32_t wrong_version; /* answer with this layout version */
-	bool mute;		/* answer nothing */
+	bool mute;		/* do not answer */
 	uint32_t fuzz;		/* not 0: state of the generator that garbles answers of fuzz_type */
 	int fuzz_type;		/* enum gpuseg_msg_type; after a garbled answer the connection ends */
 	char open_name[GPUSEG_NAME_BYTES];
@@ -118,11 +118,11 @@ struct fake_daemon {
 /* Make the runtime directory and the queue and serve one client at a time. */
 void fake_daemon_start(struct fake_daemon *d);
 void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool busy_poll);
-/* End the thread, close the sockets; the client sees its daemon die. The directory stays. */
+/* End the thread and close the sockets, so that the client loses its daemon. The directory stays. */
 void fake_daemon_kill(struct fake_daemon *d);
-/* After a kill: another daemon in the same directory, which knows nothing of the former. */
+/* After a kill: start another daemon in the same directory, without the state of the first. */
 void fake_daemon_follow(struct fake_daemon *d);
-/* Kill, if that was not done, and clean up. */
+/* Kill it, if that has not been done, and clean up. */
 void fake_daemon_stop(struct fake_daemon *d);
 /* Set options under the mutex. */
 void fake_daemon_grants(struct fake_daemon *d, enum fake_grants grants, int64_t delay_ns);
@@ -132,7 +132,7 @@ void fake_daemon_sleeps(struct fake_daemon *d, bool on);
 /* As the daemon drops a client: the code, then a changed grant word and a wake-up for each of its waiters. */
 void fake_daemon_drop(struct fake_daemon *d, uint32_t code);
 /*
- * Roll the queue; `ahead`: prepare and announce the file through the session first and give the client time to map it.
+ * Roll the queue. `ahead`: first create the file, announce it in the session, and give the client time to map it.
  */
 void fake_daemon_roll(struct fake_daemon *d, bool ahead);
 /* Wait until n records have been read, at most 30 s; copies the last one. False if they do not come. */
@@ -140,9 +140,9 @@ bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *las
 /* The i-th record read (from 0). */
 struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i);
 size_t fake_daemon_records(struct fake_daemon *d);
-/* As fake_daemon_records(), without the mutex, so that the caller does not hold up the daemon. */
+/* As fake_daemon_records(), without the mutex, so that the caller does not delay the daemon. */
 size_t fake_daemon_peek(struct fake_daemon *d);
-/* How many futex wake-ups it made. */
+/* Number of its futex wake-ups. */
 uint64_t fake_daemon_wakes(struct fake_daemon *d);
 
 #ifdef __cplusplus

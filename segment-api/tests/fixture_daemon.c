@@ -76,7 +76,10 @@ static uint32_t next_random(struct fake_daemon *d)
 	return d->fuzz;
 }
 
-/* Flip some bits, or cut or lengthen the packet, or leave out its descriptors. The last answer of the connection. */
+/*
+ * Flip some bits, shorten or lengthen the packet, or leave out its descriptors. It is the last answer of the
+ * connection.
+ */
 static size_t garble(struct fake_daemon *d, uint8_t *packet, size_t size, size_t room, int descriptors[2])
 {
 	const uint32_t how = next_random(d);
@@ -275,7 +278,7 @@ static bool poll_queue(struct fake_daemon *d)
 			int64_t next = d->tail.cycle + 1;
 
 			if (fixture_announced_cycle(d->queue) < next)
-				break; /* the roll is still going on: the file may exist and not have its size yet */
+				break; /* the roll is not complete: the file may not have its size yet */
 			memcpy(dir, d->tail.dir, sizeof(dir));
 			fixture_tail_close(&d->tail);
 			fixture_tail_open(&d->tail, dir, next);
@@ -317,7 +320,7 @@ static void *serve(void *arg)
 		pthread_mutex_lock(&d->mutex);
 		fds[2] = (struct pollfd){.fd = d->connection, .events = POLLIN};
 		fds[3] = (struct pollfd){.fd = d->doorbell, .events = POLLIN};
-		/* Not more often than need be: the line is one that clients read at every append. */
+		/* As seldom as possible, because clients read this cache line at every append. */
 		if (d->beat && now_ns() - d->status->heartbeat_ns > 5 * NS_PER_MS)
 			__atomic_store_n(&d->status->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
 		if (!poll_queue(d) && d->sleeps) {

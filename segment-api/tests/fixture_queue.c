@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixture_queue.c - queue files, byte for byte as chronicle-queue 2026.4 makes them (FAST_DAILY, BINARY_LIGHT).
+ * fixture_queue.c - queue files, byte for byte as chronicle-queue 2026.4 writes them (FAST_DAILY, BINARY_LIGHT).
  *
- * Written from the format and not with the library's parser, so that the two check each other; the interoperability
- * test compares them with the Java side.
+ * They are written without the library's parser, so that the two check each other. The interoperability test compares
+ * them with the Java side.
  */
 #include "fixture.h"
 
@@ -51,7 +51,7 @@ void fixture_remove(const char *dir)
 	rmdir(dir);
 }
 
-/* Bytes being put together. */
+/* A buffer that is being filled. */
 struct builder {
 	uint8_t *base;
 	size_t at;
@@ -127,7 +127,7 @@ static int64_t *put_word(struct builder *b, int64_t value)
 	return (int64_t *)(void *)(b->base + b->at - 8);
 }
 
-static size_t put_block(struct builder *b) /* returns where its length goes */
+static size_t put_block(struct builder *b) /* returns the position of its length */
 {
 	put8(b, 0x82);
 	put32(b, 0);

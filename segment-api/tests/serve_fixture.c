@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve_fixture - the tests' daemon as a program, for tests in other languages. Prints its runtime directory, serves
- * until its standard input closes, then prints each record: kind flags ticket arg_ns.
+ * serve_fixture - the daemon of the tests as a program, for tests in other languages. It prints its runtime directory,
+ * serves until its standard input closes, then prints each record: kind flags ticket arg_ns.
  */
 #include "check.h"
 #include "fixture.h"
@@ -25,7 +25,7 @@ int main(void)
 		printf("ok\n");
 		fflush(stdout);
 	}
-	usleep(20000); /* what is in the queue is read within one turn of the daemon */
+	usleep(20000); /* until the daemon has read the queue, which takes one turn */
 	fake_daemon_kill(&d);
 	for (size_t i = 0; i < d.records; i++)
 		printf("%u %u %" PRIu64 " %" PRId64 "\n", d.log[i].kind, d.log[i].flags, d.log[i].ticket,

@@ -52,8 +52,8 @@ static struct gpuseg_counters counters_of(gpuseg_client *client)
 }
 
 /*
- * A busy machine keeps a thread from running for a second or two. What a test says about time is therefore tried
- * several times: it has to hold once; all the rest, and this limit, have to hold each time.
+ * On a busy machine a thread may not run for a second or two. So a bound on time is tried several times and must hold
+ * once. Everything else, and this limit, must hold each time.
  */
 enum { ATTEMPTS = 10 };
 #define LIMIT_NS INT64_C(20000000000)
@@ -224,7 +224,7 @@ TEST(should_refuse_begin_twice_and_end_without_begin)
 	fake_daemon_stop(&d);
 }
 
-/* ---- what is written ---- */
+/* ---- records ---- */
 
 static void describe(struct gpuseg_task_attr *attr)
 {
@@ -379,7 +379,7 @@ TEST(should_sleep_until_the_late_grant)
 	client = connect_to(&d);
 	task = open_task(client, NULL);
 	/*
-	 * More than four where a stall lets a grant come before the task sleeps, or a look find it before the wake-up.
+	 * Tried more than four times if a stall lets a grant come before the task sleeps, or before the wake-up.
 	 */
 	for (int i = 0; i < 4 || (i < 40 && (counters_of(client).slept < 4 || fake_daemon_wakes(&d) == 0)); i++) {
 		int64_t started = gpuseg_now_ns();
@@ -390,7 +390,7 @@ TEST(should_sleep_until_the_late_grant)
 	}
 	CHECK(counters_of(client).slept >= 4);
 	CHECK_EQ(d.slots[0].waiting, 0);
-	CHECK(fake_daemon_wakes(&d) >= 1); /* not only by the 20 ms look at the socket */
+	CHECK(fake_daemon_wakes(&d) >= 1); /* not only by the check of the socket every 20 ms */
 	gpuseg_disconnect(client);
 	fake_daemon_stop(&d);
 }
@@ -454,7 +454,7 @@ TEST(should_proceed_without_a_grant_if_told_to)
 	fake_daemon_stop(&d);
 }
 
-/* The text of a polled failure is made when it is asked for: it must be of that failure, and of no later one. */
+/* The text is formatted when it is read: it must describe the latest failure, whatever was called in between. */
 TEST(should_name_the_segment_that_was_not_begun)
 {
 	struct fake_daemon d;
@@ -475,7 +475,7 @@ TEST(should_name_the_segment_that_was_not_begun)
 	CHECK_EQ(strlen(gpuseg_last_message(NULL)), 0);
 
 	CHECK_EQ(gpuseg_begin_try(task), -EAGAIN);
-	CHECK_EQ(gpuseg_begin_timed(task, -5), -EINVAL); /* another failure, before the text was asked for */
+	CHECK_EQ(gpuseg_begin_timed(task, -5), -EINVAL); /* another failure, before the text was read */
 	CHECK_CONTAINS(gpuseg_last_message(client), "-5 ns");
 
 	CHECK_EQ(gpuseg_begin_try(task), -EAGAIN);
@@ -589,7 +589,7 @@ TEST(should_ring_only_a_sleeping_daemon)
 	CHECK_EQ(counters_of(client).bells, 0);
 	fake_daemon_sleeps(&d, true);
 	for (int i = 0; i < 20 || (i < 2000 && counters_of(client).bells == 0); i++) {
-		usleep(2000); /* it falls asleep, if it is let run */
+		usleep(2000); /* it falls asleep, if it gets a processor */
 		CHECK_EQ(gpuseg_begin(task), 0);
 		CHECK_EQ(gpuseg_end(task), 0);
 	}
@@ -637,7 +637,7 @@ static int64_t time_to_notice(void)
 	return noticed - (intptr_t)killed;
 }
 
-/* Measures until it stays below the limit, so that the machine may stall in all attempts but one. */
+/* Repeats a measurement until it is below the limit, so that all attempts but one may meet a stall. */
 static bool once_below(int64_t limit_ns, int64_t (*measure)(void))
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++)
@@ -692,7 +692,7 @@ TEST(should_reconnect_to_a_new_daemon)
 	CHECK_EQ(gpuseg_begin(camera), 0);
 	CHECK_EQ(gpuseg_end(camera), 0);
 	CHECK_EQ(gpuseg_begin(lidar), 0);
-	for (int i = 0; i < 3; i++) { /* more than once, and with a task that has not gone over in between */
+	for (int i = 0; i < 3; i++) { /* more than once, and with a task that has not reconnected in between */
 		fake_daemon_kill(&d);
 		usleep(60000);
 		CHECK_EQ(gpuseg_is_managed(client), 0);
@@ -708,7 +708,7 @@ TEST(should_reconnect_to_a_new_daemon)
 		CHECK_EQ(last.seq, 2);
 		CHECK(!d.sequence_broken);
 	}
-	CHECK_EQ(gpuseg_end(lidar), -ENOTCONN); /* the daemon that knew the segment is gone */
+	CHECK_EQ(gpuseg_end(lidar), -ENOTCONN); /* the daemon that knew the segment has ended */
 	CHECK_EQ(gpuseg_begin(lidar), 0);
 	CHECK_EQ(gpuseg_end(lidar), 0);
 	CHECK_EQ(gpuseg_get_task_status(camera, &status), 0);
@@ -906,7 +906,7 @@ TEST(should_tell_why_it_was_poisoned)
 	fake_daemon_stop(&d);
 }
 
-/* How many of six rolls, three announced ahead, the client had to map itself. */
+/* Number of six rolls, three of them announced ahead, that the appender had to map itself. */
 static uint64_t follow_rolls(void)
 {
 	struct fake_daemon d;
@@ -943,7 +943,7 @@ TEST(should_follow_rolls_announced_ahead_and_late)
 {
 	uint64_t remaps = 0;
 
-	/* Nobody waits for the thread that maps ahead: where it was kept from running, there were more. */
+	/* The appender does not wait for the thread that maps ahead. If that did not run, the number is higher. */
 	for (int attempt = 0; attempt < ATTEMPTS && remaps != 3; attempt++) {
 		remaps = follow_rolls();
 		CHECK(remaps >= 3);
@@ -976,7 +976,7 @@ TEST(should_stop_at_the_quota_and_go_on_after_a_roll)
 	CHECK_EQ(n, (4096 - 64 - 8) / 68);
 	CHECK_EQ(counters_of(client).drops, 1);
 	CHECK_EQ(d.session->drops, 1);
-	CHECK_EQ(n % 2, 1); /* it was an END that did not fit: it is kept */
+	CHECK_EQ(n % 2, 1); /* an END did not fit, and is kept */
 	CHECK_EQ(gpuseg_begin(task), -ENOSPC);
 	CHECK_EQ(gpuseg_end(task), -ENOSPC);
 	CHECK(fake_daemon_wait(&d, n, NULL));
@@ -1080,7 +1080,7 @@ TEST(should_choose_the_runtime_directory_by_rule)
 	CHECK_EQ(gpuseg_runtime_dir(buf, 4), -ENAMETOOLONG);
 	CHECK_EQ(gpuseg_runtime_dir(NULL, 4), -EINVAL);
 	setenv("GPUSEG_DIR", "", 1);
-	if (access("/run/gpuseg", F_OK) == 0) { /* gpuseg is installed here: its daemon comes before the other rules */
+	if (access("/run/gpuseg", F_OK) == 0) { /* gpuseg is installed here: its directory precedes the other rules */
 		CHECK_EQ(gpuseg_runtime_dir(buf, sizeof(buf)), 11);
 		CHECK(strcmp(buf, "/run/gpuseg") == 0);
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_boost.c - a thread's scheduling policy inside and outside its windows, as the kernel tells it. Refusals first.
+ * test_boost.c - the scheduling policy of a thread inside and outside its windows, as the kernel reports it. Refusals
+ * first.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -82,7 +83,7 @@ static void check_sched_of(pid_t tid, int policy, int priority, int line)
 #define CHECK_FIFO(priority) check_sched_of(0, SCHED_FIFO, priority, __LINE__)
 #define CHECK_NORMAL() check_sched_of(0, SCHED_OTHER, 0, __LINE__)
 
-/* In a child, so that what is given up there is given up there only. Its exit status is that of `run`. */
+/* In a child, so that only the child loses its privileges. Returns the exit status of `run`. */
 static void in_a_child(void (*run)(void))
 {
 	pid_t child = fork();
@@ -118,7 +119,7 @@ TEST(should_refuse_a_boost_that_cannot_be)
 
 #define NOBODY 65534
 
-/* Neither CAP_SYS_NICE nor a limit that allows it. */
+/* Without CAP_SYS_NICE and without a limit that allows it. */
 static bool as_root;
 static void give_up_permission(void)
 {
@@ -149,7 +150,7 @@ static void open_without_permission(void)
 	CHECK_EQ(bench.d.opens, 0);
 	attr.flags = GPUSEG_TASK_BOOST_IF_PERMITTED;
 	CHECK_EQ(gpuseg_task_open(bench.client, &attr, &task), 0);
-	CHECK_EQ(bench.d.last_open.flags, 0); /* the daemon is told what is, not what was wished for */
+	CHECK_EQ(bench.d.last_open.flags, 0); /* the daemon is told that the task has no boost */
 	CHECK_EQ(gpuseg_begin(task), 0);
 	CHECK_NORMAL();
 	CHECK_EQ(gpuseg_end(task), 0);
@@ -164,7 +165,7 @@ TEST(should_refuse_the_task_without_permission_unless_told_otherwise)
 	in_a_child(open_without_permission);
 }
 
-/* ---- everything below needs the permission ---- */
+/* ---- all tests below need the permission ---- */
 
 static void lose_permission_between_open_and_begin(void)
 {
@@ -483,7 +484,7 @@ TEST(should_boost_nothing_without_a_daemon)
 	gpuseg_disconnect(client);
 }
 
-/* Whether this process may raise itself at all: not in every container, nor under emulation. */
+/* May this process raise itself? Not in every container, nor under emulation. */
 static int permitted(void)
 {
 	const struct sched_param raised = {.sched_priority = HIGHER}, normal = {0};
@@ -491,7 +492,7 @@ static int permitted(void)
 
 	if (sched_setscheduler(0, SCHED_FIFO, &raised) < 0)
 		return 0;
-	/* What qemu does not know it refuses, or answers for the wrong thread. */
+	/* qemu refuses system calls that it does not know, or answers for the wrong thread. */
 	CHECK_EQ(sched_setscheduler(0, SCHED_OTHER, &normal), 0);
 	return syscall(SYS_sched_getattr, 0, attr, sizeof(attr), 0) == 0;
 }

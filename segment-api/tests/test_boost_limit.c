@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_boost_limit.c - RLIMIT_RTPRIO alone is permission enough for a boost up to it, and no further. */
+/* test_boost_limit.c - RLIMIT_RTPRIO alone permits a boost up to the limit, and none above it. */
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>

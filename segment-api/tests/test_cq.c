@@ -163,7 +163,8 @@ TEST(should_refuse_every_damaged_byte_or_stay_within_the_file)
 
 			q.lock_timeout_ns = 1000;
 			/*
-			 * Any result will do, but no access outside the mappings. What was appended is wiped out again.
+			 * Any result is allowed, but no access outside the mappings. The appended record is erased
+			 * again.
 			 */
 			(void)cq_append(&q, &r);
 			if (q.cur.base && q.cur.tail <= cycle_size && q.cur.tail >= FIXTURE_FIRST_DATA)
@@ -337,7 +338,8 @@ TEST(should_take_over_the_lock_of_a_dead_process)
 	attach(&q, dir);
 	*q.write_lock = dead_pid();
 	CHECK_EQ(cq_append(&q, &r), 0);
-	*q.write_lock = (int64_t)0x1234 << 32 | dead_pid(); /* with a thread id on top, as older releases do */
+	*q.write_lock =
+		(int64_t)0x1234 << 32 | dead_pid(); /* with a thread id in the upper half, as in older releases */
 	CHECK_EQ(cq_append(&q, &r), 0);
 	CHECK_EQ(q.steals, 2);
 	CHECK_EQ(*q.write_lock, INT64_MIN);

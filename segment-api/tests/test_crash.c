@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_crash.c - kill -9 at every step of an append, then go on: nothing acknowledged is lost, nothing is torn.
- * Drives gpuseg-queue-writer, which lies one directory above this program.
+ * test_crash.c - kill -9 at every step of an append, then continue: no acknowledged record is lost, none is torn. Runs
+ * gpuseg-queue-writer from the directory above this program.
  */
 #include <fcntl.h>
 #include <libgen.h>
@@ -57,7 +57,7 @@ TEST(should_lose_nothing_acknowledged_at_any_step)
 		for (int s = 1; s <= STEPS; s++) {
 			snprintf(step, sizeof(step), "%d", s);
 			snprintf(after, sizeof(after), "%d",
-				 round * 2 + 1); /* not 0: a run notes its take-over after its first append */
+				 round * 2 + 1); /* not 0: a run records its take-over after its first append */
 			CHECK_EQ(run_writer(dir, "100", ack_path, step, after), -1);
 			deaths++;
 		}
@@ -77,7 +77,7 @@ TEST(should_lose_nothing_acknowledged_at_any_step)
 		CHECK_EQ(r.release_ns, (int64_t)r.seq * 1000003 + 1);
 	}
 	CHECK_EQ(last, ack[0]);
-	/* A death at steps 4 to 8 leaves the record in the queue and unacknowledged: it comes twice. */
+	/* A death at steps 4 to 8 leaves the record in the queue, but unacknowledged, so it is repeated. */
 	CHECK_EQ(repeats, ROUNDS * 5);
 	/* A death at steps 1 to 6 leaves the lock. */
 	CHECK_EQ(ack[2], ROUNDS * 6);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library against a daemon that answers nonsense: every call comes back with a result that the header knows, at
- * once, and nothing leaks. The seed is fixed; GPUSEG_FUZZ_ROUNDS=100000 GPUSEG_FUZZ_SEED=7 is a long run of another.
+ * The library against a daemon that sends invalid answers: every call returns at once with a documented result, and
+ * nothing leaks. The seed is fixed; GPUSEG_FUZZ_ROUNDS=100000 GPUSEG_FUZZ_SEED=7 is a long run with another seed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static int open_descriptors(void)
 	return n;
 }
 
-/* A descriptor that is not the library's to close. */
+/* A descriptor that the library must not close. */
 static void check_strangers(int stranger)
 {
 	CHECK(fcntl(stranger, F_GETFD) >= 0);
@@ -45,7 +45,7 @@ static void check_result(int rc, const gpuseg_client *client)
 	CHECK(rc <= 0 && rc > -4096);
 	CHECK(strlen(gpuseg_last_message(client)) < 1024);
 	CHECK(rc == 0 || strlen(gpuseg_strerror(rc)) > 0);
-	CHECK(rc != -ETIMEDOUT); /* the connection had ended: that is no reason to wait */
+	CHECK(rc != -ETIMEDOUT); /* the connection had ended, so there was nothing to wait for */
 }
 
 TEST(should_survive_garbled_answers)
@@ -91,7 +91,7 @@ TEST(should_survive_garbled_answers)
 		if (i == 50)
 			descriptors = open_descriptors();
 	}
-	/* one that the daemon has not noticed to be closed may be left */
+	/* one may be left: the daemon has not noticed yet that it was closed */
 	CHECK(rounds <= 50 || open_descriptors() <= descriptors + 1);
 	printf("    %u rounds, %u answers accepted, %u refused\n", rounds, accepted, refused);
 	CHECK(refused > rounds / 4);

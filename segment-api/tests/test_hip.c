@@ -98,7 +98,7 @@ static void close_segment(void)
 	fake_daemon_stop(&daemon_);
 }
 
-/* BEGIN and END have arrived: the begin-end pair is the daemon's. */
+/* The daemon has received BEGIN and END. */
 static void check_pair(size_t at)
 {
 	CHECK(fake_daemon_wait(&daemon_, at + 2, NULL));

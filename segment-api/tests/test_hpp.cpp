@@ -18,7 +18,7 @@ static gpuseg::TaskOptions camera()
 
 	options.name = "camera";
 	options.priority = 70;
-	options.timeout = 20s; /* for grants that come; a busy machine makes the daemon late */
+	options.timeout = 20s; /* for grants that come: on a busy machine the daemon may be late */
 	return options;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg_sim.h against a peer that answers wrongly, late or not at all. The real virtual GPU is tested with it in
- * rt-scheduler/native/tests.
+ * gpuseg_sim.h against a peer that answers wrongly, late or not at all. rt-scheduler/native/tests tests it with the
+ * real virtual GPU.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,8 +38,8 @@ enum behaviour { SOUND, HANG_UP, SHORT_REPLY, WRONG_MAGIC, WRONG_VERSION, WRONG_
 struct peer {
 	enum behaviour behaviour;
 	int listener;
-	struct gpuseg_sim_fence *fence; /* of a sound one */
-	uint64_t submits;		/* seen, in order and well formed */
+	struct gpuseg_sim_fence *fence; /* valid one */
+	uint64_t submits;		/* valid and in order */
 };
 
 static void reply(int fd, const struct peer *peer, int descriptor)
@@ -92,7 +92,7 @@ static void *serve(void *argument)
 		if (m.magic != GPUSEG_SIM_MAGIC || m.op != GPUSEG_SIM_SUBMIT || m.arg != peer->submits + 1)
 			break;
 		peer->submits++;
-		if (m.arg_ns == 0) { /* a kernel of no length completes, any other never does */
+		if (m.arg_ns == 0) { /* a kernel of length 0 completes, any other never does */
 			peer->fence->completed_ns = 12345;
 			__atomic_store_n(&peer->fence->completed, m.arg, __ATOMIC_RELEASE);
 		}

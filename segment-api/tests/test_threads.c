@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_threads.c - many threads on one client, rolls meanwhile, a reader on the same memory (what ThreadSanitizer
- * sees). */
+/*
+ * test_threads.c - many threads on one client, rolls at the same time, a reader on the same memory. Meant for
+ * ThreadSanitizer.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -101,7 +103,7 @@ TEST(should_connect_from_several_threads_at_once)
 		pthread_join(threads[i], NULL);
 }
 
-/* A tailer on the appender's own mapping, so that the sanitizer can relate the two. */
+/* A reader on the appender's own mapping, so that the sanitizer sees both sides. */
 #define STREAM 10000
 
 static void *read_stream(void *arg)
@@ -142,7 +144,7 @@ TEST(should_publish_whole_records_only)
 	fixture_remove(dir);
 }
 
-/* A thread that opens tasks while the connection it begins with is left behind and unmapped by its roll thread. */
+/* Opens tasks while the roll thread of the connection replaces and unmaps it. */
 static void *open_tasks(void *arg)
 {
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
@@ -150,7 +152,7 @@ static void *open_tasks(void *arg)
 	gpuseg_task *task;
 
 	attr.name = "late";
-	attr.priority = 100; /* refused by the library: so the connection has no task that would keep it */
+	attr.priority = 100; /* invalid, so the connection has no task that would keep it mapped */
 	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		int ret = gpuseg_task_open(client, &attr, &task);
 
@@ -174,7 +176,7 @@ TEST(should_open_tasks_while_a_connection_is_left_behind)
 		int64_t limit_ns = now_ns() + 30 * NS_PER_S;
 
 		fake_daemon_kill(&daemon_);
-		while (gpuseg_is_managed(client)) /* until the roll thread or the opener has noticed */
+		while (gpuseg_is_managed(client)) /* until the loss is noticed */
 			CHECK(now_ns() - limit_ns < 0);
 		fake_daemon_follow(&daemon_);
 		while (!gpuseg_is_managed(client)) {
