@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_try - what a gpuseg_begin_try() costs that is not granted, as a polling program makes many of them.
+ * bench_try - the cost of a gpuseg_begin_try() that is not granted. A polling program makes many of them.
  *
- * Two figures: the whole call (two appends, a spin of 200 looks, the message), and the message alone, which is what the
- * library notes for gpuseg_last_message(). Each sample includes two clock reads.
+ * Measures the whole call (two appends, a spin of 200 polls, the message), the storing of the message alone, and the
+ * reading of the message with gpuseg_last_message(). Each sample includes two clock reads.
  */
 #include <errno.h>
 

@@ -102,14 +102,6 @@ enum gpuseg_task_attr_flag {
 	GPUSEG_TASK_BOOST_IF_PERMITTED = 1 << 1 /* boost_priority: without permission, run without a boost */
 };
 
-/* How segments preempt work of lower rank; real-time tasks only. Measured by ./gpuseg bench gpu */
-enum gpuseg_strategy {
-	GPUSEG_STRATEGY_DEFAULT = 0,	    /* the daemon's setting: interrupt, unless configured otherwise */
-	GPUSEG_STRATEGY_INTERRUPT = 1,	    /* lower work is disabled from begin to end */
-	GPUSEG_STRATEGY_SLICE = 2,	    /* lower work stays enabled; long time slice; no bound on the response */
-	GPUSEG_STRATEGY_INTERRUPT_SLICE = 3 /* both */
-};
-
 #define GPUSEG_SPIN_DEFAULT 0	    /* the library's choice: 200, or none on a single processor */
 #define GPUSEG_SPIN_NONE UINT32_MAX /* sleep at once */
 
@@ -135,11 +127,9 @@ struct gpuseg_task_attr {
 	 * boost. Real-time tasks only. See gpuseg_begin().
 	 */
 	uint32_t boost_priority;
-	uint32_t strategy; /* enum gpuseg_strategy; the process has a long slice while one of its tasks asks for it */
-	uint32_t reserved; /* 0 */
 };
 /* clang-format off */
-#define GPUSEG_TASK_ATTR_INIT {sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define GPUSEG_TASK_ATTR_INIT {sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /*

@@ -346,9 +346,7 @@ enum gpuseg_task_flag {
 /* Bits 8..14 of the flags: SCHED_FIFO priority of the task's thread inside its windows; 0 = unchanged. */
 #define GPUSEG_TASK_BOOST_SHIFT 8
 #define GPUSEG_TASK_BOOST_MASK 0x7f00
-/* Bits 1..2: how segments get the GPU. 0 = the daemon's choice, 1 interrupt, 2 slice, 3 both of these. Since 1.3. */
-#define GPUSEG_TASK_STRATEGY_SHIFT 1
-#define GPUSEG_TASK_STRATEGY_MASK 0x6
+/* Bits 1 and 2 chose a strategy in 1.3 and 1.4; they must be 0. */
 
 enum gpuseg_overrun {
 	GPUSEG_OVERRUN_DEFAULT = 0,  /* the daemon's setting: demote */
@@ -366,7 +364,7 @@ struct gpuseg_msg_task_open {
 	uint32_t priority;     /* 0 best effort, 1..99 */
 	uint32_t gpu_priority; /* 0 = same as priority */
 	uint32_t gpu;	       /* GPU index, from 0 */
-	uint32_t flags;	       /* enum gpuseg_task_flag, boost and strategy */
+	uint32_t flags;	       /* enum gpuseg_task_flag, and boost */
 	int64_t period_ns;     /* 0 = not periodic */
 	int64_t deadline_ns;   /* relative; 0 = period */
 	int64_t budget_ns;     /* longest time that a segment may hold the GPU, without preempted time; 0 = none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - what the library says to people, and the fixed facts about itself. */
+/* text.c - messages, explanations of results, version, runtime directory. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #define TEXT_OF(x) TEXT_OF_VALUE(x)
 #define VERSION_TEXT TEXT_OF(GPUSEG_VERSION_MAJOR) "." TEXT_OF(GPUSEG_VERSION_MINOR) "." TEXT_OF(GPUSEG_VERSION_PATCH)
 
-/* The latest failure of this thread; its text is made when it is asked for, where `segment` is not 0. */
+/* The latest failure of this thread. If `segment` is not 0, its text is formatted when it is read. */
 static __thread struct {
 	const struct gpuseg_client *client;
-	int segment; /* result of fail_segment() whose text is still to be made */
+	int segment; /* result of fail_segment() whose text is not formatted yet */
 	uint32_t task_id;
 	uint64_t ticket;
 	char text[GPUSEG_TEXT_BYTES + 64];
@@ -75,7 +75,7 @@ const char *poison_text(uint32_t code)
 	case GPUSEG_POISON_QUOTA:
 		return "a queue filled faster than its quota allows";
 	case GPUSEG_POISON_PROTOCOL:
-		return "a message on the registration socket that makes no sense";
+		return "an invalid message on the registration socket";
 	default:
 		return "an unknown reason";
 	}
@@ -91,7 +91,7 @@ const char *gpuseg_strerror(int result)
 	case ENOTCONN:
 		return "no daemon: start `gpuseg run`, or allow unmanaged operation with GPUSEG_UNMANAGED=1";
 	case EPROTO:
-		return "the daemon dropped this client or answered nonsense: see gpuseg_last_message()";
+		return "the daemon dropped this client or sent an invalid answer: see gpuseg_last_message()";
 	case EPROTONOSUPPORT:
 		return "daemon, queue and library are of different versions: install one release of both";
 	case EALREADY:

@@ -677,7 +677,7 @@ static bool managed_in_time(gpuseg_client *client)
 	return gpuseg_is_managed(client);
 }
 
-TEST(should_go_over_to_the_daemon_that_follows)
+TEST(should_reconnect_to_a_new_daemon)
 {
 	struct gpuseg_task_status status = {.size = sizeof(status)};
 	struct gpuseg_record last;
@@ -738,7 +738,7 @@ TEST(should_leave_a_task_behind_that_the_next_daemon_refuses)
 	fake_daemon_follow(&d);
 	CHECK(managed_in_time(client));
 	CHECK_EQ(gpuseg_begin(task), -ENOTCONN);
-	CHECK_CONTAINS(gpuseg_last_message(client), "refused by the daemon that followed");
+	CHECK_CONTAINS(gpuseg_last_message(client), "refused by the new daemon");
 	CHECK_EQ(gpuseg_task_close(task), -ENOTCONN);
 	gpuseg_disconnect(client);
 	fake_daemon_stop(&d);
@@ -785,7 +785,7 @@ static void *begin_and_end(void *arg)
 		__atomic_fetch_add(&b->granted, ret == 0, __ATOMIC_RELAXED);
 		ret = gpuseg_end(b->task);
 		CHECK(ret == 0 || ret == -ENOTCONN || ret == -EINVAL);
-		usleep(200); /* nobody rolls this queue */
+		usleep(200); /* this queue is not rolled */
 	}
 	return NULL;
 }
@@ -1166,7 +1166,7 @@ static const struct check_case cases[] = {
 	CASE(should_ring_only_a_sleeping_daemon),
 	CASE(should_notice_a_dead_daemon_within_50_ms_while_waiting),
 	CASE(should_notice_a_dead_daemon_although_pre_granted),
-	CASE(should_go_over_to_the_daemon_that_follows),
+	CASE(should_reconnect_to_a_new_daemon),
 	CASE(should_leave_a_task_behind_that_the_next_daemon_refuses),
 	CASE(should_stay_away_when_it_is_to_connect_once),
 	CASE(should_go_over_while_threads_begin_and_end),

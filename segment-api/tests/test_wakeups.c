@@ -3,9 +3,8 @@
  * test_wakeups.c - no wake-up is lost: the functions of the library against a daemon that stores and looks as the real
  * one does.
  *
- * Whoever sleeps here sleeps for 20 s where the library or the daemon would look again after some milliseconds, so a
- * wake-up that was lost is a sleep that runs out. Nothing depends on how fast the machine is. See ADR 30 in
- * rt-scheduler/docs/adr.
+ * Every sleep is stretched to 20 s, where the library or the daemon would look again after some milliseconds. So a lost
+ * wake-up is a sleep that runs out, however slow the machine is. See ADR 30 in rt-scheduler/docs/adr.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,7 +37,7 @@ __attribute__((constructor)) static void find_syscall(void)
 	libc_syscall = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
 }
 
-/* Takes the place of libc's in this program: the library calls it for each futex. */
+/* Replaces the function of libc in this program: the library calls it for each futex. */
 long syscall(long number, ...)
 {
 	struct timespec until;
@@ -65,7 +64,7 @@ static cpu_set_t all; /* processors that this program may use */
 static gpuseg_client *client;
 static gpuseg_task *tasks[TASKS];
 
-/* The two sides on a processor each, where there are two: on one they take turns and never meet half-way. */
+/* Give each side a processor of its own if there are two: on one processor the sides take turns and never overlap. */
 static void spread(void)
 {
 	cpu_set_t one;

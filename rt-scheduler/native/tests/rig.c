@@ -20,7 +20,7 @@
 #include "common/base.h"
 #include "gpuseg_sim.h"
 
-#define LIMIT_NS (30 * NS_PER_S) /* of a bounded wait: a busy machine keeps a process from running for seconds */
+#define LIMIT_NS (30 * NS_PER_S) /* of a bounded wait: on a busy machine a process may not run for seconds */
 
 static char directory[64];
 static pid_t owner;

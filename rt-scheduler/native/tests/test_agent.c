@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The KFD side of libgpuseg-preload.so over the stand-in of KFD: this process is the application and, from the same
- * thread or from a child, the daemon. No AMD hardware.
+ * The KFD side of libgpuseg-preload.so over the stand-in of KFD. This process is the application, and the same thread,
+ * or a child, is the daemon. No AMD hardware.
  */
 #define _GNU_SOURCE
 
@@ -141,13 +141,13 @@ static int find_page(void)
 	return result;
 }
 
-/* 0, or what the agent answered. */
+/* 0, or the agent's answer. */
 static int order(bool hold)
 {
 	return agent_page_wait(page, SLOT, agent_page_order(page, SLOT, hold), now_ns() + WAIT_NS);
 }
 
-/* Bounded waiting for what another thread does. */
+/* Waits, with a limit, for another thread. */
 #define EVENTUALLY(condition)                                                                                          \
 	do {                                                                                                           \
 		const int64_t limit_ns = now_ns() + WAIT_NS;                                                           \
@@ -167,14 +167,14 @@ TEST(should_disable_compute_queues_and_restore_them_as_they_were)
 	CHECK(aql >= 0 && pm4 >= 0 && copies >= 0 && elsewhere >= 0, "create");
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(page->known, 4);
-	for (int i = 0; i < 2; i++) { /* twice is once */
+	for (int i = 0; i < 2; i++) { /* a second order changes nothing */
 		CHECK_EQ(order(true), 0);
 		CHECK_EQ(page->slots[SLOT].held, 2);
 		CHECK_EQ(queue(aql)->percentage, 0);
 		CHECK_EQ(queue(pm4)->percentage, 0);
 		CHECK_EQ(queue(copies)->percentage, 100);
 		CHECK_EQ(queue(elsewhere)->percentage, 100);
-		/* all else is given again as it was */
+		/* all other values are passed on unchanged */
 		CHECK_EQ(queue(aql)->address, RING);
 		CHECK_EQ(queue(aql)->size, 4096);
 		CHECK_EQ(queue(aql)->priority, 7);
@@ -225,7 +225,7 @@ TEST(should_not_let_the_applications_own_updates_end_a_hold)
 	CHECK_EQ(update(kfd, suspend), 0);
 	CHECK_EQ(update(kfd, resume), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
-	/* what does not concern the percentage goes through */
+	/* changes of other values are passed on */
 	CHECK_EQ(update(kfd, (struct update){RING + 4096, (uint32_t)id, 8192, 50, 15}), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
 	CHECK_EQ(queue(id)->address, RING + 4096);
@@ -238,7 +238,7 @@ TEST(should_not_let_the_applications_own_updates_end_a_hold)
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(update(kfd, suspend), 0);
 	CHECK_EQ(order(false), 0);
-	CHECK_EQ(queue(id)->percentage, 0); /* its own wish */
+	CHECK_EQ(queue(id)->percentage, 0); /* as the application asked */
 	CHECK_EQ(update(kfd, resume), 0);
 	CHECK_EQ(queue(id)->percentage, 100);
 	finish();
@@ -268,7 +268,7 @@ TEST(should_refuse_what_the_kernel_refuses_held_or_not)
 	finish();
 }
 
-/* The kernel goes by the number alone; fields beyond what the caller's size covers are zero. */
+/* The kernel looks at the number only; fields beyond the caller's size are zero. */
 TEST(should_respect_the_callers_size_of_an_argument)
 {
 	set_up();
@@ -287,7 +287,7 @@ TEST(should_respect_the_callers_size_of_an_argument)
 	CHECK_EQ(c.percentage, 100);
 	longer.u.id = c.id;
 	CHECK_EQ(ioctl(kfd, _IOC(_IOC_WRITE, 'K', 7, sizeof(longer)), &longer), 0);
-	CHECK_EQ(longer.u.percentage, 0x0264);		/* the argument is the application's */
+	CHECK_EQ(longer.u.percentage, 0x0264);		/* the argument is unchanged */
 	CHECK_EQ(queue((int)c.id)->percentage, 0x0200); /* which XCC stays */
 	CHECK_EQ(order(false), 0);
 	CHECK_EQ(queue((int)c.id)->percentage, 0x0264);
@@ -332,7 +332,7 @@ TEST(should_report_the_kernels_error_and_retry_releases)
 	CHECK_EQ(queue(first)->percentage, 0);
 	table->fail = 3;
 	CHECK_EQ(order(false), -EIO);
-	EVENTUALLY(queue(first)->percentage == 100 && queue(second)->percentage == 100); /* nobody asks again */
+	EVENTUALLY(queue(first)->percentage == 100 && queue(second)->percentage == 100); /* without another order */
 	CHECK_EQ(table->fail, 0);
 	finish();
 }
@@ -348,7 +348,7 @@ TEST(should_hold_through_its_own_descriptor_when_the_application_closed_its)
 	CHECK(id >= 0, "create: %d", id);
 	CHECK_EQ(find_page(), 0);
 	close(twin);
-	CHECK_EQ(open("/dev/null", O_RDONLY), twin); /* the number is another file's now */
+	CHECK_EQ(open("/dev/null", O_RDONLY), twin); /* another file has the number now */
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
 	close(kfd);
@@ -412,7 +412,7 @@ TEST(should_start_nothing_without_a_queue_or_when_disabled)
 	finish();
 }
 
-/* KFD's number, where a machine has KFD: here a file of ours says that it is this one. */
+/* The device number of KFD on a machine that has KFD. Here a file of the test provides it. */
 static const char *numbers;
 
 int open(const char *path, int flags, ...)
@@ -479,7 +479,7 @@ static void forked_child(void)
 
 	CHECK_EQ(count_descriptors(GPUSEG_KFD_AGENT_NAME), 0);
 	CHECK_EQ(find_page(), -ENOENT);
-	/* what it inherited is not its own: the kernel's rule, unchanged by us */
+	/* the kernel's rule: an inherited descriptor cannot be used */
 	CHECK_EQ(update(kfd, (struct update){RING, 0, 4096, 100, 7}), -EBADF);
 	CHECK_EQ(make(kfd, GPU, AQL, 100), -EBADF);
 	CHECK_EQ(destroy(kfd, 0), -EBADF);
@@ -514,7 +514,7 @@ TEST(should_leave_a_forked_child_without_its_parents_queues)
 	finish();
 }
 
-/* What a program sees that is started without a fork's handlers. */
+/* What a program sees that was started without fork handlers. */
 static int spawned(void)
 {
 	char *arguments[] = {"sh", "-c", "! ls -l /proc/self/fd | grep -q gpuseg", NULL};
@@ -602,7 +602,7 @@ TEST(should_end_a_hold_when_the_daemons_heartbeat_stops)
 	CHECK_EQ(order(true), 0);
 	EVENTUALLY(queue(id)->percentage == 100);
 	CHECK_EQ(page->slots[SLOT].lapses, 1);
-	page->slots[SLOT].beat++; /* too late: what ended stays ended until a new order */
+	page->slots[SLOT].beat++; /* too late: the hold has ended until a new order */
 	usleep(50000);
 	CHECK_EQ(queue(id)->percentage, 100);
 	CHECK_EQ(make(kfd, GPU, AQL, 100), id + 1);
@@ -614,7 +614,7 @@ TEST(should_end_a_hold_when_the_daemons_heartbeat_stops)
 	finish();
 }
 
-/* Where this thread itself is kept from running for too long, nothing can be said: it is tried again. */
+/* If this thread itself does not run for too long, the attempt tells nothing and is repeated. */
 TEST(should_keep_a_hold_while_the_daemons_heartbeat_continues)
 {
 	set_up();
@@ -649,9 +649,9 @@ TEST(should_keep_a_hold_while_the_daemons_heartbeat_continues)
 	SKIP("this machine keeps a thread waiting for more than 300 ms");
 }
 
-/* ---- the watchdog's way ---- */
+/* ---- release by the watchdog ---- */
 
-static struct gpuseg_amd_held payload = {.version = GPUSEG_AMD_HELD_VERSION, .rung = GPUSEG_AMD_AGENT, .fd = SLOT};
+static struct gpuseg_amd_held payload = {.version = GPUSEG_AMD_HELD_VERSION, .interface = GPUSEG_AMD_AGENT, .fd = SLOT};
 
 static void release_parent(void)
 {
@@ -682,7 +682,7 @@ TEST(should_be_released_by_the_watchdog)
 	finish();
 }
 
-/* Pages that are none: too large, not sealed, of another process. */
+/* Pages that must be refused: too large, not sealed, of another process. */
 TEST(should_not_accept_forged_pages)
 {
 	set_up();
@@ -698,7 +698,7 @@ TEST(should_not_accept_forged_pages)
 		if (forgery != 1)
 			CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0, "seals");
 		CHECK_EQ(find_page(), forgery == 3 ? 0 : -ENOENT);
-		if (forgery == 3) { /* it is one, and nobody answers */
+		if (forgery == 3) { /* it is valid, but no agent answers */
 			const uint32_t given = agent_page_order(page, SLOT, true);
 
 			CHECK_EQ(agent_page_wait(page, SLOT, given, now_ns() + 20 * NS_PER_MS), -ETIMEDOUT);
@@ -820,7 +820,7 @@ TEST(should_agree_with_a_model_after_every_step_of_random_sequences)
 
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(destroy(kfd, (uint32_t)id), 0);
-	const char *more = getenv("GPUSEG_AGENT_SEEDS"); /* first seed; four from there on */
+	const char *more = getenv("GPUSEG_AGENT_SEEDS"); /* first of four seeds */
 	const uint32_t first = more ? (uint32_t)strtoul(more, NULL, 10) : 1;
 
 	for (uint32_t seed = first; seed < first + 4; seed++) {
@@ -864,7 +864,10 @@ TEST(should_have_no_active_queue_once_a_hold_is_answered_whatever_threads_do)
 		CHECK(pthread_create(&racers[i], NULL, race, (void *)(i + 1)) == 0, "pthread_create");
 	for (int round = 0; round < 150; round++) {
 		CHECK_EQ(order(true), 0);
-		/* answered: from here on nothing of this GPU is active, what is made and changed now included */
+		/*
+		 * answered: from here on no queue of this GPU is active, including those that are created or changed
+		 * now
+		 */
 		for (int look = 0; look < 20; look++)
 			for (int i = 0; i < AMD_QUEUES; i++)
 				CHECK(!queue(i)->used || (queue(i)->percentage & 0xff) == 0,

@@ -35,7 +35,7 @@ TEST(should_run_its_jobs_and_account_for_every_nanosecond_of_device_time)
 					 "--out",	rig_path("jobs.csv"),
 					 "--unmanaged", "--deadline",
 					 "24h",		NULL};
-	/* 24h is no duration here; hours are not needed, and the refusal names the units. */
+	/* 24h is refused, since hours are not a unit; the message names the units. */
 	CHECK_EQ(rig_run("gpuseg-demo-task", arguments, text, sizeof(text)), 2);
 
 	const char *const good[] = {"--dir",	   rig_directory(),

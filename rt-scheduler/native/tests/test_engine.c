@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline itself, without a clock: every time below is worked out by hand, or by a naive model tick by tick. */
+/* The timeline, without a clock. All expected times are computed by hand, or by a naive model tick by tick. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdlib.h>
@@ -163,7 +163,7 @@ TEST(should_preempt_when_the_disable_takes_effect_and_keep_the_rest)
 	CHECK_EQ(engine_disabled_count(engine), 1);
 	operate(GPUSEG_SIM_ENABLE, 2000, 1, 1, 0);
 	engine_advance(engine, 9000);
-	CHECK_SPAN(1, 2020, 2400, 1, SPAN_COMPLETED); /* nobody else was on the engine: no switch */
+	CHECK_SPAN(1, 2020, 2400, 1, SPAN_COMPLETED); /* no other context was on the engine: no switch */
 	CHECK_EQ(engine_counters(engine)->preemptions, 1);
 	CHECK_EQ(recorder.audit.ran_while_disabled, 0);
 }
@@ -192,7 +192,7 @@ TEST(should_abandon_a_switch_to_a_context_that_goes_off)
 	engine_submit(engine, a, 0, 2, 10, 180);
 	engine_advance(engine, 1000);
 	CHECK_SPAN(0, 50, 150, 1, SPAN_COMPLETED);
-	CHECK_SPAN(1, 230, 240, 1, SPAN_COMPLETED); /* pays a switch: the engine was being loaded with the other */
+	CHECK_SPAN(1, 230, 240, 1, SPAN_COMPLETED); /* pays a switch: the other context was being loaded */
 	CHECK_EQ(recorder.span_count, 2);
 }
 
@@ -268,7 +268,7 @@ TEST(should_remember_that_a_process_without_a_context_is_disabled)
 	operate(GPUSEG_SIM_DISABLE, 3000, 1, 8, 0);
 	operate(GPUSEG_SIM_ENABLE, 3000, 1, 8, 0);
 	engine_advance(engine, 4000);
-	CHECK_EQ(engine_find_context(engine, 8), -1); /* enabled again: nothing is left to remember */
+	CHECK_EQ(engine_find_context(engine, 8), -1); /* enabled again: the context is removed */
 }
 
 TEST(should_give_the_engine_on_when_the_running_process_dies)
@@ -304,7 +304,7 @@ TEST(should_forget_only_the_kernels_of_a_closed_connection)
 	CHECK_EQ(recorder.span_count, 3);
 }
 
-/* The check of the check: it has to notice what the engine never does. */
+/* Tests the audit itself: it must notice what the engine never does. */
 TEST(should_notice_a_span_of_a_disabled_context)
 {
 	static struct audit audit;
@@ -329,8 +329,8 @@ TEST(should_notice_a_span_of_a_disabled_context)
 }
 
 /*
- * A second model of the same rules, as simple as it can be: it looks at every tick. Contexts 0..3 are added in order,
- * never removed; kernels are queues of durations; operations are a list with their times of effect.
+ * A second model of the same rules, as simple as possible: it simulates every tick. Contexts 0..3 are added in order
+ * and never removed. Kernels are queues of durations. Operations are a list with their times of effect.
  */
 enum { MODEL_CONTEXTS = 4, MODEL_KERNELS = 64, MODEL_TICKS = 6000 };
 
@@ -343,7 +343,7 @@ struct model {
 	int64_t switch_left; /* > 0 or pending: switching */
 	int64_t slice_left;
 	enum { MODEL_IDLE, MODEL_SWITCHING, MODEL_RUNNING } phase;
-	int last;		   /* who had the last turn */
+	int last;		   /* context of the last turn */
 	int executed[MODEL_TICKS]; /* context per tick, -1 none */
 };
 
@@ -368,7 +368,7 @@ static void model_next(struct model *m)
 	}
 }
 
-/* What happens at the instant between two ticks, besides submissions and operations. */
+/* Events at the instant between two ticks, except submissions and operations. */
 static void model_settle(struct model *m, bool another)
 {
 	if (m->phase == MODEL_SWITCHING && m->switch_left == 0) {
@@ -415,7 +415,10 @@ static void compare_with_model(unsigned seed)
 	}
 	int64_t time = 0;
 	for (size_t i = 0; i < count; i++) {
-		/* Steps of at least 1: no two outside events at one time, whose order would be another question. */
+		/*
+		 * Steps of at least 1, so that no two outside events have the same time: their order is not tested
+		 * here.
+		 */
 		time += 1 + rand() % 90;
 		events[i] = (struct model_event){time, rand() % 5 < 3 ? 0 : 1 + rand() % 2, rand() % MODEL_CONTEXTS,
 						 1 + rand() % 120};
@@ -427,7 +430,7 @@ static void compare_with_model(unsigned seed)
 			if (!model_ready(&m, m.turn) || (m.slice_left == 0 && model_another(&m)))
 				model_next(&m);
 		}
-		/* The engine plays its own events of this time before an outside one is handed over. */
+		/* The engine's own events of this time precede an outside event. */
 		model_settle(&m, model_another(&m));
 		while (next < count && events[next].time == t) {
 			const struct model_event *e = &events[next++];

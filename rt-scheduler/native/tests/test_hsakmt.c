@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AMD's own libhsakmt (Debian's, 5.2) makes, changes and destroys queues over the stand-in of KFD, with the preload
- * library in between: that it sees what the genuine library does. No AMD hardware: the topology is made up here, and
- * memory is granted without any behind it.
+ * AMD's own libhsakmt (Debian's, 5.2) creates, changes and destroys queues over the stand-in of KFD, with the preload
+ * library in between. The test shows that the preload library sees the calls of the genuine library. No AMD hardware:
+ * the topology is simulated, and memory is granted without being allocated.
  *
- * libhsakmt finds its machine through files and libdrm; the functions below, which come before the C library's, show it
- * ours.
+ * libhsakmt reads the topology through files and libdrm. The functions below replace those of the C library and present
+ * the simulated one.
  */
 #define _GNU_SOURCE
 #include "tests/check.h"
@@ -83,7 +83,7 @@ int drmOpenRender(int minor)
 	return open("/dev/zero", O_RDWR | O_CLOEXEC);
 }
 
-/* Asked for the name that the GPU is sold under; without it the library goes on. */
+/* The library asks for the marketing name of the GPU and continues without it. */
 int amdgpu_device_initialize(int fd, uint32_t *major, uint32_t *minor, void **device);
 int amdgpu_device_initialize(int fd, uint32_t *major, uint32_t *minor, void **device)
 {
@@ -141,7 +141,7 @@ static void set_up(void)
 	    "capability 10752\nnum_gws 64\n");
 }
 
-/* By its place: the library does not tell the kernel's numbers. */
+/* By index, because the library does not report the kernel's numbers. */
 static const struct amd_queue *queue(unsigned number)
 {
 	for (unsigned i = 0; i < AMD_PROCESSES; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual GPU as a process. Nothing here compares a wall-clock time with an expectation: the log and the replies
- * carry the timeline, which is exact whatever the machine does, and waits are only bounded.
+ * The virtual GPU as a process. No test compares a wall-clock time with an expectation. The log and the replies contain
+ * the timeline, which is exact whatever the machine does; waits only have a limit.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -115,8 +115,8 @@ static void preempt_mid_kernel(int64_t kernel_ns, bool *preempted)
 }
 
 /*
- * A machine that keeps this process from running lets the kernel complete before the disable. That is no test, and the
- * log shows it; then it is tried again with a kernel of twice the duration, from 60 ms to 4 s.
+ * If this process does not run for a while, the kernel completes before the disable, which the log shows. The test is
+ * then repeated with a kernel of twice the duration, from 60 ms to 4 s.
  */
 static void until_preempted(void (*test)(int64_t kernel_ns, bool *preempted))
 {
@@ -151,7 +151,7 @@ TEST(should_serve_operations_of_two_controllers_one_after_the_other)
 	CHECK_EQ(send(second, &m, sizeof(m), 0), sizeof(m));
 	CHECK_EQ(rig_receive(second, &two, sizeof(two)), sizeof(two));
 	CHECK_EQ(rig_receive(first, &one, sizeof(one)), sizeof(one));
-	/* The two sockets may be read in either order; never do their operations overlap. */
+	/* The two sockets may be read in either order, but their operations never overlap. */
 	CHECK(llabs(two.time_ns - one.time_ns) >= 20 * NS_PER_MS, "effects %" PRId64 " ns apart",
 	      two.time_ns - one.time_ns);
 	rig_stop_vgpu(vgpu, spans, SPANS_MAX);
@@ -230,7 +230,7 @@ TEST(should_drop_the_context_though_a_child_holds_the_connection)
 
 		if (gpuseg_sim_open(rig_directory(), &gpu) != 0 || gpuseg_sim_submit(gpu, 3600 * NS_PER_S, NULL) != 0)
 			_exit(1);
-		if (fork() == 0) /* keeps a copy of the socket; ends with the test, which holds the pipe's other end */
+		if (fork() == 0) /* keeps a copy of the socket until the test closes the other end of the pipe */
 			_exit(read(end[0], &c, 1) == 0);
 		if (write(ready[1], "r", 1) != 1)
 			_exit(1);
@@ -307,7 +307,7 @@ TEST(should_drop_a_malformed_sender_and_nobody_else)
 		      cases[i].what);
 		close(fd);
 	}
-	/* A value out of range in a sound message is answered, not punished. */
+	/* A value out of range in a valid message is answered; the connection stays open. */
 	CHECK_EQ(rig_operate(control, GPUSEG_SIM_TIMESLICE, &neighbour.pid, 1, 5).status, -EINVAL);
 	CHECK_EQ(rig_operate(control, GPUSEG_SIM_TIMESLICE, &neighbour.pid, 1, 2 * NS_PER_MS).status, 0);
 	CHECK(rig_event(&neighbour) == 'd', "the neighbour's kernel did not complete");
@@ -429,7 +429,7 @@ static void operate_at_random(bool *preempted)
 		CHECK(spans[s].start_ns - spans[s - 1].end_ns >=
 			      (spans[s].pid == spans[s - 1].pid ? 0 : 50 * NS_PER_US),
 		      "spans %zu and %zu overlap or the switch was free", s - 1, s);
-	/* From the replies and the log alone, without asking the virtual GPU's own check. */
+	/* Computed from the replies and the log, without the virtual GPU's own check. */
 	for (int i = 0; i < APPLICATIONS; i++) {
 		CHECK_EQ(executed_ns(a[i].pid), sum);
 		for (size_t s = 0; s < span_count; s++)
@@ -443,7 +443,7 @@ TEST(should_never_execute_a_disabled_context_under_random_operations)
 {
 	bool preempted = false;
 
-	/* Once more where this process was kept from running until all the kernels were over. */
+	/* Repeat it if this process did not run until all kernels were complete. */
 	for (int attempt = 0; attempt < 10; attempt++) {
 		operate_at_random(&preempted);
 		if (preempted)

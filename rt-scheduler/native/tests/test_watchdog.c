@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watchdog against a fake daemon: a process, a status page with a heartbeat, a held file and real disabled
- * contexts. */
+/*
+ * The watchdog against a fake daemon: a process, a status page with a heartbeat, a held file and contexts that are
+ * really disabled.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +22,13 @@
 #define BOUND_NS (100 * NS_PER_MS) /* no application stays frozen longer after a death */
 
 /*
- * Any process here may be kept from running for a second or two by a busy machine. What a test says about time is
- * therefore tried several times: it has to hold once; all the rest has to hold each time.
+ * On a busy machine any process here may not run for a second or two. So a bound on time is tried several times and
+ * must hold once. Everything else must hold each time.
  */
 enum { ATTEMPTS = 10 };
-/* So late may a heartbeat be that has to count as a sign of life where the period is 100 ms. */
+/* With a period of 100 ms, a heartbeat that is no older than this must count as a sign of life. */
 #define STEADY_NS (80 * NS_PER_MS)
-/* A period after which no stall counts as a hang: a death is told by the pidfd alone. */
+/* A period so long that no stall counts as a hang. Only the pidfd reports a death. */
 #define PATIENT "10s"
 
 static const int64_t endless[] = {3600 * NS_PER_S};
@@ -63,7 +65,7 @@ static void note_gap(int64_t since_ns)
 		__atomic_store_n(f.gap_ns, gap_ns, __ATOMIC_RELAXED);
 }
 
-/* A process that only shows a heartbeat, and knows how steady it was. */
+/* A process that only updates a heartbeat, and records how steady it was. */
 static pid_t start_daemon(void)
 {
 	int64_t last_ns = now_ns(), beat_ns;
@@ -75,7 +77,7 @@ static pid_t start_daemon(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;) {
 			beat_ns = now_ns();
-			note_gap(last_ns); /* before: who sees the heartbeat sees the gap that it ends */
+			note_gap(last_ns); /* first, so that a reader of the heartbeat sees the gap that it ends */
 			__atomic_store_n(&f.status->heartbeat_ns, beat_ns, __ATOMIC_RELEASE);
 			note_gap(last_ns);
 			last_ns = beat_ns;
@@ -90,7 +92,7 @@ static pid_t start_daemon(void)
 	return pid;
 }
 
-/* Whether a living daemon's heartbeat was never so late that a watchdog of 100 ms had to take it for hung. */
+/* True if the heartbeat was never so late that a watchdog of 100 ms had to assume a hang. */
 static bool was_steady(void)
 {
 	const int64_t beat_ns = __atomic_load_n(&f.status->heartbeat_ns, __ATOMIC_ACQUIRE);
@@ -115,7 +117,7 @@ static void set_up(void)
 	f.daemon = start_daemon();
 }
 
-/* So that the same test can begin anew. Its applications end with the test. */
+/* Lets the same test start again. Its applications end with the test. */
 static void tear_down(void)
 {
 	const pid_t programs[] = {f.watchdog, f.daemon, f.vgpu};
@@ -164,7 +166,7 @@ static void enter(unsigned index, pid_t pid, uint64_t start_ticks, uint32_t mech
 	__atomic_store_n(&e->state, GPUSEG_HELD_DISABLED, __ATOMIC_RELEASE);
 }
 
-/* As an enforcer does it: written down, then disabled. */
+/* Writes the entry, then disables the context, as an enforcer does. */
 static void hold(unsigned index, pid_t pid)
 {
 	enter(index, pid, process_start_ticks(pid), GPUSEG_MECHANISM_SIM);
@@ -215,7 +217,7 @@ static void enable_after_a_kill(int64_t *reaction_ns)
 	hold(200, b.pid);
 	CHECK_EQ(rig_info(f.control).disabled, 2);
 	const int64_t killed_ns = now_ns();
-	kill_daemon(); /* not reaped: a zombie is dead enough */
+	kill_daemon(); /* not reaped: a zombie counts as dead */
 	CHECK(rig_until(has_released, &once), "nothing was released");
 	*reaction_ns = f.page->last_release_ns - killed_ns;
 	CHECK_EQ(rig_info(f.control).disabled, 0);
@@ -231,7 +233,7 @@ TEST(should_enable_what_a_killed_daemon_held_within_the_bound)
 {
 	int64_t reaction_ns = BOUND_NS;
 
-	/* It is the promise itself, with a wide margin (some 0.5 ms on an idle machine). */
+	/* The documented bound, with a wide margin: it takes about 0.5 ms on an idle machine. */
 	for (int attempt = 0; attempt < ATTEMPTS && reaction_ns >= BOUND_NS; attempt++)
 		enable_after_a_kill(&reaction_ns);
 	CHECK(reaction_ns < BOUND_NS, "enabled after %" PRId64 " ns, and never sooner", reaction_ns);
@@ -250,12 +252,12 @@ static void enable_behind_a_hung_daemon(bool *steady)
 	stop_and_wait(f.daemon);
 	*steady &= *f.gap_ns < STEADY_NS;
 	CHECK(rig_until(has_released, &once), "a hung daemon froze its application");
-	if (!*steady) { /* it may have hung before, as the watchdog sees it */
+	if (!*steady) { /* the watchdog may have seen a hang before */
 		tear_down();
 		return;
 	}
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	/* Never before the heartbeat is older than nine tenths of the period: a slow daemon is not a hung one. */
+	/* Not before the heartbeat is older than nine tenths of the period: a slow daemon is not hung. */
 	CHECK(f.page->last_release_ns - f.status->heartbeat_ns > 90 * NS_PER_MS, "released a daemon %" PRId64 " ns old",
 	      f.page->last_release_ns - f.status->heartbeat_ns);
 	CHECK_EQ(state(3), GPUSEG_HELD_DISABLED);
@@ -264,7 +266,7 @@ static void enable_behind_a_hung_daemon(bool *steady)
 	CHECK(first_ns - f.status->heartbeat_ns > 90 * NS_PER_MS && first_ns <= f.page->last_release_ns,
 	      "first release %" PRId64 " ns after the heartbeat", first_ns - f.status->heartbeat_ns);
 
-	/* While it hangs on, whatever is disabled anew is enabled again. */
+	/* While it hangs, a context that is disabled again is enabled again. */
 	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
 	CHECK(rig_until(none_disabled, NULL), "enabled only once");
 	uint64_t again = f.page->releases + 1;
@@ -272,14 +274,14 @@ static void enable_behind_a_hung_daemon(bool *steady)
 	CHECK_EQ(f.page->first_release_ns, first_ns);
 	CHECK(f.page->last_release_ns > first_ns, "last release at the time of the first");
 
-	/* It comes back, repairs what it sees changed, and stops cleanly. */
+	/* It resumes, repairs what the watchdog changed, and stops cleanly. */
 	kill(f.daemon, SIGCONT);
 	__atomic_store_n(&f.entries[3].state, GPUSEG_HELD_FREE, __ATOMIC_RELEASE);
 	__atomic_store_n(&f.status->stopping, 1, __ATOMIC_RELEASE);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 }
 
-/* Until one attempt had a daemon whose heartbeat was steady; skipped where none had. */
+/* Repeats the test until the heartbeat was steady in one attempt. Skipped if it never was. */
 static void with_a_steady_daemon(void (*test)(bool *steady))
 {
 	bool steady = false;
@@ -303,7 +305,7 @@ static void release_late(int64_t period_ns, int64_t *age_ns)
 	uint64_t once = 1;
 
 	stop_and_wait(f.daemon);
-	/* almost a second is left for a busy machine */
+	/* leaves almost a second for delays of a busy machine */
 	__atomic_store_n(&f.status->heartbeat_ns, now_ns() - period_ns / 10 * 9, __ATOMIC_RELEASE);
 	hold(0, a.pid);
 	start_watchdog("10s", NULL);
@@ -313,7 +315,7 @@ static void release_late(int64_t period_ns, int64_t *age_ns)
 	tear_down();
 }
 
-/* The period is the promise, so it has to have woken up and released by then: at nine tenths it begins. */
+/* The period is the bound, so the release, which begins at nine tenths, must be complete by then. */
 TEST(should_release_before_the_period_is_over)
 {
 	const int64_t period_ns = 10 * NS_PER_S;
@@ -336,7 +338,7 @@ static void leave_alone(bool *steady)
 	sleep_until(now_ns() + 400 * NS_PER_MS, NULL); /* four periods with a heartbeat */
 	releases = __atomic_load_n(&f.page->releases, __ATOMIC_ACQUIRE);
 	const uint32_t disabled = rig_info(f.control).disabled;
-	*steady = was_steady(); /* after the looks: it covers them */
+	*steady = was_steady(); /* after the checks, so that it covers them */
 	if (*steady) {
 		CHECK_EQ(releases, 0);
 		CHECK_EQ(disabled, 1);
@@ -367,7 +369,7 @@ TEST(should_not_touch_a_process_that_got_the_pid_of_a_dead_one)
 	kill_daemon();
 	rig_read_all(output, text, sizeof(text));
 	CHECK_EQ(rig_wait(f.watchdog), 0);
-	CHECK_EQ(rig_info(f.control).disabled, 1); /* somebody else's */
+	CHECK_EQ(rig_info(f.control).disabled, 1); /* that of another process */
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 	CHECK_EQ(state(1), GPUSEG_HELD_FREE);
 	CHECK(strstr(text, "another process"), "it said: %s", text);
@@ -428,7 +430,7 @@ static void retry(bool *in_time)
 	if (*in_time) {
 		CHECK_EQ(rig_info(f.control).disabled, 0);
 		CHECK_EQ(state(0), GPUSEG_HELD_FREE);
-	} else { /* the virtual GPU was kept from running until the watchdog gave up */
+	} else { /* the virtual GPU did not run until the watchdog gave up */
 		CHECK_EQ(status, 1);
 		CHECK(now_ns() - killed_ns > 2 * NS_PER_S, "it gave up after %" PRId64 " ns", now_ns() - killed_ns);
 		CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
@@ -455,7 +457,7 @@ TEST(should_leave_the_entries_to_a_daemon_that_took_over)
 	start_watchdog(PATIENT, NULL);
 	old = f.daemon;
 	f.daemon = start_daemon();
-	hold(0, a.pid); /* the new one's */
+	hold(0, a.pid); /* an entry of the new daemon */
 	kill(old, SIGKILL);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 1);
@@ -470,7 +472,7 @@ TEST(should_run_in_a_session_of_its_own_and_stay_while_something_is_held)
 	start_watchdog(PATIENT, NULL);
 	CHECK_EQ(getsid(f.watchdog), f.watchdog);
 	hold(0, a.pid);
-	for (int look = 0; look < 2; look++) { /* each signal causes one, and each leaves it asked to stop */
+	for (int look = 0; look < 2; look++) { /* each signal causes a check, and after each it is asked to stop */
 		int64_t beat_ns = __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE);
 
 		kill(f.watchdog, SIGTERM);
@@ -507,8 +509,10 @@ TEST(should_release_for_a_daemon_that_was_dead_before_it_came)
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 }
 
-/* It waits a second for the virtual GPU's answer. Where that is kept from running for longer, it says so, keeps the
- * entry and is run again. */
+/*
+ * It waits for a second for the answer of the virtual GPU. If that does not run for longer, it reports this, keeps the
+ * entry and is run again.
+ */
 static int release(const char *force, char *text, size_t size)
 {
 	const char *const arguments[] = {"--release", "--dir", rig_directory(), force, NULL};
@@ -537,7 +541,7 @@ TEST(should_release_on_command_but_not_behind_a_living_daemon)
 	CHECK_EQ(release("--force", text, sizeof(text)), 0);
 	CHECK(strstr(text, "1 enabled"), "it said: %s", text);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED); /* the living daemon's to clear */
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED); /* the live daemon clears it */
 
 	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
 	kill_daemon();

@@ -20,9 +20,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Task sets of neighbouring projects. What a format does not say is stated at each constant and must be completed by
- * the user: cores and priorities by {@code --partition} and {@code --assign}, epsilon by {@code --epsilon} (1 ms
- * otherwise).
+ * Task sets of related projects. Each constant states what its format lacks; the user must add it: cores and priorities
+ * by {@code --partition} and {@code --assign}, epsilon by {@code --epsilon} (1 ms otherwise).
  */
 public enum ForeignFormat {
     /** Records of the published GCAPS generator, one a line: {@link GcapsArtifactImporter}. Batches only. */

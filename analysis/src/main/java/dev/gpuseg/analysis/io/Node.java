@@ -56,11 +56,11 @@ public final class Node {
     private final List<Node> items;
     /** What refusals call it; null for an item of a list. */
     private String name;
-    /** In what it is; null if its name says all. */
+    /** The mapping or list that contains it; null if its name is complete. */
     private Node parent;
     /** Of a list: what refusals call an item, followed by its number. */
     private String itemName = "";
-    /** The outermost value, without which the names of what is in it are clear. */
+    /** Whether it is the outermost value, which the names of inner values do not repeat. */
     private boolean outermost;
     private int keyLine;
     private int keyColumn;
@@ -106,7 +106,7 @@ public final class Node {
         items.add(value);
     }
 
-    /** Names the outermost value of a file; names of what is in it do without. */
+    /** Names the outermost value of a file; the names of inner values do not repeat it. */
     Node asOutermost(final String newName) {
         name = newName;
         outermost = true;
@@ -179,7 +179,7 @@ public final class Node {
         return within() + name;
     }
 
-    /** The name of what it is in, as the beginning of its own. */
+    /** The name of the mapping or list that contains it, as the beginning of its own name. */
     private String within() {
         return parent == null || parent.outermost ? "" : parent.what() + ": ";
     }
@@ -207,7 +207,7 @@ public final class Node {
     }
 
     /**
-     * How a refusal shows the value: short, one line.
+     * The value as a refusal shows it: short, on one line.
      *
      * @return a scalar in quotes, or what it is instead
      */
@@ -369,10 +369,12 @@ public final class Node {
      */
     public int integer(final int min, final int max) throws InvalidFileException {
         if (kind == Kind.INTEGER && text.length() <= MAX_DIGITS) {
-            if (!text.matches("[+-]?[0-9]+")) {
+            final long value;
+            try {
+                value = Long.parseLong(text);
+            } catch (final NumberFormatException e) {   // YAML knows 0x10 and 1_000 as well
                 throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
             }
-            final long value = Long.parseLong(text);
             if (value >= min && value <= max) {
                 return (int) value;
             }

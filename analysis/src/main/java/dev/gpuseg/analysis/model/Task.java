@@ -165,7 +165,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
     }
 
     /**
-     * The same task in another place.
+     * The same task on another core and GPU.
      *
      * @param newCpu core, from 1
      * @param newGpu GPU, from 0

@@ -2,10 +2,10 @@
 package dev.gpuseg.analysis.report;
 
 /**
- * What charts draw on. Units are CSS pixels, y downwards; colours are 0xRRGGBB.
+ * The surface on which charts are drawn. Units are CSS pixels, y downwards; colours are 0xRRGGBB.
  */
 public interface Canvas {
-    /** Where a text stands relative to its point. */
+    /** Position of a text relative to its point. */
     enum Anchor {
         /** Begins there. */
         START,

@@ -19,8 +19,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Draws the published figures 8a..8f and 9a..9f again. Figures of one letter share their points: a point is counted
- * once and kept on disk.
+ * Reproduces the published figures 8a..8f and 9a..9f. Figures of one letter share their points; each point is computed
+ * once and stored on disk.
  *
  * <p>Columns: each analysis under rate-monotonic priorities on CPU and GPU; for the two published GCAPS analyses also
  * the published retry with GPU priorities of their own ({@code +gprio}) and the frontier assignment ({@code +opa}).
@@ -73,7 +73,7 @@ public final class FigureSweep {
      * Runs what is missing and writes CSV and SVG of each figure, and a table that compares the GCAPS curves.
      *
      * @param figures  {@code 8a}..{@code 9f}
-     * @param progress told about sets
+     * @param progress receives the number of sets done
      * @throws IOException          if a file cannot be written
      * @throws InterruptedException if the thread is interrupted; finished points are kept
      */
@@ -98,7 +98,7 @@ public final class FigureSweep {
     }
 
     /**
-     * Sets that a run over these figures judges.
+     * Number of sets of a run over these figures.
      *
      * @param figures {@code 8a}..{@code 9f}
      * @return number of sets, points on disk included
@@ -260,7 +260,7 @@ public final class FigureSweep {
         return lines;
     }
 
-    /** Our GCAPS curves against the published ones, with the sampling error of the difference. */
+    /** Compares our GCAPS curves with the published ones, in units of the sampling error. */
     private void writeComparison(final Map<Axis, List<Map<String, Long>>> done) throws IOException {
         final StringBuilder table = new StringBuilder();
         table.append("| figure | label | suspend: ours | published | difference / sigma | busy: ours | published "
@@ -340,9 +340,9 @@ public final class FigureSweep {
 
     /**
      * Difference of two percentages in units of its standard deviation: both are samples, ours of {@code sets} and the
-     * published one of 1,000 sets. The share is pooled and kept a set away from 0 and 1, where the normal approximation
-     * would make of one set in a thousand a certainty; 0.1 points are added for reading the published value off a
-     * figure.
+     * published one of 1,000 sets. The share is pooled and kept one set away from 0 and 1, where the normal
+     * approximation would take one set in a thousand for a certainty; 0.1 points are added because the published value
+     * was read off a figure.
      */
     private double sigmas(final double oursPercent, final double theirsPercent) {
         final double n = sets;

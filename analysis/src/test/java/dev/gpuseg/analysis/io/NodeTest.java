@@ -46,9 +46,8 @@ class NodeTest {
         final List<Node> windows = root.required("windows").requireList("window", "a list");
         assertEquals("p.yaml:5:17: window 2: partition is '300'; it must be a whole number 1..255",
             refusal(() -> windows.get(1).required("partition").integer(1, 255)));
-        assertEquals("p.yaml:5:30: window 2: length is the bare number 30; "
-            + "a duration needs a unit: write 30ms, 30us or "
-            + "30ns", refusal(() -> windows.get(1).required("length").durationNs()));
+        assertEquals("p.yaml:5:30: window 2: length is the bare number 30; a duration needs a unit: write 30ms, 30us "
+            + "or 30ns", refusal(() -> windows.get(1).required("length").durationNs()));
         assertEquals("p.yaml:6:12: lend_idle is 'yes'; write true or false",
             refusal(() -> root.required("lend_idle").flag()));
         assertEquals("p.yaml:2:8: frame is '100ms'; it must be 1ms..50ms",

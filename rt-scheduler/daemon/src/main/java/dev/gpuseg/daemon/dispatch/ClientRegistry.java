@@ -214,11 +214,6 @@ final class ClientRegistry {
                 + parts.desired().gpus());
             return;
         }
-        final String unusable = parts.policy().refuse(request);
-        if (unusable != null) {
-            refuse(request, EINVAL, unusable);
-            return;
-        }
         final int contextId = entry.process.contexts[request.gpu()];
         final TaskEntry sibling = tasks.ofContext(contextId);
         if (sibling != null && sibling.request.partition() != request.partition()) {
@@ -246,14 +241,13 @@ final class ClientRegistry {
         final TaskOpen request = task.request;
         final ClientEntry entry = task.client;
         final Session session = entry.client.session();
-        task.strategy = parts.policy().strategyOf(request);
         tasks.add(task);
         entry.tasks.add(task);
         entry.client.queue().openTask(task.id);
         session.gpu(slot, request.gpu());
         scheduler.addTask(new TaskParameters(task.id, task.contextId, request.priority(), request.gpuPriority(),
             request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed, request.overrun(),
-            request.windowNs(), request.partition(), task.strategy));
+            request.windowNs(), request.partition()));
         journal.taskOpened(task, StatusSnapshot.describe(task).toString());
         if (request.weight() > 0) {
             parts.policy().weigh(entry.process, request.weight());

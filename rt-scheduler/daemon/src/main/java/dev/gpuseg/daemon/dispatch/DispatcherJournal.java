@@ -4,7 +4,6 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Sharing;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.EventWriter;
@@ -214,11 +213,6 @@ final class DispatcherJournal {
     void overrunAction(final TaskEntry task, final OverrunAction action) {
         text(EventKind.POLICY, task.gpu(), 0, 0, 0, task.id, 0, "overrun of task " + task.id + " is "
             + action.label());
-    }
-
-    void strategy(final TaskEntry task, final Strategy strategy) {
-        text(EventKind.POLICY, task.gpu(), 0, 0, 0, task.id, 0, "strategy of task " + task.id + " is "
-            + strategy.label());
     }
 
     void weight(final int group, final int weight) {

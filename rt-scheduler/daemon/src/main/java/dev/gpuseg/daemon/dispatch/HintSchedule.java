@@ -61,7 +61,7 @@ final class HintSchedule {
      */
     void announce(final TaskEntry task, final long atNs) {
         final int gpu = task.gpu();
-        if (!preemptive || !task.isRealTime() || !task.strategy.interrupts() || !scheduler.policy().enforces()) {
+        if (!preemptive || !task.isRealTime() || !scheduler.policy().enforces()) {
             return;
         }
         final TaskEntry known = expected[gpu];

@@ -2,12 +2,9 @@
 package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.Policy;
-import dev.gpuseg.core.Priority;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
-import dev.gpuseg.core.Strategy;
-import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.util.HashMap;
@@ -40,7 +37,6 @@ final class PolicyControl {
     private final Set<Integer> groupsNamed = new TreeSet<>();
     private Sharing sharing = Sharing.TURNS;
     private long quantumNs = PolicySettings.QUANTUM_NS;
-    private Strategy defaultStrategy = Strategy.INTERRUPT;
     private long holdoffNs;
     private boolean keepReady = true;
     private volatile boolean stopping;
@@ -86,15 +82,6 @@ final class PolicyControl {
         if (settings.sharing() == Sharing.TIMESLICES) {
             requireTimeslices("sharing is timeslices", "use turns");
         }
-        if (settings.strategy() != null && settings.strategy().hasLongSlice()) {
-            requireTimeslices("strategy is " + settings.strategy().label(), "use interrupt");
-        }
-        for (final PolicySettings.TaskRule rule : settings.taskRules()) {
-            if (rule.strategy() != null && rule.strategy().hasLongSlice()) {
-                requireTimeslices("strategy of task \"" + rule.task() + "\" is " + rule.strategy().label(),
-                    "use interrupt");
-            }
-        }
         if (settings.holdoffNs() > 0 && !preemptive) {
             throw new IllegalArgumentException("resume_holdoff is " + settings.holdoffNs() + " ns; this daemon's "
                 + "mechanism disables no context that could be resumed later, leave it out");
@@ -115,26 +102,7 @@ final class PolicyControl {
         }
     }
 
-    /** Why a task's strategy cannot be used on its GPU, which must exist; null if it can. */
-    String refuse(final TaskOpen request) {
-        final Enforcement enforcer = desired.enforcer(request.gpu());
-        if (request.strategy() == null || !request.strategy().hasLongSlice()
-            || enforcer.mechanism().capabilities().timeslice()) {
-            return null;
-        }
-        return "task \"" + request.name() + "\": strategy is " + request.strategy().label() + ", but mechanism "
-            + enforcer.mechanism().name() + " cannot set time slices; use interrupt";
-    }
-
     // ---- tasks that open ------------------------------------------------------------------------------------------
-
-    /** What a task asks for, else the daemon's choice; best effort has none to choose. */
-    Strategy strategyOf(final TaskOpen request) {
-        if (!Priority.isRealTime(request.priority())) {
-            return Strategy.INTERRUPT;
-        }
-        return request.strategy() != null ? request.strategy() : defaultStrategy;
-    }
 
     /** Applies what a policy file or command said about a task of that name, after it is opened. */
     void applyRule(final TaskEntry task) {
@@ -198,14 +166,6 @@ final class PolicyControl {
             scheduler.setSharing(sharing, quantumNs, clock.nowNs());
             journal.sharing(sharing, quantumNs);
         }
-        if (settings.strategy() != null) {
-            defaultStrategy = settings.strategy();
-            tasks.forEach(task -> {
-                if (task.request.strategy() == null && Priority.isRealTime(task.request.priority())) {
-                    changeStrategy(task, defaultStrategy);
-                }
-            });
-        }
         if (settings.holdoffNs() >= 0) {
             holdoffNs = settings.holdoffNs();
             scheduler.setResumeHoldoff(holdoffNs, clock.nowNs());
@@ -243,7 +203,7 @@ final class PolicyControl {
             new PolicySettings.Share(share.weight() == 0 ? before.share().weight() : share.weight(),
                 cap ? share.quotaNs() : before.share().quotaNs(), cap ? share.periodNs() : before.share().periodNs()),
             now.overrun() == null ? before.overrun() : now.overrun(),
-            now.strategy() == null ? before.strategy() : now.strategy(), now.partition(), now.budgetNs());
+            now.partition(), now.budgetNs());
     }
 
     private void apply(final TaskEntry task, final PolicySettings.TaskRule rule) {
@@ -251,18 +211,9 @@ final class PolicyControl {
             scheduler.setOverrunAction(task.id, rule.overrun(), clock.nowNs());
             journal.overrunAction(task, rule.overrun());
         }
-        if (rule.strategy() != null && Priority.isRealTime(task.request.priority())) {
-            changeStrategy(task, rule.strategy());
-        }
         for (final int contextId : task.client.process.contexts) {
             apply(scheduler.ownGroup(contextId), rule.share());
         }
-    }
-
-    private void changeStrategy(final TaskEntry task, final Strategy strategy) {
-        task.strategy = strategy;
-        scheduler.setStrategy(task.id, strategy, clock.nowNs());
-        journal.strategy(task, strategy);
     }
 
     private void apply(final int group, final PolicySettings.Share share) {
@@ -389,8 +340,7 @@ final class PolicyControl {
     /** The policy and its parameters, for a human; one line each. */
     void describe(final Consumer<String> told) {
         told.accept("policy " + scheduler.policy().describe());
-        told.accept("strategy " + defaultStrategy.label() + ", resume hold-off " + holdoffNs + " ns, keep ready "
-            + keepReady);
+        told.accept("resume hold-off " + holdoffNs + " ns, keep ready " + keepReady);
         told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + quantumNs + " ns");
         for (final int group : groupsNamed) {
             told.accept("group " + group + share(group));

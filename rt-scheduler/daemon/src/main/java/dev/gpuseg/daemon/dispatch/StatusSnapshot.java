@@ -111,7 +111,6 @@ final class StatusSnapshot {
         node.put("on_overrun", request.overrun().label());
         node.put("optimistic", request.optimistic());
         node.put("boost", request.boost());
-        node.put("strategy", task.strategy.label());
         return node;
     }
 }

@@ -2,7 +2,6 @@
 package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.Priority;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import org.HdrHistogram.Histogram;
 
@@ -20,7 +19,6 @@ final class TaskEntry {
     int priority;
     int gpuPriority;
     /** How its segments preempt lower work: asked for, or the daemon's choice. */
-    Strategy strategy = Strategy.INTERRUPT;
     /** Its begin waits for a grant that is decided but not enforced yet. */
     boolean grantPending;
     /** The begun segment did not wait. */

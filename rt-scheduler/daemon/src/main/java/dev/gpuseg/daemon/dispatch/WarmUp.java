@@ -154,8 +154,7 @@ final class WarmUp {
         final int id = client + 1;
         switch (client) {
             case TIGHT:   // misses and overruns each time
-                return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0,
-                    null);
+                return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0);
             case LOW:
                 return new TaskOpen(0, id, "warm-up", 2, 2, 0, true, SECOND_NS, SECOND_NS, SECOND_NS);
             case HIGH:

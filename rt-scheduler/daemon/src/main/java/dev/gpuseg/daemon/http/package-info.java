@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** A small HTTP/1.1 server for reading, on a Unix socket or a loopback address only. */
+/** The JDK's HTTP server, for reading and on 127.0.0.1 only. */
 package dev.gpuseg.daemon.http;

@@ -75,11 +75,6 @@ public final class RunCommand implements Callable<Integer> {
         description = "let tasks begin without waiting where nothing can outrank them (default: yes)")
     private boolean optimistic;
 
-    @Option(names = "--strategy", paramLabel = "NAME",
-        description = "how segments of tasks that choose nothing get the GPU: interrupt, slice or interrupt+slice "
-            + "(default: interrupt)")
-    private String strategy;
-
     @Option(names = "--resume-holdoff-us", paramLabel = "N",
         description = "best-effort work comes back so many microseconds after the last segment, 0..10000, so that the "
             + "next segment need not take it off again (default: 0)")
@@ -131,9 +126,9 @@ public final class RunCommand implements Callable<Integer> {
         description = "compile the hot path with synthetic records before accepting clients (default: yes)")
     private boolean warmUp;
 
-    @Option(names = "--metrics", paramLabel = "unix:PATH|127.0.0.1:PORT",
-        description = "show metrics to Prometheus at /metrics: on a Unix socket (group access), or on a port of "
-            + "127.0.0.1, where every local user can read them (default: nowhere)")
+    @Option(names = "--metrics", paramLabel = "127.0.0.1:PORT",
+        description = "Show metrics to Prometheus at /metrics on this port of 127.0.0.1, where every local user can "
+            + "read them; port 0 takes any free one (default: nowhere).")
     private String metrics;
 
     @Mixin
@@ -282,7 +277,7 @@ public final class RunCommand implements Callable<Integer> {
 
     /** The policy file, and what is said beside it. */
     private PolicySettings rules() {
-        if (policyFile == null && strategy == null && holdoffUs == null && keepReady == null) {
+        if (policyFile == null && holdoffUs == null && keepReady == null) {
             return PolicySettings.NONE;
         }
         final JsonNode file = policyFile == null ? JsonNodeFactory.instance.objectNode()
@@ -290,9 +285,6 @@ public final class RunCommand implements Callable<Integer> {
         final String source = policyFile == null ? "the command line" : policyFile.toString();
         if (!(file instanceof ObjectNode keys)) {
             return PolicySettings.parse(file, source);   // says what is wrong with it
-        }
-        if (strategy != null) {
-            keys.put("strategy", strategy);
         }
         if (holdoffUs != null) {
             keys.put("resume_holdoff", holdoffUs + "us");

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.metrics;
 
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpHandler;
 import dev.gpuseg.daemon.http.Endpoint;
-import dev.gpuseg.daemon.http.LocalServer;
-import dev.gpuseg.daemon.http.Request;
-import dev.gpuseg.daemon.http.Response;
+import dev.gpuseg.daemon.http.LoopbackServer;
 import io.prometheus.metrics.core.datapoints.DistributionDataPoint;
 import io.prometheus.metrics.core.metrics.Histogram;
-import io.prometheus.metrics.exporter.common.PrometheusHttpExchange;
-import io.prometheus.metrics.exporter.common.PrometheusHttpRequest;
-import io.prometheus.metrics.exporter.common.PrometheusHttpResponse;
-import io.prometheus.metrics.exporter.common.PrometheusScrapeHandler;
+import io.prometheus.metrics.exporter.httpserver.MetricsHandler;
 import io.prometheus.metrics.instrumentation.jvm.JvmGarbageCollectorMetrics;
 import io.prometheus.metrics.instrumentation.jvm.JvmMemoryMetrics;
 import io.prometheus.metrics.instrumentation.jvm.ProcessMetrics;
@@ -25,14 +22,8 @@ import io.prometheus.metrics.model.snapshots.InfoSnapshot.InfoDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.Labels;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import io.prometheus.metrics.model.snapshots.Unit;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.OutputStream;
-import java.util.Collections;
-import java.util.Enumeration;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Shows a {@link LiveModel} to Prometheus at {@code /metrics}, in the format that the asker prefers: text, OpenMetrics,
@@ -57,8 +48,8 @@ public final class PrometheusExporter implements AutoCloseable {
     private final LiveModel model;
     private final DaemonReadings readings;
     private final PrometheusRegistry registry = new PrometheusRegistry();
-    private final PrometheusScrapeHandler scrapes = new PrometheusScrapeHandler(registry);
-    private final LocalServer server;
+    private final HttpHandler scrapes = new MetricsHandler(registry);
+    private final LoopbackServer server;
 
     /**
      * Listens from now on. To be made before the first event, so that no duration is missed.
@@ -76,7 +67,7 @@ public final class PrometheusExporter implements AutoCloseable {
         JvmMemoryMetrics.builder().register(registry);
         ProcessMetrics.builder().register(registry);
         registry.register((MultiCollector) this::collect);
-        server = LocalServer.start(at, "gpuseg-metrics", this::answer);
+        server = LoopbackServer.start(at, "gpuseg-metrics", this::answer);
     }
 
     /**
@@ -86,15 +77,6 @@ public final class PrometheusExporter implements AutoCloseable {
      */
     public Endpoint endpoint() {
         return server.endpoint();
-    }
-
-    /**
-     * Why a scrape could not be answered.
-     *
-     * @return one line, empty while all were
-     */
-    public String lastFailure() {
-        return server.lastFailure();
     }
 
     @Override
@@ -332,91 +314,11 @@ public final class PrometheusExporter implements AutoCloseable {
 
     // ---- HTTP -----------------------------------------------------------------------------------------------------
 
-    private Response answer(final Request request) throws IOException {
-        if (!"/metrics".equals(request.path())) {
-            return Response.text(404, "nothing here but /metrics");
-        }
-        if ("POST".equals(request.method())) {
-            return Response.text(405, "metrics are only read");
-        }
-        final Scrape scrape = new Scrape(request);
-        scrapes.handleRequest(scrape);
-        return scrape.response();
-    }
-
-    /** One scrape, between the client library's interface and the server's. */
-    private static final class Scrape implements PrometheusHttpExchange, PrometheusHttpRequest,
-        PrometheusHttpResponse {
-        private final Request request;
-        private final Map<String, String> headers = new LinkedHashMap<>();
-        private final ByteArrayOutputStream body = new ByteArrayOutputStream(1 << 14);
-        private int status = 500;
-
-        Scrape(final Request request) {
-            this.request = request;
-        }
-
-        Response response() {
-            return new Response(status, headers, body.toByteArray());
-        }
-
-        @Override
-        public PrometheusHttpRequest getRequest() {
-            return this;
-        }
-
-        @Override
-        public PrometheusHttpResponse getResponse() {
-            return this;
-        }
-
-        @Override
-        public String getQueryString() {
-            return request.query().isEmpty() ? null : request.query();
-        }
-
-        @Override
-        public Enumeration<String> getHeaders(final String name) {
-            return Collections.enumeration(
-                request.headers().getOrDefault(name.toLowerCase(java.util.Locale.ROOT), List.of()));
-        }
-
-        @Override
-        public String getMethod() {
-            return request.method();
-        }
-
-        @Override
-        public String getRequestPath() {
-            return request.path();
-        }
-
-        @Override
-        public void setHeader(final String name, final String value) {
-            if (!"Content-Length".equalsIgnoreCase(name)) {   // the server counts itself
-                headers.put(name, value);
-            }
-        }
-
-        @Override
-        public OutputStream sendHeadersAndGetBody(final int statusCode, final int contentLength) {
-            status = statusCode;
-            return body;
-        }
-
-        @Override
-        public void handleException(final IOException e) throws IOException {
-            throw e;
-        }
-
-        @Override
-        public void handleException(final RuntimeException e) {
-            throw e;
-        }
-
-        @Override
-        public void close() {
-            // the server writes the response
+    private void answer(final HttpExchange exchange) throws IOException {
+        if ("/metrics".equals(exchange.getRequestURI().getPath())) {
+            scrapes.handle(exchange);
+        } else {
+            LoopbackServer.sendText(exchange, 404, "nothing here but /metrics");
         }
     }
 }

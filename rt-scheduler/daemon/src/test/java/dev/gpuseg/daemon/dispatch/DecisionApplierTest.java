@@ -84,7 +84,7 @@ class DecisionApplierTest {
     @Test
     void shouldCountMissesAndOverruns() {
         final TaskEntry late = rig.task(1, new TaskOpen(1, 1, "late", 10, 10, 0, true, 0, 50, 80,
-            OverrunAction.NOTIFY, 0, 0, 0, 0, null));
+            OverrunAction.NOTIFY, 0, 0, 0, 0));
         rig.begin(late, 3, true);
         rig.at(1_000);
         assertEquals(1, rig.count(Counter.DEADLINE_MISSES));

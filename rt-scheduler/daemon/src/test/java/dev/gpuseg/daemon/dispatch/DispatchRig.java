@@ -81,8 +81,7 @@ final class DispatchRig {
         tasks.add(task);
         client.tasks.add(task);
         scheduler.addTask(new TaskParameters(id, id, request.priority(), request.gpuPriority(), request.deadlineNs(),
-            request.budgetNs(), request.optimistic(), request.overrun(), request.windowNs(), request.partition(),
-            task.strategy));
+            request.budgetNs(), request.optimistic(), request.overrun(), request.windowNs(), request.partition()));
         decisions.settle();
         enforcer.enforce(clock.nowNs());
         forget(task);
@@ -92,7 +91,7 @@ final class DispatchRig {
     /** A task whose segments may take so long, and what follows if they take longer. */
     TaskEntry task(final int id, final int priority, final long budgetNs, final OverrunAction overrun) {
         return task(id, new TaskOpen(id, id, "task" + id, priority, priority, 0, true, 0, 0, budgetNs, overrun, 0, 0,
-            0, 0, null));
+            0, 0));
     }
 
     /** What was told so far does not count. */

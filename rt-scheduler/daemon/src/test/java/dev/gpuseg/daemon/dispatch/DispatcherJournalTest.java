@@ -8,7 +8,6 @@ import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Sharing;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.mechanisms.ContextRef;
@@ -67,7 +66,6 @@ class DispatcherJournalTest {
         calls.put("holdoff", j -> j.holdoff(1));
         calls.put("keepReady", j -> j.keepReady(true));
         calls.put("overrunAction", j -> j.overrunAction(task, OverrunAction.NOTIFY));
-        calls.put("strategy", j -> j.strategy(task, Strategy.INTERRUPT));
         calls.put("weight", j -> j.weight(1, 100));
         calls.put("cap", j -> j.cap(1, 2, 3));
         calls.put("contextGroup", j -> j.contextGroup(1, 2));

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.RoundRobin;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.util.List;
@@ -49,9 +48,6 @@ class HintScheduleTest {
         final TaskEntry bestEffort = rig.task(4, 0);
         rig.hints.announce(bestEffort, AT_NS);
         assertEquals(NEVER, rig.hints.nextNs(), "best effort preempts nothing");
-        high.strategy = Strategy.SLICE;
-        rig.hints.announce(high, AT_NS);
-        assertEquals(NEVER, rig.hints.nextNs(), "it leaves lower work enabled");
         final DispatchRig gate = rig(new DispatchRig(FixedPriority.INSTANCE, false, 1));
         gate.hints.announce(gate.task(1, 10), AT_NS);
         assertEquals(NEVER, gate.hints.nextNs(), "a gate disables nothing");

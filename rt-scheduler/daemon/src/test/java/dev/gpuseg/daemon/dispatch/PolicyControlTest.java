@@ -3,7 +3,6 @@ package dev.gpuseg.daemon.dispatch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,7 +13,6 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.mechanisms.Capabilities;
@@ -27,22 +25,17 @@ class PolicyControlTest {
     private final PolicyControl control = rig.policy;
 
     private static PolicySettings sharing(final Sharing sharing, final long quantumNs) {
-        return new PolicySettings(null, sharing, quantumNs, null, -1, null, List.of(), List.of(), "");
+        return new PolicySettings(null, sharing, quantumNs, -1, null, List.of(), List.of(), "");
     }
 
     private static PolicySettings policy(final Policy policy) {
-        return new PolicySettings(policy, null, 0, null, -1, null, List.of(), List.of(),
+        return new PolicySettings(policy, null, 0, -1, null, List.of(), List.of(),
             "{\"policy\":\"" + policy.name() + "\"}");
     }
 
-    private static PolicySettings strategy(final Strategy strategy) {
-        return new PolicySettings(null, null, 0, strategy, -1, null, List.of(), List.of(), "");
-    }
-
-    private static PolicySettings rule(final String task, final int weight, final OverrunAction overrun,
-        final Strategy strategy) {
-        return new PolicySettings(null, null, 0, null, -1, null, List.of(new PolicySettings.TaskRule(task,
-            new PolicySettings.Share(weight, -1, 0), overrun, strategy, -1, -1)), List.of(), "");
+    private static PolicySettings rule(final String task, final int weight, final OverrunAction overrun) {
+        return new PolicySettings(null, null, 0, -1, null, List.of(new PolicySettings.TaskRule(task,
+            new PolicySettings.Share(weight, -1, 0), overrun, -1, -1)), List.of(), "");
     }
 
     private static void refuses(final PolicyControl control, final PolicySettings settings, final String why) {
@@ -68,8 +61,6 @@ class PolicyControlTest {
     void shouldRefuseTimeSlicesThatTheDeviceCannotSet() {
         rig.enforcer.mechanism.capabilities = FakeMechanism.level(Capabilities.INTERRUPT, false);
         refuses(control, sharing(Sharing.TIMESLICES, 0), "use turns");
-        refuses(control, strategy(Strategy.SLICE), "mechanism fake cannot set time slices, use interrupt");
-        refuses(control, rule("camera", 0, null, Strategy.SLICE), "strategy of task \"camera\"");
         control.requireUsable(sharing(Sharing.TURNS, 0));
         rig.enforcer.mechanism.capabilities = FakeMechanism.level(Capabilities.INTERRUPT, true);
         control.requireUsable(sharing(Sharing.TIMESLICES, 0));
@@ -78,18 +69,9 @@ class PolicyControlTest {
     @Test
     void shouldRefuseAHoldOffWhereNothingIsEverDisabled() {
         final PolicySettings holdoff =
-            new PolicySettings(null, null, 0, null, 500, null, List.of(), List.of(), "");
+            new PolicySettings(null, null, 0, 500, null, List.of(), List.of(), "");
         refuses(new DispatchRig(FixedPriority.INSTANCE, false, 1).policy, holdoff, "resume_holdoff is 500 ns");
         control.requireUsable(holdoff);
-    }
-
-    @Test
-    void shouldRefuseATaskWhoseStrategyItsGpuCannotFollow() {
-        rig.enforcer.mechanism.capabilities = FakeMechanism.level(Capabilities.INTERRUPT, false);
-        assertTrue(control.refuse(DispatchRig.request(1, "camera", 10).withStrategy(Strategy.SLICE))
-            .contains("task \"camera\": strategy is slice"));
-        assertNull(control.refuse(DispatchRig.request(1, "camera", 10)));
-        assertNull(control.refuse(DispatchRig.request(1, "camera", 10).withStrategy(Strategy.INTERRUPT)));
     }
 
     @Test
@@ -130,24 +112,11 @@ class PolicyControlTest {
     }
 
     @Test
-    void shouldApplyADefaultStrategyToTasksThatChoseNone() {
-        final TaskEntry undecided = rig.task(1, 10);
-        final TaskEntry decided = rig.task(2, DispatchRig.request(2, "task2", 10).withStrategy(Strategy.INTERRUPT));
-        final TaskEntry bestEffort = rig.task(3, 0);
-        control.apply(strategy(Strategy.SLICE));
-        assertEquals(Strategy.SLICE, undecided.strategy);
-        assertEquals(Strategy.INTERRUPT, decided.strategy);
-        assertEquals(Strategy.INTERRUPT, bestEffort.strategy);
-        assertEquals(Strategy.SLICE, control.strategyOf(DispatchRig.request(4, "later", 10)));
-        assertEquals(Strategy.INTERRUPT, control.strategyOf(DispatchRig.request(4, "later", 0)), "has none to choose");
-    }
-
-    @Test
     void shouldApplyRulesToOpenTasksOfThatNameAndToThoseThatOpenLater() {
         final TaskEntry open = rig.task(1, 10);
         final TaskEntry other = rig.task(2, 10);
-        control.apply(rule("task1", 300, OverrunAction.SUSPEND, null));
-        control.apply(rule("task3", 0, OverrunAction.NOTIFY, null));
+        control.apply(rule("task1", 300, OverrunAction.SUSPEND));
+        control.apply(rule("task3", 0, OverrunAction.NOTIFY));
         assertEquals(OverrunAction.SUSPEND, rig.scheduler.overrunAction(open.id));
         assertEquals(300, rig.scheduler.weight(rig.scheduler.ownGroup(open.contextId)));
         assertEquals(OverrunAction.DEMOTE, rig.scheduler.overrunAction(other.id));
@@ -161,13 +130,12 @@ class PolicyControlTest {
 
     @Test
     void shouldKeepOfAnEarlierRuleWhatALaterOneDoesNotSay() {
-        control.apply(rule("task1", 300, OverrunAction.SUSPEND, Strategy.SLICE));
-        control.apply(rule("task1", 0, OverrunAction.NOTIFY, null));
+        control.apply(rule("task1", 300, OverrunAction.SUSPEND));
+        control.apply(rule("task1", 0, OverrunAction.NOTIFY));
         final TaskEntry task = rig.task(1, 10);
         control.applyRule(task);
         assertEquals(300, rig.scheduler.weight(rig.scheduler.ownGroup(task.contextId)));
         assertEquals(OverrunAction.NOTIFY, rig.scheduler.overrunAction(task.id));
-        assertEquals(Strategy.SLICE, task.strategy);
     }
 
     @Test
@@ -179,7 +147,7 @@ class PolicyControlTest {
         assertEquals(2_000_000, rig.scheduler.quotaNs(7));
         control.setCap(7, 0, 10_000_000);
         assertEquals("group 7 no cap", rig.events.last().text());
-        control.apply(new PolicySettings(null, null, 0, null, -1, null, List.of(),
+        control.apply(new PolicySettings(null, null, 0, -1, null, List.of(),
             List.of(new PolicySettings.GroupRule(6, new PolicySettings.Share(40, -1, 0))), ""));
         assertTrue(lines().contains("group 6 weight 40"), lines().toString());
     }
@@ -224,10 +192,10 @@ class PolicyControlTest {
         control.started();
         assertEquals("keep ready true", rig.events.last().text());
         assertEquals(1, rig.events.last().arg0());
-        control.apply(new PolicySettings(null, null, 0, null, 700, false, List.of(), List.of(), "what was said"));
+        control.apply(new PolicySettings(null, null, 0, 700, false, List.of(), List.of(), "what was said"));
         assertEquals(List.of("keep ready true", "resume hold-off 700 ns", "keep ready false",
             "settings what was said"), rig.events.texts());
-        assertTrue(lines().contains("strategy interrupt, resume hold-off 700 ns, keep ready false"));
+        assertTrue(lines().contains("resume hold-off 700 ns, keep ready false"));
     }
 
     @Test

@@ -94,6 +94,5 @@ class StatusSnapshotTest {
         assertEquals(44, described.path("priority").asInt());
         assertEquals(10, described.path("gpu_priority").asInt());
         assertEquals(101, described.path("pid").asInt());
-        assertEquals("interrupt", described.path("strategy").asText());
     }
 }

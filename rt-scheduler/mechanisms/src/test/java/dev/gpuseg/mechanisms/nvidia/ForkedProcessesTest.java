@@ -47,7 +47,7 @@ class ForkedProcessesTest {
     }
 
     @Test
-    void shouldNotTakeTheParentOffWithItsForkedChild() throws Exception {
+    void shouldNotDisableTheParentWithItsForkedChild() throws Exception {
         final RmRig.App parent = rig.start("child", false, RmRig.appProgram());
         assertTrue(RmProcess.controlDescriptors(parent.childPid()).size() > 0, "the child has the descriptors");
         final ContextRef child = attached(2, parent.childPid());
@@ -77,7 +77,7 @@ class ForkedProcessesTest {
         assertTrue(RmRig.advances(parent, LIVELY_MS));
         final long before = child.kernels();
         Thread.sleep(60);
-        assertTrue(child.kernels() <= before + 1, "the child is off");
+        assertTrue(child.kernels() <= before + 1, "the child is disabled");
         assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {b}, 1));
         assertTrue(RmRig.advances(child, LIVELY_MS));
         parent.process.destroyForcibly().waitFor();

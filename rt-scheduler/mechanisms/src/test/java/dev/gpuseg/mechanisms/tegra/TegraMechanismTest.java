@@ -67,28 +67,28 @@ class TegraMechanismTest {
         return context;
     }
 
-    private int off(final ContextRef... contexts) {
+    private int disable(final ContextRef... contexts) {
         return mechanism.apply(contexts, contexts.length, NONE, 0);
     }
 
-    private int on(final ContextRef... contexts) {
+    private int enable(final ContextRef... contexts) {
         return mechanism.apply(NONE, 0, contexts, contexts.length);
     }
 
     @Test
-    void shouldTakeEveryTsgOfAProcessOffTheRunlistAndBringItBack() throws Exception {
+    void shouldDisableAndEnableEveryTsgOfAProcess() throws Exception {
         final TegraRig.App app = rig.start(3);
         final ContextRef c = attached(app, 1);
         assertTrue(app.advances(LIVELY_MS));
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertEquals(ContextRef.Outcome.DONE, c.outcome());
         assertEquals(3, rig.disables());
         assertEquals(3, rig.preempts(), "a kernel that runs must be switched out");
         Thread.sleep(5);
         assertFalse(app.advances(QUIET_MS), "works while disabled");
-        assertEquals(0, off(c), "disabling twice is harmless");
+        assertEquals(0, disable(c), "disabling twice is harmless");
         assertEquals(3, rig.disables());
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         assertEquals(3, rig.enables());
         assertTrue(app.advances(LIVELY_MS));
     }
@@ -115,7 +115,7 @@ class TegraMechanismTest {
         app.page.putInt(12, 1);
         TegraRig.await("the mechanism tells", mechanism::changed);
         assertEquals(before + Integer.BYTES, mechanism.heldPayload(c).length);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertEquals(2, rig.disables());
     }
 
@@ -124,20 +124,20 @@ class TegraMechanismTest {
         final ContextRef self =
             new ContextRef(1, 0, ProcessStatus.pid(), ProcessStatus.startTicks(ProcessStatus.pid()), "self");
         mechanism.attach(self);
-        assertEquals(0, off(self));
+        assertEquals(0, disable(self));
         assertEquals(ContextRef.Outcome.ABSENT, self.outcome());
         assertEquals(0, mechanism.heldPayload(self).length);
         mechanism.detach(self);
     }
 
     @Test
-    void shouldLetGoOfAProcessThatIsKilledWhileDisabled() throws Exception {
+    void shouldReleaseAProcessThatIsKilledWhileDisabled() throws Exception {
         final TegraRig.App victim = rig.start(2);
         final ContextRef c = attached(victim, 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         victim.process.destroyForcibly().waitFor();
         TegraRig.await("its descriptors are let go", () -> mechanism.heldPayload(c).length == 0);
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
     }
 
@@ -147,7 +147,7 @@ class TegraMechanismTest {
         final ContextRef reused = new ContextRef(1, 0, app.pid(), ProcessStatus.startTicks(app.pid()) - 1, "gone");
         mechanism.attach(reused);
         Thread.sleep(QUIET_MS);
-        assertEquals(0, off(reused));
+        assertEquals(0, disable(reused));
         assertEquals(ContextRef.Outcome.ABSENT, reused.outcome());
         assertEquals(0, rig.disables());
     }
@@ -157,17 +157,17 @@ class TegraMechanismTest {
         final TegraRig.App app = rig.start(1);
         final ContextRef c = attached(app, 1);
         rig.fail(1);
-        assertEquals(1, off(c));
+        assertEquals(1, disable(c));
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
         assertTrue(mechanism.lastError().contains("errno 5"), mechanism.lastError());
         assertTrue(app.advances(LIVELY_MS));
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         Thread.sleep(5);
         assertFalse(app.advances(QUIET_MS));
     }
 
     @Test
-    void shouldSetTheTimesliceAndPutItBack() throws Exception {
+    void shouldSetAndRestoreTheTimeslice() throws Exception {
         final TegraRig.App app = rig.start(1);
         final ContextRef c = attached(app, 1);
         final TegraProcess p = (TegraProcess) c.attachment();
@@ -181,10 +181,10 @@ class TegraMechanismTest {
     }
 
     @Test
-    void shouldBringAProcessBackWhenItIsDetached() throws Exception {
+    void shouldEnableAProcessWhenItIsDetached() throws Exception {
         final TegraRig.App app = rig.start(2);
         final ContextRef c = attached(app, 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         mechanism.detach(c);
         assertTrue(app.advances(LIVELY_MS));
     }
@@ -224,12 +224,12 @@ class TegraMechanismTest {
     }
 
     @Test
-    void shouldLeaveWhatIsDisabledToTheWatchdogsReleaseWhenItIsGone() throws Exception {
+    void shouldLeaveDisabledContextsToTheWatchdogWhenTheDaemonDies() throws Exception {
         final TegraRig.App app = rig.start(2);
         final ContextRef c = attached(app, 1);
         try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
             held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
-            off(c);
+            disable(c);
             mechanism.close();   // descriptors gone, as after a kill
             Thread.sleep(5);
             assertFalse(app.advances(QUIET_MS), "the disabled state must outlive its maker");

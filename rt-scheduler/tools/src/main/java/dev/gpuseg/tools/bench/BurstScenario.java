@@ -11,7 +11,7 @@ import java.util.concurrent.TimeoutException;
  * Segments back to back: does each pay for taking the others off, or does a hold-off before they may come back spare
  * that. The response is that of the whole burst, its pauses included.
  */
-public final class BurstScenario implements GpuScenario {
+final class BurstScenario implements GpuScenario {
     private static final double KERNEL_MS = 1;
     private static final double OTHER_MS = 20;
     private static final int OTHERS = 3;

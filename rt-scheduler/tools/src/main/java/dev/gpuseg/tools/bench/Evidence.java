@@ -19,7 +19,7 @@ import java.util.regex.Pattern;
  * thread waited for a CPU and how often they faulted (sampled from {@code /proc}), and the JVM's safepoints,
  * compilations and deoptimisations (its own log, in the same clock).
  */
-public final class Evidence implements AutoCloseable {
+final class Evidence implements AutoCloseable {
     private static final long SAMPLE_US = 2_000;
     private static final int MINFLT = 7;
     private static final int MAJFLT = 9;
@@ -57,7 +57,7 @@ public final class Evidence implements AutoCloseable {
      * @param daemonPid the JVM
      * @param clientPid the only client's process
      */
-    public Evidence(final long daemonPid, final long clientPid) throws IOException {
+    Evidence(final long daemonPid, final long clientPid) throws IOException {
         dispatcher = threadNamed(daemonPid, "gpuseg-dispatc");
         client = Path.of("/proc/" + clientPid + "/task/" + clientPid);
         sampler.setDaemon(true);
@@ -100,7 +100,7 @@ public final class Evidence implements AutoCloseable {
     }
 
     /** Ends the sampling and reads the JVM's log. */
-    public void finish(final Path log) throws IOException, InterruptedException {
+    void finish(final Path log) throws IOException, InterruptedException {
         running = false;
         sampler.join();
         for (final String line : Files.readAllLines(log, StandardCharsets.UTF_8)) {
@@ -130,12 +130,12 @@ public final class Evidence implements AutoCloseable {
     }
 
     /** Safepoints from a time on. */
-    public long safepoints(final long fromNs) {
+    long safepoints(final long fromNs) {
         return safepoints.stream().filter(atNs -> atNs >= fromNs).count();
     }
 
     /** Collections that stopped the JVM, from a time on. */
-    public long collections(final long fromNs) {
+    long collections(final long fromNs) {
         return collections.stream().filter(atNs -> atNs >= fromNs).count();
     }
 
@@ -144,7 +144,7 @@ public final class Evidence implements AutoCloseable {
      *
      * @return figures by name
      */
-    public Map<String, Long> stolen(final int dispatcherCpu, final int clientCpu) throws IOException {
+    Map<String, Long> stolen(final int dispatcherCpu, final int clientCpu) throws IOException {
         final Map<Integer, Long> now = stolenTicks();
         return Map.of("stolen_ms_dispatcher_cpu", stolenMs(now, dispatcherCpu), "stolen_ms_client_cpu",
             stolenMs(now, clientCpu));
@@ -172,7 +172,7 @@ public final class Evidence implements AutoCloseable {
      * @param tookNs how long it took
      * @param lateNs of that, before the client even called begin: the daemon has no part in it
      */
-    public String cause(final long dueNs, final long tookNs, final long lateNs) {
+    String cause(final long dueNs, final long tookNs, final long lateNs) {
         final boolean clientLate = lateNs > tookNs / 2;
         final long toNs = dueNs + tookNs;
         if (!clientLate) {

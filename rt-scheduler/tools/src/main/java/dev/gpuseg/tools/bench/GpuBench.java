@@ -9,9 +9,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.MemoryDirectory;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -87,9 +87,7 @@ public final class GpuBench implements AutoCloseable {
         this.plan = plan;
         this.progress = progress;
         this.afterCell = afterCell;
-        final Path memory = Path.of("/dev/shm");
-        root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-bench-")
-            : Files.createTempDirectory("gpuseg-bench-");
+        root = MemoryDirectory.create("gpuseg-bench-");
         cuda = new CudaBench(root);
         try {
             smiBefore = smi(cuda);

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeoutException;
  * Two GPUs, one daemon: best-effort processes on both, a real-time task on the first, then one more of lower priority
  * on the second. A GPU's segments must not be felt on the other.
  */
-public final class GpusScenario implements GpuScenario {
+final class GpusScenario implements GpuScenario {
     /** Added to the strategy's title in cells with a task on each GPU. */
     static final String BOTH = ", a task on each";
 
@@ -33,7 +33,7 @@ public final class GpusScenario implements GpuScenario {
     private final double kernelMs;
     private final double otherMs;
 
-    public GpusScenario(final double kernelMs, final double otherMs) {
+    GpusScenario(final double kernelMs, final double otherMs) {
         this.kernelMs = kernelMs;
         this.otherMs = otherMs;
     }

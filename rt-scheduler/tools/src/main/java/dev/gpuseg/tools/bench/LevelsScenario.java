@@ -15,7 +15,7 @@ import java.util.concurrent.TimeoutException;
  * Two real-time levels: a process with short kernels and a higher priority against one with long kernels, almost
  * without pauses, whose own time slice is long. That long slice is what hurts without a scheduler.
  */
-public final class LevelsScenario implements GpuScenario {
+final class LevelsScenario implements GpuScenario {
     private static final double HIGH_MS = 5;
     private static final double LOW_MS = 50;
     private static final int HIGH = 80;
@@ -25,8 +25,7 @@ public final class LevelsScenario implements GpuScenario {
     private static final int MANY_JOBS = 100_000;
     private static final int LIMIT_S = 60;
     private static final List<GpuStrategy> STRATEGIES =
-        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.DAEMON_INTERRUPT_SLICE,
-            GpuStrategy.ALL_OFF);
+        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.ALL_OFF);
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @Override

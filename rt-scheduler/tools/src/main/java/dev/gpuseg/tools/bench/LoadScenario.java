@@ -26,7 +26,7 @@ import java.util.stream.Collectors;
  * @param others   numbers of best-effort processes
  * @param strategies in the order of the table
  */
-public record LoadScenario(String name, double kernelMs, double otherMs, List<Integer> others,
+record LoadScenario(String name, double kernelMs, double otherMs, List<Integer> others,
     List<GpuStrategy> strategies) implements GpuScenario {
     @Override
     public void measure(final GpuBench bench, final ObjectNode into)

@@ -26,12 +26,12 @@ public final class Soak {
     private final Set<Path> queueFiles = new HashSet<>();
     private final Set<Path> journalFiles = new HashSet<>();
 
-    public Soak(final LoadRig rig) {
+    Soak(final LoadRig rig) {
         this.rig = rig;
     }
 
     /** Looks. Files that come and go between two looks are not seen. */
-    public void sample() throws IOException {
+    void sample() throws IOException {
         final List<Path> queues = rig.queueFiles();
         final List<Path> journal = rig.journalFiles();
         queueFiles.addAll(queues);
@@ -45,7 +45,7 @@ public final class Soak {
      * bounded otherwise. Growth is the last quarter's mean against the second one's, when classes are loaded and
      * buffers are touched. The heap falls at each collection: its lowest value in a quarter is what stays in use.
      */
-    public void report(final ObjectNode result) {
+    void report(final ObjectNode result) {
         final int quarter = samples.size() / 4;
         final long second = mean(quarter, 2 * quarter);
         final long last = mean(3 * quarter, samples.size());

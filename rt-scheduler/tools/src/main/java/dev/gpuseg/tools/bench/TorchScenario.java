@@ -11,11 +11,11 @@ import java.util.Locale;
 import java.util.concurrent.TimeoutException;
 
 /** ResNet-50 inference against trainings, with the PyTorch programs of {@code segment-api/examples/cuda}. */
-public final class TorchScenario implements GpuScenario {
+final class TorchScenario implements GpuScenario {
     private static final int TRAININGS = 3;
     private static final String TRAINING_S = "600";
     private static final List<GpuStrategy> STRATEGIES =
-        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC, GpuStrategy.DAEMON_INTERRUPT_SLICE);
+        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC);
 
     @Override
     public String name() {

@@ -12,6 +12,7 @@ import dev.gpuseg.tools.bench.CudaBench;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.MemoryDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,9 +49,7 @@ public final class NvidiaCalibration implements CalibrationRig {
         }
         this.idle = idle;
         this.held = held;
-        final Path memory = Path.of("/dev/shm");
-        root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-calibrate-")
-            : Files.createTempDirectory("gpuseg-calibrate-");
+        root = MemoryDirectory.create("gpuseg-calibrate-");
         cuda = new CudaBench(root);
         perIteration = cuda.nsPerIteration();
     }

@@ -2,15 +2,16 @@
 package dev.gpuseg.tools.calibrate;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.process.JavaCommand;
-import dev.gpuseg.tools.process.RealTime;
+import dev.gpuseg.tools.process.MemoryDirectory;
+import dev.gpuseg.tools.process.SimulatedMachine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,9 +43,7 @@ public final class SimCalibration implements CalibrationRig {
         this.like = like;
         this.idle = idle;
         this.held = held;
-        final Path memory = Path.of("/dev/shm");
-        root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-calibrate-")
-            : Files.createTempDirectory("gpuseg-calibrate-");
+        root = MemoryDirectory.create("gpuseg-calibrate-");
     }
 
     @Override
@@ -72,29 +71,18 @@ public final class SimCalibration implements CalibrationRig {
     private List<long[]> phase(final Mode mode, final int durationMs, final String measured, final int others)
         throws IOException, InterruptedException, TimeoutException {
         final Path directory = Files.createDirectories(root.resolve("run" + number++));
-        final List<Child> children = new ArrayList<>();
         final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
-        try {
-            final List<String> vgpu = new ArrayList<>(List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
-                directory.toString(), "--scheduling", "fifo:98", "--parent",
-                Long.toString(ProcessHandle.current().pid())));
-            vgpu.addAll(like.gpuOptions());
-            start(children, directory, "vgpu", vgpu).await("ready", LIMIT_S);
-            final List<String> daemon = new ArrayList<>(List.of("--dir", directory.toString(), "--mechanism",
-                "sim", "--idle", idle, "--policy",
-                scheduled ? "fp" : "rr", mode == Mode.BLOCKING ? "--no-optimistic" : "--optimistic"));
-            if (RealTime.isPermitted()) {
-                daemon.addAll(List.of("--priority", "90"));
-            }
-            final Child daemonProcess = start(children, directory, "daemon", JavaCommand.daemon(daemon));
-            daemonProcess.await("ready", LIMIT_S);
+        try (SimulatedMachine machine = new SimulatedMachine(directory, directory, true)) {
+            machine.startGpu(like.gpuOptions());
+            machine.startDaemon("--idle", idle, "--policy", scheduled ? FixedPriority.NAME : RoundRobin.NAME,
+                mode == Mode.BLOCKING ? "--no-optimistic" : "--optimistic");
             final long startNs = System.nanoTime() + LEAD_NS;
             final List<Child> tasks = new ArrayList<>();
             if (!measured.isEmpty()) {
-                tasks.add(task(children, directory, "measured", 90, PERIOD_MS + "ms", measured, startNs, durationMs));
+                tasks.add(task(machine, directory, "measured", 90, PERIOD_MS + "ms", measured, startNs, durationMs));
             }
             for (int i = 0; i < others; i++) {   // twice what the GPU can do: it is never idle
-                tasks.add(task(children, directory, "other" + i, 0, OTHER_MS / 2 + "ms", "gpu:0us+" + OTHER_MS + "ms",
+                tasks.add(task(machine, directory, "other" + i, 0, OTHER_MS / 2 + "ms", "gpu:0us+" + OTHER_MS + "ms",
                     startNs, durationMs));
             }
             final List<long[]> responses = new ArrayList<>();
@@ -113,8 +101,7 @@ public final class SimCalibration implements CalibrationRig {
                 responses.add(read(directory.resolve("task-" + (measured.isEmpty() || i > 0
                     ? "other" + (measured.isEmpty() ? i : i - 1) : "measured") + ".csv")));
             }
-            daemonProcess.terminate();
-            daemonProcess.awaitExit(LIMIT_S);
+            machine.stopDaemon();
             if (scheduled) {
                 final Path journal = RuntimeDirectory.resolve(directory.toString()).journal();
                 JournalReader.forEach(journal, event -> {
@@ -125,30 +112,18 @@ public final class SimCalibration implements CalibrationRig {
                 returns.addAll(EnforcementCosts.returns(journal));
             }
             return responses;
-        } finally {
-            for (int i = children.size() - 1; i >= 0; i--) {
-                children.get(i).close();
-            }
         }
     }
 
-    private static Child start(final List<Child> children, final Path directory, final String name,
-        final List<String> command) {
-        final Child child = Child.start(name, command, directory.resolve(name + ".err"));
-        children.add(child);
-        return child;
-    }
-
-    private static Child task(final List<Child> children, final Path directory, final String name, final int priority,
-        final String period, final String segments, final long startNs, final int durationMs) {
-        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(),
-            "--dir", directory.toString(), "--name", name, "--priority", Integer.toString(priority), "--period",
+    private static Child task(final SimulatedMachine machine, final Path directory, final String name,
+        final int priority, final String period, final String segments, final long startNs, final int durationMs) {
+        final List<String> command = new ArrayList<>(List.of("--priority", Integer.toString(priority), "--period",
             period, "--segments", segments, "--start-at", Long.toString(startNs), "--duration", durationMs + "ms",
             "--cpu-mode", "sleep", "--out", directory.resolve("task-" + name + ".csv").toString()));
         if (priority > 0) {
             command.addAll(List.of("--scheduling", "fifo:" + priority));
         }
-        return start(children, directory, name, command);
+        return machine.startTask(name, command);
     }
 
     private static long[] read(final Path file) throws IOException {

@@ -6,26 +6,20 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
-import dev.gpuseg.tools.bench.BurstScenario;
 import dev.gpuseg.tools.bench.GpuBench;
 import dev.gpuseg.tools.bench.GpuBenchChart;
 import dev.gpuseg.tools.bench.GpuBenchRecord;
 import dev.gpuseg.tools.bench.GpuBenchText;
 import dev.gpuseg.tools.bench.GpuGoals;
 import dev.gpuseg.tools.bench.GpuScenario;
+import dev.gpuseg.tools.bench.GpuScenarios;
 import dev.gpuseg.tools.bench.GpuStrategy;
-import dev.gpuseg.tools.bench.GpusScenario;
-import dev.gpuseg.tools.bench.LevelsScenario;
-import dev.gpuseg.tools.bench.LoadScenario;
-import dev.gpuseg.tools.bench.TorchScenario;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.util.ArrayList;
-import java.util.EnumSet;
+import java.util.Iterator;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
 import picocli.CommandLine;
@@ -44,28 +38,6 @@ import picocli.CommandLine.Spec;
         + "Exit status 0: everything was measured and all results were right; 1: not so; 3: with --require-goals, a "
         + "goal was missed.")
 final class BenchGpuCommand implements Callable<Integer> {
-    /** What is measured, in this order. */
-    enum Scenario {
-        /** Long kernels; the one with every strategy. */
-        LONG,
-        /** Kernels shorter than a time slice. */
-        SHORT,
-        /** Two real-time processes. */
-        LEVELS,
-        /** Segments back to back. */
-        BURST,
-        /** ResNet-50. */
-        PYTORCH,
-        /** Two GPUs. */
-        GPUS
-    }
-
-    private static final double SHORT_MS = 1;
-    private static final double SHORT_OTHER_MS = 0.5;
-    private static final int SHORT_OTHERS = 3;
-    private static final Set<GpuStrategy> SHORT_STRATEGIES = EnumSet.of(GpuStrategy.NONE, GpuStrategy.BARE_BLOCKING,
-        GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE);
-
     @Spec
     private CommandSpec spec;
 
@@ -73,9 +45,18 @@ final class BenchGpuCommand implements Callable<Integer> {
     private boolean json;
 
     @Option(names = "--scenarios", paramLabel = "NAME", split = ",",
-        description = "long, short, levels, burst, pytorch, gpus (default: all; pytorch is left out without "
-            + "torch, gpus where there is only one)")
-    private List<Scenario> scenarios;
+        completionCandidates = Scenarios.class,
+        description = "of ${COMPLETION-CANDIDATES} (default: all; pytorch is left out without torch, gpus where there "
+            + "is only one)")
+    private List<String> scenarios;
+
+    /** For completion and help. */
+    private static final class Scenarios implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return GpuScenarios.names().iterator();
+        }
+    }
 
     @Option(names = "--kernel", paramLabel = "MS", defaultValue = "5",
         description = "length of the real-time kernel of the scenario long, milliseconds (default: ${DEFAULT-VALUE})")
@@ -91,11 +72,10 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     @Option(names = "--strategies", paramLabel = "NAME", split = ",",
         description = "of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the others, and "
-            + "OPTIMISTIC_SLICE, which the daemon does by itself)")
+            + "OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC)")
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
-        GpuStrategy.HINT, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE,
-        GpuStrategy.ALL_OFF);
+        GpuStrategy.HINT, GpuStrategy.ALL_OFF);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
         description = "the strategy that is held against the goals (default: ${DEFAULT-VALUE})")
@@ -142,6 +122,10 @@ final class BenchGpuCommand implements Callable<Integer> {
             || others.stream().anyMatch(n -> n < 1 || n > 14)) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--jobs is " + jobs + ", --others " + others
                 + "; use 20..100000 jobs, 1..14 processes, lengths above 0 and pauses of 0 or more");
+        }
+        if (scenarios != null && !GpuScenarios.names().containsAll(scenarios)) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--scenarios is " + String.join(",", scenarios)
+                + "; use " + String.join(", ", GpuScenarios.names()));
         }
         final MechanismVerdict verdict = NvidiaSurvey.verdict();
         if (!verdict.usable()) {
@@ -219,21 +203,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     }
 
     private List<GpuScenario> chosen() {
-        final List<GpuScenario> chosen = new ArrayList<>();
-        for (final Scenario name : Scenario.values()) {
-            if (scenarios == null || scenarios.contains(name)) {
-                chosen.add(switch (name) {
-                    case LONG -> new LoadScenario("long", kernelMs, otherMs, others,
-                        strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF).toList());
-                    case SHORT -> new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
-                        strategies.stream().filter(SHORT_STRATEGIES::contains).toList());
-                    case LEVELS -> new LevelsScenario();
-                    case BURST -> new BurstScenario();
-                    case PYTORCH -> new TorchScenario();
-                    case GPUS -> new GpusScenario(kernelMs, otherMs);
-                });
-            }
-        }
-        return chosen;
+        return GpuScenarios.all(kernelMs, otherMs, others, strategies).stream()
+            .filter(s -> scenarios == null || scenarios.contains(s.name())).toList();
     }
 }

@@ -5,19 +5,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.tools.bench.Evidence;
-import dev.gpuseg.tools.bench.LoadRig;
-import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.process.Polling;
+import dev.gpuseg.tools.bench.Cores;
+import dev.gpuseg.tools.bench.GrantTail;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
 import picocli.CommandLine;
@@ -35,34 +29,7 @@ import picocli.CommandLine.Spec;
         + "the client's, from five on the third highest one's work is only to see what the machine itself takes. Below "
         + "four CPUs the figures are indicative. --settings all compares sets of options of JVM and daemon.")
 final class BenchTailCommand implements Callable<Integer> {
-    /** Sets of options of JVM and daemon, each added to what the launcher gives. */
-    private static final Map<String, Setting> SETTINGS = new LinkedHashMap<>();
-
-    private record Setting(List<String> jvm, List<String> run, boolean fifo) {
-        Setting(final String... jvm) {
-            this(List.of(jvm), List.of(), true);
-        }
-    }
-
-    static {
-        SETTINGS.put("default", new Setting());
-        SETTINGS.put("no-fifo", new Setting(List.of(), List.of(), false));
-        SETTINGS.put("no-lock-memory", new Setting(List.of(), List.of("--no-lock-memory"), true));
-        SETTINGS.put("no-perf-data", new Setting("-XX:-UsePerfData"));
-        SETTINGS.put("pre-touch", new Setting("-XX:+AlwaysPreTouch"));
-        SETTINGS.put("periodic-safepoints", new Setting("-XX:GuaranteedSafepointInterval=1000"));
-        SETTINGS.put("z-collector", new Setting("-XX:-UseSerialGC", "-XX:+UseZGC"));
-        SETTINGS.put("huge-pages", new Setting("-XX:+UseTransparentHugePages"));
-        SETTINGS.put("c2-only", new Setting("-XX:-TieredCompilation"));
-        SETTINGS.put("together", new Setting("-XX:-UsePerfData", "-XX:+AlwaysPreTouch",
-            "-XX:+UseTransparentHugePages"));
-    }
-
-    private static final int LIMIT_S = 60;
     private static final int LISTED = 20;
-    private static final int CPUS_WITH_WITNESS = 5;
-    private static final long GOAL_P99_99_NS = 20_000;
-    private static final long GOAL_MAX_NS = 200_000;
 
     @Spec
     private CommandSpec spec;
@@ -75,7 +42,7 @@ final class BenchTailCommand implements Callable<Integer> {
     private int rate;
 
     @Mixin
-    private BenchCores cores;
+    private CoreOptions coreOptions;
 
     @Option(names = "--settings", paramLabel = "NAME", split = ",", defaultValue = "default",
         description = "default, no-fifo, no-lock-memory, no-perf-data, pre-touch, periodic-safepoints, z-collector, "
@@ -84,28 +51,29 @@ final class BenchTailCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        cores.check();
+        final Cores cores = coreOptions.cores();
         if (form.durationMs() < 1_000 || rate < 1 || rate > 100_000 || cores.count() < 2) {
-            throw usage("--duration is " + form.durationMs() + "ms, --rate " + rate + ", --cpus " + cores
+            throw usage("--duration is " + form.durationMs() + "ms, --rate " + rate + ", --cpus " + cores.cpus()
                 + "; use at least 1s, 1..100000 and two CPUs");
         }
-        final List<String> chosen = settings.contains("all") ? List.copyOf(SETTINGS.keySet()) : settings;
+        final List<String> chosen = settings.contains("all") ? GrantTail.settings() : settings;
         for (final String name : chosen) {
-            if (!SETTINGS.containsKey(name)) {
+            if (!GrantTail.settings().contains(name)) {
                 throw usage("--settings: \"" + name + "\" is unknown; use all or " + String.join(", ",
-                    SETTINGS.keySet()));
+                    GrantTail.settings()));
             }
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         result.put("simulated", true).put("cpus", cores.count()).put("indicative", !cores.enough()).put("rate", rate);
         result.put("dispatcher_cpu", cores.fromTop(0)).put("client_cpu", cores.fromTop(1));
         result.put("jdk", Runtime.version().toString()).put("kernel", System.getProperty("os.version"));
+        final GrantTail bench = new GrantTail(form.durationMs(), rate, cores);
         final PrintWriter out = spec.commandLine().getOut();
         for (final String name : chosen) {
-            final ObjectNode one = measure(SETTINGS.get(name));
+            final ObjectNode one = bench.measure(name);
             result.withObject("/settings").set(name, one);
             if (!form.json()) {
-                print(name, one, out);
+                print(name, one, cores, out);
             }
         }
         if (form.json()) {
@@ -115,112 +83,7 @@ final class BenchTailCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    private ObjectNode measure(final Setting setting) throws IOException, InterruptedException, TimeoutException {
-        try (LoadRig rig = new LoadRig()) {
-            final Path log = rig.errors().resolve("jvm.log");
-            final List<String> jvm = new ArrayList<>(setting.jvm);
-            jvm.add("-Xlog:safepoint=info,gc=info,jit+compilation=debug:file=" + log + ":timenanos:filecount=0");
-            final boolean witness = cores.count() >= CPUS_WITH_WITNESS;
-            if (cores.enough()) {
-                rig.confine(cores.below(witness ? 3 : 2));
-            }
-            final int priority = setting.fifo ? cores.priority() : 0;
-            final List<String> run = new ArrayList<>(List.of("--idle", "spin", "--cpu",
-                Integer.toString(cores.fromTop(0)), "--queue-size", "16MiB"));
-            final List<String> client = new ArrayList<>(List.of("--clients", "1", "--rate", Integer.toString(rate),
-                "--duration", form.durationMs() + "ms", "--warmup", "2s", "--priority", "99", "--wait", "spin",
-                "--cpus", Integer.toString(cores.fromTop(1)), "--stalls"));
-            if (priority > 0) {
-                run.addAll(List.of("--priority", Integer.toString(priority)));
-                client.addAll(List.of("--scheduling", "fifo:" + priority));
-            }
-            if (witness) {
-                client.addAll(List.of("--witness", Integer.toString(cores.fromTop(2))));
-            }
-            run.addAll(setting.run);
-            rig.start(jvm, run);
-            final Child generator = rig.clients(client);
-            final long clientPid = childOf(generator.pid());
-            final JsonNode before = rig.status();
-            try (Evidence evidence = new Evidence(rig.daemon().pid(), clientPid)) {
-                final JsonNode seen = LoadRig.result(generator, LIMIT_S + (int) (form.durationMs() / 1000));
-                final JsonNode after = rig.status();
-                rig.stop();
-                evidence.finish(log);
-                final ObjectNode one = judged(seen, before, after, evidence);
-                one.put("fifo", priority);
-                evidence.stolen(cores.fromTop(0), cores.fromTop(1)).forEach(one::put);
-                return one;
-            }
-        }
-    }
-
-    private static long childOf(final long pid) throws InterruptedException {
-        final long[] found = new long[1];
-        Polling.until(() -> {
-            found[0] = ProcessHandle.of(pid).flatMap(p -> p.children()
-                .min(java.util.Comparator.comparing(ProcessHandle::pid))).map(ProcessHandle::pid).orElse(0L);
-            return found[0] != 0;
-        }, 1_000);
-        if (found[0] == 0) {
-            throw new IllegalStateException("gpuseg-bench-load has no client");
-        }
-        return found[0];
-    }
-
-    private static ObjectNode judged(final JsonNode seen, final JsonNode before, final JsonNode after,
-        final Evidence evidence) {
-        final ObjectNode one = JsonNodeFactory.instance.objectNode();
-        one.set("due_to_grant_ns", seen.path("due_ns"));
-        one.set("begin_to_grant_ns", seen.path("begin_ns"));
-        one.put("goal_p99_99", seen.path("begin_ns").path("p99_99").asLong() <= GOAL_P99_99_NS);
-        one.put("goal_max", seen.path("begin_ns").path("max").asLong() <= GOAL_MAX_NS);
-        final long allocated = hotPathBytes(after) - hotPathBytes(before);
-        one.put("allocated_bytes", allocated).put("allocated_bytes_per_begin", (double) allocated
-            / Math.max(1, seen.path("begins").asLong()));
-        final long fromNs = seen.path("from_ns").asLong();
-        one.put("collections", evidence.collections(fromNs)).put("safepoints", evidence.safepoints(fromNs));
-        if (seen.has("witness")) {
-            one.set("witness", seen.path("witness"));
-        }
-        one.put("stalls", seen.path("stalls_seen").asLong()).put("stalls_examined", seen.path("stalls").size());
-        causes(seen.path("stalls"), evidence, one);
-        return one;
-    }
-
-    private static long hotPathBytes(final JsonNode status) {
-        return status.path("daemon").path("hot_path_allocated_bytes").asLong();
-    }
-
-    /** A begin that was due before the one before had its grant is late because of that one: the same cause. */
-    private static void causes(final JsonNode stalls, final Evidence evidence, final ObjectNode one) {
-        final Map<String, long[]> causes = new TreeMap<>();
-        final List<ObjectNode> listed = new ArrayList<>();
-        String cause = "";
-        long endNs = Long.MIN_VALUE;
-        for (final JsonNode stall : stalls) {
-            final long dueNs = stall.get(0).asLong();
-            final long tookNs = stall.get(1).asLong();
-            final boolean first = dueNs >= endNs;
-            if (first) {
-                cause = evidence.cause(dueNs, tookNs, stall.get(2).asLong());
-                listed.add(JsonNodeFactory.instance.objectNode().put("due_ns", dueNs).put("took_ns", tookNs)
-                    .put("client_late_ns", stall.get(2).asLong()).put("cause", cause));
-            }
-            endNs = dueNs + tookNs;
-            final long[] sum = causes.computeIfAbsent(cause, key -> new long[3]);
-            sum[0]++;
-            sum[1] += first ? 1 : 0;
-            sum[2] = Math.max(sum[2], tookNs);
-        }
-        final ObjectNode byCause = one.putObject("stalls_by_cause");
-        causes.forEach((name, sum) -> byCause.putObject(name).put("count", sum[0]).put("incidents", sum[1])
-            .put("longest_ns", sum[2]));
-        listed.sort(java.util.Comparator.comparing((ObjectNode stall) -> -stall.path("took_ns").asLong()));
-        one.putArray("longest").addAll(listed.subList(0, Math.min(LISTED, listed.size())));
-    }
-
-    private void print(final String name, final ObjectNode one, final PrintWriter out) {
+    private static void print(final String name, final ObjectNode one, final Cores cores, final PrintWriter out) {
         out.println("settings " + name + ", SIMULATED GPU" + (cores.enough() ? "" : ", indicative only: "
             + cores.count() + " CPUs") + (one.path("fifo").asInt() > 0 ? ", SCHED_FIFO" : ""));
         for (final String kind : List.of("due_to_grant_ns", "begin_to_grant_ns")) {

@@ -203,7 +203,7 @@ final class CalibrateCommand implements Callable<Integer> {
         final long[] blocking = say("blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result);
         final long[] optimistic = say("optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result);
         final long[] calls = say("driver_calls", rig.calls(), result);
-        final long[] returns = say("bringing_back", rig.returns(), result);
+        final long[] returns = say("enable", rig.returns(), result);
         final double one = rig.rate(1);
         final double two = rig.rate(2);
         result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);

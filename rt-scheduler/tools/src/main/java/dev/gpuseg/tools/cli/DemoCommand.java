@@ -10,6 +10,7 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.demo.DemoRun;
 import dev.gpuseg.tools.demo.TaskFigures;
 import dev.gpuseg.tools.demo.Workload;
+import dev.gpuseg.tools.process.MemoryDirectory;
 import dev.gpuseg.tools.trace.Export;
 import dev.gpuseg.tools.trace.Recorder;
 import dev.gpuseg.tools.trace.Source;
@@ -80,7 +81,7 @@ final class DemoCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
         final boolean ownDirectory = dir == null;
-        final Path root = ownDirectory ? privateDirectory() : Path.of(dir);
+        final Path root = ownDirectory ? MemoryDirectory.create("gpuseg-demo-") : Path.of(dir);
         final Path kept = out == null ? Files.createTempDirectory("gpuseg-demo-") : out.toAbsolutePath();
         if (Files.exists(kept.resolve("journal"))) {
             throw new CommandLine.ParameterException(spec.commandLine(),
@@ -137,12 +138,6 @@ final class DemoCommand implements Callable<Integer> {
         final Source source = Source.open(trace.resolve(RECORDING));
         Export.HTML.write(source, trace.resolve(TIMELINE));
         Export.PERFETTO.write(source, trace.resolve(PERFETTO));
-    }
-
-    private static Path privateDirectory() throws IOException {
-        final Path memory = Path.of("/dev/shm");
-        return Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-demo-")
-            : Files.createTempDirectory("gpuseg-demo-run-");
     }
 
     private static void progress(final PrintWriter terminal, final boolean live, final String text) {

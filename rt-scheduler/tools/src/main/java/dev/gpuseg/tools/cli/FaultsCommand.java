@@ -10,6 +10,7 @@ import dev.gpuseg.tools.faults.Fault;
 import dev.gpuseg.tools.faults.FaultRounds;
 import dev.gpuseg.tools.faults.Round;
 import dev.gpuseg.tools.faults.Tally;
+import dev.gpuseg.tools.process.MemoryDirectory;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
@@ -86,9 +87,7 @@ final class FaultsCommand implements Callable<Integer> {
         if (Files.exists(kept.resolve("journal"))) {
             throw usage("--out " + kept + " holds the journal of another run; name a new directory");
         }
-        final Path memory = Path.of("/dev/shm");
-        final Path base = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-faults-")
-            : Files.createTempDirectory("gpuseg-faults-run-");
+        final Path base = MemoryDirectory.create("gpuseg-faults-");
         boolean passed = false;
         try {
             passed = campaign(Round.plan(rounds, drawn, chosen), drawn, base, kept);

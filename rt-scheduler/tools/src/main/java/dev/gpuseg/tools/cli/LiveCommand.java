@@ -41,7 +41,7 @@ final class LiveCommand implements Callable<Integer> {
         }
         final RuntimeDirectory where = directory.resolve();
         final PrintWriter out = spec.commandLine().getOut();
-        try (LiveServer server = new LiveServer(new Endpoint(null, port), since -> read(where, since))) {
+        try (LiveServer server = new LiveServer(new Endpoint(port), since -> read(where, since))) {
             out.println("open " + server.address() + "   (Ctrl-C ends it)");
             out.flush();
             new CountDownLatch(1).await();   // until a signal ends the process

@@ -6,13 +6,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.Policy;
-import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.ipc.RuntimeDirectory;
-import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.process.JavaCommand;
-import dev.gpuseg.tools.process.RealTime;
+import dev.gpuseg.tools.demo.Replay;
 import dev.gpuseg.tools.trace.RecordedTask;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.Trace;
@@ -23,7 +19,6 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -41,16 +36,7 @@ import picocli.CommandLine.Spec;
         + "periods, offsets and parts, under a real daemon. CPU and host parts sleep.",
     footer = {"", "To replay the scheduler's decisions instead: gpuseg trace check --decisions."})
 final class ReplayCommand implements Callable<Integer> {
-    private static final int START_LIMIT_S = 30;
-    private static final int END_LIMIT_S = 15;
-    private static final long LEAD_NS = 600_000_000L;
     private static final double NS_PER_MS = 1e6;
-    /** The virtual GPU's settings: those of the GCAPS paper, as in the demo. */
-    private static final String TIMESLICE = "1024us";
-    private static final String SWITCH_COST = "200us";
-    private static final String DISABLE_COST = "600us";
-    private static final String ENABLE_COST = "200us";
-
     @Spec
     private CommandSpec spec;
 
@@ -76,8 +62,6 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(names = "--json", description = "as JSON, times in ns")
     private boolean json;
 
-    private final List<Child> children = new ArrayList<>();
-
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         if (duration.toMillis() < 500 || duration.toMinutes() > 60) {
@@ -97,17 +81,7 @@ final class ReplayCommand implements Callable<Integer> {
         if (Files.exists(kept.resolve("journal"))) {
             throw usage("--out " + kept + " holds the journal of another run; name a new directory");
         }
-        final Path memory = Path.of("/dev/shm");
-        final Path root = Files.isWritable(memory) ? Files.createTempDirectory(memory, "gpuseg-replay-")
-            : Files.createTempDirectory("gpuseg-replay-run-");
-        try {
-            play(RuntimeDirectory.resolve(root.toString()), kept, tasks);
-        } finally {
-            for (int i = children.size() - 1; i >= 0; i--) {
-                children.get(i).close();
-            }
-            RuntimeDirectory.deleteTree(root);
-        }
+        new Replay(tasks, policy, duration).play(kept);
         final Trace replayed = TraceBuilder.read(Source.open(kept));
         report(recorded, replayed, kept);
         return ExitCode.OK;
@@ -115,56 +89,6 @@ final class ReplayCommand implements Callable<Integer> {
 
     private CommandLine.ParameterException usage(final String message) {
         return new CommandLine.ParameterException(spec.commandLine(), message);
-    }
-
-    private void play(final RuntimeDirectory directory, final Path kept, final List<RecordedTask> tasks)
-        throws InterruptedException, TimeoutException {
-        directory.create();
-        final Path errors = kept.resolve("errors");
-        final Child gpu = start("gpuseg-vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
-            directory.root().toString(), "--timeslice", TIMESLICE, "--switch-cost", SWITCH_COST, "--disable-cost",
-            DISABLE_COST, "--enable-cost", ENABLE_COST, "--parent",
-            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"), errors);
-        gpu.await("ready", START_LIMIT_S);
-        final List<String> run = new ArrayList<>(List.of("--dir", directory.root().toString(), "--policy",
-            policy, "--mechanism", "sim", "--journal", kept.resolve("journal").toString()));
-        if (RealTime.isPermitted()) {
-            run.addAll(List.of("--priority", "90"));
-        }
-        final Child daemon = start("gpuseg run", JavaCommand.daemon(run), errors);
-        daemon.await("ready", START_LIMIT_S);
-        final long startNs = System.nanoTime() + LEAD_NS;
-        final List<Child> players = new ArrayList<>();
-        for (final RecordedTask task : tasks) {
-            final List<String> command = new ArrayList<>(List.of(
-                NativePrograms.named("gpuseg-demo-task").toString(), "--dir", directory.root().toString(), "--name",
-                task.name(), "--priority", Integer.toString(task.priority()),
-                "--gpu-priority", Integer.toString(task.gpuPriority()), "--period", task.periodNs() + "ns",
-                "--deadline", task.deadlineNs() + "ns", "--offset", task.offsetNs() + "ns", "--segments",
-                task.segments(), "--start-at", Long.toString(startNs), "--duration", duration.toMillis() + "ms",
-                "--cpu-mode", "sleep"));
-            if (task.priority() > 0) {
-                command.addAll(List.of("--scheduling", "fifo:" + task.priority()));
-            }
-            players.add(start(task.name(), command, errors));
-        }
-        for (final Child player : players) {
-            if (player.awaitExit(END_LIMIT_S + 2 * (int) duration.toSeconds()) != 0) {
-                throw new IllegalStateException("a task failed: " + player.said());
-            }
-        }
-        daemon.terminate();
-        if (daemon.awaitExit(END_LIMIT_S) != 0) {
-            throw new IllegalStateException("the daemon failed: " + daemon.said());
-        }
-        gpu.terminate();
-        gpu.awaitExit(END_LIMIT_S);
-    }
-
-    private Child start(final String name, final List<String> command, final Path errors) {
-        final Child child = Child.start(name, command, errors);
-        children.add(child);
-        return child;
     }
 
     private void report(final Trace recorded, final Trace replayed, final Path kept) throws IOException {

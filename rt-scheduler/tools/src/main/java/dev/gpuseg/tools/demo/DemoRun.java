@@ -4,13 +4,11 @@ package dev.gpuseg.tools.demo;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.analysis.model.Task;
-import dev.gpuseg.daemon.dispatch.NativePrograms;
-import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.process.JavaCommand;
-import dev.gpuseg.tools.process.RealTime;
+import dev.gpuseg.tools.process.SimulatedMachine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,30 +42,26 @@ public final class DemoRun implements AutoCloseable {
         }
     }
 
-    private static final int START_LIMIT_S = 30;
     private static final int END_LIMIT_S = 15;
     private static final long LEAD_NS = 600_000_000L;
     private static final long PROGRESS_NS = 250_000_000L;
     private static final long POLL_MS = 20;
-    private static final int VGPU_PRIORITY = 98;
-    private static final int DAEMON_PRIORITY = 90;
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Workload workload;
-    private final RuntimeDirectory directory;
+    private final SimulatedMachine machine;
     private final Path out;
     private final String policy;
     private final Duration duration;
     private final boolean spin;
     private final boolean pin;
     private final Consumer<String> progress;
-    private final List<Child> children = new ArrayList<>();
     private final List<long[]> beginsByPid = new ArrayList<>();
 
     public DemoRun(final Workload workload, final RuntimeDirectory directory, final Path out, final String policy,
         final Duration duration, final boolean spin, final Consumer<String> progress) {
         this.workload = workload;
-        this.directory = directory;
+        machine = new SimulatedMachine(directory.root(), out, true);
         this.out = out;
         this.policy = policy;
         this.duration = duration;
@@ -86,25 +80,23 @@ public final class DemoRun implements AutoCloseable {
 
     public Result run() throws IOException, InterruptedException, TimeoutException {
         Files.createDirectories(out);
-        directory.create();
+        machine.directory().create();
         progress.accept("starting the virtual GPU and the daemon");
-        final Child gpu = startGpu();
-        final Child daemon = startDaemon();
-        final List<TaskFigures> baseline = phase("rr", 1);
-        AdminClient.ask(directory, AdminClient.command("policy").put("policy", policy));
+        final List<String> gpu = new ArrayList<>(List.of("--log", spanLog().toString()));
+        gpu.addAll(workload.gpuOptions());
+        machine.startGpu(gpu);
+        machine.startDaemon("--policy", RoundRobin.NAME, "--journal", journal().toString());
+        final List<TaskFigures> baseline = phase(RoundRobin.NAME, 1);
+        AdminClient.ask(machine.directory(), AdminClient.command("policy").put("policy", policy));
         final List<TaskFigures> tasks = phase(policy, 2);
         progress.accept("stopping and checking");
-        daemon.terminate();
-        final int status = daemon.awaitExit(END_LIMIT_S);
+        final int status = machine.stopDaemon();
         if (status != 0) {
-            throw new IllegalStateException("the daemon stopped with status " + status + ": " + daemon.said());
+            throw new IllegalStateException("the daemon stopped with status " + status + ": "
+                + machine.daemon().said());
         }
-        final int held;
-        try (HeldFile file = HeldFile.openOrCreate(directory.held())) {
-            held = file.count();
-        }
-        gpu.terminate();
-        gpu.awaitExit(END_LIMIT_S);
+        final int held = machine.held();
+        machine.stopGpu();
         final InvariantCheck.Finding finding = InvariantCheck.of(journal(), spanLog(), policy);
         long lost = finding.journalGaps();
         for (final long[] entry : beginsByPid) {
@@ -113,37 +105,12 @@ public final class DemoRun implements AutoCloseable {
         return new Result(baseline, tasks, finding, lost, held);
     }
 
-    private Child startGpu() throws InterruptedException {
-        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
-            directory.root().toString(), "--log", spanLog().toString(), "--parent",
-            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:" + VGPU_PRIORITY));
-        command.addAll(workload.gpuOptions());
-        final Child gpu = Child.start("gpuseg-vgpu", command, out.resolve("vgpu.err"));
-        children.add(gpu);
-        gpu.await("ready", START_LIMIT_S);
-        return gpu;
-    }
-
-    private Child startDaemon() throws InterruptedException {
-        final List<String> arguments = new ArrayList<>(List.of("--dir", directory.root().toString(),
-            "--policy", "rr", "--mechanism", "sim", "--journal", journal().toString()));
-        if (RealTime.isPermitted()) {
-            arguments.addAll(List.of("--priority", Integer.toString(DAEMON_PRIORITY)));
-        }
-        final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(arguments), out.resolve("daemon.err"));
-        children.add(daemon);
-        daemon.await("ready", START_LIMIT_S);
-        return daemon;
-    }
-
     private List<TaskFigures> phase(final String name, final int number) throws IOException, InterruptedException,
         TimeoutException {
         final long startNs = System.nanoTime() + LEAD_NS;
         final List<Child> tasks = new ArrayList<>();
         for (final Task task : workload.tasks()) {
-            final Child child = Child.start(task.name(), command(task, name, startNs), out.resolve("tasks.err"));
-            tasks.add(child);
-            children.add(child);
+            tasks.add(machine.startTask(task.name(), options(task, name, startNs)));
         }
         final long endNs = startNs + duration.toNanos();
         for (long nowNs = System.nanoTime(); nowNs - endNs < 0; nowNs = System.nanoTime()) {
@@ -172,13 +139,12 @@ public final class DemoRun implements AutoCloseable {
         return out.resolve(phase + "-" + task.name() + ".csv");
     }
 
-    private List<String> command(final Task task, final String phase, final long startNs) {
-        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(),
-            "--dir", directory.root().toString(), "--name", task.name(), "--priority",
-            Integer.toString(task.priority()), "--gpu-priority", Integer.toString(task.gpuPriority()), "--period",
-            Workload.us(task.periodNs()), "--segments", Workload.segments(task), "--start-at",
-            Long.toString(startNs), "--duration", duration.toMillis() + "ms", "--wait", workload.waitOption(),
-            "--cpu-mode", spin ? "spin" : "sleep", "--out", jobs(task, phase).toString()));
+    private List<String> options(final Task task, final String phase, final long startNs) {
+        final List<String> command = new ArrayList<>(List.of("--priority", Integer.toString(task.priority()),
+            "--gpu-priority", Integer.toString(task.gpuPriority()), "--period", Workload.us(task.periodNs()),
+            "--segments", Workload.segments(task), "--start-at", Long.toString(startNs), "--duration",
+            duration.toMillis() + "ms", "--wait", workload.waitOption(), "--cpu-mode", spin ? "spin" : "sleep", "--out",
+            jobs(task, phase).toString()));
         if (!task.bestEffort()) {
             command.addAll(List.of("--deadline", Workload.us(task.deadlineNs()), "--scheduling",
                 "fifo:" + task.priority()));
@@ -191,8 +157,6 @@ public final class DemoRun implements AutoCloseable {
 
     @Override
     public void close() {
-        for (int i = children.size() - 1; i >= 0; i--) {
-            children.get(i).close();
-        }
+        machine.close();
     }
 }

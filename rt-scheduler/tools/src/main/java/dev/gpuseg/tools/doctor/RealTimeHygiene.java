@@ -19,7 +19,7 @@ import java.util.TreeSet;
  * it keeps the
  * daemon from running, so nothing here is a fault.
  */
-public final class RealTimeHygiene {
+final class RealTimeHygiene {
     private static final String CPUS = "sys/devices/system/cpu/";
     private static final String GROUP = "gpuseg";
     private static final long RTPRIO_WANTED = 50;
@@ -39,7 +39,7 @@ public final class RealTimeHygiene {
      * @param root          {@code /}, or a copy of a machine's files
      * @param dispatcherCpu the CPU that the dispatcher is to have, -1 = not chosen
      */
-    public RealTimeHygiene(final Path root, final int dispatcherCpu) {
+    RealTimeHygiene(final Path root, final int dispatcherCpu) {
         this.root = root;
         this.dispatcherCpu = dispatcherCpu;
     }
@@ -49,7 +49,7 @@ public final class RealTimeHygiene {
      *
      * @return in a fixed order
      */
-    public List<DoctorCheck> checks() {
+    List<DoctorCheck> checks() {
         checks.clear();
         kernel();
         processors();

@@ -26,7 +26,7 @@ import java.util.concurrent.TimeoutException;
  * small file system of its own if asked: then all of them live in a mount namespace of the virtual GPU's, and this
  * process looks in through {@code /proc/PID/root}.
  */
-public final class FaultRig implements AutoCloseable {
+final class FaultRig implements AutoCloseable {
     static final int KILL = 9;
     static final int TERM = 15;
     static final int USR2 = 12;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.live;
 
+import com.sun.net.httpserver.HttpExchange;
 import dev.gpuseg.daemon.http.Endpoint;
-import dev.gpuseg.daemon.http.LocalServer;
-import dev.gpuseg.daemon.http.Request;
-import dev.gpuseg.daemon.http.Response;
+import dev.gpuseg.daemon.http.LoopbackServer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -13,6 +12,9 @@ import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Serves the live page on a port of 127.0.0.1. Every address begins with a random word of 128 bits, so that other users
@@ -34,6 +36,7 @@ public final class LiveServer implements AutoCloseable {
     }
 
     private static final int TOKEN_BYTES = 16;
+    private static final Pattern SINCE = Pattern.compile("since=([0-9]{1,18})");
     private static final String POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         + "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     /** What is served, and as what. */
@@ -43,7 +46,7 @@ public final class LiveServer implements AutoCloseable {
     private final Feed feed;
     private final String token;
     private final Map<String, byte[]> files = new LinkedHashMap<>();
-    private final LocalServer server;
+    private final LoopbackServer server;
 
     /**
      * Listens from now on.
@@ -58,7 +61,7 @@ public final class LiveServer implements AutoCloseable {
         new SecureRandom().nextBytes(random);
         token = HexFormat.of().formatHex(random);
         FILES.keySet().forEach(name -> files.put(name, resource(name.isEmpty() ? "live.html" : name)));
-        server = LocalServer.start(at, "gpuseg-live", this::answer);
+        server = LoopbackServer.start(at, "gpuseg-live", this::answer);
     }
 
     private static byte[] resource(final String name) {
@@ -81,44 +84,39 @@ public final class LiveServer implements AutoCloseable {
         return "http://127.0.0.1:" + server.endpoint().port() + "/" + token + "/";
     }
 
-    private Response answer(final Request request) {
-        final String path = request.path();
+    private void answer(final HttpExchange exchange) throws IOException {
+        exchange.getResponseHeaders().set("Content-Security-Policy", POLICY);
+        exchange.getResponseHeaders().set("Referrer-Policy", "no-referrer");
+        exchange.getResponseHeaders().set("Cross-Origin-Resource-Policy", "same-origin");
+        exchange.getResponseHeaders().set("Cross-Origin-Opener-Policy", "same-origin");
+        final String path = exchange.getRequestURI().getRawPath();
         final int slash = path.indexOf('/', 1);
         final String given = slash < 0 ? path.substring(1) : path.substring(1, slash);
         if (!MessageDigest.isEqual(given.getBytes(StandardCharsets.ISO_8859_1),
             token.getBytes(StandardCharsets.ISO_8859_1))) {
-            return guarded(Response.text(403, "open the address that `gpuseg live` printed"));
+            LoopbackServer.sendText(exchange, 403, "open the address that `gpuseg live` printed");
+            return;
         }
         final String name = slash < 0 ? null : path.substring(slash + 1);
-        if ("POST".equals(request.method())) {
-            return guarded(Response.text(405, "this page only reads"));
-        }
         if ("feed".equals(name)) {
-            return guarded(feed(request));
+            sendFeed(exchange);
+        } else if (name == null || !files.containsKey(name)) {
+            LoopbackServer.sendText(exchange, 404, "nothing here");
+        } else {
+            LoopbackServer.send(exchange, 200, FILES.get(name), files.get(name));
         }
-        if (name == null || !files.containsKey(name)) {
-            return guarded(Response.text(404, "nothing here"));
-        }
-        return guarded(Response.of(200, FILES.get(name), files.get(name)));
     }
 
-    private Response feed(final Request request) {
-        final String since = request.parameter("since");
+    private void sendFeed(final HttpExchange exchange) throws IOException {
+        final Matcher since = SINCE.matcher(Objects.requireNonNullElse(exchange.getRequestURI().getRawQuery(), ""));
+        final String json;
         try {
-            return Response.of(200, "application/json",
-                feed.read(since.matches("[0-9]{1,18}") ? Long.parseLong(since) : -1)
-                    .getBytes(StandardCharsets.UTF_8));
+            json = feed.read(since.matches() ? Long.parseLong(since.group(1)) : -1);
         } catch (final IllegalStateException e) {
-            return Response.text(503, e.getMessage());
+            LoopbackServer.sendText(exchange, 503, e.getMessage());
+            return;
         }
-    }
-
-    private static Response guarded(final Response response) {
-        response.headers().put("Content-Security-Policy", POLICY);
-        response.headers().put("Referrer-Policy", "no-referrer");
-        response.headers().put("Cross-Origin-Resource-Policy", "same-origin");
-        response.headers().put("Cross-Origin-Opener-Policy", "same-origin");
-        return response;
+        LoopbackServer.send(exchange, 200, "application/json", json.getBytes(StandardCharsets.UTF_8));
     }
 
     @Override

@@ -3,15 +3,14 @@ package dev.gpuseg.tools.rig;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.gpuseg.daemon.dispatch.NativePrograms;
-import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.process.Polling;
 import dev.gpuseg.tools.process.RealTime;
+import dev.gpuseg.tools.process.SimulatedMachine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,18 +32,17 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * started.
  */
 public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
-    private static final int START_LIMIT_S = 40;
     private static final int START_ATTEMPTS = 5;
     private static final int LAST_EVENTS = 60;
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private final List<Child> children = new ArrayList<>();
-    private final List<Child> daemons = new ArrayList<>();
+    private SimulatedMachine machine;
     private Path root;
 
     @Override
     public void beforeEach(final ExtensionContext context) throws IOException {
         root = Files.createTempDirectory(Path.of("/dev/shm"), "gpuseg-test-");
+        machine = new SimulatedMachine(root, root, false);
     }
 
     @Override
@@ -52,10 +50,7 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         if (context.getExecutionException().isPresent()) {
             dump();
         }
-        for (int i = children.size() - 1; i >= 0; i--) {
-            children.get(i).close();
-        }
-        children.clear();
+        machine.close();
         RuntimeDirectory.deleteTree(root);
     }
 
@@ -79,7 +74,7 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         } catch (final RuntimeException e) {
             text.append("(").append(e.getMessage()).append(")\n");
         }
-        for (final Child child : children) {
+        for (final Child child : machine.processes()) {
             text.append("---- ").append(child.pid()).append(child.isAlive() ? " lives" : " is gone").append(": ")
                 .append(child.said()).append('\n');
         }
@@ -87,7 +82,7 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     }
 
     public RuntimeDirectory directory() {
-        return RuntimeDirectory.resolve(root.toString());
+        return machine.directory();
     }
 
     public Path file(final String name) {
@@ -95,25 +90,16 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     }
 
     public Child start(final String name, final List<String> command) {
-        final Child child = Child.start(name, command, root.resolve(name + ".err"));
-        children.add(child);
-        return child;
+        return machine.start(name, command);
     }
 
     public Child gpu() throws InterruptedException {
-        final Child gpu = start("vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
-            root.toString(), "--log", file("spans").toString(), "--parent",
-            Long.toString(ProcessHandle.current().pid())));
-        gpu.await("ready", START_LIMIT_S);
-        return gpu;
+        return machine.startGpu("--log", file("spans").toString());
     }
 
     /** A virtual GPU and a daemon that a busy machine does not hold up, where that is permitted. */
     public void realTime(final String... options) throws InterruptedException {
-        final Child gpu = start("vgpu", List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
-            root.toString(), "--log", file("spans").toString(), "--parent",
-            Long.toString(ProcessHandle.current().pid()), "--scheduling", "fifo:98"));
-        gpu.await("ready", START_LIMIT_S);
+        machine.startGpu("--log", file("spans").toString(), "--scheduling", "fifo:98");
         final List<String> all = new ArrayList<>(List.of(options));
         if (RealTime.isPermitted()) {
             all.addAll(List.of("--priority", "90"));
@@ -122,18 +108,14 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     }
 
     public Child daemon(final String... options) throws InterruptedException {
-        final List<String> arguments = new ArrayList<>(List.of("--dir", root.toString(), "--mechanism", "sim",
-            "--no-warm-up"));
+        final List<String> arguments = new ArrayList<>(List.of("--no-warm-up"));
         if (!Arrays.asList(options).contains("--policy") && !Arrays.asList(options).contains("--policy-file")) {
             arguments.addAll(List.of("--policy", "fp"));
         }
         arguments.addAll(Arrays.asList(options));
         for (int attempt = 1;; attempt++) {
-            final Child daemon = start("daemon", JavaCommand.daemon(arguments));
-            daemons.add(daemon);
             try {
-                daemon.await("ready", START_LIMIT_S);
-                return daemon;
+                return machine.startDaemon(List.of(), arguments);
             } catch (final IllegalStateException e) {
                 // a daemon does not start without its GPU's answer, and a machine that stalls may delay that one
                 if (attempt == START_ATTEMPTS || !e.getMessage().contains("vgpu.ctl did not answer within")) {
@@ -145,11 +127,8 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
 
     /** The next daemon in the same directory: stops the running ones cleanly first. */
     public Child nextDaemon(final String... options) throws InterruptedException, TimeoutException {
-        for (final Child child : children) {
-            if (daemons.contains(child) && child.isAlive()) {
-                child.terminate();
-                child.awaitExit(START_LIMIT_S);
-            }
+        if (machine.daemon() != null && machine.daemon().isAlive()) {
+            machine.stopDaemon();
         }
         return daemon(options);
     }
@@ -157,13 +136,12 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     /** A task; its CPU parts only sleep. */
     public Child task(final String name, final int priority, final String period, final String segments,
         final String duration) {
-        return start(name, List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir", root.toString(),
-            "--name", name, "--priority", Integer.toString(priority), "--period", period, "--segments", segments,
-            "--duration", duration, "--cpu-mode", "sleep"));
+        return machine.startTask(name, List.of("--priority", Integer.toString(priority), "--period", period,
+            "--segments", segments, "--duration", duration, "--cpu-mode", "sleep"));
     }
 
     public JsonNode status() {
-        return AdminClient.ask(directory(), AdminClient.command("status"));
+        return machine.status();
     }
 
     public long counter(final String label) {
@@ -171,9 +149,7 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     }
 
     public int held() {
-        try (HeldFile held = HeldFile.openOrCreate(directory().held())) {
-            return held.count();
-        }
+        return machine.held();
     }
 
     /** The state of a task, "gone" if it is not open. */
@@ -204,12 +180,8 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
 
     public static void await(final String what, final int limitMs, final BooleanSupplier condition)
         throws InterruptedException {
-        final long limitNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - limitNs > 0) {
-                throw new AssertionError(what + ": not within " + limitMs + " ms");
-            }
-            TimeUnit.MILLISECONDS.sleep(1);
+        if (!Polling.until(condition, limitMs)) {
+            throw new AssertionError(what + ": not within " + limitMs + " ms");
         }
     }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
-import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.MechanismException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HashSet;
@@ -9,11 +10,11 @@ import java.util.Set;
 import org.agrona.BufferUtil;
 
 /**
- * {@code /dev/gpuseg-kfd}, ABI 1 (kmod-patch/amdkfd/include/gpuseg_kfd.h). A hold belongs to the open file: it ends
- * when the descriptor is closed, so with this process, or when nobody re-arms its watchdog in time. All processes
- * of one call are one change of the GPU.
+ * {@code /dev/gpuseg-kfd}, ABI 1 (kmod-patch/amdkfd/include/gpuseg_kfd.h). A hold keeps the queues of a process
+ * disabled. It belongs to the open file: it ends when the descriptor is closed, at the latest when this process ends,
+ * or when the kernel's watchdog is not re-armed in time. All processes of one call are one change of the GPU.
  */
-final class HoldDevice implements Lever {
+final class PatchedKfdControl implements QueueControl {
     static final String PATH = "/dev/gpuseg-kfd";
     static final int ABI = 1;
     /** Property: the kernel's watchdog over our holds, ms. */
@@ -21,7 +22,7 @@ final class HoldDevice implements Lever {
     static final int WATCHDOG_DEFAULT_MS = 100;
 
     /**
-     * What the kernel says of one GPU; mode 1 no-hws, 2 hws, 3 mes; preemption 0 none, 1 drain, 2 save; reason 1 =
+     * The kernel's state of one GPU: mode 1 no-hws, 2 hws, 3 mes; preemption 0 none, 1 drain, 2 save; reason 1 =
      * NO_HWS on gfx11 or later; runlists written because of holds (hws); the last and the longest change, ns.
      */
     record GpuState(int gpuId, int mode, int preemption, int reason, long remaps, long lastNs, long maxNs) {
@@ -41,9 +42,6 @@ final class HoldDevice implements Lever {
     private static final int ALL_QUEUES = -1;
     private static final int KICKS_PER_PERIOD = 5;
     private static final int MS_IN_NS = 1_000_000;
-    private static final int ENOENT = 2;
-    private static final int ESRCH = 3;
-    private static final int ESTALE = 116;
 
     private final int fd;
     private final int gpuId;
@@ -58,40 +56,44 @@ final class HoldDevice implements Lever {
     private long tookNs;
     private boolean lapsed;
 
-    private HoldDevice(final int fd, final int gpuId, final boolean computeOnly, final int periodMs) {
+    private PatchedKfdControl(final int fd, final int gpuId, final boolean computeOnly, final int periodMs) {
         this.fd = fd;
         this.gpuId = gpuId;
         this.computeOnly = computeOnly;
         this.periodMs = periodMs;
-        payload = Held.payload(Rung.KFD, fd, ProcessStatus.pid());
+        payload = HeldPayload.of(ControlInterface.KFD, fd);
     }
 
-    /** For one GPU, armed; null where it cannot be had, then {@link AmdSurvey} says why. */
-    static HoldDevice open(final int gpuId, final boolean computeOnly, final int periodMs) {
+    /**
+     * For one GPU, with its watchdog armed.
+     *
+     * @throws MechanismException if the device cannot be opened; {@link AmdSurvey} says why
+     */
+    static PatchedKfdControl open(final int gpuId, final boolean computeOnly, final int periodMs) {
         final int fd = AmdCalls.open(PATH);
-        if (fd < 0) {
-            return null;
-        }
-        final HoldDevice device = new HoldDevice(fd, gpuId, computeOnly, periodMs);
-        if (device.abi() != ABI || device.arm() < 0) {
+        if (fd >= 0) {
+            final PatchedKfdControl device = new PatchedKfdControl(fd, gpuId, computeOnly, periodMs);
+            if (device.abi() == ABI && device.arm() >= 0) {
+                return device;
+            }
             AmdCalls.close(fd);
-            return null;
         }
-        return device;
+        throw new MechanismException(PATH + " cannot be opened any more, or refuses a watchdog of " + periodMs
+            + " ms (10 to 60000); run gpuseg doctor");
     }
 
-    /** 0 if it can be opened and speaks our ABI, -errno if not, or the ABI number if it is another. */
+    /** 0 if it can be opened and has our ABI, -errno if it cannot be opened, or the number of its other ABI. */
     static int probe() {
         final int fd = AmdCalls.open(PATH);
         if (fd < 0) {
             return fd;
         }
-        final int abi = new HoldDevice(fd, 0, true, WATCHDOG_DEFAULT_MS).abi();
+        final int abi = new PatchedKfdControl(fd, 0, true, WATCHDOG_DEFAULT_MS).abi();
         AmdCalls.close(fd);
         return abi == ABI ? 0 : abi;
     }
 
-    /** What the kernel says of a GPU; null if it does not know it. */
+    /** The kernel's state of a GPU; null if it does not know that GPU. */
     static GpuState state(final int gpuId) {
         final int fd = AmdCalls.open(PATH);
         if (fd < 0) {
@@ -125,38 +127,43 @@ final class HoldDevice implements Lever {
     }
 
     @Override
-    public Rung rung() {
-        return Rung.KFD;
+    public ControlInterface controlInterface() {
+        return ControlInterface.KFD;
     }
 
     @Override
-    public boolean holdsInAdvance() {
+    public boolean coversFutureQueues() {
         return true;
     }
 
     @Override
-    public void switchAll(final AmdProcess[] processes, final int count, final boolean off) {
+    public int batchMax() {
+        return MAX_BATCH;
+    }
+
+    @Override
+    public void apply(final AmdProcess[] processes, final int count, final boolean disable) {
         tookNs = 0;
         for (int from = 0; from < count; from += MAX_BATCH) {
-            batch(processes, from, Math.min(count, from + MAX_BATCH), off);
+            batch(processes, from, Math.min(count, from + MAX_BATCH), disable);
         }
     }
 
-    private void batch(final AmdProcess[] processes, final int from, final int to, final boolean off) {
-        int rc = call(processes, from, to, off);
-        if (rc == -ESTALE) {   // our holds are gone; those of other batches too
+    private void batch(final AmdProcess[] processes, final int from, final int to, final boolean disable) {
+        int rc = call(processes, from, to, disable);
+        if (rc == -Errno.ESTALE) {   // our holds have ended, those of other batches too
             lapsed = true;
             held.clear();
             rc = arm();
-            rc = rc < 0 ? rc : call(processes, from, to, off);
+            rc = rc < 0 ? rc : call(processes, from, to, disable);
         }
         for (int i = from; i < to; i++) {
             int result = rc < 0 ? rc : entries.getInt((i - from) * ENTRY_BYTES + 28);
-            if (!off && (result == -ENOENT || result == -ESRCH)) {
-                result = 0;   // there is no such hold, so it runs
+            if (!disable && (result == -Errno.ENOENT || result == -Errno.ESRCH)) {
+                result = 0;   // there is no such hold, so it is enabled
             }
             processes[i].result(result, "");
-            if (off) {
+            if (disable) {
                 held.add(processes[i]);
             } else if (result == 0) {
                 held.remove(processes[i]);
@@ -164,18 +171,18 @@ final class HoldDevice implements Lever {
         }
     }
 
-    private int call(final AmdProcess[] processes, final int from, final int to, final boolean off) {
+    private int call(final AmdProcess[] processes, final int from, final int to, final boolean disable) {
         for (int i = from; i < to; i++) {
             final int at = (i - from) * ENTRY_BYTES;
-            entries.putInt(at, processes[i].pid()).putInt(at + 4, off ? HOLD : RELEASE);
+            entries.putInt(at, processes[i].pid()).putInt(at + 4, disable ? HOLD : RELEASE);
             entries.putLong(at + 8, processes[i].startTicks());
             entries.putInt(at + 16, gpuId).putInt(at + 20, ALL_QUEUES);
-            entries.putInt(at + 24, off && computeOnly ? COMPUTE_ONLY : 0).putInt(at + 28, 0);
+            entries.putInt(at + 24, disable && computeOnly ? COMPUTE_ONLY : 0).putInt(at + 28, 0);
             entries.putLong(at + 32, 0);
         }
         argument.putLong(0, BufferUtil.address(entries)).putInt(8, to - from).putInt(12, 0);
         argument.putLong(16, 0).putLong(24, 0);
-        kickedNs = System.nanoTime();   // the call re-arms
+        kickedNs = System.nanoTime();   // the call re-arms the watchdog
         final int rc = AmdCalls.ioctl(fd, APPLY, BufferUtil.address(argument));
         tookNs += rc < 0 ? 0 : argument.getLong(24);
         return rc;
@@ -186,12 +193,12 @@ final class HoldDevice implements Lever {
         return tookNs;
     }
 
-    /** The kick is the enforcer's: one that hangs lets the watchdog lapse. A hung dispatcher: see {@link Held}. */
+    /** The enforcer re-arms the watchdog, so it expires if the enforcer hangs. Dispatcher: {@link HeldPayload}. */
     @Override
-    public boolean beat() {
+    public boolean heartbeat() {
         if (System.nanoTime() - kickedNs > (long) periodMs * MS_IN_NS / KICKS_PER_PERIOD) {
             kickedNs = System.nanoTime();
-            if (AmdCalls.ioctl(fd, KICK, 0) == -ESTALE) {
+            if (AmdCalls.ioctl(fd, KICK, 0) == -Errno.ESTALE) {
                 lapsed = true;
                 held.clear();
                 arm();
@@ -208,15 +215,15 @@ final class HoldDevice implements Lever {
     }
 
     @Override
-    public void forget(final AmdProcess process) {
+    public void release(final AmdProcess process) {
         if (held.contains(process)) {
-            switchAll(new AmdProcess[] {process}, 1, false);
+            apply(new AmdProcess[] {process}, 1, false);
             held.remove(process);
         }
     }
 
     @Override
     public void close() {
-        AmdCalls.close(fd);   // which releases everything
+        AmdCalls.close(fd);   // releases all holds
     }
 }

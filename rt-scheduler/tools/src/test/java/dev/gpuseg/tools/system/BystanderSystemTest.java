@@ -22,9 +22,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What strategies and the resume hold-off do to a process without a segment, on the virtual GPU. */
+/** What segments and the resume hold-off do to a process without a segment, on the virtual GPU. */
 @Timeout(120)
-class StrategySystemTest {
+class BystanderSystemTest {
     private static final int JOBS = 40;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -41,7 +41,7 @@ class StrategySystemTest {
     }
 
     /** Jobs of three segments back to back; returns how often the bystander was taken off meanwhile. */
-    private long bursts(final String strategyShown, final int bystanderPriority) throws Exception {
+    private long bursts(final int bystanderPriority) throws Exception {
         bystander(bystanderPriority);
         final long context = task("bystander").path("context").asLong();
         final Child camera = rig.task("camera", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
@@ -58,7 +58,6 @@ class StrategySystemTest {
         });
         final JsonNode last = JSON.readTree(opened.get(opened.size() - 1));
         assertEquals("camera", last.path("name").asText());
-        assertEquals(strategyShown, last.path("strategy").asText());
         return taken.get();
     }
 
@@ -72,15 +71,15 @@ class StrategySystemTest {
     }
 
     @Test
-    void shouldTakeABystanderOffUnlessTheStrategyIsSlice() throws Exception {
+    void shouldDisableABystanderWhileASegmentRuns() throws Exception {
         rig.realTime();
-        assertTrue(bursts("interrupt", 0) > 0);
+        assertTrue(bursts(0) > 0);
     }
 
     @Test
     void shouldTakeNobodyOffForATaskOfLowerRank() throws Exception {
         rig.realTime();
-        assertEquals(0, bursts("interrupt", 70));
+        assertEquals(0, bursts(70));
         assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
         final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.directory().journal()));
         assertTrue(replayed.agrees(), replayed.toString());
@@ -89,22 +88,14 @@ class StrategySystemTest {
     @Test
     void shouldTakeOffEverybodyElseWhereContextsAreNotKeptReady() throws Exception {
         rig.realTime("--no-keep-ready");
-        assertTrue(bursts("interrupt", 70) > 0);
-    }
-
-    @Test
-    void shouldLeaveABystanderAloneWhereTheStrategyIsSlice() throws Exception {
-        rig.realTime("--strategy", "slice");
-        assertEquals(0, bursts("slice", 0));
-        final StringOutput changed = StringOutput.of("policy", "--dir", rig.directory().root().toString());
-        assertTrue(changed.text().contains("strategy slice, resume hold-off 0 ns"), changed.text());
+        assertTrue(bursts(70) > 0);
     }
 
     @Test
     void shouldTakeABystanderOffOncePerBurstWithAHoldoff() throws Exception {
         rig.realTime();
-        final long without = bursts("interrupt", 0);
-        final Child second = rig.nextDaemon("--resume-holdoff-us", "10000", "--strategy", "interrupt+slice",
+        final long without = bursts(0);
+        final Child second = rig.nextDaemon("--resume-holdoff-us", "10000",
             "--journal", rig.file("second").toString());
         SystemRig.await("bystander came over", 20_000, () -> !"gone".equals(rig.state("bystander")));
         final Child again = rig.task("again", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
@@ -126,10 +117,9 @@ class StrategySystemTest {
     @Test
     void shouldRefuseWhatTheMechanismCannotDo() {
         final StringOutput refused = StringOutput.of("run", "--dir", rig.file("other").toString(), "--mechanism",
-            "gate", "--strategy", "slice");
+            "gate", "--resume-holdoff-us", "500");
         assertEquals(ExitCode.FAILURE, refused.status(), refused.text());
-        assertTrue(refused.text().contains("strategy is slice") && refused.text().contains("cannot set time slices"),
-            refused.text());
+        assertTrue(refused.text().contains("resume_holdoff is 500000 ns"), refused.text());
         final StringOutput wrong = StringOutput.of("run", "--dir", rig.file("other").toString(), "--mechanism", "sim",
             "--resume-holdoff-us", "10001");
         assertEquals(ExitCode.USAGE, wrong.status(), wrong.text());

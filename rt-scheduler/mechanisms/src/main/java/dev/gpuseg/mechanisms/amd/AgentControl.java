@@ -3,33 +3,33 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.MechanismException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * UPDATE_QUEUE by the applications themselves, each told by its {@link AgentPage}. All of one call are told first and
- * waited for together. One that does not answer within the bound is left and reported; from then on it is told, but not
- * waited for, until it has answered: it delays the others once.
+ * UPDATE_QUEUE, called by the applications themselves, each ordered through its {@link AgentPage}. All processes of one
+ * call get their orders first, then their answers are awaited together. A process that does not answer within the bound
+ * is reported; it still gets orders, but its answer is not awaited again until it has answered once. So it delays the
+ * others one time only.
  *
- * <p>It holds only who runs with libgpuseg-preload.so and wants to be held. {@link #beat} keeps the holds in force;
- * without it the agents end them within the period.
+ * <p>This works only for processes that run with libgpuseg-preload.so and that cooperate. {@link #heartbeat} keeps the
+ * queues disabled; without it the agents enable them within the period.
  */
-final class AgentLever implements Lever {
+final class AgentControl implements QueueControl {
     /** Property: how long an application may take to answer, ms. */
     static final String ANSWER_PROPERTY = "gpuseg.amd.answer";
     static final int ANSWER_DEFAULT_MS = 200;
-    static final int PERIOD_MIN_MS = 10;
-    static final int PERIOD_MAX_MS = 60_000;
-    private static final int HELD_BYTES = 24;
+    private static final int PERIOD_MIN_MS = 10;
+    private static final int PERIOD_MAX_MS = 60_000;
     private static final int BEATS_PER_PERIOD = 8;
     private static final long MS_IN_NS = 1_000_000;
     private static final long LOOK_NS = MS_IN_NS;
     private static final long SEARCH_AGAIN_NS = 250 * MS_IN_NS;
 
-    /** What is known of one application. */
+    /** The state of one application. */
     private static final class Agent {
         private AgentPage page;
         private int missing = -Errno.ENOENT;
@@ -52,42 +52,49 @@ final class AgentLever implements Lever {
     private long beatNs;
     private long lookedNs = System.nanoTime() - LOOK_NS;
 
-    /** By the slot of this GPU. */
-    AgentLever(final int gpu, final int gpuId, final boolean computeOnly, final int periodMs) {
+    /**
+     * Uses the slot of this GPU.
+     *
+     * @throws MechanismException if the period is out of range
+     */
+    AgentControl(final int gpu, final int gpuId, final boolean computeOnly, final int periodMs) {
+        if (periodMs < PERIOD_MIN_MS || periodMs > PERIOD_MAX_MS) {
+            throw new MechanismException("watchdog of " + periodMs + " ms for applications' agents; use "
+                + PERIOD_MIN_MS + " to " + PERIOD_MAX_MS);
+        }
         slot = gpu;
         this.gpuId = gpuId;
         this.computeOnly = computeOnly;
         this.periodMs = periodMs;
         sliceNs = periodMs * MS_IN_NS / BEATS_PER_PERIOD;
-        payload = ByteBuffer.allocate(HELD_BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(Held.VERSION)
-            .putInt(Rung.AGENT.number()).putInt(ownPid).putInt(slot).putLong(ownTicks).array();
+        payload = HeldPayload.of(ControlInterface.AGENT, slot);
     }
 
     @Override
-    public Rung rung() {
-        return Rung.AGENT;
+    public ControlInterface controlInterface() {
+        return ControlInterface.AGENT;
     }
 
     @Override
-    public boolean holdsInAdvance() {
-        return false;   // the page is made with the first queue
+    public boolean coversFutureQueues() {
+        return false;   // the application makes the page with its first queue
     }
 
     @Override
-    public void switchAll(final AmdProcess[] processes, final int count, final boolean off) {
+    public void apply(final AmdProcess[] processes, final int count, final boolean disable) {
         long patienceNs = 0;
         for (int i = 0; i < count; i++) {
             final Agent agent = agentOf(processes[i]);
             if (agent.page == null) {
-                missing(processes[i], agent, off);
+                missing(processes[i], agent, disable);
                 continue;
             }
             if (agent.lost && agent.page.hasAnswered()) {
                 agent.lost = false;
             }
-            // the same order again is given again, for what failed; but not to one that still owes us an answer to it
-            if (!agent.lost || agent.page.holds() != off) {
-                agent.page.order(off);
+            // an order is repeated, in case it failed before; but not while its answer is still outstanding
+            if (!agent.lost || agent.page.holds() != disable) {
+                agent.page.order(disable);
             }
             patienceNs = agent.lost ? patienceNs : answerNs;
         }
@@ -99,7 +106,7 @@ final class AgentLever implements Lever {
                     agent.page.await(Math.min(sliceNs, Math.max(1, limitNs - System.nanoTime())), timeout);
                     beatAll();
                 }
-                settle(processes[i], agent, off);
+                settle(processes[i], agent, disable);
             }
         }
     }
@@ -107,7 +114,7 @@ final class AgentLever implements Lever {
     private Agent agentOf(final AmdProcess p) {
         final Agent agent = agents.computeIfAbsent(p, x -> new Agent());
         final long nowNs = System.nanoTime();
-        // the list is made anew when its queues change
+        // a list of queues is a new object if they have changed
         if (agent.page == null && (agent.searchedFor != p.queues() || nowNs - agent.searchedNs > SEARCH_AGAIN_NS)) {
             agent.searchedNs = nowNs;
             agent.searchedFor = p.queues();
@@ -126,18 +133,18 @@ final class AgentLever implements Lever {
         return agent;
     }
 
-    private static void missing(final AmdProcess p, final Agent agent, final boolean off) {
+    private static void missing(final AmdProcess p, final Agent agent, final boolean disable) {
         final String why = switch (-agent.missing) {
             case Errno.ENOENT -> "it runs without libgpuseg-preload.so; start it with LD_PRELOAD set to that file";
-            case Errno.EBUSY -> "another daemon gives orders to it; stop that one";
+            case Errno.EBUSY -> "another daemon controls it; stop that daemon";
             case -AgentPage.TOO_MANY -> "it has no agent among its first " + AgentPage.SEARCHED_MAX + " descriptors; "
                 + "start it with LD_PRELOAD set to libgpuseg-preload.so, and have it close what it does not need";
             default -> Errno.name(-agent.missing) + " when looking for its agent; run the daemon with CAP_SYS_PTRACE";
         };
-        p.result(off ? agent.missing : 0, off ? why : "");   // what never was held is not held
+        p.result(disable ? agent.missing : 0, disable ? why : "");   // without an agent it was never disabled
     }
 
-    private void settle(final AmdProcess p, final Agent agent, final boolean off) {
+    private void settle(final AmdProcess p, final Agent agent, final boolean disable) {
         if (!agent.page.hasAnswered()) {
             agent.lost = true;
             p.result(-Errno.ETIMEDOUT, "its agent did not answer within " + answerNs / MS_IN_NS + " ms"
@@ -147,9 +154,9 @@ final class AgentLever implements Lever {
         } else if (agent.page.result() != 0) {
             p.result(agent.page.result(), "UPDATE_QUEUE of queue " + agent.page.queue() + ": "
                 + Errno.name(-agent.page.result()));
-        } else if (off && agent.page.held() < p.queues().size()) {
+        } else if (disable && agent.page.held() < p.queues().size()) {
             p.result(-Errno.ENOENT, "its agent holds " + agent.page.held() + " of " + p.queues().size()
-                + " queues; the others were made past libgpuseg-preload.so, or are just gone");
+                + " queues; the others were created without libgpuseg-preload.so, or have just been destroyed");
         } else {
             p.result(0, "");
         }
@@ -165,10 +172,10 @@ final class AgentLever implements Lever {
     }
 
     @Override
-    public boolean beat() {
+    public boolean heartbeat() {
         final long nowNs = System.nanoTime();
         if (nowNs - lookedNs < LOOK_NS) {
-            return false;   // an enforcer that polls asks without end
+            return false;   // a polling enforcer calls this all the time
         }
         lookedNs = nowNs;
         if (nowNs - beatNs > sliceNs) {
@@ -187,10 +194,10 @@ final class AgentLever implements Lever {
     }
 
     @Override
-    public void forget(final AmdProcess process) {
+    public void release(final AmdProcess process) {
         final Agent agent = agents.remove(process);
         if (agent != null && agent.page != null) {
-            release(agent.page);   // it will be followed; nobody has to wait for that
+            release(agent.page);   // without waiting for the answer
         }
     }
 

@@ -16,8 +16,8 @@ import java.util.stream.IntStream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Strategies and hold-off against a scheduler without them that is given the same history. */
-class StrategyProperties {
+/** Hold-off and contexts kept ready against a scheduler without them that is given the same history. */
+class HoldoffAndReadyProperties {
     private static final int TASKS = 6;
     private static final int CONTEXTS = 5;
     private static final int STRANGER = 7;
@@ -29,7 +29,7 @@ class StrategyProperties {
     private final int[] priority = new int[TASKS];
     private final int[] contextOf = new int[TASKS];
 
-    private SegmentScheduler scheduler(final Policy policy, final Strategy[] strategies) {
+    private SegmentScheduler scheduler(final Policy policy) {
         final SegmentScheduler s = new SegmentScheduler(
             new SchedulerConfig(policy, 1, 10, 10, true, true, Unmanaged.BEST_EFFORT), new Recorder());
         for (int c = 0; c < CONTEXTS; c++) {
@@ -38,7 +38,7 @@ class StrategyProperties {
         s.addContext(STRANGER, 0, ContextKind.UNMANAGED);
         for (int t = 0; t < TASKS; t++) {
             s.addTask(new TaskParameters(t, contextOf[t], priority[t], 0, 100, t % 2 == 0 ? 0 : 60, true)
-                .onOverrun(OverrunAction.DEMOTE).withStrategy(strategies == null ? Strategy.INTERRUPT : strategies[t]));
+                .onOverrun(OverrunAction.DEMOTE));
         }
         return s;
     }
@@ -91,8 +91,8 @@ class StrategyProperties {
         final Random random = new Random(seed);
         draw(random);
         final Policy policy = policy(random);
-        final SegmentScheduler plain = scheduler(policy, null);
-        final SegmentScheduler resting = scheduler(policy, null);
+        final SegmentScheduler plain = scheduler(policy);
+        final SegmentScheduler resting = scheduler(policy);
         resting.setResumeHoldoff(HOLDOFF_NS, 0);
         long nowNs = 0;
         long lastBegunNs = 0;
@@ -114,40 +114,11 @@ class StrategyProperties {
     }
 
     @Property(tries = 300)
-    void aStrategyChangesNothingButWhatRunsWithoutSegments(@ForAll final long seed) {
-        final Random random = new Random(seed);
-        draw(random);
-        final Policy policy = policy(random);
-        final Strategy[] strategies = new Strategy[TASKS];
-        for (int t = 0; t < TASKS; t++) {
-            strategies[t] = Strategy.values()[random.nextInt(3)];
-        }
-        final SegmentScheduler plain = scheduler(policy, null);
-        final SegmentScheduler mixed = scheduler(policy, strategies);
-        long nowNs = 0;
-        for (int i = 0; i < STEPS; i++) {
-            nowNs += 1 + random.nextInt(40);
-            event(random, nowNs, plain, mixed);
-            sameSegments(plain, mixed);
-            boolean sliced = mixed.begunCount(0) > 0;
-            for (int t = 0; t < TASKS; t++) {
-                sliced &= mixed.state(t) != SegmentState.RUNNING || strategies[t] == Strategy.SLICE;
-            }
-            assertEquals(sliced || plain.contextDesired(STRANGER), mixed.contextDesired(STRANGER));
-            for (int t = 0; t < TASKS; t++) {
-                if (mixed.state(t) != SegmentState.IDLE) {
-                    assertEquals(plain.contextDesired(contextOf[t]), mixed.contextDesired(contextOf[t]), "task " + t);
-                }
-            }
-        }
-    }
-
-    @Property(tries = 300)
     void keepingReadyLeavesOnWhoMayBeginAtOnceAndNobodyElse(@ForAll final long seed) {
         final Random random = new Random(seed);
         draw(random);
-        final SegmentScheduler plain = scheduler(FixedPriority.INSTANCE, null);
-        final SegmentScheduler ready = scheduler(FixedPriority.INSTANCE, null);
+        final SegmentScheduler plain = scheduler(FixedPriority.INSTANCE);
+        final SegmentScheduler ready = scheduler(FixedPriority.INSTANCE);
         ready.setKeepReady(true, 0);
         long nowNs = 0;
         for (int i = 0; i < STEPS; i++) {

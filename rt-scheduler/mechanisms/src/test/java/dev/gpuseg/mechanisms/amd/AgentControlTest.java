@@ -28,9 +28,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is of the rung {@code agent} alone, on the stand-in of KFD; no AMD hardware. */
+/** What concerns the interface {@code agent} alone, on the stand-in of KFD; no AMD hardware. */
 @Timeout(600)
-class AgentLeverTest {
+class AgentControlTest {
     private static final ContextRef[] NONE = new ContextRef[0];
     private static final int PATIENT_MS = 60_000;
     /** Of what a stall of the machine may spoil. */
@@ -47,12 +47,12 @@ class AgentLeverTest {
     void start() throws Exception {
         assumeTrue(ProcessStatus.effectiveUid() == 0, "descriptors of other processes need root here");
         rig = new AmdRig(directory);
-        System.setProperty(AgentLever.ANSWER_PROPERTY, "20000");   // a loaded machine is no error here
+        System.setProperty(AgentControl.ANSWER_PROPERTY, "20000");   // a loaded machine is no error here
     }
 
     @AfterEach
     void stop() {
-        System.clearProperty(AgentLever.ANSWER_PROPERTY);
+        System.clearProperty(AgentControl.ANSWER_PROPERTY);
         if (mechanism != null) {
             mechanism.close();
         }
@@ -63,7 +63,7 @@ class AgentLeverTest {
     }
 
     private void use(final int watchdogMs) {
-        mechanism = rig.mechanism(Rung.AGENT, watchdogMs);
+        mechanism = rig.mechanism(ControlInterface.AGENT, watchdogMs);
     }
 
     private ContextRef attached(final App app, final int id) {
@@ -72,11 +72,11 @@ class AgentLeverTest {
         return context;
     }
 
-    private int off(final ContextRef... contexts) {
+    private int disable(final ContextRef... contexts) {
         return mechanism.apply(contexts, contexts.length, NONE, 0);
     }
 
-    private int on(final ContextRef... contexts) {
+    private int enable(final ContextRef... contexts) {
         return mechanism.apply(NONE, 0, contexts, contexts.length);
     }
 
@@ -85,14 +85,14 @@ class AgentLeverTest {
         use(PATIENT_MS);
         final App app = rig.start(2);
         final ContextRef c = attached(app, 1);
-        assertEquals(0, off(c), mechanism.lastError());
+        assertEquals(0, disable(c), mechanism.lastError());
         app.order(AmdRig.RESUME);
         app.order(AmdRig.MAKE);
         app.order(AmdRig.RESUME);
         assertTrue(app.standsStill());
         app.order(AmdRig.DESTROY);
         assertTrue(app.standsStill());
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         app.mustAdvance("released");
     }
 
@@ -103,19 +103,19 @@ class AgentLeverTest {
         final App app = rig.start(1);
         final ContextRef c = attached(without, 1);
         final ContextRef d = attached(app, 2);
-        assertEquals(1, off(c, d));
+        assertEquals(1, disable(c, d));
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
         assertEquals(ContextRef.Outcome.DONE, d.outcome());
         assertTrue(mechanism.lastError().contains("pid " + without.pid())
             && mechanism.lastError().contains("LD_PRELOAD"), mechanism.lastError());
         without.mustAdvance("nobody can hold it");
         assertTrue(app.standsStill());
-        assertEquals(0, on(c, d));
+        assertEquals(0, enable(c, d));
     }
 
     @Test
     void shouldLeaveAnApplicationThatDoesNotAnswerAndHoldTheOthers() throws Exception {
-        System.setProperty(AgentLever.ANSWER_PROPERTY, "5000");
+        System.setProperty(AgentControl.ANSWER_PROPERTY, "5000");
         use(PATIENT_MS);
         final App stopped = rig.start(1);
         final App app = rig.start(1);
@@ -123,7 +123,7 @@ class AgentLeverTest {
         final ContextRef d = attached(app, 2);
         stopped.suspend();
         final long beganNs = System.nanoTime();
-        assertEquals(1, off(c, d));
+        assertEquals(1, disable(c, d));
         final long firstNs = System.nanoTime() - beganNs;
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
         assertTrue(mechanism.lastError().contains("did not answer within 5000 ms"), mechanism.lastError());
@@ -132,15 +132,15 @@ class AgentLeverTest {
         long againNs = Long.MAX_VALUE;
         for (int attempt = 0; attempt < ATTEMPTS && againNs >= firstNs / 2; attempt++) {
             final long askedNs = System.nanoTime();
-            assertEquals(1, off(c, d), "it still does not answer");
+            assertEquals(1, disable(c, d), "it still does not answer");
             againNs = System.nanoTime() - askedNs;
         }
         assertTrue(againNs < firstNs / 2, "it may delay the others once only");
         stopped.goOn();
-        AmdRig.await("it answers", () -> off(c, d) == 0);
+        AmdRig.await("it answers", () -> disable(c, d) == 0);
         assertTrue(stopped.standsStill());
         stopped.suspend();
-        assertEquals(1, on(c, d));
+        assertEquals(1, enable(c, d));
         app.mustAdvance("beside one that does not answer");
         stopped.goOn();
         stopped.mustAdvance("when it can answer again");
@@ -148,7 +148,7 @@ class AgentLeverTest {
 
     @Test
     void shouldKeepHoldsInForceWhileItWaitsForAnother() throws Exception {
-        System.setProperty(AgentLever.ANSWER_PROPERTY, "1500");
+        System.setProperty(AgentControl.ANSWER_PROPERTY, "1500");
         final App app = rig.start(1);
         final AmdProcess held = new AmdProcess(app.pid(), ProcessStatus.startTicks(app.pid()));
         final AmdProcess silent = new AmdProcess(ProcessStatus.pid(), ProcessStatus.startTicks(ProcessStatus.pid()));
@@ -156,14 +156,14 @@ class AgentLeverTest {
         assertNotNull(forged(fd, silent.pid(), PAGE_BYTES));
         int beats = 0;
         for (int attempt = 0; attempt < ATTEMPTS && beats < 3; attempt++) {   // 30 are due
-            final AgentLever lever = new AgentLever(0, AmdRig.GPU_ID, true, 400);
-            lever.switchAll(new AmdProcess[] {held}, 1, true);
+            final AgentControl control = new AgentControl(0, AmdRig.GPU_ID, true, 400);
+            control.apply(new AmdProcess[] {held}, 1, true);
             final AgentPage page = AgentPage.find(held, 0).page();
             final int before = page.beats();
-            lever.switchAll(new AmdProcess[] {silent}, 1, true);
+            control.apply(new AmdProcess[] {silent}, 1, true);
             beats = page.beats() - before;
             assertEquals(-Errno.ETIMEDOUT, silent.result());
-            lever.close();
+            control.close();
         }
         assertTrue(beats >= 3, "beats while waiting: " + beats);
         Descriptor.close(fd);
@@ -175,20 +175,20 @@ class AgentLeverTest {
         use(100);
         final App app = rig.start(1);
         final ContextRef c = attached(app, 1);
-        AmdRig.await("it is taken off", () -> off(c) == 0);   // a hold that ends before it is looked at is none
+        AmdRig.await("it is disabled", () -> disable(c) == 0);   // a hold that ends before it is looked at is none
         app.mustAdvance("once nobody beats any more");
         AmdRig.await("the enforcer must apply its state again", mechanism::changed);
         Thread.sleep(5);
         assertFalse(mechanism.changed(), "told once");
         final int before = rig.table.getInt(AmdRig.DEACTIVATED);
-        AmdRig.await("it is taken off again", () -> off(c) == 0);
-        assertTrue(rig.table.getInt(AmdRig.DEACTIVATED) > before, "taken off again");
+        AmdRig.await("it is disabled again", () -> disable(c) == 0);
+        assertTrue(rig.table.getInt(AmdRig.DEACTIVATED) > before, "disabled again");
     }
 
     @Test
     void shouldRefusePeriodsThatAnAgentWouldNotKeep() {
-        assertThrows(MechanismException.class, () -> rig.mechanism(Rung.AGENT, 9));
-        assertThrows(MechanismException.class, () -> rig.mechanism(Rung.AGENT, 60_001));
+        assertThrows(MechanismException.class, () -> rig.mechanism(ControlInterface.AGENT, 9));
+        assertThrows(MechanismException.class, () -> rig.mechanism(ControlInterface.AGENT, 60_001));
     }
 
     @Test
@@ -199,7 +199,7 @@ class AgentLeverTest {
         Files.createDirectories(hidden);
         Files.writeString(hidden.resolve("type"), "0\n");
         Files.writeString(hidden.resolve("gpuid"), AmdRig.GPU_ID + "\n");
-        assertEquals(1, off(attached(app, 1)));
+        assertEquals(1, disable(attached(app, 1)));
         assertTrue(mechanism.lastError().contains("holds 1 of 2 queues"), mechanism.lastError());
     }
 
@@ -210,12 +210,12 @@ class AgentLeverTest {
         final AmdProcess process = new AmdProcess(app.pid(), ProcessStatus.startTicks(app.pid()));
         AgentPage.find(process, 0).page().own(1, ProcessStatus.startTicks(1), AmdRig.GPU_ID, true, PATIENT_MS);
         final ContextRef c = attached(app, 1);
-        assertEquals(1, off(c));
+        assertEquals(1, disable(c));
         assertTrue(mechanism.lastError().contains("another daemon"), mechanism.lastError());
         AgentPage.find(process, 0).page().own(1, 4, AmdRig.GPU_ID, true, PATIENT_MS);   // which is dead
         mechanism.detach(c);
         mechanism.attach(c);
-        assertEquals(0, off(c), mechanism.lastError());
+        assertEquals(0, disable(c), mechanism.lastError());
         assertTrue(app.standsStill());
     }
 
@@ -234,7 +234,7 @@ class AgentLeverTest {
     }
 
     @Test
-    void shouldTakeNoPageOfAnotherProcessOrSize() throws Exception {
+    void shouldAcceptNoPageOfAnotherProcessOrSize() throws Exception {
         final int own = ProcessStatus.pid();
         for (final int size : new int[] {PAGE_BYTES / 2, PAGE_BYTES, 2 * PAGE_BYTES}) {
             for (final int pid : new int[] {own, own + 1, 0, -1}) {
@@ -259,29 +259,29 @@ class AgentLeverTest {
     /** An application that writes anything into its page hurts nobody but itself. */
     @Test
     void shouldBearAPageFullOfNonsense() throws Exception {
-        System.setProperty(AgentLever.ANSWER_PROPERTY, "1");
+        System.setProperty(AgentControl.ANSWER_PROPERTY, "1");
         final int fd = Descriptor.createSealedMemory("gpuseg-kfd-agent", PAGE_BYTES);
         final int own = ProcessStatus.pid();
         final AmdProcess[] process = {new AmdProcess(own, ProcessStatus.startTicks(own))};
         final Random random = new Random(7);
         assertNotNull(forged(fd, own, PAGE_BYTES));
-        final AgentLever lever = new AgentLever(0, AmdRig.GPU_ID, true, 100);
+        final AgentControl control = new AgentControl(0, AmdRig.GPU_ID, true, 100);
         final ByteBuffer nonsense = ByteBuffer.allocate(PAGE_BYTES);
         int failures = 0;
-        lever.switchAll(process, 1, true);   // it is found while it looks right
+        control.apply(process, 1, true);   // it is found while it looks right
         try (FileChannel file = FileChannel.open(Descriptor.path(fd), StandardOpenOption.WRITE)) {
             for (int i = 0; i < 500; i++) {
                 random.nextBytes(nonsense.array());
                 file.write(nonsense.clear(), 0);
-                lever.switchAll(process, 1, random.nextBoolean());
+                control.apply(process, 1, random.nextBoolean());
                 assertTrue(process[0].result() <= 0, "result " + process[0].result());
                 failures += process[0].result() < 0 ? 1 : 0;
-                lever.beat();
+                control.heartbeat();
             }
         }
         assertEquals(500, failures, "who does not follow orders is reported");
-        lever.forget(process[0]);
-        lever.close();
+        control.release(process[0]);
+        control.close();
         Descriptor.close(fd);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
+import dev.gpuseg.ipc.platform.Errno;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HashMap;
@@ -8,34 +9,33 @@ import java.util.Map;
 import org.agrona.BufferUtil;
 
 /**
- * The checkpoint's pause: PROCESS_INFO evicts all queues of a process, UNPAUSE restores them. Through a duplicate of
- * the process's own /dev/kfd, by its tracer. The two alternate strictly: in Linux 6.1 a second PROCESS_INFO evicts once
- * more, and one UNPAUSE then leaves the queues evicted for good. A failed PROCESS_INFO has restored them.
+ * The checkpoint's pause: PROCESS_INFO evicts all queues of a process, UNPAUSE restores them. Both are called by the
+ * process's tracer through a duplicate of the process's own /dev/kfd, and strictly alternate: in Linux 6.1 a second
+ * PROCESS_INFO evicts once more, and one UNPAUSE then leaves the queues evicted for good. A PROCESS_INFO that fails
+ * has restored them.
  *
- * <p>A process without queues is never paused: in 6.1, and in mode NO_HWS of 6.12, UNPAUSE of one that has no address
- * space on some GPU yet dereferences a null pointer. For the same reason, and since all GPUs of the process are
- * paused, this lever is for machines with one GPU.
+ * <p>A process without queues is never paused: in 6.1, and in mode NO_HWS of 6.12, UNPAUSE of a process that has no
+ * address space on some GPU yet dereferences a null pointer. For the same reason, and because all GPUs of the process
+ * are paused, this class works on machines with one GPU only.
  */
-final class CriuLever extends TracedLever {
+final class CheckpointControl extends TracingControl {
     private static final long CRIU_OP = 0xc0384b22L;
     private static final int BYTES = 56;
     private static final int OP_OFFSET = 48;
     private static final int PROCESS_INFO = 0;
     private static final int UNPAUSE = 2;
-    private static final int EINVAL = 22;
-    private static final int EACCES = 13;
 
     private final ByteBuffer argument = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.nativeOrder());
     private final Map<AmdProcess, Integer> fds = new HashMap<>();       // tracer's thread
     private final Map<AmdProcess, Boolean> paused = new HashMap<>();    // tracer's thread
 
     @Override
-    public Rung rung() {
-        return Rung.CRIU;
+    public ControlInterface controlInterface() {
+        return ControlInterface.CRIU;
     }
 
     @Override
-    int takeOff(final AmdProcess p) {
+    int suspendQueues(final AmdProcess p) {
         if (paused.getOrDefault(p, false)) {
             return 0;
         }
@@ -44,7 +44,7 @@ final class CriuLever extends TracedLever {
             return fd;
         }
         final int rc = operate(fd, PROCESS_INFO);
-        if (rc == -EACCES) {
+        if (rc == -Errno.EACCES) {
             p.result(rc, "CAP_CHECKPOINT_RESTORE is missing");
         }
         if (rc == 0) {
@@ -54,12 +54,12 @@ final class CriuLever extends TracedLever {
     }
 
     @Override
-    int bringBack(final AmdProcess p) {
+    int resumeQueues(final AmdProcess p) {
         if (!paused.getOrDefault(p, false)) {
             return 0;
         }
         final int rc = operate(fds.get(p), UNPAUSE);
-        if (rc == 0 || rc == -EINVAL) {   // the watchdog was here before
+        if (rc == 0 || rc == -Errno.EINVAL) {   // the watchdog has unpaused it already
             paused.remove(p);
             return 0;
         }
@@ -82,11 +82,11 @@ final class CriuLever extends TracedLever {
         final int seized = tracer().seize(p.pid());
         if (seized < 0) {
             p.result(seized, "it cannot be traced; run the daemon with CAP_SYS_PTRACE, and stop its debugger");
-            return p.isAlive() ? seized : -ESRCH;
+            return p.isAlive() ? seized : -Errno.ESRCH;
         }
         final int fd = KfdFile.duplicate(p);
         if (fd == KfdFile.SEVERAL) {
-            // through one that it inherited its parent would be paused, perhaps a second time
+            // an inherited one would pause the parent, perhaps for a second time
             p.result(fd, "it has several descriptors of /dev/kfd, and one may be inherited; close that after fork");
         } else if (fd < 0) {
             p.result(fd, "its /dev/kfd cannot be duplicated; run the daemon with CAP_SYS_PTRACE");
@@ -97,7 +97,7 @@ final class CriuLever extends TracedLever {
     }
 
     @Override
-    void letGo(final AmdProcess p) {
+    void discard(final AmdProcess p) {
         final Integer fd = fds.remove(p);
         if (fd != null) {
             AmdCalls.close(fd);
@@ -106,7 +106,7 @@ final class CriuLever extends TracedLever {
     }
 
     @Override
-    void closeAll() {
+    void discardAll() {
         fds.values().forEach(AmdCalls::close);
         fds.clear();
     }

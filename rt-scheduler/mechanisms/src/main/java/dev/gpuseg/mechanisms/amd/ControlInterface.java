@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
-/** The ways to take queues off an AMD GPU, best first. The order of the constants is the order of choice. */
-public enum Rung {
-    /** {@code /dev/gpuseg-kfd} of kmod-patch/amdkfd: by process and GPU, batched, new queues start held. */
+/**
+ * The interfaces of the driver by which queues of another process can be disabled, best first. The order of the
+ * constants is the order of choice.
+ */
+public enum ControlInterface {
+    /** {@code /dev/gpuseg-kfd} of kmod-patch/amdkfd: by process and GPU, batched, new queues start disabled. */
     KFD("kfd", "/dev/gpuseg-kfd", "process and GPU", 1),
     /** DBG_TRAP of the stock driver: the debugger's suspend and resume of queues. */
     DEBUG("debug", "the debugger's suspend and resume (DBG_TRAP)", "queue", 2),
     /** CRIU_OP of the stock driver: the checkpoint's pause of a whole process. */
     CRIU("criu", "the checkpoint's pause (CRIU_OP)", "process", 3),
-    /** UPDATE_QUEUE of the stock driver, by the application itself. */
+    /** UPDATE_QUEUE of the stock driver, called by the application itself. */
     AGENT("agent", "UPDATE_QUEUE inside the applications that run with libgpuseg-preload.so", "queue", 4);
 
-    private final String word;
-    private final String text;
+    private final String label;
+    private final String description;
     private final String granularity;
     private final int number;
 
-    Rung(final String word, final String text, final String granularity, final int number) {
-        this.word = word;
-        this.text = text;
+    ControlInterface(final String label, final String description, final String granularity, final int number) {
+        this.label = label;
+        this.description = description;
         this.granularity = granularity;
         this.number = number;
     }
@@ -29,8 +32,8 @@ public enum Rung {
      *
      * @return one word
      */
-    public String word() {
-        return word;
+    public String label() {
+        return label;
     }
 
     /**
@@ -38,15 +41,15 @@ public enum Rung {
      *
      * @return a phrase
      */
-    public String text() {
-        return text;
+    public String description() {
+        return description;
     }
 
     String granularity() {
         return granularity;
     }
 
-    /** In the held payload; {@code enum gpuseg_amd_rung} in rt-scheduler/native/amd/gpuseg_amd.h. */
+    /** In the held payload; {@code enum gpuseg_amd_interface} in rt-scheduler/native/amd/gpuseg_amd.h. */
     int number() {
         return number;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.MechanismException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HashMap;
@@ -12,10 +14,11 @@ import org.agrona.BufferUtil;
 
 /**
  * The debugger's suspend: SUSPEND_QUEUES and RESUME_QUEUES of DBG_TRAP, by queue. Each process needs ENABLE once, which
- * makes us its only debugger, and must have called RUNTIME_ENABLE, as ROCm's runtime does when it starts. A queue that
- * is reported new is passed over until a snapshot has taken note of it. When this process ends, all resumes.
+ * makes this process its only debugger, and must have called RUNTIME_ENABLE, as ROCm's runtime does at start. The
+ * driver skips a queue that it reports as new until a snapshot has acknowledged it. When this process ends, the kernel
+ * resumes all queues.
  */
-final class DebugLever extends TracedLever {
+final class DebuggerControl extends TracingControl {
     private static final long DBG_TRAP = 0xc0204b26L;
     private static final int BYTES = 32;
     private static final int ENABLE = 0;
@@ -28,8 +31,6 @@ final class DebugLever extends TracedLever {
     private static final int ERROR = 1 << 30;
     private static final int ENTRY_BYTES = 64;
     private static final int QUEUES_MAX = 512;
-    private static final int EIO = 5;
-    private static final int EALREADY = 114;
 
     private final int kfd;
     private final int events;
@@ -41,19 +42,38 @@ final class DebugLever extends TracedLever {
     private final Set<AmdProcess> enabled = new HashSet<>();                   // tracer's thread
     private final Map<AmdProcess, Set<Integer>> suspended = new HashMap<>();   // tracer's thread
 
-    /** Takes over the descriptors: of /dev/kfd, and one that may be written. */
-    DebugLever(final int kfd, final int events) {
+    /**
+     * Opens the driver's device.
+     *
+     * @throws MechanismException if it cannot be opened
+     */
+    static DebuggerControl open() {
+        final int kfd = AmdCalls.open(KfdFile.PATH);
+        if (kfd < 0) {
+            throw new MechanismException(KfdFile.PATH + " cannot be opened any more (errno " + -kfd
+                + "); run gpuseg doctor");
+        }
+        final int events = AmdCalls.open("/dev/null");
+        if (events < 0) {
+            AmdCalls.close(kfd);
+            throw new MechanismException("/dev/null cannot be opened (errno " + -events + "); mount /dev");
+        }
+        return new DebuggerControl(kfd, events);
+    }
+
+    /** Owns both descriptors from now on: that of /dev/kfd, and one that may be written. */
+    private DebuggerControl(final int kfd, final int events) {
         this.kfd = kfd;
         this.events = events;
     }
 
     @Override
-    public Rung rung() {
-        return Rung.DEBUG;
+    public ControlInterface controlInterface() {
+        return ControlInterface.DEBUG;
     }
 
     @Override
-    int takeOff(final AmdProcess p) {
+    int suspendQueues(final AmdProcess p) {
         final int ready = enable(p);
         if (ready < 0) {
             return ready;
@@ -63,13 +83,13 @@ final class DebugLever extends TracedLever {
         p.queues().stream().map(AmdSysfs.Queue::id).filter(id -> !done.contains(id)).limit(QUEUES_MAX)
             .forEach(open::add);
         int rc = open.isEmpty() ? 0 : suspend(p, open, done);
-        if (rc == 0 && !open.isEmpty()) {   // new ones, or gone: take note and try once more
+        if (rc == 0 && !open.isEmpty()) {   // new or destroyed ones: acknowledge and try once more
             start(p, SNAPSHOT).putLong(8, NEW_QUEUE).putLong(16, BufferUtil.address(snapshot));
             argument.putInt(24, QUEUES_MAX).putInt(28, ENTRY_BYTES);
             rc = issue();
             rc = rc < 0 ? rc : suspend(p, open, done);
         }
-        if (rc == -EPERM) {
+        if (rc == -Errno.EPERM) {
             p.result(rc, "its runtime has not called RUNTIME_ENABLE, or another process debugs it");
         }
         return rc;
@@ -82,22 +102,23 @@ final class DebugLever extends TracedLever {
         int rc = tracer().seize(p.pid());
         if (rc < 0) {
             p.result(rc, "it cannot be traced; run the daemon with CAP_SYS_PTRACE, and stop its debugger");
-            return p.isAlive() ? rc : -ESRCH;
+            return p.isAlive() ? rc : -Errno.ESRCH;
         }
         if (!p.isAlive()) {
-            return -ESRCH;
+            return -Errno.ESRCH;
         }
         start(p, ENABLE).putInt(28, events);
         rc = issue();
         if (rc < 0) {
-            p.result(rc, rc == -EALREADY ? "a debugger is attached to its GPU work" : "DBG_TRAP ENABLE was refused");
+            p.result(rc, rc == -Errno.EALREADY ? "a debugger is attached to its GPU work"
+                : "DBG_TRAP ENABLE was refused");
             return rc;
         }
         enabled.add(p);
         return 0;
     }
 
-    /** Moves what was suspended from {@code open} to {@code done}. */
+    /** Moves the queues that were suspended from {@code open} to {@code done}. */
     private int suspend(final AmdProcess p, final Set<Integer> open, final Set<Integer> done) {
         fill(open);
         start(p, SUSPEND).putLong(16, BufferUtil.address(ids)).putInt(24, open.size());
@@ -114,11 +135,11 @@ final class DebugLever extends TracedLever {
             }
         }
         open.removeAll(done);
-        return error ? -EIO : 0;
+        return error ? -Errno.EIO : 0;
     }
 
     @Override
-    int bringBack(final AmdProcess p) {
+    int resumeQueues(final AmdProcess p) {
         final Set<Integer> done = suspended.get(p);
         if (done == null || done.isEmpty()) {
             return 0;
@@ -134,9 +155,9 @@ final class DebugLever extends TracedLever {
             error |= (ids.getInt(i * Integer.BYTES) & ERROR) != 0;
         }
         if (!error) {
-            done.clear();   // what is called invalid is gone
+            done.clear();   // an invalid one was destroyed
         }
-        return error ? -EIO : 0;
+        return error ? -Errno.EIO : 0;
     }
 
     private void fill(final Set<Integer> of) {
@@ -159,18 +180,18 @@ final class DebugLever extends TracedLever {
     }
 
     @Override
-    void letGo(final AmdProcess p) {
+    void discard(final AmdProcess p) {
         suspended.remove(p);
         if (enabled.remove(p) && p.isAlive()) {
             start(p, DISABLE);
-            issue();   // resumes what is suspended; the end of this process does the same
+            issue();   // resumes its queues; the end of this process does the same
         }
     }
 
     @Override
-    void closeAll() {
+    void discardAll() {
         for (final AmdProcess p : enabled.toArray(AmdProcess[]::new)) {
-            letGo(p);
+            discard(p);
         }
         AmdCalls.close(events);
         AmdCalls.close(kfd);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.bench;
+
+import dev.gpuseg.ipc.platform.CpuSet;
+import dev.gpuseg.tools.process.RealTime;
+import java.util.BitSet;
+
+/**
+ * The CPUs of a bench. Linux serves most interrupts on low ones, so they are given out from the highest down: first to
+ * the dispatcher, then to whatever the bench gives a CPU of its own. The rest is for everything else.
+ *
+ * @param cpus all of them
+ * @param fifo SCHED_FIFO priority of the dispatcher, 0 none, -1 automatic
+ */
+public record Cores(CpuSet cpus, int fifo) {
+    /** Choose the priority: {@value #FIFO_PRIORITY} where the dispatcher has a CPU to itself and it is permitted. */
+    public static final int AUTOMATIC = -1;
+
+    /** With that many CPUs or more, the dispatcher has one to itself. */
+    private static final int ENOUGH = 4;
+    private static final int FIFO_PRIORITY = 80;
+
+    /**
+     * How many there are.
+     *
+     * @return number of CPUs
+     */
+    public int count() {
+        return cpus.count();
+    }
+
+    /**
+     * Whether the dispatcher has a CPU to itself.
+     *
+     * @return true if there are four CPUs or more
+     */
+    public boolean enough() {
+        return count() >= ENOUGH;
+    }
+
+    /**
+     * The CPU at a place.
+     *
+     * @param place 0 is the highest
+     * @return its number
+     */
+    public int fromTop(final int place) {
+        return cpus.at(count() - 1 - place);
+    }
+
+    /**
+     * All but the highest ones.
+     *
+     * @param taken how many are left out
+     * @return the others
+     */
+    CpuSet below(final int taken) {
+        final BitSet rest = (BitSet) cpus.cpus().clone();
+        for (int i = 0; i < taken; i++) {
+            rest.clear(rest.length() - 1);
+        }
+        return new CpuSet(rest);
+    }
+
+    /**
+     * The priority to use.
+     *
+     * @return of SCHED_FIFO, 0 for none
+     * @throws InterruptedException if this thread is interrupted
+     */
+    int priority() throws InterruptedException {
+        return fifo != AUTOMATIC ? fifo : enough() && RealTime.isPermitted() ? FIFO_PRIORITY : 0;
+    }
+}

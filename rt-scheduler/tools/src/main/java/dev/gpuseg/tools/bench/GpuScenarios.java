@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.bench;
+
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+
+/** All scenarios of {@code gpuseg bench gpu}, in the order in which they are measured. */
+public final class GpuScenarios {
+    private static final double SHORT_MS = 1;
+    private static final double SHORT_OTHER_MS = 0.5;
+    private static final int SHORT_OTHERS = 3;
+    private static final Set<GpuStrategy> SHORT_STRATEGIES = EnumSet.of(GpuStrategy.NONE, GpuStrategy.BARE_BLOCKING,
+        GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE);
+
+    private GpuScenarios() {
+    }
+
+    /**
+     * The scenarios.
+     *
+     * @param kernelMs   length of the real-time kernel where a scenario does not fix it
+     * @param otherMs    length of the best-effort kernels where a scenario does not fix it
+     * @param others     numbers of best-effort processes of the scenario {@code long}
+     * @param strategies in the order of the table; a scenario leaves out those that say nothing in it
+     * @return long kernels with every strategy; kernels shorter than a time slice; two real-time processes; segments
+     *     back to back; ResNet-50; two GPUs
+     */
+    public static List<GpuScenario> all(final double kernelMs, final double otherMs, final List<Integer> others,
+        final List<GpuStrategy> strategies) {
+        return List.of(
+            new LoadScenario("long", kernelMs, otherMs, others,
+                strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF).toList()),
+            new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
+                strategies.stream().filter(SHORT_STRATEGIES::contains).toList()),
+            new LevelsScenario(), new BurstScenario(), new TorchScenario(), new GpusScenario(kernelMs, otherMs));
+    }
+
+    /**
+     * Their names.
+     *
+     * @return as {@code --scenarios} takes them
+     */
+    public static List<String> names() {
+        return all(SHORT_MS, SHORT_OTHER_MS, List.of(), List.of()).stream().map(GpuScenario::name).toList();
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import dev.gpuseg.ipc.platform.CpuSet;
+import dev.gpuseg.tools.bench.Cores;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Which CPUs a bench uses. */
+final class CoreOptions {
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec spec;
+
+    @Option(names = "--cpus", paramLabel = "LIST",
+        description = "CPUs for everything, like 2-9. The dispatcher runs on the highest; if there are four or more, "
+            + "nothing else does (default: the CPUs that this process may use).")
+    private String list;
+
+    @Option(names = "--fifo", paramLabel = "N", defaultValue = "-1",
+        description = "SCHED_FIFO priority of the dispatcher, 1..99, or 0 for none (default: 80 if it has a CPU to "
+            + "itself and this is permitted, else none).")
+    private int fifo;
+
+    /**
+     * Checks the options.
+     *
+     * @return the CPUs
+     */
+    Cores cores() {
+        final CpuSet cpus;
+        try {
+            cpus = list == null ? CpuSet.allowed() : CpuSet.parse(list);
+        } catch (final IllegalArgumentException e) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--cpus: " + e.getMessage(), e);
+        }
+        cpus.cpus().stream().filter(cpu -> !CpuSet.exists(cpu)).findFirst().ifPresent(cpu -> {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--cpus: this machine has no CPU " + cpu
+                + "; see `lscpu -e`");
+        });
+        if (fifo < Cores.AUTOMATIC || fifo > 99) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--fifo is " + fifo
+                + "; use 1..99, or 0 for none");
+        }
+        return new Cores(cpus, fifo);
+    }
+}
