@@ -12,7 +12,6 @@ import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.amd.AmdGauge;
 import dev.gpuseg.mechanisms.amd.AmdMechanism;
-import dev.gpuseg.mechanisms.amd.Rung;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
