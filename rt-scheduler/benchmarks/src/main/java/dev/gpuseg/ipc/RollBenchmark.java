@@ -21,9 +21,9 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * How long a client cannot append while its queue rolls. Ours: the time for which the queue's lock is held, reported as
- * {@code heldNs} of {@link #ours} (its score is the way to the roll and means nothing). Chronicle's own: the append that
- * rolls, the score of {@link #chronicles}.
+ * How long a client cannot append while a queue rolls. Ours: the time for which the queue's lock is held, shown as
+ * {@code heldNs} of {@link #ours} (its score is the way to the roll and means nothing). Chronicle's own: the append
+ * that rolls, the score of {@link #chronicles}.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.SingleShotTime)

@@ -10,14 +10,14 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * A grant against a client that goes to sleep. The daemon writes the grant, then looks whether somebody waits; the
+ * A grant against a client that goes to sleep. The daemon writes the grant, then looks whether a thread waits; the
  * client says that it waits, then looks at the grant once more before its futex wait.
  */
 @JCStressTest
 @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "both see each other: one wake-up too many, harmless")
 @Outcome(id = {"0, 1", "1, 0"}, expect = Expect.ACCEPTABLE, desc = "one sees the other")
 @Outcome(id = "0, 0", expect = Expect.FORBIDDEN,
-    desc = "lost wake-up: the client sleeps with its grant, the GPU is held by nobody")
+    desc = "lost wake-up: the client sleeps with its grant, the GPU is held and not used")
 @State
 public class GrantOrWaitTest extends SharedWords {
     /** The daemon. */

@@ -41,7 +41,7 @@ import java.util.function.LongSupplier;
  * Tasks of the file that use the CPU only never register: they are always part of the set.
  *
  * <p>After a restart the places of the tasks that were admitted before are kept for a while, so that a newcomer cannot
- * take them: for a task of the same name and user. Places that nobody has claimed by then are given up.
+ * take them: for a task of the same name and user. Places that no task has claimed by then are given up.
  *
  * <p>Thread-safe; a call may take as long as an analysis. Never called on the dispatcher's thread.
  */

@@ -47,7 +47,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         }
         if (mode == WaitMode.BUSY) {
             return none("threads that spin (mode: busy) while their partition is closed keep their cores from "
-                + "everybody, for which there is no sound analysis; use mode: suspend");
+                + "all others, for which there is no sound analysis; use mode: suspend");
         }
         try {
             return new SoundAnalysis(new TimePartitioned(table, task -> 0, cores == CoreOrder.EDF), "",

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Keeps track of which process is in which group. The kernel tells nobody when a process moves, so it looks: a move is
+ * Keeps track of which process is in which group. The kernel does not tell when a process moves, so it looks: a move is
  * seen at the next look, {@link #PERIOD_NS} later at most, or {@link #SLOW_PERIOD_NS} where there are more than
  * {@link #QUICK_PROCESSES} processes. One thread.
  */
@@ -48,7 +48,7 @@ public final class CgroupFollower {
     }
 
     /**
-     * A follower that knows nobody yet.
+     * A follower that knows no process yet.
      *
      * @param tree    where processes are looked up
      * @param rules   of the administrator

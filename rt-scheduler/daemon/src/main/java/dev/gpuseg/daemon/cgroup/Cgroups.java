@@ -61,7 +61,7 @@ public final class Cgroups {
     }
 
     /**
-     * Looks where everybody is.
+     * Looks where all processes are.
      *
      * @param processes all that the scheduler knows now
      * @param nowNs     CLOCK_MONOTONIC

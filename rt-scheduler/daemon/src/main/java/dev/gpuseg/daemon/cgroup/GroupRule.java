@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
  * @param weight   share among best-effort groups, 1..10000
  * @param quotaNs  GPU time per period, 0 = no cap
  * @param periodNs period of the cap, 0 = no cap
- * @param protect  never taken off the GPU
+ * @param protect  its contexts are never disabled
  */
 public record GroupRule(String pattern, int weight, long quotaNs, long periodNs, boolean protect) {
     /** Weight of groups that no rule names. */

@@ -6,7 +6,7 @@ public interface GroupSink {
     /**
      * A group exists, or its rule is another one.
      *
-     * @param groupId from 1; used again once nobody is in the group
+     * @param groupId from 1; used again once the group is empty
      * @param rule    its weight and cap
      */
     void define(int groupId, GroupRule rule);
@@ -16,7 +16,7 @@ public interface GroupSink {
      *
      * @param process   which
      * @param groupId   its group
-     * @param isProtected whether it is never to be taken off the GPU
+     * @param isProtected whether its contexts are never to be disabled
      */
     void assign(ProcessView process, int groupId, boolean isProtected);
 }

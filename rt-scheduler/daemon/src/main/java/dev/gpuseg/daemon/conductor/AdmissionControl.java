@@ -3,7 +3,7 @@ package dev.gpuseg.daemon.conductor;
 
 /**
  * Decides whether a task may be opened. All methods are called on a thread of their own (one at a time, in order), so
- * they may take their time; the client waits for it, nobody else does.
+ * they may take their time; only the client waits for it.
  */
 @FunctionalInterface
 public interface AdmissionControl {

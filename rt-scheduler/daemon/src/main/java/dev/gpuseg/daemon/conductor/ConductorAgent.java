@@ -138,7 +138,7 @@ public final class ConductorAgent implements Agent {
     /**
      * Who was dropped last, and why: a malformed packet or a poisoned queue. Any thread.
      *
-     * @return one line, empty if nobody was
+     * @return one line, empty if no client was
      */
     public String lastOffence() {
         return lastOffence;
@@ -413,7 +413,7 @@ public final class ConductorAgent implements Agent {
         });
     }
 
-    /** Root and the daemon's own user can stop it anyway; nobody else may keep it busy. */
+    /** Root and the daemon's own user can stop it anyway; no other user may keep it busy. */
     private boolean asksTooOften(final RateLimit limit, final PeerCredentials peer) {
         if (peer.uid() == 0 || peer.uid() == uid || limit.allows(peer.uid(), System.nanoTime())) {
             return false;

@@ -98,7 +98,7 @@ public final class ConfigFile {
                 throw new IOException("larger than 1 MiB");
             }
             if (Files.getPosixFilePermissions(file).contains(PosixFilePermission.OTHERS_WRITE)) {
-                problem(0, "can be written by everybody, and the daemon obeys it; chmod o-w " + file);
+                problem(0, "can be written by any user, and the daemon obeys it; chmod o-w " + file);
             }
         }
     }

@@ -7,7 +7,7 @@ import java.util.List;
 
 /** One registered client, as the dispatcher keeps it. Dispatcher thread only. */
 final class ClientEntry {
-    /** Nobody waits. */
+    /** No request waits until the records are read. */
     static final int STAYS = -1;
 
     final Client client;

@@ -12,7 +12,7 @@ public enum Counter {
     /** Grants. */
     GRANTS("grants", "Segments granted"),
     /** Grants that waited for a disable. */
-    GRANTS_AFTER_DISABLE("grants_after_disable", "Grants that waited until other contexts were off the hardware"),
+    GRANTS_AFTER_DISABLE("grants_after_disable", "Grants that waited until other contexts were disabled"),
     /** Grants without the disable that they needed. */
     GRANTS_UNENFORCED("grants_unenforced", "Grants given although the mechanism failed to disable another context"),
     /** Ends. */
@@ -22,9 +22,9 @@ public enum Counter {
     /** Begins that timed out and went on. */
     PROCEEDED("proceeded", "Segments that went on without a grant after their timeout"),
     /** Preemptions. */
-    PREEMPTIONS("preemptions", "Segments taken off the GPU by a better one"),
+    PREEMPTIONS("preemptions", "Segments preempted by a better one"),
     /** Resumptions. */
-    RESUMES("resumes", "Preempted segments that came back"),
+    RESUMES("resumes", "Preempted segments that were resumed"),
     /** Deadline misses. */
     DEADLINE_MISSES("deadline_misses", "Segments whose absolute deadline passed before their end"),
     /** Jobs completed. */
@@ -36,9 +36,9 @@ public enum Counter {
     /** Begins refused after an overrun. */
     SKIPPED("skipped", "Begins refused because the segment before overran and its task skips the next"),
     /** Context disables. */
-    DISABLES("disables", "Contexts taken off the hardware"),
+    DISABLES("disables", "Contexts disabled"),
     /** Context enables. */
-    ENABLES("enables", "Contexts brought back to the hardware"),
+    ENABLES("enables", "Contexts enabled"),
     /** Failed operations. */
     MECHANISM_ERRORS("mechanism_errors", "Operations that the mechanism refused or did not answer"),
     /** Releases by the watchdog. */
@@ -57,10 +57,10 @@ public enum Counter {
     CLIENT_ERRORS("client_errors", "Unexpected errors while handling one client; that client was dropped"),
     /** Errors elsewhere in the duty cycle. */
     CYCLE_ERRORS("cycle_errors", "Unexpected errors in the dispatcher's cycle that could not be laid to one client"),
-    /** Announced begins for which lower work was taken off ahead of time. */
-    HINTS_ACTED("hints_acted", "Announced begins for which lower work was taken off ahead of time"),
+    /** Announced begins for which lower work was disabled ahead of time. */
+    HINTS_ACTED("hints_acted", "Announced begins for which lower work was disabled ahead of time"),
     /** Of these, without a begin within the time allowed. */
-    HINTS_WASTED("hints_wasted", "Announced begins that did not come in time after lower work was taken off"),
+    HINTS_WASTED("hints_wasted", "Announced begins that did not come in time after lower work was disabled"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
     /** Longest duty cycle. */

@@ -160,7 +160,7 @@ public final class Daemon implements AutoCloseable {
         if (config.warmUpRecords() > 0) {
             warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords(), config.policy(),
                 mechanisms.get(0));
-            System.gc();   // the warm-up's garbage, while nobody waits: the next collection is far away then
+            System.gc();   // the warm-up's garbage, while no client waits: the next collection is far away then
         }
         ring = new JournalRing(root.resolve("journal.ring"), JournalRing.DEFAULT_CAPACITY);
         tightenJournal();
@@ -173,7 +173,7 @@ public final class Daemon implements AutoCloseable {
         startThreads(capabilities);
     }
 
-    /** An earlier release may have left the journal in the runtime directory for everybody to read. */
+    /** An earlier release may have left the journal in the runtime directory for all users to read. */
     private void tightenJournal() {
         if (config.journal().startsWith(config.directory().root()) && Files.isDirectory(config.journal())) {
             FileAccess.chmod(config.journal(), 0700);
@@ -446,7 +446,7 @@ public final class Daemon implements AutoCloseable {
     }
 
     /**
-     * Stops cleanly: everybody is granted, everything is enabled, the journal is closed, the held file is empty.
+     * Stops cleanly: all begins are granted, all contexts enabled, the journal is closed, the held file is empty.
      *
      * @throws IllegalStateException if a context could not be enabled
      */

@@ -25,11 +25,11 @@ final class DesiredState {
         }
     }
 
-    static final int NOBODY = -1;
+    static final int NONE = -1;
 
     private final AtomicIntegerArray state;
     /** The context that a hint keeps the GPU free for; counts only while no context is set off. */
-    private final AtomicInteger reserved = new AtomicInteger(NOBODY);
+    private final AtomicInteger reserved = new AtomicInteger(NONE);
     /** Those that {@link #spare} named. */
     private final int[] spared;
     private int sparedCount;
@@ -67,9 +67,9 @@ final class DesiredState {
 
     /** Dispatcher: ends {@link #reserve}. */
     void unreserve() {
-        if (reserved.getPlain() != NOBODY) {
+        if (reserved.getPlain() != NONE) {
             change();
-            reserved.setOpaque(NOBODY);
+            reserved.setOpaque(NONE);
             while (sparedCount > 0) {
                 final int contextId = spared[--sparedCount];
                 state.setOpaque(contextId, state.getPlain(contextId) & ~SPARED);
@@ -77,7 +77,7 @@ final class DesiredState {
         }
     }
 
-    /** Dispatcher: the context of the reservation in force, {@link #NOBODY} if there is none. */
+    /** Dispatcher: the context of the reservation in force, {@link #NONE} if there is none. */
     int reservedFor() {
         return reserved.getPlain();
     }
@@ -125,7 +125,7 @@ final class DesiredState {
                     someOff |= off[i];
                 }
                 final int free = reserved.getOpaque();
-                if (free != NOBODY && !someOff) {
+                if (free != NONE && !someOff) {
                     for (int i = 0; i < off.length; i++) {
                         off[i] = i != free && (state.getOpaque(i) & SPARED) == 0;
                     }

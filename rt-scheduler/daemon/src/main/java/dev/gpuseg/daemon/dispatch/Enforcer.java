@@ -205,7 +205,7 @@ final class Enforcer implements Enforcement, Runnable {
         return incomplete;
     }
 
-    /** Any thread: everything desired is applied and nobody asked for more. */
+    /** Any thread: everything desired is applied and nothing else was asked for. */
     boolean isIdle() {
         return lifecycle.isEmpty() && !desired.isNewerThan(settledVersion);
     }
@@ -413,7 +413,7 @@ final class Enforcer implements Enforcement, Runnable {
 
     /**
      * What stands behind a context may be more or less than was switched before: write every context down anew and
-     * apply the desired state to all, enabling too, for nobody knows in which state the new parts are.
+     * apply the desired state to all, enabling too: the state of the new parts is unknown.
      */
     private void checkChanged() {
         if (!mechanism.changed()) {
@@ -456,7 +456,7 @@ final class Enforcer implements Enforcement, Runnable {
         }
     }
 
-    /** Written down before it is set, as a disable is: a dead daemon leaves nobody with a slice that is not its own. */
+    /** Written down before it is set, as a disable is: a dead daemon leaves no process with a slice not its own. */
     private void applyTimeslice(final int contextId) {
         final ContextRef context = contexts[contextId];
         final long wantedNs = timesliceNs[contextId];

@@ -4,7 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import java.util.concurrent.locks.LockSupport;
 
-/** The journal's thread: appends what is in the ring, then rests; nobody waits for it. */
+/** The journal's thread: appends what is in the ring, then rests; no thread waits for it. */
 final class JournalRunner implements Runnable {
     private static final long REST_NS = 1_000_000;
     private static final long LONG_REST_NS = 50_000_000;

@@ -17,7 +17,7 @@ final class ProcessEntry {
     final ContextRef[] refs;
     /** Registrations that are alive. */
     int clients;
-    /** Never to be taken off the hardware, by a rule for its control group. */
+    /** Its contexts are never disabled, by a rule for its control group. */
     boolean isProtected;
 
     ProcessEntry(final int pid, final long startTicks, final String name, final ContextRef[] refs) {

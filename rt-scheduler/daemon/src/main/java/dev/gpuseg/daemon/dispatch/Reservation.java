@@ -54,7 +54,7 @@ final class Reservation {
      */
     boolean follow() {
         final boolean isWanted = active && !scheduler.isRealTime(scheduler.runningTask(gpu));
-        final int wanted = isWanted ? contextId : DesiredState.NOBODY;
+        final int wanted = isWanted ? contextId : DesiredState.NONE;
         if (wanted == desired.reservedFor()) {
             return false;
         }

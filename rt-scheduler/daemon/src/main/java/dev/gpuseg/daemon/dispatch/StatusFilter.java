@@ -15,7 +15,7 @@ final class StatusFilter {
     }
 
     /**
-     * Keeps what belongs to one user. Daemon, GPUs and counters stay: they name nobody.
+     * Keeps what belongs to one user. Daemon, GPUs and counters stay: they name no user.
      *
      * @param root what the dispatcher shows, changed in place
      * @param uid  the user

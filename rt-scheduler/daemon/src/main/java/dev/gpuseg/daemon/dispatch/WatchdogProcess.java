@@ -30,7 +30,7 @@ final class WatchdogProcess implements Watchdog {
      * Starts the watchdog and waits until it watches.
      *
      * @param directory of the daemon
-     * @param periodMs  nobody stays frozen for longer: it releases when the heartbeat is nine tenths of this old
+     * @param periodMs  no application stays frozen longer: it releases when the heartbeat is nine tenths of this old
      * @param priority  SCHED_FIFO priority of the dispatcher, 0 = none; the watchdog gets the next higher one, for
      *                  who starves the daemon must not starve the watchdog too. Without, it takes SCHED_FIFO by itself
      *                  if it may

@@ -12,17 +12,17 @@ interface ModelObserver {
 
         @Override
         public void enforced(final int gpu, final long ns) {
-            // nobody asked
+            // ignored
         }
 
         @Override
         public void contextSwitched(final int gpu, final boolean off, final long ns) {
-            // nobody asked
+            // ignored
         }
 
         @Override
         public void stalled(final long ns) {
-            // nobody asked
+            // ignored
         }
     };
 

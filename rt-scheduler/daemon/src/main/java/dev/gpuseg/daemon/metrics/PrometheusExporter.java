@@ -213,7 +213,7 @@ public final class PrometheusExporter implements AutoCloseable {
         final CounterFamily overruns = new CounterFamily("gpuseg_budget_overrun",
             "Segments that used up their budget, per task");
         final CounterFamily preemptions = new CounterFamily("gpuseg_preemptions",
-            "Times that a segment was taken off the GPU, per task");
+            "Times that a segment was preempted, per task");
         final CounterFamily busy = new CounterFamily("gpuseg_gpu_busy_seconds",
             "Time for which a task was let use the GPU, in seconds; divided equally while several share it");
         final GaugeFamily priorities = new GaugeFamily("gpuseg_task_priority",

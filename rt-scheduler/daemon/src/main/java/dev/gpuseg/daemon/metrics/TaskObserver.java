@@ -7,17 +7,17 @@ interface TaskObserver {
     TaskObserver NONE = new TaskObserver() {
         @Override
         public void waited(final long ns) {
-            // nobody asked
+            // ignored
         }
 
         @Override
         public void segmentEnded(final long ns) {
-            // nobody asked
+            // ignored
         }
 
         @Override
         public void jobEnded(final long ns) {
-            // nobody asked
+            // ignored
         }
 
         @Override

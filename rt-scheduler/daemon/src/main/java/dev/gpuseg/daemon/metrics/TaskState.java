@@ -11,7 +11,7 @@ public enum TaskState {
     WAITING,
     /** Granted: it may use the GPU. */
     RUNNING,
-    /** Taken off the GPU. */
+    /** Preempted: its context is disabled. */
     PREEMPTED,
     /** The task was closed. */
     CLOSED;
