@@ -89,7 +89,7 @@ public final class CoqCheck {
     private static String verdict(final Certificate certificate) {
         return "From Coq Require Import List NArith.\nFrom Gpuseg Require Import Recurrence Checker.\n"
             + "Import ListNotations.\nDefinition c : certificate :=\n  " + term(certificate) + ".\n"
-            + "Eval vm_compute in failures c.\n";
+            + "Set Printing Depth 1000000.\nEval vm_compute in failures c.\n";
     }
 
     private static String list(final Stream<String> items) {

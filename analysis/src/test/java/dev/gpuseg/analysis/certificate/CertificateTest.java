@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -95,6 +96,14 @@ class CertificateTest {
     private void assertRejected(final String failure, final String yaml) throws IOException {
         final List<String> failures = check(certificate(yaml));
         assertTrue(failures.stream().anyMatch(f -> f.contains(failure)), failure + ": " + failures);
+    }
+
+    @Test
+    void shouldNameEveryFailureOfALargeSet() throws IOException {
+        final List<Certificate.TaskLine> tasks = IntStream.range(0, 60).mapToObj(i -> new Certificate.TaskLine("t" + i,
+            i, 0, i, 1, 1, 100, 100, 0, 0, 10, 0, 9, List.of())).toList();
+        assertEquals(60, check(new Certificate(Certificate.FORMAT, Certificate.VERSION, Certificate.ANALYSIS, "large",
+            List.of(), tasks)).size());
     }
 
     @Test
