@@ -1,42 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpuseg of the Debian package: finds a Java runtime (17 or later) and runs the command line with it.
-set -eu
-
-share=/usr/share/gpuseg
-private=/usr/lib/gpuseg
-
-# The major version of a runtime, from its release file: asking the runtime itself would cost half a second.
-major() {
-    sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$1/release" 2> /dev/null
-}
-
-suits() {
-    [ -x "$1/bin/java" ] && [ "$(major "$1" || true)" -ge 17 ] 2> /dev/null
-}
-
-found=
-on_path="$(command -v java || true)"
-if [ -n "$on_path" ]; then
-    on_path="$(dirname "$(dirname "$(readlink -f "$on_path")")")"
-fi
-for home in "${GPUSEG_JAVA_HOME:-}" "$private/jre" "$on_path" /usr/lib/jvm/*; do
-    if [ -n "$home" ] && suits "$home"; then
-        found="$home"
-        break
-    fi
-done
-if [ -z "$found" ]; then
-    echo "gpuseg: no Java runtime 17 or later found; install one: apt install default-jre-headless, or set GPUSEG_JAVA_HOME" >&2
-    exit 1
-fi
-extra=
-if [ "$(major "$found")" -ge 24 ]; then
-    extra="--sun-misc-unsafe-memory-access=allow --enable-native-access=ALL-UNNAMED"
-fi
-if [ "${1:-}" = run ]; then
-    extra="$extra @$share/config/daemon.jvm"
-fi
-# shellcheck disable=SC2086 # both are lists of options
-exec "$found/bin/java" "@$share/jvm.options" $extra ${GPUSEG_JAVA_OPTS:-} -cp "$share/jar/*" \
-    dev.gpuseg.tools.cli.Gpuseg "$@"
+# The command line of the Debian package gpuseg-tools.
+exec /usr/lib/gpuseg/launch dev.gpuseg.tools.cli.Gpuseg '/usr/share/gpuseg/tools/*:/usr/share/gpuseg/jar/*' "$@"

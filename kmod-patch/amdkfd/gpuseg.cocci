@@ -45,7 +45,7 @@ expression Q;
 -QUEUE_IS_ACTIVE(Q)
 +KFD_GPUSEG_MAY_RUN(Q)
 
-// A queue starts held if its process is. The lock is not given up between here and the list.
+// A queue starts held if its process is. The lock is not dropped between here and the list.
 
 @creation@
 identifier fn =~ "^create_queue_(no)?cpsch$";
@@ -64,7 +64,7 @@ expression QD;
  ...+>
  }
 
-// Devices that come and go.
+// Devices are added and removed.
 
 @device_comes@
 identifier dqm;
@@ -103,7 +103,7 @@ identifier dqm;
  ...
  }
 
-// The module comes and goes.
+// The module is loaded and unloaded.
 
 @module_comes@
 @@
@@ -123,7 +123,7 @@ identifier dqm;
  ...
  }
 
-// Shorter waits between two looks at an HQD that is being unloaded.
+// Shorter waits between two reads of an HQD that is being unloaded.
 
 @poll@
 identifier fn =~ "hqd_(sdma_)?destroy(_v[0-9_]+)?$";

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GPU segments on nvgpu: GCAPS's mechanism without its deadlocks.
+ * GPU segments on nvgpu: GCAPS's mechanism without its deadlocks. Experimental: it has not run on a board.
  *
- * Who may be on the runlist is computed anew from the set of open segments on every event, never edited: with a
+ * Which TSGs may be on the runlist is computed from the set of open segments on every event, never edited: with a
  * real-time segment open, the TSGs of the process whose segment has the highest priority (the first of equals) and
- * those of protected processes; with none, all. So an End of whoever does not run changes nothing else, nobody who is
- * still working is dropped, and processes that never opened a segment come back.
+ * those of protected processes; with none, all. So the end of a task that does not run changes nothing else, no working
+ * process is dropped, and processes that never opened a segment are enabled again.
  *
- * What is on the runlist is not cached either: `held` says which TSGs are kept off, and the driver's own additions and
- * removals come through gpuseg_nvgpu_runlist_update(), which keeps a held TSG off and remembers what the driver wanted.
+ * The contents of the runlist are not cached either: `held` says which TSGs are disabled, and the driver's own additions
+ * and removals go through gpuseg_nvgpu_runlist_update(), which keeps a held TSG disabled and records what the driver wanted.
  *
  * Lock order: lock (an rt_mutex: callers have priorities), gate, the driver's own.
  */
@@ -63,7 +63,7 @@ static LIST_HEAD(gpus);
 /* Always left on the runlist, as in the published patch. */
 static const char *const protected_names[] = { "Xorg", "gnome-shell" };
 
-/* A GPU appears before its files can be opened and goes after the last is closed, so what is found stays. */
+/* A GPU is added before its files can be opened and removed after the last is closed, so the result stays valid. */
 static struct gpuseg *gpuseg_of(struct gk20a *g)
 {
 	struct gpuseg *s, *found = NULL;
@@ -122,7 +122,7 @@ static int update_channels(struct gpuseg *s, struct nvgpu_tsg *tsg, bool add)
 	return result;
 }
 
-/* Brings one side of the runlist in line; what fails stays as it was. */
+/* Disables, or enables, what must change; what fails stays as it was. */
 static int pass(struct gpuseg *s, const struct segment *best, bool hold)
 {
 	int result = 0;
@@ -153,7 +153,7 @@ static int pass(struct gpuseg *s, const struct segment *best, bool hold)
 	return result;
 }
 
-/* Off first, then back; what fails is tried again later. */
+/* Disables first, then enables; what fails is tried again later. */
 static int apply(struct gpuseg *s)
 {
 	const struct segment *best = running(s);
@@ -239,7 +239,7 @@ static int end(struct gpuseg *s, const void *session)
 		return -EINVAL;
 	list_del(&x->entry);
 	kfree(x);
-	apply(s); /* what cannot come back now is tried again: the segment is over in any case */
+	apply(s); /* what cannot be enabled now is tried again: the segment has ended in any case */
 	return 0;
 }
 

@@ -41,7 +41,7 @@ gk20a_ctrl_dev_release(A inode, B file)
 	...>
 }
 
-// common/fifo/tsg.c: a TSG that is opened while somebody's segment has the GPU starts held
+// common/fifo/tsg.c: a TSG that is opened while another process's segment has the GPU starts held
 @opened@
 identifier gpu;
 local idexpression struct nvgpu_tsg *tsg;
@@ -65,7 +65,7 @@ nvgpu_tsg_release_common(A gpu, B tsg)
 	...
 }
 
-// common/fifo/fifo.c: once the FIFO knows how many channels it has, and before it forgets
+// common/fifo/fifo.c: once the FIFO knows how many channels it has, and before it is removed
 @set_up@
 identifier gpu;
 type A;

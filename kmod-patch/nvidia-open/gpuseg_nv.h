@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * Ioctls of /dev/gpuseg-nv, which takes the GPU channels of whole processes off the hardware and back.
+ * Ioctls of /dev/gpuseg-nv, which disables and enables the GPU channels of whole processes. Experimental: it has not run
+ * on a GPU.
  *
- * Who may: CAP_SYS_ADMIN in the initial user namespace, at open. One controller at a time: a second open is -EBUSY.
+ * Permission: CAP_SYS_ADMIN in the initial user namespace, at open. One controller at a time: a second open is -EBUSY.
  * When the last descriptor of that open is closed, or its watchdog lapses, everything it holds is released.
  *
  * All structures are little-endian, naturally aligned and the same for 32-bit callers. Reserved fields must be 0.
@@ -22,8 +23,8 @@
 #define GPUSEG_NV_WATCHDOG_MAX_MS 10000
 
 enum gpuseg_nv_op {
-	GPUSEG_NV_OP_HOLD = 1,	  /* off the hardware, and whatever it creates from now on */
-	GPUSEG_NV_OP_RELEASE = 2, /* back */
+	GPUSEG_NV_OP_HOLD = 1,	  /* disable its channels, and those that it creates from now on */
+	GPUSEG_NV_OP_RELEASE = 2, /* enable them */
 	GPUSEG_NV_OP_EXEMPT = 3	  /* not to be caught by the window that this switch opens */
 };
 
@@ -36,7 +37,7 @@ struct gpuseg_nv_target {
 	__u32 op;
 	__u64 start_ticks;
 	__s32 result;	/* out: 0; -ESRCH no such process; -EIO the driver refused some channel; -ENOSPC too many */
-	__u32 channels; /* out: how many of its channels are off now */
+	__u32 channels; /* out: how many of its channels are disabled now */
 };
 
 /* Flags of a switch. */
@@ -47,7 +48,7 @@ struct gpuseg_nv_target {
 #define GPUSEG_NV_LAPSED 0x80000000u
 
 /*
- * What is to be held is off the hardware before anything is brought back. 0 when every result is 0; -EIO when some
+ * Everything to be held is disabled before anything is enabled. 0 when every result is 0; -EIO when some
  * result is not (the others are done); -EINVAL, -EFAULT, -E2BIG, -ENOMEM, -EINTR: nothing was done.
  */
 struct gpuseg_nv_switch {
@@ -59,7 +60,7 @@ struct gpuseg_nv_switch {
 	__u32 rm_status; /* out: first RM status that was not 0 */
 };
 
-/* Period 0 turns it off. Every switch and every call of this ioctl feeds it. -ERANGE: not within the bounds above. */
+/* Period 0 disables it. Every switch and every call of this ioctl re-arms it. -ERANGE: not within the bounds above. */
 struct gpuseg_nv_watchdog {
 	__u32 period_ms;
 	__u32 reserved;
@@ -80,8 +81,8 @@ struct gpuseg_nv_process {
 };
 
 #define GPUSEG_NV_PROCESS_HELD 0x1
-#define GPUSEG_NV_PROCESS_CAUGHT 0x2 /* held since its first channel, and nobody asked for it yet */
-#define GPUSEG_NV_PROCESS_DEAD 0x4   /* somebody else keeps its descriptor open */
+#define GPUSEG_NV_PROCESS_CAUGHT 0x2 /* held since its first channel; no controller has named it yet */
+#define GPUSEG_NV_PROCESS_DEAD 0x4   /* another process keeps its descriptor open */
 
 struct gpuseg_nv_list {
 	__u64 processes; /* struct gpuseg_nv_process[count] */

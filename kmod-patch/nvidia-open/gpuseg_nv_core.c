@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which process owns which GPU channels, and which of them are off the hardware.
+ * Which process owns which GPU channels, and which of them are disabled.
  *
  * State is held against desire: a process is to be held or not, a channel is off or not, and gpuseg_nv_reconcile()
  * issues what is missing. The Resource Manager (RM) counts: a channel disabled twice needs two enables. So `off` says
@@ -206,7 +206,7 @@ static bool gpuseg_nv_is_alive(const struct gpuseg_nv_owner *p)
 	return alive;
 }
 
-/* Forgets a process of which nothing is recorded and nothing wanted. */
+/* Frees a process that has no clients and that no controller named. */
 static void gpuseg_nv_owner_put(struct gpuseg_nv_owner *p)
 {
 	if (!list_empty(&p->clients) || gpuseg_nv_is_held(p) || p->exempt)
@@ -287,7 +287,7 @@ static void gpuseg_nv_client_free(struct gpuseg_nv_client *c)
 	gpuseg_nv_owner_put(p);
 }
 
-/* --- what is to be off --- */
+/* --- what must be disabled --- */
 
 /* The TSG of a channel, or the channel itself outside one. */
 static struct gpuseg_nv_object *gpuseg_nv_group_of(const struct gpuseg_nv_client *c, struct gpuseg_nv_object *channel)
@@ -359,7 +359,7 @@ static void gpuseg_nv_flush(bool disable)
 	}
 	/*
 	 * RM stopped somewhere in the list. An enable too many is ignored, so each channel can be brought to a known
-	 * state on its own: first all of them on, where they were to go off.
+	 * state separately: if they were to be disabled, all of them are enabled first.
 	 */
 	if (disable && b->n > 1)
 		for (i = 0; i < b->n; i++)
@@ -374,7 +374,7 @@ static void gpuseg_nv_flush(bool disable)
 	}
 }
 
-/* Fills the batch with channels of one GPU that are on the wrong side; each is met once per round. False: none left. */
+/* Fills the batch with channels of one GPU in the wrong state; each is visited once per round. False: none left. */
 static bool gpuseg_nv_collect(bool disable)
 {
 	struct gpuseg_nv_batch *b = &gpuseg_nv_batch;
@@ -444,7 +444,7 @@ static bool gpuseg_nv_left_off(void)
 	return false;
 }
 
-/* Off first, then back. The caller has entered RM. */
+/* Disables first, then enables. The caller has entered RM. */
 static void gpuseg_nv_reconcile(void)
 {
 	gpuseg_nv_pass(true);
@@ -489,7 +489,7 @@ static u32 gpuseg_nv_count_channels(const struct gpuseg_nv_owner *p, bool off)
 	return n;
 }
 
-/* Whoever makes its first channel while a window is open starts held. */
+/* A process that creates its first channel while a window is open starts held. */
 static void gpuseg_nv_catch(struct gpuseg_nv_owner *p)
 {
 	if (!gpuseg_nv_window || p->exempt || gpuseg_nv_is_held(p) || gpuseg_nv_count_channels(p, false) != 1)
@@ -528,7 +528,7 @@ static int gpuseg_nv_add(struct gpuseg_nv_client *c, enum gpuseg_nv_object_kind 
 	struct gpuseg_nv_object *above;
 	struct gpuseg_nv_object *o;
 
-	if (kind == GPUSEG_NV_ENGINE) { /* only says something about the channel that it hangs below */
+	if (kind == GPUSEG_NV_ENGINE) { /* only marks the channel that is its parent */
 		above = gpuseg_nv_object_of(c, parent);
 		if (above && above->kind == GPUSEG_NV_CHANNEL)
 			gpuseg_nv_group_of(c, above)->compute = true;
@@ -723,7 +723,7 @@ void gpuseg_nv_free_end(struct gpuseg_nv_file *f, bool freed)
 		}
 	}
 	if (!freed)
-		gpuseg_nv_reconcile(); /* what came about meanwhile was not applied to them */
+		gpuseg_nv_reconcile(); /* changes made meanwhile were not applied to them */
 	gpuseg_nv_end_locked(f);
 	mutex_unlock(&gpuseg_nv_lock);
 }
@@ -781,7 +781,7 @@ static void gpuseg_nv_watchdog_lapsed(struct work_struct *work)
 
 	mutex_lock(&gpuseg_nv_lock);
 	if (!entered) {
-		gpuseg_nv_feed(); /* the driver is suspended, and with it all channels; once more when it is back */
+		gpuseg_nv_feed(); /* the driver and all channels are suspended; try again after it resumes */
 	} else if (gpuseg_nv_controlled && gpuseg_nv_watchdog_ms) {
 		gpuseg_nv_let_go_of_everything();
 		gpuseg_nv_lapsed = true;
@@ -853,7 +853,7 @@ static struct gpuseg_nv_owner *gpuseg_nv_owner_named(const struct gpuseg_nv_targ
 	return p;
 }
 
-/* A dead process is no longer wanted off: what is left of it, somebody else's descriptor keeps. */
+/* A dead process need not be disabled any more: another process's descriptor keeps what is left of it. */
 static void gpuseg_nv_forget_the_dead(void)
 {
 	struct gpuseg_nv_owner *p;

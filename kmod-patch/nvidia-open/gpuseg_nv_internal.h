@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between the three parts: core (who owns which channels, what is off), device (/dev/gpuseg-nv)
+ * Between the three parts: core (who owns which channels, which are disabled), device (/dev/gpuseg-nv)
  * and glue (the driver's ioctl path, the Resource Manager).
  */
 #ifndef GPUSEG_NV_INTERNAL_H
@@ -79,7 +79,7 @@ int gpuseg_nv_rm_enter(void);
 void gpuseg_nv_rm_leave(void);
 
 /*
- * Takes n <= GPUSEG_NV_BATCH_MAX channels of one GPU off or back. Returns the RM status: 0 all done; else RM stopped
+ * Disables or enables n <= GPUSEG_NV_BATCH_MAX channels of one GPU. Returns the RM status: 0 all done; else RM stopped
  * at some entry, those before it are done.
  */
 u32 gpuseg_nv_rm_switch(u32 client, u32 subdevice, bool disable, u32 n, const u32 *clients, const u32 *channels);

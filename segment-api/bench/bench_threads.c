@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_threads - several threads of one process that append: one queue and a mutex with priority inheritance, against
- * a queue per thread and no mutex.
+ * bench_threads - several threads of one process append: one queue with a priority-inheritance mutex, compared with a
+ * queue per thread without a mutex.
  *
- * Reports the caller's cost per append, one thread alone and two at once. Nobody reads. The queue per thread is also
- * measured in what it costs at attach: memory and time.
+ * Reports the caller's cost per append, for one thread and for two at once, and what attaching costs in memory and
+ * time. The queues have no reader.
  */
 #include <pthread.h>
 

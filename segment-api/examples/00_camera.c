@@ -15,8 +15,9 @@ int main(void)
 	gpuseg_task *task;
 
 	attr.name = "camera";
-	attr.priority = 70;            /* 1..99, 99 is the highest; 0 is best effort */
-	attr.period_ns = 33 * 1000000; /* one job every 33 ms; the deadline is the period */
+	attr.priority = 70; /* 1..99, 99 is the highest; 0 is best effort */
+	/* one job every 33 ms; the deadline is the period */
+	attr.period_ns = 33 * 1000000;
 	if (gpuseg_connect(NULL, &client) < 0 || gpuseg_task_open(client, &attr, &task) < 0) {
 		fprintf(stderr, "camera: %s\n", gpuseg_last_message(client));
 		return 1;

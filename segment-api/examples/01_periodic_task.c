@@ -4,7 +4,7 @@
  *
  *   ./01_periodic_task [JOBS]
  *
- * Runs without a daemon too (it says so): then nothing is scheduled and the marks cost next to nothing.
+ * It also runs without a daemon, and says so. Then nothing is scheduled, and the marks cost almost nothing.
  */
 #include <gpuseg.h>
 
@@ -24,7 +24,7 @@ static void sleep_until(int64_t time_ns)
 		;
 }
 
-/* Stands for "launch kernels and wait for them". */
+/* In place of launching kernels and waiting for them. */
 static void use_the_gpu(void)
 {
 	sleep_until(gpuseg_now_ns() + GPU_WORK_NS);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static void spend(int64_t duration_ns) /* stands for host or GPU work */
+static void spend(int64_t duration_ns) /* in place of host or GPU work */
 {
 	struct timespec ts = {.tv_sec = duration_ns / 1000000000, .tv_nsec = duration_ns % 1000000000};
 

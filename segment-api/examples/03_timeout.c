@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to do when the GPU is not granted in time: one task goes on without the grant, one skips its frame, one asks
- * first.
+ * Three ways to handle a GPU that is not granted in time: one task proceeds without the grant, one skips its frame, and
+ * one only tries.
  *
  *   ./03_timeout [JOBS]
  */
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 		int result = gpuseg_begin(must_run);
 
 		if (result == GPUSEG_PROCEEDED)
-			late++; /* unprotected, but better than not at all */
+			late++; /* the work was done, but unprotected */
 		if (result >= 0)
 			gpuseg_end(must_run);
 
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 		else if (result >= 0)
 			gpuseg_end(may_skip);
 
-		result = gpuseg_begin_try(may_skip); /* only if it costs no waiting */
+		result = gpuseg_begin_try(may_skip); /* never waits */
 		if (result == -EAGAIN)
 			busy++;
 		else if (result >= 0)

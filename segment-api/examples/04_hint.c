@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task that knows when it will need the GPU says so, and lower work is taken off the hardware while it still computes
- * on the host: the segment begins without waiting for that.
+ * A task that knows when it will need the GPU announces it. Lower work is then disabled while the task still computes
+ * on the host, and the segment begins without waiting for that.
  *
  *   ./04_hint [JOBS]
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define HOST_NS 2000000 /* what the host part takes */
+#define HOST_NS 2000000 /* duration of the host part */
 
 static void spend(int64_t duration_ns)
 {
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < jobs && result >= 0; i++) {
 		int64_t asked_ns;
 
-		gpuseg_hint(task, gpuseg_now_ns() + HOST_NS); /* advice: a failure costs nothing but the head start */
+		gpuseg_hint(task, gpuseg_now_ns() + HOST_NS); /* advice, so a failure can be ignored */
 		spend(HOST_NS);
 		asked_ns = gpuseg_now_ns();
 		result = gpuseg_begin(task);

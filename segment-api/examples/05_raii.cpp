@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The C++ interface: a segment lasts as long as its guard, however the block is left.
+ * The C++ interface: a segment ends with its guard, however the block is left.
  *
  *   ./05_raii [JOBS]
  */

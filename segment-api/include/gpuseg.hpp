@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg.hpp - gpuseg.h for C++17: owners that clean up, and a guard for a segment.
+ * gpuseg.hpp - gpuseg.h for C++17: classes that own client and task, and a guard for a segment.
  *
  *   gpuseg::Client client;
  *   gpuseg::Task task(client, {.name = "camera", .priority = 70});     // C++20; in C++17 set the fields one by one
@@ -9,9 +9,9 @@
  *           launch_and_synchronise();
  *   }                                           // ends
  *
- * Failures throw gpuseg::Error, except in destructors, which ignore them, and in the functions marked noexcept, which
- * return the C result. Threads, ownership and units are those of gpuseg.h. Objects can be moved, not copied; a Client
- * must outlive its Tasks, a Task its Segments.
+ * Failures throw gpuseg::Error, with two exceptions: destructors ignore them, and functions marked noexcept return the
+ * C result. Threads and units are those of gpuseg.h. A Client and a Task can be moved but not copied; a Segment can be
+ * neither. A Client must outlive its Tasks, and a Task its Segments.
  */
 #ifndef GPUSEG_HPP
 #define GPUSEG_HPP
@@ -29,7 +29,7 @@
 namespace gpuseg
 {
 
-/* code() holds the positive errno in std::generic_category(); what() the library's text and the particular case. */
+/* code() is the positive errno in std::generic_category(); what() is the library's text about this failure. */
 class Error : public std::system_error
 {
 public:
@@ -120,7 +120,6 @@ struct TaskOptions {
 	std::uint32_t partition = 0;
 	std::uint32_t weight = 0;
 	std::uint32_t boost_priority = 0;
-	gpuseg_strategy strategy = GPUSEG_STRATEGY_DEFAULT;
 };
 
 class Task
@@ -146,7 +145,6 @@ public:
 		attr.partition = options.partition;
 		attr.weight = options.weight;
 		attr.boost_priority = options.boost_priority;
-		attr.strategy = options.strategy;
 		if (int result = gpuseg_task_open(client_, &attr, &task_); result < 0)
 			throw Error(result, client_);
 	}
@@ -164,7 +162,7 @@ public:
 		return *this;
 	}
 
-	/* True: granted. False: timed out and proceeding without the grant. */
+	/* True: granted. False: timed out, the segment runs without a grant. */
 	bool begin()
 	{
 		return check(gpuseg_begin(task_)) == 0;
@@ -222,7 +220,7 @@ private:
 	gpuseg_task *task_ = nullptr;
 };
 
-/* A segment from construction to destruction, or to end(). */
+/* Begins a segment; the destructor or end() ends it. */
 class Segment
 {
 public:
@@ -236,12 +234,12 @@ public:
 	Segment(const Segment &) = delete;
 	Segment &operator=(const Segment &) = delete;
 
-	/* False: timed out, the task's on_timeout is PROCEED. */
+	/* False: timed out, and the task's on_timeout is PROCEED. */
 	bool granted() const noexcept
 	{
 		return granted_;
 	}
-	/* End early; 0 or the result of gpuseg_end(). The second call does nothing. */
+	/* End early. Returns the result of gpuseg_end(). A second call does nothing and returns 0. */
 	int end(Nanoseconds device = Nanoseconds{0}) noexcept
 	{
 		Task *task = std::exchange(task_, nullptr);

@@ -13,10 +13,10 @@
  *   any tool                <-- journal (Chronicle v5) -------------------   daemon dispatcher
  *   application, daemon     <-> virtual GPU sockets (SOCK_SEQPACKET) <---->  gpuseg-vgpu
  *
- * Rules. Little-endian, natural alignment, no implicit padding, fixed-width members only. Each shared word names
- * its one writer (W), its readers (R) and its memory order. Times are int64 nanoseconds of CLOCK_MONOTONIC.
- * The Java offsets (Abi.java) are generated from this file by tools/gen_abi.c and compared again by a test.
- * A change of meaning bumps GPUSEG_ABI_MAJOR, an added field in reserved space bumps GPUSEG_ABI_MINOR.
+ * Rules. Little-endian, natural alignment, no implicit padding, fixed-width members only. The comment of each shared
+ * word names its one writer (W), its readers (R) and its memory order. Times are int64 nanoseconds of CLOCK_MONOTONIC.
+ * tools/gen_abi.c generates the Java offsets (Abi.java) from this file, and a test compares them again. A change of
+ * meaning increments GPUSEG_ABI_MAJOR; a new field in reserved space increments GPUSEG_ABI_MINOR.
  */
 #ifndef GPUSEG_ABI_H
 #define GPUSEG_ABI_H
@@ -37,7 +37,7 @@
 #define GPUSEG_CACHE_LINE 64
 #define GPUSEG_NAME_BYTES 64 /* task and process names: UTF-8, NUL-terminated, so 63 bytes of text */
 #define GPUSEG_PATH_BYTES 256
-#define GPUSEG_TEXT_BYTES 256 /* one line for a human: what was refused, its value, the remedy */
+#define GPUSEG_TEXT_BYTES 256 /* one line for a person: what was refused, its value, a remedy */
 
 #define GPUSEG_PRIORITY_BEST_EFFORT 0 /* 1..99 are real time, 99 highest */
 #define GPUSEG_PRIORITY_MAX 99
@@ -47,7 +47,7 @@
 #define GPUSEG_SLOTS_MAX 64 /* open tasks of one client */
 #define GPUSEG_GPUS_MAX 16
 
-/* The runtime directory of an installed daemon: made by systemd, so nobody but root can put another in its place. */
+/* The runtime directory of an installed daemon. systemd creates it, so only root can replace it. */
 #define GPUSEG_INSTALLED_DIR "/run/gpuseg"
 
 /* File names below the runtime directory (gpuseg_runtime_dir(3)). */
@@ -69,8 +69,8 @@
  *   +----------------------------+-----------------------+----------+------------+-----------------------+
  *   32                           40                      48         52           56                      64
  *
- * W: the client, inside a Chronicle document published with release. R: daemon dispatcher, which copies, validates,
- * then uses; anything out of range poisons that client.
+ * W: the client, in a Chronicle document that it publishes with release. R: daemon dispatcher, which copies the record,
+ * validates the copy and then uses it. A value out of range poisons the client: the daemon drops it.
  */
 enum gpuseg_record_kind {
 	GPUSEG_RECORD_BEGIN = 1, /* release_ns: job release or 0; arg_ns: absolute deadline or 0 (release + relative) */
@@ -78,13 +78,13 @@ enum gpuseg_record_kind {
 	GPUSEG_RECORD_RELEASE = 3, /* a job of the task is released at release_ns; ticket 0 */
 	GPUSEG_RECORD_HINT = 4,	   /* the next begin is expected at arg_ns; ticket 0 */
 	GPUSEG_RECORD_JOB_END = 5, /* the job is complete (response time ends here); ticket 0 */
-	GPUSEG_RECORD_ROLL = 6	   /* written by the daemon alone: first document of a new cycle; carries no event */
+	GPUSEG_RECORD_ROLL = 6	   /* W: daemon only; first document of a new cycle; no event */
 };
 
 enum gpuseg_record_flag {
 	GPUSEG_FLAG_OPTIMISTIC = 1 << 0, /* BEGIN: the caller saw pregrant == 1 and did not wait */
-	GPUSEG_FLAG_CANCELLED = 1 << 1,	 /* END: begin gave up (timeout, try) before it was granted */
-	GPUSEG_FLAG_PROCEEDED = 1 << 2	 /* END: begin timed out and the task went on without a grant */
+	GPUSEG_FLAG_CANCELLED = 1 << 1,	 /* END: begin gave up (timeout, try) before the grant */
+	GPUSEG_FLAG_PROCEEDED = 1 << 2	 /* END: begin timed out and the task proceeded without a grant */
 };
 #define GPUSEG_FLAGS_KNOWN 0x7
 
@@ -92,7 +92,7 @@ struct gpuseg_record {
 	uint16_t kind;
 	uint16_t flags;
 	uint32_t task_id;
-	uint64_t seq;	 /* per client, from 1, no gap: a gap is a lost record and is counted */
+	uint64_t seq;	 /* per client, from 1, without gaps: a gap means a lost record and poisons the client */
 	uint64_t ticket; /* per task, from 1, +1 per begin; END repeats it; 0 for the other kinds */
 	int64_t time_ns; /* when the caller wrote it */
 	int64_t release_ns;
@@ -113,8 +113,8 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layo
  *   256  slot 0: { line 0: W daemon } { line 1: W client }
  *   384  slot 1 ...
  *
- * The client can scribble over all of it; the daemon reads back nothing from it but `waiting`, and that only decides
- * whether a wake-up call is made for this very client.
+ * The client can overwrite all of it. The daemon reads back only `waiting`, which only decides whether the daemon makes
+ * a wake-up call for this client.
  */
 #define GPUSEG_SESSION_MAGIC 0x47455353u /* "SSEG" */
 
@@ -127,19 +127,19 @@ struct gpuseg_session {
 	uint32_t slot_count;
 	uint32_t client_id;
 	int32_t daemon_pid;
-	uint64_t incarnation; /* of the daemon: the time it started, ns; equals status.incarnation */
+	uint64_t incarnation; /* start time of the daemon, ns; equals status.incarnation */
 	uint64_t reserved0[3];
 
-	uint32_t poisoned;	  /* W daemon (release): 0, or enum gpuseg_poison: this client is dropped */
-	uint32_t roll_generation; /* W daemon (release), futex of the client's roll thread: prepared_cycle changed */
-	int64_t prepared_cycle;	  /* W daemon (release): newest cycle whose file exists complete; -1 none */
+	uint32_t poisoned;	  /* W daemon (release): 0, or enum gpuseg_poison: the daemon dropped this client */
+	uint32_t roll_generation; /* W daemon (release), after prepared_cycle; futex of the client's roll thread */
+	int64_t prepared_cycle;	  /* W daemon (release): newest cycle whose file is complete; -1 = none */
 	uint64_t reserved1[6];
 
 	uint64_t records;	/* W client (relaxed), statistics only: records appended */
 	uint64_t rolls;		/* cycles followed */
 	uint64_t remaps_inline; /* cycles mapped on the caller's thread because the roll thread was late */
-	uint64_t bells;		/* doorbell writes */
-	uint64_t drops;		/* appends refused: quota full or lock not obtained in time */
+	uint64_t bells;		/* writes to the doorbell */
+	uint64_t drops;		/* appends refused: quota used up, or lock not obtained in time */
 	uint64_t reserved2[11];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_session) == 256, "session header is four cache lines");
@@ -152,22 +152,22 @@ enum gpuseg_poison {
 	GPUSEG_POISON_KIND = 2,	    /* unknown kind, flags or non-zero reserved field */
 	GPUSEG_POISON_TASK = 3,	    /* task id that this client does not own */
 	GPUSEG_POISON_SEQUENCE = 4, /* seq went backwards or jumped */
-	GPUSEG_POISON_TICKET = 5,   /* begin of an old ticket, end of a ticket never begun */
+	GPUSEG_POISON_TICKET = 5,   /* begin of an old ticket, or end of a ticket that was never begun */
 	GPUSEG_POISON_TIME =
 		6, /* a time that is negative, more than 10 s ahead, or an absolute deadline that overflows */
 	GPUSEG_POISON_TRUNCATED = 7, /* a shared file shrank or vanished under the daemon */
 	GPUSEG_POISON_QUOTA = 8,     /* the client filled its queue faster than its quota allows */
-	GPUSEG_POISON_PROTOCOL = 9   /* nonsense on the socket */
+	GPUSEG_POISON_PROTOCOL = 9   /* an invalid message on the socket */
 };
 
 /*
- * Verdict: the low byte of the grant word. The word is (ticket << 8) | verdict and only ever grows in its ticket.
+ * Verdict: the low byte of the grant word. The word is (ticket << 8) | verdict; its ticket never decreases.
  */
 enum gpuseg_verdict {
 	GPUSEG_VERDICT_NONE = 0,
 	GPUSEG_VERDICT_GRANTED = 1,
-	GPUSEG_VERDICT_REFUSED = 2, /* e.g. overrun action skip-next, task closed */
-	GPUSEG_VERDICT_POISONED = 3
+	GPUSEG_VERDICT_REFUSED = 2, /* overrun action skip-next, or the task is closed */
+	GPUSEG_VERDICT_POISONED = 3 /* the client is dropped; the ticket is unchanged, so look at session.poisoned */
 };
 #define GPUSEG_GRANT_SHIFT 8
 
@@ -181,16 +181,16 @@ enum gpuseg_segment_state {
 struct gpuseg_slot {
 	/* W daemon dispatcher. R client. */
 	uint64_t grant;	   /* release; pairs with the acquire in the client's wait. Futex word = its low 32 bits */
-	uint32_t pregrant; /* release: 1 = begin need not wait (optimistic begin); may be stale by one event */
+	uint32_t pregrant; /* release: 1 = begin does not wait (optimistic begin); may be one event out of date */
 	uint32_t state;	   /* relaxed, for tools: enum gpuseg_segment_state */
 	uint32_t task_id;  /* release, published last at task open; 0 = slot free */
 	uint32_t gpu;
-	uint64_t preemptions; /* relaxed: how often a segment of this task was taken off the GPU */
+	uint64_t preemptions; /* relaxed: how often a segment of this task was preempted */
 	uint64_t overruns;    /* relaxed */
 	uint64_t misses;      /* relaxed: deadlines missed */
 	uint64_t reserved0[2];
 	/* W client. R daemon dispatcher. */
-	uint32_t waiting; /* seq_cst store before the futex wait; daemon: grant, full fence, then load */
+	uint32_t waiting; /* seq_cst store, full fence, load of grant; daemon: store of grant, full fence, load */
 	uint32_t reserved1;
 	uint64_t ticket; /* relaxed, for tools: last ticket begun */
 	uint64_t reserved2[6];
@@ -202,9 +202,9 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_slot, waiting) == 64, "slot line 1");
 GPUSEG_ABI_ASSERT(GPUSEG_SESSION_BYTES == 8448, "session size");
 
 /*
- * Status page: <runtime dir>/status, written by the daemon alone, mapped read-only by everybody else.
+ * Status page: <runtime dir>/status. W: the daemon. All other processes map it read-only.
  *
- * Sleeping protocol (Dekker, no lost wake-up because an eventfd remembers):
+ * Sleeping protocol. Each side stores and then looks, so one of them sees the other; the eventfd keeps an early ring:
  *   client:  append record (release) ; full fence ; if (load sleeping == 1) write(doorbell, 1)
  *   daemon:  store sleeping = 1 ; full fence ; poll every queue once more ; epoll_wait if all are empty ; sleeping = 0
  */
@@ -216,7 +216,7 @@ struct gpuseg_status {
 	int32_t daemon_pid;
 	uint32_t mechanism_level;    /* 0 observe, 1 gate, 2 deactivate, 3 interrupt */
 	uint64_t incarnation;	     /* start time of this daemon, ns */
-	uint64_t daemon_start_ticks; /* field 22 of /proc/<pid>/stat: tells a reused pid */
+	uint64_t daemon_start_ticks; /* field 22 of /proc/<pid>/stat: detects a reused pid */
 	char policy[16];
 	char mechanism[16];
 
@@ -229,8 +229,8 @@ GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_status) == 128, "status is two cache line
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_status, heartbeat_ns) == 64, "status line 1");
 
 /*
- * Watchdog page: <runtime dir>/watchdog, written by the watchdog alone. The enforcer that sees `releases` change knows
- * that what it had applied was undone, and applies its desired state again.
+ * Watchdog page: <runtime dir>/watchdog. W: the watchdog. A change of `releases` tells an enforcer that the watchdog
+ * has undone what it had applied; the enforcer then applies its desired state again.
  */
 #define GPUSEG_WATCHDOG_MAGIC 0x47574454u /* "TDWG" */
 
@@ -240,19 +240,19 @@ struct gpuseg_watchdog {
 	int32_t pid;
 	uint32_t period_ms;
 	int64_t heartbeat_ns; /* release, every period/4 */
-	uint64_t releases;    /* release: how many times held contexts were enabled by the watchdog */
+	uint64_t releases;    /* release: how often the watchdog has enabled held contexts */
 	uint64_t released_contexts;
 	int64_t last_release_ns;
-	int64_t first_release_ns; /* of the daemon's last silence; 0 = never, or a watchdog of ABI 1.3 and before */
+	int64_t first_release_ns; /* in the daemon's last silence; 0 = never, or a watchdog of ABI 1.3 or earlier */
 	uint64_t reserved;
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_watchdog) == 64, "watchdog page is one cache line");
 
 /*
  * Held file: <runtime dir>/held. A context is written here BEFORE it is disabled and cleared AFTER it is enabled, so
- * that whoever starts next (daemon, `gpuseg release`, watchdog) can enable what a dead daemon left disabled.
- * Header, then GPUSEG_HELD_MAX entries. W daemon (enforcers, one entry belongs to one enforcer), and the releasing tool
- * when no daemon lives. `state` is stored last with release.
+ * that the next program to start (daemon, watchdog, `gpuseg release`) can enable what a dead daemon left disabled. A
+ * header, then GPUSEG_HELD_MAX entries. W: the daemon (one enforcer per entry); the releasing program if no daemon is
+ * alive. `state` is stored last, with release.
  */
 #define GPUSEG_HELD_MAGIC 0x47484c44u /* "DLHG" */
 #define GPUSEG_HELD_MAX 256
@@ -270,7 +270,7 @@ enum gpuseg_mechanism {
 enum gpuseg_held_state {
 	GPUSEG_HELD_FREE = 0,
 	GPUSEG_HELD_DISABLED = 1,
-	GPUSEG_HELD_TIMESLICE = 2 /* enabled; its time slices are not its own, the payload says what those were */
+	GPUSEG_HELD_TIMESLICE = 2 /* enabled with changed time slices; the payload holds the original ones */
 };
 
 struct gpuseg_held_entry {
@@ -278,7 +278,7 @@ struct gpuseg_held_entry {
 	uint32_t mechanism;
 	int32_t pid;
 	uint32_t gpu;
-	uint64_t pid_start_ticks; /* with pid: tells a reused pid; 0 = not checked */
+	uint64_t pid_start_ticks; /* with pid: detects a reused pid; 0 = not checked */
 	uint32_t context_id;
 	uint32_t payload_size;
 	int64_t since_ns;
@@ -297,9 +297,9 @@ struct gpuseg_held {
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_held) == 64, "held header");
 
 /*
- * Registration socket: <runtime dir>/gpuseg.sock, AF_UNIX SOCK_SEQPACKET, one message per packet, request then reply.
- * Every message begins with gpuseg_msg. A reply repeats type and seq; status is 0 or a negative errno.
- * The peer's pid, uid and gid come from SO_PEERCRED, never from a message.
+ * Registration socket: <runtime dir>/gpuseg.sock, AF_UNIX SOCK_SEQPACKET, one message per packet, a reply for each
+ * request. Every message begins with gpuseg_msg. A reply repeats type and seq; its status is 0 or a negative errno. The
+ * daemon takes pid, uid and gid of the peer from SO_PEERCRED, never from a message.
  */
 #define GPUSEG_MSG_MAGIC 0x47534547u /* "GESG" */
 #define GPUSEG_MSG_BYTES_MAX 65536
@@ -341,20 +341,18 @@ struct gpuseg_msg_hello_reply {
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_hello_reply) == 808, "hello reply");
 
 enum gpuseg_task_flag {
-	GPUSEG_TASK_NO_OPTIMISTIC = 1 << 0 /* this task always waits for the enforced grant */
+	GPUSEG_TASK_NO_OPTIMISTIC = 1 << 0 /* this task always waits for the grant, which follows enforcement */
 };
-/* Bits 8..14 of the flags: SCHED_FIFO priority at which the task's thread runs inside its windows; 0 = its own. */
+/* Bits 8..14 of the flags: SCHED_FIFO priority of the task's thread inside its windows; 0 = unchanged. */
 #define GPUSEG_TASK_BOOST_SHIFT 8
 #define GPUSEG_TASK_BOOST_MASK 0x7f00
-/* Bits 1..2: how segments get the GPU. 0 = the daemon's choice, 1 interrupt, 2 slice, 3 both of these. Since 1.3. */
-#define GPUSEG_TASK_STRATEGY_SHIFT 1
-#define GPUSEG_TASK_STRATEGY_MASK 0x6
+/* Bits 1 and 2 chose a strategy in 1.3 and 1.4; they must be 0. */
 
 enum gpuseg_overrun {
-	GPUSEG_OVERRUN_DEFAULT = 0,  /* the daemon's choice: demote */
-	GPUSEG_OVERRUN_NOTIFY = 1,   /* counted and journaled, nothing else */
+	GPUSEG_OVERRUN_DEFAULT = 0,  /* the daemon's setting: demote */
+	GPUSEG_OVERRUN_NOTIFY = 1,   /* count and journal it, change nothing */
 	GPUSEG_OVERRUN_DEMOTE = 2,   /* best effort until the segment ends */
-	GPUSEG_OVERRUN_SUSPEND = 3,  /* the process is off the GPU until the segment ends */
+	GPUSEG_OVERRUN_SUSPEND = 3,  /* the context is disabled until the segment ends */
 	GPUSEG_OVERRUN_SKIP_NEXT = 4 /* demote, and the next begin is refused (-ECANCELED) */
 };
 #define GPUSEG_WEIGHT_DEFAULT 100
@@ -366,14 +364,14 @@ struct gpuseg_msg_task_open {
 	uint32_t priority;     /* 0 best effort, 1..99 */
 	uint32_t gpu_priority; /* 0 = same as priority */
 	uint32_t gpu;	       /* GPU index, from 0 */
-	uint32_t flags;	       /* enum gpuseg_task_flag, boost and strategy */
+	uint32_t flags;	       /* enum gpuseg_task_flag, and boost */
 	int64_t period_ns;     /* 0 = not periodic */
 	int64_t deadline_ns;   /* relative; 0 = period */
-	int64_t budget_ns;     /* longest time that a segment may hold the GPU, preempted time excluded; 0 = none */
+	int64_t budget_ns;     /* longest time that a segment may hold the GPU, without preempted time; 0 = none */
 	uint8_t overrun;       /* enum gpuseg_overrun */
 	uint8_t partition;     /* time partition; 0 = none */
-	uint16_t weight;       /* of this process in best-effort time, 1..10000; 0 = leave it as it is */
-	uint32_t window_us;    /* longest time from grant to end, preempted time included, us; 0 = none */
+	uint16_t weight;       /* of this process in best-effort time, 1..10000; 0 = unchanged */
+	uint32_t window_us;    /* longest time from grant to end, with preempted time, us; 0 = none */
 	char name[GPUSEG_NAME_BYTES];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_task_open) == 136, "task open");
@@ -405,13 +403,14 @@ struct gpuseg_msg_admin_reply {
 	struct gpuseg_msg msg;
 	uint32_t text_size; /* in this packet */
 	uint32_t more;	    /* 1 = another packet of this reply follows */
-			    /* followed by text_size bytes of UTF-8 JSON */
+
+	/* followed by text_size bytes of UTF-8 JSON */
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_admin_reply) == 32, "admin reply");
 
 /*
- * Journal: what the daemon decided and did, in the order in which it did it. One 64-byte event per Chronicle document;
- * kinds marked (+text) are followed by a UTF-8 payload in the same document.
+ * Journal: what the daemon decided and did, in that order. One 64-byte event per Chronicle document. Kinds marked
+ * (+text) are followed by UTF-8 text in the same document.
  */
 enum gpuseg_event_kind {
 	GPUSEG_EVENT_START = 1,		/* (+text) daemon start: configuration as JSON */
@@ -423,37 +422,40 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_TASK_CLOSE = 7,
 	GPUSEG_EVENT_RELEASE = 8,  /* arg0 = release ns */
 	GPUSEG_EVENT_BEGIN = 9,	   /* arg0 = client's time, arg1 = release ns, arg2 = absolute deadline ns */
-	GPUSEG_EVENT_GRANT = 10,   /* the grant word was written (or the begin was optimistic: flag) */
-	GPUSEG_EVENT_PREEMPT = 11, /* taken off the GPU by a better segment; arg0 = task id of that one */
+	GPUSEG_EVENT_GRANT = 10,   /* the grant word was written, or the begin was optimistic (see flags) */
+	GPUSEG_EVENT_PREEMPT = 11, /* preempted by a segment of higher rank; arg0 = task id of that segment */
 	GPUSEG_EVENT_RESUME = 12,
 	GPUSEG_EVENT_END = 13,	   /* arg0 = client's time, arg1 = device time or 0 */
 	GPUSEG_EVENT_CANCEL = 14,  /* begin gave up; arg0 = client's time */
 	GPUSEG_EVENT_JOB_END = 15, /* arg0 = client's time, arg1 = response ns */
-	GPUSEG_EVENT_MISS = 16,	   /* deadline passed; arg0 = deadline ns */
-	GPUSEG_EVENT_OVERRUN = 17, /* budget passed; arg0 = budget ns */
+	GPUSEG_EVENT_MISS = 16,	   /* the deadline passed; arg0 = deadline ns */
+	GPUSEG_EVENT_OVERRUN = 17, /* the budget is used up; arg0 = budget ns */
 	GPUSEG_EVENT_HINT = 18,	   /* arg0 = announced begin ns */
-	/* Context is off the hardware. arg0 = start of operation, arg1 = its cost ns, arg2 = time of its report. */
+	/* A context is disabled. arg0 = start of the operation, arg1 = its cost ns, arg2 = time of its report. */
 	GPUSEG_EVENT_DISABLE = 19,
-	GPUSEG_EVENT_ENABLE = 20,   /* context is on the hardware; arguments as above */
-	GPUSEG_EVENT_ENFORCED = 21, /* everything that had to be off is off for this segment */
-	GPUSEG_EVENT_POLICY = 22,   /* (+text) policy or parameter change */
-	GPUSEG_EVENT_STALL = 23,    /* duty cycle longer than the threshold; arg0 = ns */
-	GPUSEG_EVENT_WATCHDOG =
-		24, /* the watchdog had released contexts; arg0 = its count, arg1 = first of that silence */
+	GPUSEG_EVENT_ENABLE = 20,	   /* a context is enabled; arguments as above */
+	GPUSEG_EVENT_ENFORCED = 21,	   /* every context that this segment preempts is disabled */
+	GPUSEG_EVENT_POLICY = 22,	   /* (+text) policy or parameter change */
+	GPUSEG_EVENT_STALL = 23,	   /* duty cycle longer than the threshold; arg0 = ns */
+	GPUSEG_EVENT_WATCHDOG = 24,	   /* the watchdog enabled contexts; arg0 = releases, arg1 = first_release_ns */
 	GPUSEG_EVENT_MECHANISM_ERROR = 25, /* (+text) */
-	GPUSEG_EVENT_GC = 26,	 /* the daemon's JVM paused; arg0 = when it began, arg1 = duration ns (1 ms steps) */
+	GPUSEG_EVENT_GC = 26,		   /* the daemon's JVM paused; arg0 = start, arg1 = duration ns (1 ms steps) */
 	GPUSEG_EVENT_LOST = 27,	 /* the ring was full; arg0 = events lost, arg1 = first sequence number lost */
 	GPUSEG_EVENT_CLOCK = 28, /* (+text) offsets as JSON; arg0 = CLOCK_MONOTONIC ns, arg1 = CLOCK_REALTIME ns */
 	GPUSEG_EVENT_CONTEXT_OPEN = 29, /* (+text) process name; arg0 = pid, arg1 = enum gpuseg_context_kind */
-	GPUSEG_EVENT_CONTEXT_KIND = 30, /* arg1 = enum gpuseg_context_kind from now on */
+	GPUSEG_EVENT_CONTEXT_KIND = 30, /* arg1 = the new enum gpuseg_context_kind */
 	GPUSEG_EVENT_CONTEXT_CLOSE = 31,
-	GPUSEG_EVENT_DECIDED = 32,    /* chosen to run; its GRANT follows when the others are off */
-	GPUSEG_EVENT_PRIORITY = 33,   /* arg0, arg1 = priority, gpu_priority that count from now on */
+	GPUSEG_EVENT_DECIDED = 32,    /* chosen to run; its GRANT follows when lower contexts are disabled */
+	GPUSEG_EVENT_PRIORITY = 33,   /* arg0, arg1 = the new priority and gpu_priority */
 	GPUSEG_EVENT_FORCED_END = 34, /* ended by the daemon; the client's END may follow */
-	GPUSEG_EVENT_TIMER = 35 /* the scheduler looked at the clock: a turn or window passed, no segment changed */
+	GPUSEG_EVENT_TIMER = 35	      /* a turn or a time window ended; no segment changed */
 };
 
-enum gpuseg_context_kind { GPUSEG_CONTEXT_MANAGED = 0, GPUSEG_CONTEXT_UNMANAGED = 1, GPUSEG_CONTEXT_PROTECTED = 2 };
+enum gpuseg_context_kind {
+	GPUSEG_CONTEXT_MANAGED = 0,   /* registered by a client */
+	GPUSEG_CONTEXT_UNMANAGED = 1, /* counts as best effort */
+	GPUSEG_CONTEXT_PROTECTED = 2  /* never disabled */
+};
 
 struct gpuseg_event {
 	uint64_t seq; /* from 1, no gap within one incarnation */
@@ -472,16 +474,17 @@ struct gpuseg_event {
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_event) == 64, "journal event is one cache line");
 
 /*
- * Virtual GPU. Applications talk to vgpu.sock, the mechanism, the watchdog and tools to vgpu.ctl; both SOCK_SEQPACKET.
- * A context = one process (its pid, from SO_PEERCRED). A context exists from its first OPEN until its process's last
- * connection closes; disabling it is remembered until somebody enables it or it dies, as on real hardware.
- * Completion: a memfd given with the OPEN reply holds one gpuseg_sim_fence; `completed` is the futex word's low half.
+ * Virtual GPU. Applications connect to vgpu.sock; the mechanism, the watchdog and tools connect to vgpu.ctl. Both are
+ * SOCK_SEQPACKET. A context is one process (its pid, from SO_PEERCRED). It exists from the first OPEN of the process
+ * until its last connection closes. It stays disabled until it is enabled or its process ends, as on real hardware.
+ * Completion: the reply to OPEN carries a memfd with one gpuseg_sim_fence. The futex word is the low half of
+ * `completed`.
  */
 #define GPUSEG_SIM_MAGIC 0x47534956u /* "VISG" */
 #define GPUSEG_SIM_BATCH_MAX 64
 
 enum gpuseg_sim_op {
-	GPUSEG_SIM_OPEN = 1,   /* app: -> reply + descriptor of the fence page */
+	GPUSEG_SIM_OPEN = 1,   /* app: -> reply with the descriptor of the fence page */
 	GPUSEG_SIM_SUBMIT = 2, /* app: arg_ns = duration; arg = fence value (1, 2, 3 ... per connection); no reply */
 	GPUSEG_SIM_ENABLE = 3, /* control: pids[count]; reply after the operation delay */
 	GPUSEG_SIM_DISABLE = 4,
@@ -493,7 +496,7 @@ struct gpuseg_sim_msg {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t op;
-	int32_t status; /* replies: 0 or -errno (-ESRCH: some pid has no context; the others were served) */
+	int32_t status; /* replies: 0 or -errno (-ESRCH: a pid has no context; the others were served) */
 	uint64_t arg;
 	int64_t arg_ns;
 	int64_t time_ns; /* replies: when the change took effect */
@@ -506,7 +509,7 @@ GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_msg) == 304, "virtual GPU message");
 struct gpuseg_sim_fence {
 	uint64_t completed; /* W virtual GPU (release), futex; R application: last finished fence value */
 	int64_t completed_ns;
-	uint32_t waiting; /* W application */
+	uint32_t waiting; /* W application: number of sleeping threads */
 	uint32_t reserved0;
 	uint64_t reserved[5];
 };
@@ -527,7 +530,7 @@ struct gpuseg_sim_info {
 	uint64_t switches;
 	uint64_t preemptions;
 	uint64_t operations;
-	uint64_t ran_while_disabled; /* must stay 0: kernels that made progress in a disabled context */
+	uint64_t ran_while_disabled; /* kernels that made progress in a disabled context: must stay 0 */
 	uint64_t reserved[2];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_info) == 112, "virtual GPU info");
@@ -537,16 +540,16 @@ struct gpuseg_sim_span {
 	int64_t start_ns;
 	int64_t end_ns;
 	int32_t pid;
-	uint32_t flags; /* 1 = the kernel completed at end_ns, 2 = it was preempted by a disable, 4 = slice expired */
+	uint32_t flags; /* 1 = the kernel completed at end_ns, 2 = a disable preempted it, 4 = its slice expired */
 	uint64_t fence;
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_span) == 32, "execution span");
 
-/* One line of the virtual GPU's operation log: what became of the context of `pid`, and when that took effect. */
+/* One line of the virtual GPU's operation log: how the context of `pid` changed, and when that took effect. */
 enum gpuseg_sim_change {
 	GPUSEG_SIM_DISABLED = 1,
 	GPUSEG_SIM_ENABLED = 2,
-	GPUSEG_SIM_GONE = 3 /* its process died or left */
+	GPUSEG_SIM_GONE = 3 /* its process died or disconnected */
 };
 
 struct gpuseg_sim_operation {
@@ -557,8 +560,8 @@ struct gpuseg_sim_operation {
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_operation) == 16, "operation log");
 
 /*
- * Progress of gpuseg-demo-task, in a file that survives its kill -9: what it knows to be recorded or granted. W: the
- * task (release, one writer), each word after the fact that it counts. R: whoever judges a run.
+ * Progress of gpuseg-demo-task, in a file that survives kill -9: what the task knows to be recorded or granted. W: the
+ * task (release), each word after the fact that it counts. R: programs that judge a run.
  */
 enum gpuseg_progress_state {
 	GPUSEG_PROGRESS_RESTING = 0, /* between jobs, or computing outside a segment */
@@ -571,11 +574,11 @@ struct gpuseg_progress {
 	int32_t pid;
 	uint32_t state;	      /* enum gpuseg_progress_state */
 	uint64_t begins;      /* begins that were recorded and granted */
-	uint64_t answered;    /* of these, the daemon granted after the task had waited: it has seen the record */
+	uint64_t answered;    /* of these, granted after a wait: the daemon has seen the record */
 	uint64_t ends;	      /* ends that were recorded */
 	uint64_t jobs;	      /* completed, scheduled or not */
-	uint32_t managed;     /* 1: the last mark reached a daemon */
-	uint32_t connections; /* daemons it has had */
+	uint32_t managed;     /* 1: a daemon accepted the last mark */
+	uint32_t connections; /* daemons that it has used */
 	uint64_t kernels;     /* completed by the virtual GPU */
 	int64_t last_ns;      /* when the last job was completed */
 };

@@ -11,10 +11,10 @@
  *   }
  *   gpuseg_cuda_close(&segment);
  *
- * Results: 0 or positive as gpuseg_begin(), a negative errno as the gpuseg functions; -EIO when CUDA failed, whose
- * error is then in segment.error. A segment that was begun is ended whatever CUDA says.
+ * Results. 0 or a positive value as gpuseg_begin(); a negative errno as the functions of gpuseg.h; -EIO if CUDA failed,
+ * with the CUDA error in segment.error. A segment that was begun is always ended, even if CUDA failed.
  *
- * Threads: a struct gpuseg_cuda belongs to its task's thread, and to the CUDA device that was current when it was
+ * Threads. A struct gpuseg_cuda belongs to the thread of its task, and to the CUDA device that was current when it was
  * opened.
  */
 #ifndef GPUSEG_CUDA_H
@@ -30,9 +30,9 @@ extern "C" {
 #endif
 
 enum gpuseg_cuda_flag {
-	GPUSEG_CUDA_SPIN = 0,	     /* the thread polls until the stream is done: shortest response, one busy CPU */
-	GPUSEG_CUDA_BLOCK = 1 << 0,  /* the thread sleeps until the stream is done: some tens of microseconds more */
-	GPUSEG_CUDA_MEASURE = 1 << 1 /* tell the daemon how long the stream worked; begin then takes a stream */
+	GPUSEG_CUDA_SPIN = 0,	     /* poll until the stream is done: shortest response, keeps one CPU busy */
+	GPUSEG_CUDA_BLOCK = 1 << 0,  /* sleep until the stream is done: takes some tens of microseconds longer */
+	GPUSEG_CUDA_MEASURE = 1 << 1 /* report how long the stream worked; needs gpuseg_cuda_begin_on() */
 };
 
 struct gpuseg_cuda {
@@ -49,7 +49,7 @@ static inline int gpuseg_cuda_failed(struct gpuseg_cuda *s, cudaError_t error)
 	return -EIO;
 }
 
-/* Makes the events. `task` stays the caller's. -EIO, -EINVAL (unknown flag). */
+/* Create the events. The caller keeps owning `task`. 0, -EIO, or -EINVAL (unknown flag). */
 static inline int gpuseg_cuda_open(struct gpuseg_cuda *s, gpuseg_task *task, unsigned int flags)
 {
 	const unsigned int events = ((flags & GPUSEG_CUDA_BLOCK) ? cudaEventBlockingSync : 0u) |
@@ -84,13 +84,13 @@ static inline void gpuseg_cuda_close(struct gpuseg_cuda *s)
 	s->last = NULL;
 }
 
-/* Begins the segment; what gpuseg_begin() returns. */
+/* Begin the segment. Returns what gpuseg_begin() returns. */
 static inline int gpuseg_cuda_begin(struct gpuseg_cuda *s)
 {
 	return gpuseg_begin(s->task);
 }
 
-/* As gpuseg_cuda_begin(), and marks in `stream` where the work starts (GPUSEG_CUDA_MEASURE). */
+/* As gpuseg_cuda_begin(), and record in `stream` where the work starts (GPUSEG_CUDA_MEASURE). */
 static inline int gpuseg_cuda_begin_on(struct gpuseg_cuda *s, cudaStream_t stream)
 {
 	const int result = gpuseg_begin(s->task);
@@ -105,7 +105,7 @@ static inline int gpuseg_cuda_begin_on(struct gpuseg_cuda *s, cudaStream_t strea
 	return gpuseg_cuda_failed(s, error);
 }
 
-/* Waits until everything put into `stream` so far is done, then ends the segment. Never waits for the daemon. */
+/* Wait until all work submitted to `stream` so far is done, then end the segment. Never waits for the daemon. */
 static inline int gpuseg_cuda_end(struct gpuseg_cuda *s, cudaStream_t stream)
 {
 	cudaError_t error = cudaEventRecord(s->last, stream);

@@ -11,15 +11,16 @@
  *   }
  *   gpuseg_hip_close(&segment);
  *
- * Results: 0 or positive as gpuseg_begin(), a negative errno as the gpuseg functions; -EIO when HIP failed, whose error
- * is then in segment.error. A segment that was begun is ended whatever HIP says.
+ * Results. 0 or a positive value as gpuseg_begin(); a negative errno as the functions of gpuseg.h; -EIO if HIP failed,
+ * with the HIP error in segment.error. A segment that was begun is always ended, even if HIP failed.
  *
- * Threads: a struct gpuseg_hip belongs to its task's thread, and to the HIP device that was current when it was opened.
+ * Threads. A struct gpuseg_hip belongs to the thread of its task, and to the HIP device that was current when it was
+ * opened.
  *
- * HIP puts streams onto a few hardware queues (GPU_MAX_HW_QUEUES, 4), so that a stream is not a queue: the scheduler
- * takes all queues of a process off the GPU together. A plain C compiler needs -D__HIP_PLATFORM_AMD__.
+ * HIP maps streams to a few hardware queues (GPU_MAX_HW_QUEUES, default 4), so a stream is not a queue: the scheduler
+ * disables all queues of a process together. A plain C compiler needs -D__HIP_PLATFORM_AMD__.
  *
- * No AMD hardware: compiled and run against stand-ins of the HIP functions only.
+ * Experimental. Compiled and run against stand-ins of the HIP functions only, never on AMD hardware.
  */
 #ifndef GPUSEG_HIP_H
 #define GPUSEG_HIP_H
@@ -34,9 +35,9 @@ extern "C" {
 #endif
 
 enum gpuseg_hip_flag {
-	GPUSEG_HIP_SPIN = 0,	    /* the thread polls until the stream is done: shortest response, one busy CPU */
-	GPUSEG_HIP_BLOCK = 1 << 0,  /* the thread sleeps until the stream is done */
-	GPUSEG_HIP_MEASURE = 1 << 1 /* tell the daemon how long the stream worked; begin then takes a stream */
+	GPUSEG_HIP_SPIN = 0,	    /* poll until the stream is done: shortest response, keeps one CPU busy */
+	GPUSEG_HIP_BLOCK = 1 << 0,  /* sleep until the stream is done */
+	GPUSEG_HIP_MEASURE = 1 << 1 /* report how long the stream worked; needs gpuseg_hip_begin_on() */
 };
 
 struct gpuseg_hip {
@@ -53,7 +54,7 @@ static inline int gpuseg_hip_failed(struct gpuseg_hip *s, hipError_t error)
 	return -EIO;
 }
 
-/* Makes the events. `task` stays the caller's. -EIO, -EINVAL (unknown flag). */
+/* Create the events. The caller keeps owning `task`. 0, -EIO, or -EINVAL (unknown flag). */
 static inline int gpuseg_hip_open(struct gpuseg_hip *s, gpuseg_task *task, unsigned int flags)
 {
 	const unsigned int events = ((flags & GPUSEG_HIP_BLOCK) ? hipEventBlockingSync : 0u) |
@@ -88,13 +89,13 @@ static inline void gpuseg_hip_close(struct gpuseg_hip *s)
 	s->last = NULL;
 }
 
-/* Begins the segment; what gpuseg_begin() returns. */
+/* Begin the segment. Returns what gpuseg_begin() returns. */
 static inline int gpuseg_hip_begin(struct gpuseg_hip *s)
 {
 	return gpuseg_begin(s->task);
 }
 
-/* As gpuseg_hip_begin(), and marks in `stream` where the work starts (GPUSEG_HIP_MEASURE). */
+/* As gpuseg_hip_begin(), and record in `stream` where the work starts (GPUSEG_HIP_MEASURE). */
 static inline int gpuseg_hip_begin_on(struct gpuseg_hip *s, hipStream_t stream)
 {
 	const int result = gpuseg_begin(s->task);
@@ -109,7 +110,7 @@ static inline int gpuseg_hip_begin_on(struct gpuseg_hip *s, hipStream_t stream)
 	return gpuseg_hip_failed(s, error);
 }
 
-/* Until the event has happened; polls unless GPUSEG_HIP_BLOCK, whatever the device's own way of waiting is. */
+/* Wait for the event. Polls unless GPUSEG_HIP_BLOCK is set, whatever the device's own way of waiting is. */
 static inline hipError_t gpuseg_hip_wait(struct gpuseg_hip *s)
 {
 	hipError_t error;
@@ -122,7 +123,7 @@ static inline hipError_t gpuseg_hip_wait(struct gpuseg_hip *s)
 	return error;
 }
 
-/* Waits until everything put into `stream` so far is done, then ends the segment. Never waits for the daemon. */
+/* Wait until all work submitted to `stream` so far is done, then end the segment. Never waits for the daemon. */
 static inline int gpuseg_hip_end(struct gpuseg_hip *s, hipStream_t stream)
 {
 	hipError_t error = hipEventRecord(s->last, stream);

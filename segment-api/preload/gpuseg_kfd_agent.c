@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The KFD side of libgpuseg-preload.so: keeps books of the queues that the process makes, and a thread that takes them
- * off the GPU and puts them back as the daemon orders (gpuseg_kfd_agent.h).
+ * The KFD side of libgpuseg-preload.so: records the queues that the process creates, and runs a thread, the agent, that
+ * disables and enables them as the daemon orders (gpuseg_kfd_agent.h).
  *
- * Off is UPDATE_QUEUE with percentage 0 and everything else as the application wants it: what AMD's own runtime does to
- * suspend a queue. Percentages are virtual: the application's are remembered and reported back as it gave them, the
- * kernel gets the smaller of what the application and the scheduler want. So no call of the application brings a held
- * queue back, and what it wanted last is what it gets on release.
+ * To disable a queue is UPDATE_QUEUE with percentage 0 and all other values as the application wants them. AMD's own
+ * runtime suspends a queue in the same way. Percentages are virtual: the library stores those of the application and
+ * reports them back unchanged; the kernel gets the smaller of what the application and the scheduler want. So no call
+ * of the application enables a held queue, and a release applies the last value that the application asked for.
  *
- * A queue made while its GPU is held is made with percentage 0: the driver then never loads it, so there is no moment
- * in which it could run. A hold that comes while a queue is being made waits for that call (create_lock).
+ * A queue that is created while its GPU is held gets percentage 0, so the driver never loads it and it cannot run. A
+ * hold that arrives while a queue is being created waits for that call (create_lock).
  *
- * Locks, in this order: create_lock, then a queue's, then holds_lock, which no call is made under. The kernel takes the
- * process's mutex in all these calls, so create_lock delays nobody who would not wait there.
+ * Locks, in this order: create_lock, then the lock of a queue, then holds_lock, which is not held during any call. The
+ * kernel takes a mutex of the process in all these calls, so create_lock delays no call that would not wait there.
  *
  * Source of numbers and rules: the kernel's public header kfd_ioctl.h, its driver in 6.1 and 6.12. No AMD hardware.
  */
@@ -48,14 +48,14 @@
 #define DESTROY_QUEUE 0x03
 #define UPDATE_QUEUE 0x07
 #define CREATE_PROCESS 0x27
-#define QUEUES 1024 /* KFD's own limit for a process; numbers are the lowest that is free */
+#define QUEUES 1024 /* KFD's limit per process; KFD assigns the lowest free number */
 #define TYPE_COMPUTE 0u
 #define TYPE_COMPUTE_AQL 2u
 #define PERCENT 0xffu /* the bits above it name an XCC since Linux 6.12 */
 #define FULL 100u
 #define STACK_BYTES (128 * 1024)
 #define PRIORITY_DEFAULT 50
-#define SAME_CALL_MAX 64 /* a call that is interrupted is made again, as AMD's library does; but not for ever */
+#define SAME_CALL_MAX 64 /* how often an interrupted call is repeated; AMD's library repeats it without limit */
 #define NS_PER_MS 1000000LL
 #define RETRY_NS (100 * NS_PER_MS)
 #define NEVER INT64_MAX
@@ -97,7 +97,7 @@ struct hold {
 	bool on; /* holds_lock */
 	uint32_t gpu_id;
 	uint32_t flags;
-	/* the thread's own */
+	/* used by the agent only */
 	uint32_t order;
 	uint32_t beat;
 	int64_t beat_ns;
@@ -107,7 +107,7 @@ struct hold {
 };
 
 static struct {
-	pid_t pid; /* of whom this is: a fork begins anew */
+	pid_t pid; /* of the process that this state belongs to: a forked child starts anew */
 	gpuseg_ioctl_fn next;
 	struct gpuseg_kfd_agent *page;
 	int page_fd;
@@ -134,11 +134,11 @@ static int64_t now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* ---- who is /dev/kfd ---- */
+/* ---- is it /dev/kfd? ---- */
 
 /*
- * Asked of the descriptor itself at every call that matters, so duplicates and reused numbers need no books: by its
- * name, or, where it has another one (a container), by its device number.
+ * The descriptor itself is checked at every call that matters, so duplicates and reused numbers need not be tracked. It
+ * is known by its name, or, if it has another name (in a container), by its device number.
  */
 static bool is_kfd(int fd)
 {
@@ -164,7 +164,7 @@ static bool is_kfd(int fd)
 	       file.st_rdev == makedev(major_number, minor_number);
 }
 
-/* A descriptor of ours, for the thread: the application may close its own at any time. -errno if there is none. */
+/* A descriptor for the agent, because the application may close its own at any time. -errno if there is none. */
 static int own_descriptor(void)
 {
 	if (agent.held_fd >= 0 && is_kfd(agent.held_fd))
@@ -179,7 +179,7 @@ static int own_descriptor(void)
 	return agent.held_fd < 0 ? -errno : agent.held_fd;
 }
 
-/* ---- what is held ---- */
+/* ---- holds ---- */
 
 static bool is_held(uint32_t gpu_id, uint32_t type)
 {
@@ -194,7 +194,7 @@ static bool is_held(uint32_t gpu_id, uint32_t type)
 	return held;
 }
 
-/* min(application, scheduler), in the low byte; what no kernel would take is left for the kernel to refuse. */
+/* min(application, scheduler), in the low byte. An invalid value is passed on for the kernel to refuse. */
 static uint32_t allowed(uint32_t percentage, bool held)
 {
 	return held && (percentage & PERCENT) <= FULL ? percentage & ~PERCENT : percentage;
@@ -210,7 +210,7 @@ static int call(int fd, unsigned long request, void *argument)
 	return result == 0 ? 0 : -errno;
 }
 
-/* Gives the kernel what it should have of one queue, if there is one. 0 or -errno. */
+/* Sets the percentage that one queue should have, if the queue exists. 0 or -errno. */
 static int settle(uint32_t id, uint32_t *gpu_id, bool *off)
 {
 	struct queue *q = &agent.queues[id];
@@ -266,7 +266,7 @@ static void take_order(struct hold *h, const struct gpuseg_kfd_agent_slot *slot,
 	pthread_mutex_unlock(&holds_lock);
 }
 
-/* Reads the page. True if a hold began or ended; *next_ns: when to look again at the latest. With create_lock. */
+/* Reads the page. True if a hold began or ended; *next_ns: when to look again at the latest. create_lock held. */
 static bool read_orders(int64_t *next_ns)
 {
 	const int64_t at_ns = now_ns();
@@ -312,7 +312,7 @@ static void answer(unsigned index, int result, uint32_t queue, uint32_t held)
 	h->answer = false;
 }
 
-/* Brings every queue to what it should be. False if some release failed and must be tried again. */
+/* Sets every queue as it should be. False if a release failed and must be tried again. */
 static bool follow(void)
 {
 	int result[GPUSEG_KFD_AGENT_SLOTS] = {0};
@@ -380,7 +380,7 @@ static void *run(void *unused)
 		struct timespec wait;
 		bool changed;
 
-		/* a queue that is being made is in the books before a hold counts as begun */
+		/* a queue that is being created is recorded before a hold begins */
 		pthread_mutex_lock(&create_lock);
 		changed = read_orders(&next_ns);
 		pthread_mutex_unlock(&create_lock);
@@ -407,14 +407,15 @@ static int start_thread(size_t stack)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	if (stack > 0)
 		pthread_attr_setstacksize(&attributes, stack);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the application's; it inherits the mask */
+	pthread_sigmask(SIG_SETMASK, &all,
+			&before); /* signals belong to the application; the thread inherits this mask */
 	result = pthread_create(&thread, &attributes, run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return result;
 }
 
-/* ---- beginnings ---- */
+/* ---- start ---- */
 
 static void init_lock(pthread_mutex_t *lock)
 {
@@ -426,7 +427,7 @@ static void init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attributes);
 }
 
-/* What a child inherited: its parent's queues are not its own, and no thread came along. */
+/* A forked child has neither its parent's queues nor its thread. */
 static void let_go(void)
 {
 	struct stat file;
@@ -484,7 +485,7 @@ static void make_page(void)
 		close(fd);
 		return;
 	}
-	/* The descriptor stays open: it is how the daemon finds the page. */
+	/* The descriptor stays open, because the daemon finds the page through it. */
 	agent.page = map;
 	agent.page_fd = fd;
 	agent.page_device = file.st_dev;
@@ -492,7 +493,7 @@ static void make_page(void)
 	agent.page->magic = GPUSEG_KFD_AGENT_MAGIC;
 	agent.page->pid = (int32_t)agent.pid;
 	if (start_thread(STACK_BYTES) == 0 || start_thread(0) == 0) {
-		/* release: orders will be answered. Before the first queue is made: who sees one finds the page */
+		/* release: orders are answered from now on. The page exists before the first queue does */
 		__atomic_store_n(&agent.page->version, GPUSEG_KFD_AGENT_VERSION, __ATOMIC_RELEASE);
 	} else {
 		munmap(map, GPUSEG_KFD_AGENT_BYTES);
@@ -502,7 +503,7 @@ static void make_page(void)
 	}
 }
 
-/* Books of this process, and its thread if it is about to make a queue. */
+/* Starts recording in this process, and starts the thread if a queue is about to be created. */
 static void begin(gpuseg_ioctl_fn next, bool with_thread)
 {
 	pthread_mutex_lock(&start_lock);
@@ -520,9 +521,9 @@ static void begin(gpuseg_ioctl_fn next, bool with_thread)
 	pthread_mutex_unlock(&start_lock);
 }
 
-/* ---- the application's own calls ---- */
+/* ---- calls of the application ---- */
 
-/* A copy of an argument, in `small` if it fits; what the caller's size leaves out is zero, as the kernel has it. */
+/* A copy of an argument, in `small` if it fits. Bytes beyond the caller's size are zero, as in the kernel. */
 static void *copy_of(const void *argument, size_t size, void *small, size_t small_size)
 {
 	void *copy = size <= small_size ? small : malloc(size);
@@ -573,7 +574,7 @@ static int create_queue(gpuseg_ioctl_fn next, int fd, unsigned long request, voi
 	int result, kept;
 	void *copy;
 
-	if (size < sizeof(*c)) /* without room for the answer: not a queue that anybody could use */
+	if (size < sizeof(*c)) /* no room for the answer: no usable queue */
 		return next(fd, request, argument);
 	copy = copy_of(argument, size, small, sizeof(small));
 	if (!copy)
@@ -588,7 +589,7 @@ static int create_queue(gpuseg_ioctl_fn next, int fd, unsigned long request, voi
 		note_queue(fd, c, wanted);
 	pthread_mutex_unlock(&create_lock);
 	c->percentage = wanted;
-	memcpy(argument, copy, size); /* the kernel writes it back whatever the result */
+	memcpy(argument, copy, size); /* the kernel writes it back whatever the result is */
 	if (copy != (void *)small)
 		free(copy);
 	errno = kept;
@@ -605,7 +606,7 @@ static int destroy_queue(gpuseg_ioctl_fn next, int fd, unsigned long request, vo
 	if (id >= QUEUES)
 		return next(fd, request, argument);
 	q = &agent.queues[id];
-	pthread_mutex_lock(&q->lock); /* until it is forgotten: the kernel may give its number to another at once */
+	pthread_mutex_lock(&q->lock); /* until it is removed: the kernel may reuse its number at once */
 	result = next(fd, request, argument);
 	kept = errno;
 	if (result == 0 && q->live) {

@@ -2,9 +2,9 @@
 /*
  * libgpuseg-preload.so - interposes ioctl(2) of libc, which the user-mode drivers call through the PLT.
  *
- * NVIDIA: records which RM objects the process makes (gpuseg_rm_report.h), nothing else. It lets every call through
- * unchanged and looks only at the results of allocations and frees on the control device. It never alters an argument,
- * a result or errno, starts no thread and opens one descriptor. Without NVIDIA's driver it does nothing.
+ * NVIDIA: records which RM objects the process creates (gpuseg_rm_report.h). It passes every call on unchanged and
+ * reads only the results of allocations and frees on the control device. It never changes an argument, a result or
+ * errno, starts no thread and opens one descriptor. Without NVIDIA's driver it does nothing.
  *
  * AMD: gpuseg_kfd_agent.c.
  *
@@ -63,7 +63,7 @@ static void unlock_report(void)
 __attribute__((constructor)) static void start(void)
 {
 	next_ioctl = (gpuseg_ioctl_fn)(uintptr_t)dlsym(RTLD_NEXT, "ioctl");
-	pthread_atfork(lock_report, unlock_report, unlock_report); /* a fork never inherits a held lock */
+	pthread_atfork(lock_report, unlock_report, unlock_report); /* so that no child inherits a held lock */
 }
 
 /* With the lock held. */
@@ -90,8 +90,10 @@ static struct gpuseg_rm_report *own_report(void)
 		close(fd);
 		return NULL;
 	}
-	/* The descriptor stays open: it is how the daemon finds the report. The parent's mapping, if any, is the
-	 * parent's to write; it is left alone. */
+	/*
+	 * The descriptor stays open, because the daemon finds the report through it. A mapping inherited from the
+	 * parent belongs to the parent and is not touched.
+	 */
 	report = map;
 	report_pid = pid;
 	report->magic = GPUSEG_RM_REPORT_MAGIC;
@@ -133,7 +135,7 @@ static void look(int fd, unsigned int number, unsigned int size, const void *arg
 		struct gpuseg_rm_report_entry entry;
 
 		memcpy(words, arg, size < sizeof(words) ? size : sizeof(words));
-		/* status is the last word of either form of the structure */
+		/* status is the last word in both forms of the structure */
 		if (words[size >= 48 ? 10 : 7] != 0 || !wanted(words[3]))
 			return;
 		memcpy(&params, words + 4, sizeof(params));
@@ -160,7 +162,7 @@ static void look(int fd, unsigned int number, unsigned int size, const void *arg
 							.client = f.client,
 							.parent = f.parent,
 							.handle = f.handle};
-		/* most frees are of memory objects; only a handle that was reported matters */
+		/* most frees are of memory objects; only handles that were reported matter */
 		lock_report();
 		if (report && report_pid == getpid()) {
 			for (uint32_t i = 0; i < report->count; i++) {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boost.c - a thread at its CPU ceiling from the begin to the end of its windows.
+ * boost.c - window boost: a thread runs at a CPU ceiling from the begin to the end of its windows.
  *
- * The thread raises itself before it writes its BEGIN and comes back after its END. It has to be that early: a thread
- * that sleeps for its grant cannot raise itself when the grant comes, for whoever keeps it from its core keeps it from
- * that as well. And it is the thread itself and not the daemon, because then the kernel checks the application's own
- * permission and nobody else's.
+ * The thread raises itself before it writes its BEGIN and lowers itself after its END. It cannot wait for the grant: a
+ * thread that is woken by its grant needs its processor to raise itself, and the boost is there to get that processor.
+ * The thread raises itself, instead of being raised by the daemon, so that the kernel checks the application's own
+ * permission.
  *
- * One thread may have several tasks, and their windows may nest or overlap: it runs at the highest ceiling of the open
- * ones, and at what it had before when the last one ends. An end may come from another thread, so what belongs to a
- * thread is guarded by a mutex; it inherits priority and is held for two system calls. Tasks without a boost never come
- * here.
+ * One thread may have several tasks, and their windows may nest or overlap. It runs at the highest ceiling of the open
+ * windows, and returns to its former state after the last one. Another thread may end a window, so a mutex guards the
+ * state of a thread. The mutex inherits priority and is held for two system calls. Tasks without a boost do not use it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +21,7 @@
 #endif
 #define FLAG_RESET_ON_FORK 0x1u
 
-/* struct sched_attr of the kernel in its first size; some C libraries have it, some do not. */
+/* struct sched_attr of the kernel in its first size. Not all C libraries have it. */
 struct thread_sched {
 	uint32_t size;
 	uint32_t policy;
@@ -35,10 +34,10 @@ struct thread_sched {
 };
 _Static_assert(sizeof(struct thread_sched) == 48, "SCHED_ATTR_SIZE_VER0");
 
-/* What belongs to a thread; boost_mutex. */
+/* The state of a thread. boost_mutex. */
 struct booster {
 	struct gpuseg_task *tasks; /* with a window begun on this thread */
-	struct thread_sched base;  /* what it had before the first of them */
+	struct thread_sched base;  /* before the first of them */
 	uint32_t tid;
 	uint32_t applied; /* ceiling that it runs at; 0 = base */
 };
@@ -61,7 +60,7 @@ static int write_sched(uint32_t tid, struct thread_sched *sched)
 	return syscall(SYS_sched_setattr, tid, sched, 0) < 0 ? -errno : 0;
 }
 
-/* Whether SCHED_FIFO at `ceiling` is more than a thread has: a boost never lowers. */
+/* Does SCHED_FIFO at `ceiling` precede what the thread has? A boost never lowers. */
 static bool is_below(const struct thread_sched *base, uint32_t ceiling)
 {
 	switch (base->policy) {
@@ -76,7 +75,7 @@ static bool is_below(const struct thread_sched *base, uint32_t ceiling)
 	}
 }
 
-/* Bring a thread to the highest ceiling of its open windows. */
+/* Set a thread to the highest ceiling of its open windows. */
 static int apply(struct booster *b)
 {
 	struct thread_sched sched = b->base;
@@ -99,7 +98,7 @@ static int apply(struct booster *b)
 	return ret;
 }
 
-/* The thread ends: there is nothing to restore any more, and its number may be given to another one. */
+/* The thread ends: there is nothing left to restore, and the kernel may reuse its number. */
 static void thread_exits(void *booster)
 {
 	struct booster *b = booster;
@@ -216,6 +215,6 @@ void boost_forked(void)
 		return;
 	(void)make_mutex(); /* another thread of the parent may have held it */
 	if (own.tasks && own.applied)
-		(void)write_sched(0, &own.base); /* less than the child has, which is allowed to whoever was raised */
+		(void)write_sched(0, &own.base); /* lowers the child, which needs no permission */
 	own = (struct booster){0};
 }

@@ -17,8 +17,8 @@
 #define APPEND_SPIN 50
 
 /*
- * A word that is 1 in the process that made it and 0 in its children. The kernel clears the page on fork
- * (MADV_WIPEONFORK, even for a bare clone(2)); the fork handler does where the kernel cannot.
+ * A word that is 1 in the process that created it and 0 in its children. The kernel clears the page on fork
+ * (MADV_WIPEONFORK, also for a bare clone(2)); where the kernel cannot do that, the fork handler does.
  */
 static uint32_t *own_process;
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
@@ -30,14 +30,14 @@ static void in_forked_child(void)
 	boost_forked();
 	if (own_process)
 		__atomic_store_n(own_process, 0, __ATOMIC_RELEASE);
-	/* The next connect of this process makes a new word; old handles keep pointing at the cleared one. */
+	/* The next connect of this process creates a new word; old handles keep pointing at the cleared one. */
 	own_process = NULL;
 	process_once = (pthread_once_t)PTHREAD_ONCE_INIT;
 }
 
 static void mark_process(void)
 {
-	static bool registered; /* handlers are inherited: register once, whatever generation this process is */
+	static bool registered; /* children inherit handlers, so register only once */
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
@@ -63,7 +63,7 @@ bool client_lost(struct gpuseg_client *client)
 {
 	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED))
 		return true;
-	/* -1 or a stale number, if it was left behind since it was looked up: then a newer one is managed. */
+	/* -1 or a stale number if the connection was replaced since it was read; then a newer connection is managed. */
 	if (!socket_hung_up(__atomic_load_n(&client->socket, __ATOMIC_RELAXED)))
 		return false;
 	__atomic_store_n(&client->lost, true, __ATOMIC_RELAXED);
@@ -83,17 +83,17 @@ int client_check(struct gpuseg_client *client, int64_t at_ns)
 	if (unlikely(poison))
 		return fail_with(client, -EPROTO, "the daemon dropped this client for %s (code %u); connect again",
 				 poison_text(poison), poison);
-	/* A living daemon beats every 20 ms. Only a missing beat is worth the system call that looks for the socket. */
+	/* A live daemon updates its heartbeat every 20 ms. Only a stale heartbeat justifies a system call. */
 	if (unlikely(__atomic_load_n(&client->lost, __ATOMIC_RELAXED)) ||
 	    (unlikely(at_ns - __atomic_load_n(&client->status->heartbeat_ns, __ATOMIC_RELAXED) > HEARTBEAT_STALE_NS) &&
 	     client_lost(client)))
 		return fail_with(client, -ENOTCONN, "daemon %d is gone; %s", client->session->daemon_pid,
-				 client->root->dir ? "the tasks go over to the next one by themselves"
+				 client->root->dir ? "the client reconnects when another one has started"
 						   : "connect again");
 	return 0;
 }
 
-/* Statistics that only the appender writes, mirrored where tools can see them. append_mutex held. */
+/* Statistics that only the appender writes, copied to where tools can read them. append_mutex held. */
 static void publish_counts(struct gpuseg_client *client)
 {
 	struct gpuseg_session *session = client->session;
@@ -114,7 +114,8 @@ static void ring(struct gpuseg_client *client)
 	const uint64_t one = 1;
 
 	/*
-	 * EAGAIN means the eventfd is full of rings already: it is rung. Nothing else can be done about another error.
+	 * EAGAIN means that the counter of the eventfd is full, so the daemon is being woken already. Other errors
+	 * cannot be handled here.
 	 */
 	if (syscall(SYS_write, client->doorbell, &one, sizeof(one)) == sizeof(one)) {
 		count(&client->counters.bells);
@@ -123,8 +124,8 @@ static void ring(struct gpuseg_client *client)
 }
 
 /*
- * The mutex hands over through the kernel when it is contended (some 10 us), yet is held for some 50 ns: so a short
- * spin first. A holder that was preempted gets our priority by the real lock.
+ * A contended priority-inheritance mutex is passed on by the kernel, which takes about 10 us, but it is held for about
+ * 50 ns. So spin first. A holder that was preempted inherits our priority once we block.
  */
 static void append_lock(pthread_mutex_t *mutex)
 {
@@ -141,7 +142,7 @@ int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
 	int ret;
 
 	append_lock(&client->append_mutex);
-	record->seq = client->seq + 1; /* used up only by success: the daemon takes a gap for a lost record */
+	record->seq = client->seq + 1; /* used up only on success: a gap would mean a lost record */
 	ret = cq_append(&client->queue, record);
 	if (likely(ret == 0)) {
 		client->seq = record->seq;
@@ -156,7 +157,10 @@ int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
 	if (unlikely(ret < 0))
 		return fail_with(client, ret, "record %llu was not written: %s", (unsigned long long)record->seq,
 				 gpuseg_strerror(ret));
-	/* Pairs with the daemon's fence between its store to `sleeping` and its last poll. */
+	/*
+	 * Store, then look (ADR 30). The client publishes its record, then loads `sleeping`; the daemon stores
+	 * `sleeping`, then polls every queue; each has a full fence between. So one of the two sees the other's store.
+	 */
 	full_fence();
 	if (__atomic_load_n(&client->status->sleeping, __ATOMIC_RELAXED))
 		ring(client);
@@ -178,10 +182,10 @@ static void *roll_main(void *arg)
 
 		if (__atomic_load_n(&client->roll_stop, __ATOMIC_ACQUIRE))
 			break;
-		/* On failure the appender maps by itself, which remaps_inline shows. */
+		/* After a failure the appender maps the cycle itself, which remaps_inline counts. */
 		(void)cq_service(&client->queue);
 		futex_wait(generation, seen, reconnects ? now_ns() + LOST_LOOK_NS : INT64_MAX);
-		/* A client that the daemon dropped is faulty: it is not to come back by itself. */
+		/* A client that the daemon dropped is faulty and must not reconnect. */
 		if (reconnects && !__atomic_load_n(&client->session->poisoned, __ATOMIC_ACQUIRE) &&
 		    client_lost(client)) {
 			follow_lost(client);
@@ -205,13 +209,14 @@ static int start_roll_thread(struct gpuseg_client *client)
 	if (ret)
 		return -ret;
 	/*
-	 * Not the priority of whoever connects: mapping a file ahead is not urgent, and the appender can do without it.
+	 * Do not inherit the priority of the connecting thread: mapping a file ahead is not urgent, and the appender
+	 * can do without it.
 	 */
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
 	pthread_attr_setschedparam(&attr, &normal);
 	pthread_attr_setstacksize(&attr, ROLL_THREAD_STACK);
-	/* The application's signal handlers are not to run on a thread it does not know. */
+	/* Signal handlers of the application must not run on a thread that it does not know. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&client->roll_thread, &attr, roll_main, client);
@@ -228,7 +233,8 @@ static void stop_roll_thread(struct gpuseg_client *client)
 	__atomic_store_n(&client->roll_stop, 1, __ATOMIC_RELEASE);
 	futex_wake_all(&client->roll_stop); /* it may be reconnecting */
 	/*
-	 * The futex word is the daemon's, so it cannot be changed to stop a wait about to begin: wake until it is over.
+	 * The futex word belongs to the daemon, so we cannot change it to prevent a wait that is about to begin. Repeat
+	 * the wake-up until the thread has ended.
 	 */
 	while (!__atomic_load_n(&client->roll_exited, __ATOMIC_ACQUIRE)) {
 		futex_wake_all(client->roll_word);
@@ -286,8 +292,8 @@ static void close_descriptors(int descriptors[2])
 }
 
 /*
- * One request, one reply. Replies to an earlier request that had timed out are skipped. A reply may be shorter than
- * reply_size only if it refuses.
+ * Send one request and receive its reply. Replies to an earlier request, which had timed out, are skipped. A reply may
+ * be shorter than reply_size only if it refuses.
  */
 static int exchange(struct gpuseg_client *client, struct gpuseg_msg *request, size_t request_size,
 		    struct gpuseg_msg *reply, size_t reply_size, int descriptors[2])
@@ -295,7 +301,7 @@ static int exchange(struct gpuseg_client *client, struct gpuseg_msg *request, si
 	int64_t deadline_ns = now_ns() + REQUEST_TIMEOUT_NS;
 	ssize_t n;
 
-	descriptors[0] = descriptors[1] = -1; /* the caller closes them, also if nothing was received */
+	descriptors[0] = descriptors[1] = -1; /* the caller closes them in any case */
 	request->magic = GPUSEG_MSG_MAGIC;
 	request->version = GPUSEG_ABI_VERSION;
 	request->size = (uint32_t)request_size;
@@ -461,7 +467,7 @@ static int attach(struct gpuseg_client *client, const char *name)
 		close_descriptors(descriptors);
 		if (reply.msg.status == ret && terminated(reply.text, sizeof(reply.text)))
 			fail_with(NULL, ret, "%s", reply.text);
-		else /* move the thread's message from the client, which is about to go, to "no client" */
+		else /* keep the message although the client is about to be freed: file it under "no client" */
 			fail_with(NULL, ret, "%.250s", strdupa(gpuseg_last_message(client)));
 		return ret;
 	}
@@ -501,7 +507,7 @@ static int init_mutexes(struct gpuseg_client *client)
 	return -ret;
 }
 
-/* Free everything that attach() made. Its roll thread has ended, or calls. The client itself stays. */
+/* Free what attach() made, but not the client. The roll thread has ended, or is the caller. */
 static void detach(struct gpuseg_client *client)
 {
 	const int socket = client->socket;
@@ -524,7 +530,7 @@ static void detach(struct gpuseg_client *client)
 	client->managed = false;
 }
 
-/* root NULL: the new one is the root. NULL: out of memory, or no such mutex here; the message says which. */
+/* If root is NULL, the new client is the root. Returns NULL if memory or the mutex cannot be had; sets the message. */
 static struct gpuseg_client *create(struct gpuseg_client *root, uint32_t *process)
 {
 	struct gpuseg_client *client =
@@ -562,8 +568,9 @@ static void destroy(struct gpuseg_client *client)
 /* ---- after the loss of a daemon ---- */
 
 /*
- * Connect to the daemon that runs now and register every task there. A task that it refuses stays where it is; any
- * other failure leaves everything as it was, to be tried again. Roll thread of the lost connection.
+ * Connect to the daemon that is running now and register every task there. A task that it refuses keeps the lost
+ * connection. After any other failure nothing has changed, and the caller tries again. Roll thread of the lost
+ * connection.
  */
 static int make_successor(struct gpuseg_client *lost)
 {
@@ -591,7 +598,7 @@ static int make_successor(struct gpuseg_client *lost)
 	}
 	if (ret == 0)
 		ret = start_roll_thread(
-			next); /* should it lose its daemon at once, it waits here until it is published */
+			next); /* if it loses its daemon at once, it waits for the mutex until it is published */
 	if (ret == 0) {
 		next->former = lost;
 		__atomic_store_n(&root->newest, next, __ATOMIC_RELEASE);
@@ -602,7 +609,7 @@ static int make_successor(struct gpuseg_client *lost)
 	return ret;
 }
 
-/* False: the application disconnects. */
+/* Wait. False: the application disconnects. */
 static bool rest(struct gpuseg_client *client, int64_t ns)
 {
 	const int64_t until_ns = now_ns() + ns;
@@ -614,7 +621,7 @@ static bool rest(struct gpuseg_client *client, int64_t ns)
 	return false;
 }
 
-/* Nobody uses the memory any more. */
+/* Unmap the connection if no task uses it any more. */
 static bool left_behind(struct gpuseg_client *client)
 {
 	bool left;
@@ -713,7 +720,7 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 	return 0;
 }
 
-/* In a child: the mappings were not inherited, the threads do not exist, and a mutex may be in any state. */
+/* In a child the mappings and threads of the parent do not exist, and a mutex may be in any state. */
 static void disconnect_in_child(struct gpuseg_client *root)
 {
 	while (root->tasks) {
@@ -745,7 +752,7 @@ int gpuseg_disconnect(gpuseg_client *root)
 		disconnect_in_child(root);
 		return 0;
 	}
-	/* First who might make another connection: the newest thread. It may make one while it is being stopped. */
+	/* Stop the newest roll thread first, which may make another connection, even while it is being stopped. */
 	for (newest = NULL; newest != __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);) {
 		newest = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
 		stop_roll_thread(newest);

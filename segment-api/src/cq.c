@@ -19,8 +19,8 @@
 #define CQ_LENGTH 0x3fffffffu
 
 #define CQ_HEADER_BYTES 4
-#define CQ_ZEROS_BYTES 8    /* behind the payload */
-#define CQ_RESERVE_BYTES 64 /* stays free at the end of a cycle, for the daemon's end-of-data document */
+#define CQ_ZEROS_BYTES 8    /* after the payload */
+#define CQ_RESERVE_BYTES 64 /* kept free at the end of a cycle for the daemon's end-of-data document */
 #define CQ_RECORD_BYTES sizeof(struct gpuseg_record)
 
 #define CQ_DAY_MS 86400000
@@ -31,7 +31,7 @@
 
 #define CQ_META_BYTES_MAX (16u << 20)
 #define CQ_CYCLE_BYTES_MAX (1ull << 32)
-#define CQ_CYCLE_MAX 2000000 /* days: the year 7445; keeps the file name in four digits of year */
+#define CQ_CYCLE_MAX 2000000 /* days: the year 7445; file names have four digits for the year */
 
 #define CQ_POPULATE_STEP (1u << 20)
 
@@ -71,9 +71,9 @@ static size_t align4(size_t position)
 }
 
 /*
- * Reading BINARY_LIGHT: fields are a name (0xC0|length, or 0xB9 length for an event), padding (0x8F, or 0x8E int32 n),
- * a value that begins with a code. Values used by the two headers are known here, any other code ends the parse: a
- * format that was not foreseen must not be half understood.
+ * Reading BINARY_LIGHT. A field is a name (0xC0|length, or 0xB9 length for an event), padding (0x8F, or 0x8E int32 n)
+ * and a value that begins with a code. Only the codes that the two headers use are known here. Any other code ends the
+ * parse, so that an unknown format is refused and not misread.
  */
 struct wire_value {
 	const uint8_t *at; /* first byte of the value's code */
@@ -160,7 +160,7 @@ static size_t wire_value_size(const uint8_t *p, const uint8_t *end)
 	return n <= room ? n : 0;
 }
 
-/* Find field `name` among the fields in [p, end). False: absent, or something not understood stands before it. */
+/* Find field `name` among the fields in [p, end). False: it is absent, or an unknown value precedes it. */
 static bool wire_find(const uint8_t *p, const uint8_t *end, const char *name, struct wire_value *value)
 {
 	size_t wanted = strlen(name);
@@ -316,14 +316,14 @@ static int map_file(int dir_fd, const char *name, uint64_t size_max, uint8_t **b
 	close(fd);
 	if (error)
 		return -error;
-	/* A forked child may not use the queue, so let it not hold the memory of a deleted cycle either. */
+	/* A forked child must not use the queue, so it need not keep the memory of a deleted cycle. */
 	madvise(*base, *size, MADV_DONTFORK);
 	return 0;
 }
 
 /*
- * Make [from, size) present and writable now, so that an append takes no page fault and a full file system shows here
- * as an error and not later as SIGBUS.
+ * Make [from, size) present and writable now, so that an append takes no page fault, and a full file system is an error
+ * here and not a SIGBUS later.
  */
 static int populate(uint8_t *base, size_t size, size_t from)
 {
@@ -403,7 +403,7 @@ static int find_tail(struct cq_map *map, uint64_t *overwritten)
 	}
 }
 
-/* As find_tail() but changes nothing in the file and needs no lock: how far is it written? For pre-faulting. */
+/* As find_tail(), but changes nothing in the file and needs no lock. For pre-faulting. */
 static void skip_documents(struct cq_map *map)
 {
 	struct wire_value payload;
@@ -478,7 +478,7 @@ static int map_cycle(int dir_fd, int64_t cycle, bool prefault, struct cq_map *ma
 
 		skip_documents(&walk);
 		ret = populate(map->base, map->size, walk.tail < map->size ? walk.tail : map->size);
-		/* The line every append writes lies at the other end of the file. */
+		/* The cache line that every append writes is at the start of the file. */
 		if (ret == 0)
 			ret = populate(map->base, 1, 0);
 		if (ret < 0)
@@ -553,7 +553,7 @@ static int init_swap_mutex(pthread_mutex_t *mutex)
 
 	if (ret)
 		return -ret;
-	/* The roll thread runs at normal priority: without inheritance it could hold up a real-time appender. */
+	/* The roll thread has normal priority: without inheritance it could delay a real-time appender. */
 	ret = pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	if (!ret)
 		ret = pthread_mutex_init(mutex, &attr);
@@ -604,7 +604,7 @@ int cq_attach(struct cq *q, const char *dir, const int64_t *prepared_cycle, char
 	if (ret < 0)
 		goto fail;
 	__atomic_store_n(&q->current_cycle, cycle, __ATOMIC_RELEASE);
-	/* A lock that carries our pid was left by a dead process that had the same one. */
+	/* A lock with our pid was left by a dead process that had the same pid. */
 	own = q->pid;
 	__atomic_compare_exchange_n(q->write_lock, &own, CQ_UNLOCKED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	return 0;
@@ -632,7 +632,7 @@ static bool try_write_lock(struct cq *q, int64_t expected)
 	return __atomic_compare_exchange_n(q->write_lock, &expected, q->pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* The daemon holds the lock during a roll; nobody else appends here. Bounded: a stopped daemon must not stop us. */
+/* The daemon holds the lock during a roll. The wait is bounded, because a stopped daemon must not stop the client. */
 static int write_lock_contended(struct cq *q)
 {
 	int64_t deadline_ns = now_ns() + q->lock_timeout_ns;
@@ -662,7 +662,7 @@ static int write_lock_contended(struct cq *q)
 
 static void write_unlock(struct cq *q)
 {
-	/* A check and a store instead of a compare-and-swap: nobody but us may change a lock that carries our pid. */
+	/* A check and a store instead of a compare-and-swap: only this process may change a lock with our pid. */
 	if (likely(__atomic_load_n(q->write_lock, __ATOMIC_RELAXED) == q->pid))
 		__atomic_store_n(q->write_lock, CQ_UNLOCKED, __ATOMIC_RELEASE);
 	else
@@ -689,13 +689,13 @@ static int map_following(const struct cq *q, int64_t cycle, bool prefault, struc
 	char text[CQ_TEXT_BYTES];
 	int ret = -ENOENT;
 
-	/* The daemon may have consumed and deleted what lies between. */
+	/* The daemon may have consumed and deleted the cycles in between. */
 	for (int64_t c = cycle + 1; c <= newest && ret == -ENOENT; c++)
 		ret = map_cycle(q->dir_fd, c, prefault, map, text);
 	return ret;
 }
 
-/* The current cycle has ended: go on in the next one. Write lock held. -ENOENT: there is none yet. */
+/* The current cycle has ended: switch to the next one. Write lock held. -ENOENT: there is none yet. */
 static int follow_roll(struct cq *q)
 {
 	struct cq_map next = {0}, leftover;
@@ -772,7 +772,7 @@ int cq_append(struct cq *q, const struct gpuseg_record *record)
 	/* release; pairs with the acquire of the daemon's tailer */
 	__atomic_store_n((uint32_t *)(map->base + position), (uint32_t)CQ_RECORD_BYTES, __ATOMIC_RELEASE);
 	CQ_CRASHPOINT(4);
-	/* release; read by a Java appender, under the lock or racing with it for a hint */
+	/* release; a Java appender reads it under the lock, or without the lock as a hint */
 	if (__atomic_load_n(&map->write_position[0], __ATOMIC_RELAXED) < position)
 		__atomic_store_n(&map->write_position[0], position, __ATOMIC_RELEASE);
 	CQ_CRASHPOINT(5);

@@ -2,11 +2,11 @@
 /*
  * cq.h - native appender for a Chronicle Queue v5 directory that a Java process created.
  *
- * Scope: fixed 64-byte records into a FAST_DAILY, BINARY_LIGHT, dataFormat 1 queue. The directory, its metadata.cq4t
- * and every cycle file are created, sized and rolled by the daemon; this side joins, appends, follows rolls and never
- * makes a file or makes one longer.
+ * Scope: appends fixed 64-byte records to a queue of FAST_DAILY, BINARY_LIGHT, dataFormat 1. The daemon creates, sizes
+ * and rolls the directory, metadata.cq4t and every cycle file. This side attaches, appends and follows rolls; it never
+ * creates a file or makes one longer.
  *
- * The file, as far as it matters here:
+ * The parts of the format that matter here:
  *
  *   metadata.cq4t  header{wireType, roll{length, format, epoch}} then one document per key, value an aligned int64
  *   NNNNNNNNF.cq4  header{writePosition[2], indexing{...}, dataFormat} then documents, 4-aligned:
@@ -16,22 +16,22 @@
  *
  *   1  chronicle.write.lock: CAS unlocked -> pid (acquire)
  *   2  half of the payload is written, header still 0
- *   3  payload and eight zero bytes behind it are written, header still 0: a crash so far leaves only dirt that the
- *      next append overwrites, and the zeros keep older dirt from looking like a header
+ *   3  payload and eight zero bytes after it are written, header still 0: a crash up to here leaves only bytes that the
+ *      next append overwrites, and the zeros prevent older bytes from looking like a header
  *   4  header = 64 (release): published
  *   5  writePosition[0] = position
  *   6  writePosition[1] = position << shift | sequence
  *   7  write.lock = unlocked (release)
  *   8  the caller noted the append as done
  *
- * Index entries: none are written. Readers then find a position by walking the at most 60 % of one small file that lies
- * behind the last entry; nothing in this project jumps to an index on a client queue, and leaving them out makes the
- * cost of an append constant (no index page to allocate every 2^20 records, no second dirty line every 256).
+ * Index entries are not written. Readers then find a position by walking at most 60 % of one small file. Nothing in
+ * this project looks up an index in a client queue, and without entries an append has a constant cost: no index page
+ * every 2^20 records, no second dirty cache line every 256.
  *
- * Tail: kept privately (queue files only grow), checked under the lock on every append, and found by a walk from the
- * start of the file on attach. writePosition is written for the Java side, never believed.
+ * The tail is kept privately, since queue files only grow. It is checked under the lock at every append, and found at
+ * attach by a walk from the start of the file. writePosition is written for the Java side and never trusted.
  *
- * Threads: cq_append() must be serialised by the caller; cq_service() and cq_append() may run at the same time.
+ * Threads. The caller must serialise cq_append(). cq_service() and cq_append() may run at the same time.
  */
 #ifndef GPUSEG_CQ_H
 #define GPUSEG_CQ_H
@@ -56,14 +56,14 @@ struct cq_map {
 };
 
 struct cq {
-	/* Appender's part: whoever serialises cq_append() owns it. */
+	/* Owned by the thread that is in cq_append(). */
 	struct cq_map cur;
 	int64_t *write_lock;
 	int64_t pid;
 	uint64_t rolls;		/* cycles followed */
 	uint64_t remaps_inline; /* of these, mapped by the appender because the roll thread was late */
 	uint64_t steals;	/* write locks taken over from a dead process */
-	uint64_t stolen;	/* our write lock was gone at unlock: somebody took us for dead */
+	uint64_t stolen;	/* our write lock was gone at unlock: another process took us for dead */
 	uint64_t overwritten;	/* unfinished documents of a dead writer, replaced */
 
 	/* Set by cq_attach(), constant afterwards. */
@@ -76,15 +76,15 @@ struct cq {
 
 	int64_t current_cycle; /* atomic copy of cur.cycle for the roll thread */
 
-	/* Handed between appender and roll thread. */
+	/* Passed between appender and roll thread. */
 	pthread_mutex_t swap; /* priority inheritance; held for a few instructions */
 	struct cq_map ahead;
 	struct cq_map retired;
 };
 
 /*
- * Join the queue in `dir`. Checks that the format is the one this code was written for, maps and pre-faults the newest
- * cycle. prepared_cycle may be NULL. On failure a one-line text is left in text[CQ_TEXT_BYTES].
+ * Attach to the queue in `dir`: check that its format is the one that this code was written for, then map and pre-fault
+ * the newest cycle. prepared_cycle may be NULL. After a failure text[CQ_TEXT_BYTES] holds one line about it.
  * 0, -ENOENT (not a queue, or no cycle yet), -EPROTONOSUPPORT (another format), -EBADMSG (damaged), -ENOSPC (the file
  * system cannot back the file), -errno. Attach a queue at most once in a process.
  */
@@ -101,8 +101,8 @@ void cq_detach(struct cq *q);
 int cq_append(struct cq *q, const struct gpuseg_record *record);
 
 /*
- * Roll thread: drop the cycle that was left, map the one that comes next if its file exists already.
- * 0 or -errno of the mapping; the appender maps by itself if this failed.
+ * Roll thread: unmap the former cycle, and map the next one if its file exists already. 0 or -errno of the mapping. If
+ * it failed, the appender maps the cycle itself.
  */
 int cq_service(struct cq *q);
 

@@ -13,12 +13,12 @@
 
 #define REQUEST_TIMEOUT_NS (5 * NS_PER_S)
 #define LIVENESS_SLICE_NS                                                                                              \
-	(20 * NS_PER_MS) /* longest sleep before a look whether the daemon lives; the promise is 50 ms */
+	(20 * NS_PER_MS) /* longest sleep before a check that the daemon is alive; the API promises 50 ms */
 #define HEARTBEAT_STALE_NS (50 * NS_PER_MS)
-#define FUTURE_MAX_NS (10 * NS_PER_S)	    /* the daemon poisons a client that names a later time */
+#define FUTURE_MAX_NS (10 * NS_PER_S)	    /* the daemon poisons a client that sends a later time */
 #define WINDOW_MAX_NS (3600 * NS_PER_S)	    /* longest window of a segment */
-#define LOST_LOOK_NS (100 * NS_PER_MS)	    /* how often the roll thread looks whether the daemon is gone */
-#define RECONNECT_FIRST_NS (50 * NS_PER_MS) /* pause after the first attempt that failed; doubles ... */
+#define LOST_LOOK_NS (100 * NS_PER_MS)	    /* how often the roll thread checks that the daemon is alive */
+#define RECONNECT_FIRST_NS (50 * NS_PER_MS) /* pause after the first failed attempt; it doubles ... */
 #define RECONNECT_LAST_NS NS_PER_S	    /* ... up to this */
 #define SPIN_DEFAULT 200
 #define SPIN_TRY 200
@@ -26,10 +26,10 @@
 enum segment { SEGMENT_NONE = 0, SEGMENT_BEGUN, SEGMENT_PROCEEDED };
 
 /*
- * A connection to one daemon. The application holds the first one (`root`). When its daemon is gone, its roll thread
- * makes a hidden successor, registers every task there and publishes it as root->newest; each task goes over on its own
- * thread, at its next call. A connection that no task uses any more gives its memory back; the structure itself stays
- * until gpuseg_disconnect(), so that whoever still looks at it sees `lost`.
+ * A connection to one daemon. The application holds the first one (`root`). When its daemon is lost, its roll thread
+ * makes a successor, which the application does not see, registers every task there and publishes it as root->newest.
+ * Each task switches to it on its own thread, at its next call. A connection that no task uses any more is unmapped.
+ * The structure itself stays until gpuseg_disconnect(), so that a thread that still reads it sees `lost`.
  */
 struct gpuseg_client {
 	/* Read on every call, written at connect. */
@@ -39,8 +39,8 @@ struct gpuseg_client {
 	int socket;
 	int doorbell;
 	bool managed;
-	bool managed_at_connect; /* root's: not one that runs without a daemon */
-	bool lost;		 /* atomic: the daemon is gone */
+	bool managed_at_connect; /* root's: a daemon was there */
+	bool lost;		 /* atomic: the daemon is lost */
 
 	/* Appender. The mutex inherits priority and is held for one append, never while user code runs. */
 	_Alignas(GPUSEG_CACHE_LINE) pthread_mutex_t append_mutex;
@@ -49,20 +49,19 @@ struct gpuseg_client {
 	struct gpuseg_counters counters; /* relaxed atomics */
 
 	/* Cold. */
-	struct gpuseg_client *root;    /* of this chain; itself in the one that the application holds */
+	struct gpuseg_client *root;    /* first connection of this chain, the one that the application holds */
 	pthread_mutex_t request_mutex; /* root's: one request at a time; guards tasks, users, newest and former */
 	struct gpuseg_task *tasks;     /* root's: all of them, whichever connection they use */
 	struct gpuseg_client *newest;  /* root's; release; pairs with the acquire in gpuseg_is_managed() */
-	struct gpuseg_client *former;  /* whom this one followed */
+	struct gpuseg_client *former;  /* the connection that this one replaced */
 	unsigned int users;	       /* tasks that use this connection */
 	char *dir;		       /* root's: where to reconnect; NULL = never */
 	char name[GPUSEG_NAME_BYTES];  /* root's */
 	uint32_t request_seq;
 	pthread_t roll_thread;
 	bool roll_thread_runs;
-	const uint32_t
-		*roll_word; /* session->roll_generation, or what was it: only its address is used after the loss */
-	uint32_t roll_stop; /* atomic */
+	const uint32_t *roll_word; /* session->roll_generation; after the loss only its address is used */
+	uint32_t roll_stop;	   /* atomic */
 	uint32_t roll_exited;
 };
 
@@ -73,25 +72,25 @@ struct gpuseg_task {
 	uint32_t spin_count;
 	bool always_wait;
 	bool proceed;
-	bool boost_optional; /* a window without its boost is better than none */
-	uint32_t boost;	     /* SCHED_FIFO priority inside its windows; 0 = none asked for, or not permitted */
+	bool boost_optional; /* without permission, run without a boost */
+	uint32_t boost;	     /* SCHED_FIFO priority inside its windows; 0 = not requested, or not permitted */
 	enum segment segment;
 	uint64_t ticket; /* last one used */
 	int64_t timeout_ns;
 	int64_t release_ns; /* of the current job; 0 = not marked */
 
-	/* What it was opened with, for a daemon that follows; .name points to the member below. */
+	/* What it was opened with, for a new daemon; .name points to the member below. */
 	struct gpuseg_task_attr attr;
 	char name[GPUSEG_NAME_BYTES];
 	struct gpuseg_slot *next_slot; /* with root->newest; NULL = refused there. root->request_mutex */
 	uint32_t next_id;
-	uint64_t tickets_before; /* of connections left behind */
+	uint64_t tickets_before; /* of former connections */
 
-	/* Whose thread its window has raised, and the next window of that thread; boost_mutex. */
+	/* The thread that its window has raised, and the next window of that thread; boost_mutex. */
 	struct booster *booster;
 	struct gpuseg_task *boost_next;
 
-	/* An END that could not be recorded; goes before the next record of this task. */
+	/* An END that could not be recorded yet; written before the next record of this task. */
 	bool end_pending;
 	struct gpuseg_record pending;
 
@@ -108,40 +107,46 @@ static inline void count(uint64_t *counter)
 int fail_with(const struct gpuseg_client *client, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * As fail_with(), about a segment that was not begun: "segment TICKET of task ID: " and what `result` means. Stores
+ * only the numbers, because a program may poll; gpuseg_last_message() formats the text.
+ */
+int fail_segment(const struct gpuseg_client *client, int result, uint64_t ticket, uint32_t task_id);
+
 /* Why the daemon dropped a client. */
 const char *poison_text(uint32_t code);
 
-/* The caller's thread id without a system call per use. */
+/* The caller's thread id, without a system call per use. */
 uint32_t thread_id(void);
 
 /* 0, -EOWNERDEAD, -EPROTO or -ENOTCONN: may this client append? `at_ns` is the current time. */
 int client_check(struct gpuseg_client *client, int64_t at_ns);
 
-/* The daemon's end of the socket is closed: look, remember, say so. */
+/* Is the daemon's end of the socket closed? Remembers a yes. */
 bool client_lost(struct gpuseg_client *client);
 
-/* Number and append a record, ring the doorbell if the daemon sleeps. Results of cq_append(). */
+/* Number and append a record, and wake the daemon if it sleeps. Results as cq_append(). */
 int client_append(struct gpuseg_client *client, struct gpuseg_record *record);
 
 /* Register the task with this connection; fills *slot and *task_id. root->request_mutex held. */
 int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, struct gpuseg_slot **slot,
 		  uint32_t *task_id);
 
-/* End what is begun, tell the daemon, unlink and free. */
+/* End an open segment, tell the daemon, unlink and free the task. root->request_mutex held. */
 int task_close_locked(struct gpuseg_task *task);
 
 /* ---- boost.c ---- */
 
-/* May the calling thread run at SCHED_FIFO `ceiling`? Tries it. 0 or -errno. Before any other function of boost.c. */
+/* May the calling thread run at SCHED_FIFO `ceiling`? Tries it. 0 or -errno. Must be called before the others below. */
 int boost_probe(uint32_t ceiling);
 
-/* Raise the calling thread for the task's window, which must have a boost and be dropped. 0, or -errno: not raised. */
+/* Raise the calling thread for a window of the task, which must have a boost. 0, or -errno: not raised. */
 int boost_raise(struct gpuseg_task *task);
 
-/* The task's window is over, if it was raised for one; any thread. 0, or -errno: the thread could not be lowered. */
+/* Undo boost_raise(), if there was one. Any thread. 0, or -errno: the raised thread could not be lowered. */
 int boost_drop(struct gpuseg_task *task);
 
-/* In a forked child: give it back what its thread had before. */
+/* In a forked child: restore what its thread had before the boost. */
 void boost_forked(void);
 
 /* Send `request` (a struct gpuseg_msg_*) and receive its reply. request_mutex held. */

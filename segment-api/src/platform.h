@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * platform.h - the few things libgpuseg needs from the kernel and the processor.
+ * platform.h - what libgpuseg needs from the kernel and the processor.
  *
- * System calls are made through syscall(2) and not through their libc wrappers because many wrappers are thread
- * cancellation points: a thread cancelled in the middle of an append would leave the queue locked.
+ * System calls go through syscall(2) and not through the wrappers of libc, because many wrappers are cancellation
+ * points: a thread that is cancelled in an append would leave the queue locked.
  */
 #ifndef GPUSEG_PLATFORM_H
 #define GPUSEG_PLATFORM_H
@@ -45,7 +45,7 @@ static inline void cpu_relax(void)
 static inline void full_fence(void)
 {
 #if defined(__SANITIZE_THREAD__)
-	static uint32_t fence; /* ThreadSanitizer knows no fences; a read-modify-write orders as much */
+	static uint32_t fence; /* ThreadSanitizer does not model fences; a read-modify-write orders as much */
 
 	__atomic_fetch_add(&fence, 0, __ATOMIC_SEQ_CST);
 #else
@@ -95,7 +95,7 @@ static inline void sleep_ns(int64_t ns)
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 }
 
-/* True if the other end of the socket is gone. Reads nothing, so it may run beside a request on the same socket. */
+/* True if the other end of the socket is closed. Reads nothing, so a request may be under way on the same socket. */
 static inline bool socket_hung_up(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLRDHUP};

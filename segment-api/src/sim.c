@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim.c - client of the virtual GPU; see gpuseg_sim.h. Self-contained: it is a library of its own. */
+/* sim.c - client of the virtual GPU; see gpuseg_sim.h. A library of its own, without libgpuseg. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +24,7 @@
 #include "gpuseg_abi.h"
 
 #define NS_PER_S INT64_C(1000000000)
-#define LIVENESS_NS INT64_C(100000000)			/* a waiter looks this often whether the GPU still lives */
+#define LIVENESS_NS INT64_C(100000000)			/* how often a waiter checks that the GPU is alive */
 #define DURATION_MAX_NS (24 * INT64_C(3600) * NS_PER_S) /* the virtual GPU's own limit */
 
 enum { SPINS_PER_CLOCK_READ = 64 };
@@ -53,7 +53,7 @@ static void relax(void)
 #endif
 }
 
-/* The rule of the runtime directory, the same in every part of the project. */
+/* The runtime directory, by the rule of gpuseg_runtime_dir(). */
 static int socket_path(char *path, size_t size, const char *directory)
 {
 	const char *const home = getenv("XDG_RUNTIME_DIR");
@@ -90,7 +90,7 @@ static int send_request(int fd, const struct gpuseg_sim_msg *m)
 	return sent < 0 ? -errno : 0;
 }
 
-/* Receives the answer to OPEN and the fence page's descriptor. */
+/* Receives the reply to OPEN and the descriptor of the fence page. */
 static int receive_fence(int fd, int *descriptor)
 {
 	union {
@@ -197,7 +197,7 @@ int gpuseg_sim_submit(gpuseg_sim *sim, int64_t duration_ns, uint64_t *fence)
 	m.arg = sim->submitted + 1;
 	rc = send_request(sim->fd, &m);
 	if (rc == 0)
-		/* relaxed: only guards wait() against a fence that was never handed out */
+		/* relaxed: only lets wait() refuse a number that no kernel has */
 		__atomic_store_n(&sim->submitted, m.arg, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&sim->lock);
 	if (rc == 0 && fence)
@@ -258,7 +258,7 @@ static int wait_blocked(gpuseg_sim *sim, uint64_t fence, int64_t deadline_ns)
 		const int64_t left_ns = deadline_ns - time_ns < LIVENESS_NS ? deadline_ns - time_ns : LIVENESS_NS;
 		const struct timespec timeout = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
 
-		/* The futex word is the low half; the layout is little-endian. Any return leads to another look. */
+		/* The futex word is the low half; the layout is little-endian. Whatever is returned: look again. */
 		if (syscall(SYS_futex, &sim->fence->completed, FUTEX_WAIT, (uint32_t)completed, &timeout, NULL, 0) !=
 			    0 &&
 		    errno == ETIMEDOUT && is_gone(sim)) {

@@ -14,7 +14,7 @@ static struct gpuseg_record record_of(const struct gpuseg_task *task, enum gpuse
 		.kind = (uint16_t)kind, .task_id = task->task_id, .time_ns = at_ns, .tid = thread_id()};
 }
 
-/* Write the END that an earlier call could not. */
+/* Write the END that an earlier call could not write. */
 static int flush_pending(struct gpuseg_task *task)
 {
 	int ret;
@@ -27,8 +27,8 @@ static int flush_pending(struct gpuseg_task *task)
 	return ret;
 }
 
-/* Use the connection that has followed the lost one. Never waits: false while it is being made, or if there is none. */
-static bool go_over(struct gpuseg_task *task)
+/* Switch to the connection that replaced the lost one. Never waits. False: there is none, or it is not ready yet. */
+static bool reconnect(struct gpuseg_task *task)
 {
 	struct gpuseg_client *lost = task->client, *root = lost->root, *next;
 
@@ -42,28 +42,27 @@ static bool go_over(struct gpuseg_task *task)
 		task->task_id = task->next_id;
 		task->tickets_before += task->ticket;
 		task->ticket = 0;
-		task->end_pending = false; /* of a segment that the lost daemon knew */
+		task->end_pending = false; /* the new daemon does not know that segment */
 		lost->users--;
 		next->users++;
 	}
 	pthread_mutex_unlock(&root->request_mutex);
 	if (task->client == lost)
-		fail_with(lost, -ENOTCONN, "task \"%s\" was refused by the daemon that followed; open it again",
-			  task->name);
+		fail_with(lost, -ENOTCONN, "task \"%s\" was refused by the new daemon; open it again", task->name);
 	return task->client == next;
 }
 
-/* client_check() for a call that may find a new daemon: between segments only. */
+/* client_check(), and between segments switch to a new daemon if the old one is lost. */
 static int task_check(struct gpuseg_task *task, int64_t at_ns)
 {
 	int ret = client_check(task->client, at_ns);
 
-	if (likely(ret != -ENOTCONN) || task->segment != SEGMENT_NONE || !go_over(task))
+	if (likely(ret != -ENOTCONN) || task->segment != SEGMENT_NONE || !reconnect(task))
 		return ret;
 	return client_check(task->client, at_ns);
 }
 
-/* Append an END for `ticket`; it is kept for later if it cannot be written now. */
+/* Append an END for the task's ticket. It is kept for later if it cannot be written now. */
 static int append_end(struct gpuseg_task *task, int64_t at_ns, uint16_t flags, int64_t device_ns)
 {
 	struct gpuseg_record r = record_of(task, GPUSEG_RECORD_END, at_ns);
@@ -82,10 +81,10 @@ static int append_end(struct gpuseg_task *task, int64_t at_ns, uint16_t flags, i
 
 /* ---- waiting for a grant ---- */
 
-/* The verdict on `ticket`, GPUSEG_VERDICT_NONE if the daemon has not spoken yet. */
+/* The verdict on `ticket`; GPUSEG_VERDICT_NONE while there is none. */
 static unsigned int verdict_on(const struct gpuseg_slot *slot, uint64_t ticket)
 {
-	/* acquire; pairs with the daemon's release: what it disabled before is disabled now */
+	/* acquire; pairs with the daemon's release: lower contexts were disabled before the grant */
 	uint64_t grant = __atomic_load_n(&slot->grant, __ATOMIC_ACQUIRE);
 
 	return grant >> GPUSEG_GRANT_SHIFT == ticket ? (unsigned int)(grant & 0xff) : GPUSEG_VERDICT_NONE;
@@ -102,15 +101,15 @@ static unsigned int spin_for_grant(const struct gpuseg_slot *slot, uint64_t tick
 	return verdict;
 }
 
-/* The half of the grant word that a futex can watch. Its byte order is fixed: little-endian. */
+/* The half of the grant word that is the futex. Its byte order is fixed: little-endian. */
 static const uint32_t *grant_futex(const struct gpuseg_slot *slot)
 {
 	return (const uint32_t *)(const void *)&slot->grant;
 }
 
 /*
- * Sleep until there is a verdict or deadline_ns passes (-ETIMEDOUT). In slices, because nobody wakes us when the daemon
- * dies: -ENOTCONN or -EPROTO then.
+ * Sleep until there is a verdict or deadline_ns passes (-ETIMEDOUT). Sleeps in slices, because there is no wake-up when
+ * the daemon dies; the result is then -ENOTCONN or -EPROTO.
  */
 static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsigned int *verdict)
 {
@@ -119,8 +118,9 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 
 	count(&task->client->counters.slept);
 	/*
-	 * Dekker with the daemon: we store `waiting`, then read the grant; it stores the grant, then reads `waiting`,
-	 * each with a full fence between. One of the two sees the other.
+	 * Store, then look (ADR 30). The client stores `waiting`, then loads the grant; the daemon stores the
+	 * grant, then loads `waiting`; each has a full fence between. So one of the two sees the other's store. A grant
+	 * that comes between the load and the sleep changes the futex word, and the kernel does not let us sleep.
 	 */
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	full_fence();
@@ -131,6 +131,14 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 		*verdict = verdict_on(slot, task->ticket);
 		if (*verdict != GPUSEG_VERDICT_NONE)
 			break;
+		/*
+		 * acquire; pairs with the release in Session.poison. A client that is dropped is woken by a change of
+		 * the grant word that leaves the ticket as it was, which is no verdict on a ticket that still waits.
+		 */
+		if (__atomic_load_n(&task->client->session->poisoned, __ATOMIC_ACQUIRE)) {
+			ret = client_check(task->client, now_ns());
+			break;
+		}
 		at_ns = now_ns();
 		if (at_ns - deadline_ns >= 0) {
 			ret = -ETIMEDOUT;
@@ -140,7 +148,7 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 		if (futex_wait(grant_futex(slot), seen, slice_ns - deadline_ns < 0 ? slice_ns : deadline_ns) !=
 		    -ETIMEDOUT)
 			continue;
-		/* Look at the socket itself: a stopped daemon beats no more either, but comes back. */
+		/* Look at the socket: the heartbeat of a stopped daemon is stale, too, but such a daemon resumes. */
 		client_lost(task->client);
 		ret = client_check(task->client, now_ns());
 		if (ret < 0)
@@ -166,13 +174,12 @@ static int begun(struct gpuseg_task *task, enum segment segment)
 	return segment == SEGMENT_PROCEEDED ? GPUSEG_PROCEEDED : 0;
 }
 
-/* Give up waiting: tell the daemon, which may be granting at this moment, that the ticket is void. */
+/* Give up waiting, and tell the daemon, which may be granting at this moment, that the ticket is void. */
 static int withdraw(struct gpuseg_task *task, int result)
 {
 	(void)append_end(task, now_ns(), GPUSEG_FLAG_CANCELLED,
-			 0); /* kept if it cannot be written; reported by the next call */
-	return fail_with(task->client, result, "segment %llu of task %u: %s", (unsigned long long)task->ticket,
-			 task->task_id, gpuseg_strerror(result));
+			 0); /* if it cannot be written, it is kept, and the next call reports that */
+	return fail_segment(task->client, result, task->ticket, task->task_id);
 }
 
 static int conclude(struct gpuseg_task *task, unsigned int verdict)
@@ -182,8 +189,7 @@ static int conclude(struct gpuseg_task *task, unsigned int verdict)
 		return begun(task, SEGMENT_BEGUN);
 	case GPUSEG_VERDICT_REFUSED:
 		count(&task->client->counters.refused);
-		return fail_with(task->client, -ECANCELED, "segment %llu of task %u: %s",
-				 (unsigned long long)task->ticket, task->task_id, gpuseg_strerror(-ECANCELED));
+		return fail_segment(task->client, -ECANCELED, task->ticket, task->task_id);
 	default: {
 		int ret = client_check(task->client, now_ns());
 
@@ -223,7 +229,7 @@ static int wait_for_grant(struct gpuseg_task *task, struct patience patience, in
 	return begun(task, SEGMENT_PROCEEDED);
 }
 
-/* Before the BEGIN is written, so that whoever is granted the GPU is above its core's other threads already. */
+/* Before the BEGIN is written, so that the thread precedes the others of its processor when the grant comes. */
 static int raise_for_window(struct gpuseg_task *task)
 {
 	struct gpuseg_counters *counters = &task->client->counters;
@@ -279,7 +285,10 @@ static int begin_window(struct gpuseg_task *task, struct patience patience)
 		if (ret < 0)
 			return ret;
 	}
-	/* acquire; read before the append: a pre-grant withdrawn later is the daemon's to handle, it sees the flag */
+	/*
+	 * acquire; before the append: if the pre-grant is withdrawn later, the daemon handles it, since it sees the
+	 * flag
+	 */
 	optimistic = !task->always_wait && __atomic_load_n(&task->slot->pregrant, __ATOMIC_ACQUIRE) == 1;
 	r = record_of(task, GPUSEG_RECORD_BEGIN, at_ns);
 	r.flags = optimistic ? GPUSEG_FLAG_OPTIMISTIC : 0;
@@ -301,7 +310,7 @@ static int begin(struct gpuseg_task *task, struct patience patience)
 {
 	int ret = begin_window(task, patience);
 
-	/* A window of this task that is open keeps its boost: that is -EALREADY. */
+	/* -EALREADY: the window that is open keeps its boost. */
 	if (unlikely(ret < 0 && task->boost && task->segment == SEGMENT_NONE))
 		return lower_after_window(task, ret);
 	return ret;
@@ -346,7 +355,7 @@ static int end_window(struct gpuseg_task *task, int64_t device_ns)
 		return fail_with(client, -EINVAL, "task %u has no segment to end; call gpuseg_begin() first",
 				 task->task_id);
 	}
-	task->segment = SEGMENT_NONE; /* whatever comes: the caller is done with the GPU */
+	task->segment = SEGMENT_NONE; /* in any case: the caller is done with the GPU */
 	if (!client->managed)
 		return 0;
 	ret = client_check(client, at_ns);
@@ -360,7 +369,7 @@ int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns)
 	bool boosted = task->boost && task->segment != SEGMENT_NONE;
 	int ret = end_window(task, device_ns);
 
-	/* Not in a forked child, nor after a wrong argument: then the segment goes on. */
+	/* In a forked child, and after an invalid argument, the segment is still open. */
 	if (unlikely(boosted && task->segment == SEGMENT_NONE))
 		return lower_after_window(task, ret);
 	return ret;
@@ -479,15 +488,6 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 			"task \"%s\": period %lld, deadline %lld, budget %lld, timeout %lld ns; none may be negative",
 			a->name, (long long)a->period_ns, (long long)a->deadline_ns, (long long)a->budget_ns,
 			(long long)a->timeout_ns);
-	if (a->strategy > GPUSEG_STRATEGY_INTERRUPT_SLICE || a->reserved)
-		return fail_with(client, -EINVAL,
-				 "task \"%s\": strategy is %u, reserved %u; give an enum gpuseg_strategy and 0",
-				 a->name, a->strategy, a->reserved);
-	if (a->strategy && a->priority == 0)
-		return fail_with(
-			client, -EINVAL,
-			"task \"%s\": strategy is %u but the task is best effort; give it a priority or no strategy",
-			a->name, a->strategy);
 	if (a->on_timeout > GPUSEG_ON_TIMEOUT_PROCEED)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": on_timeout is %u; give GPUSEG_ON_TIMEOUT_FAIL or _PROCEED", a->name,
@@ -504,8 +504,7 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 					       .gpu_priority = attr->gpu_priority,
 					       .gpu = attr->gpu,
 					       .flags = (task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0) |
-							task->boost << GPUSEG_TASK_BOOST_SHIFT |
-							attr->strategy << GPUSEG_TASK_STRATEGY_SHIFT,
+							task->boost << GPUSEG_TASK_BOOST_SHIFT,
 					       .period_ns = attr->period_ns,
 					       .deadline_ns = attr->deadline_ns,
 					       .budget_ns = attr->budget_ns,
@@ -540,7 +539,7 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 	return 0;
 }
 
-/* Find out now whether the boost will be permitted: a begin is no time for surprises. */
+/* Find out at open, and not at the first begin, whether the boost is permitted. */
 static int permit_boost(const struct gpuseg_client *client, struct gpuseg_task *task)
 {
 	int ret = boost_probe(task->attr.boost_priority);
@@ -560,31 +559,47 @@ static int permit_boost(const struct gpuseg_client *client, struct gpuseg_task *
 		task->name, task->attr.boost_priority, strerror(-ret), task->attr.boost_priority);
 }
 
+/*
+ * client_check() of the newest connection. Under the mutex, because the roll thread of a connection that no task uses
+ * unmaps it, under the same mutex, as soon as another connection has replaced it.
+ */
+static int newest_check(gpuseg_client *root)
+{
+	int ret;
+
+	if (!__atomic_load_n(root->own_process, __ATOMIC_RELAXED))
+		return client_check(root, 0); /* in a forked child the mutex may be in any state */
+	pthread_mutex_lock(&root->request_mutex);
+	ret = client_check(root->newest, now_ns());
+	pthread_mutex_unlock(&root->request_mutex);
+	return ret;
+}
+
 int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
 {
-	struct gpuseg_client *client = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
+	struct gpuseg_client *client;
 	struct gpuseg_task_attr attr;
 	struct gpuseg_task *task;
 	int ret;
 
 	if (!out)
-		return fail_with(client, -EINVAL, "gpuseg_task_open: no place for the task");
+		return fail_with(root, -EINVAL, "gpuseg_task_open: no place for the task");
 	*out = NULL;
 	if (!user_attr)
-		return fail_with(client, -EINVAL, "gpuseg_task_open: attributes are required, a task has a name");
+		return fail_with(root, -EINVAL, "gpuseg_task_open: attributes are required, a task has a name");
 	ret = copy_attr(&attr, sizeof(attr), sizeof(attr), user_attr);
 	if (ret < 0)
-		return fail_with(client, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
+		return fail_with(root, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
 				 sizeof(attr));
-	ret = client_check(client, now_ns());
+	ret = newest_check(root);
 	if (ret == 0)
-		ret = check_attr(client, &attr);
+		ret = check_attr(root, &attr);
 	if (ret < 0)
 		return ret;
 	task = aligned_alloc(GPUSEG_CACHE_LINE,
 			     (sizeof(*task) + GPUSEG_CACHE_LINE - 1) & ~(size_t)(GPUSEG_CACHE_LINE - 1));
 	if (!task)
-		return fail_with(client, -ENOMEM, "task \"%s\": out of memory", attr.name);
+		return fail_with(root, -ENOMEM, "task \"%s\": out of memory", attr.name);
 	memset(task, 0, sizeof(*task));
 	task->attr = attr;
 	task->attr.name = strcpy(task->name, attr.name);
@@ -599,7 +614,7 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 		task->spin_count = get_nprocs() > 1 ? SPIN_DEFAULT : 0;
 
 	pthread_mutex_lock(&root->request_mutex);
-	client = root->newest; /* not replaced while we hold the mutex */
+	client = root->newest; /* cannot be replaced while we hold the mutex */
 	task->client = client;
 	if (client->managed && attr.boost_priority)
 		ret = permit_boost(client, task);
@@ -632,7 +647,7 @@ int task_close_locked(struct gpuseg_task *task)
 			(void)gpuseg_end(task); /* closing the task ends its segment in any case */
 		(void)flush_pending(task);
 		ret = client_check(client, now_ns());
-		if (ret == -ENOTCONN && next != client && task->next_slot) { /* it has not gone over */
+		if (ret == -ENOTCONN && next != client && task->next_slot) { /* not reconnected yet */
 			request.task_id = task->next_id;
 			ret = client_check(next, now_ns());
 		} else {
@@ -642,7 +657,7 @@ int task_close_locked(struct gpuseg_task *task)
 			ret = client_request(next, &request, sizeof(request), &reply, sizeof(reply));
 	}
 	if (task->boost)
-		(void)boost_drop(task); /* gpuseg_end() has done it, if it could */
+		(void)boost_drop(task); /* a second try if gpuseg_end() failed to */
 	while (*link != task)
 		link = &(*link)->next;
 	*link = task->next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - what the library says to people, and the fixed facts about itself. */
+/* text.c - messages, explanations of results, version, runtime directory. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,16 @@
 
 #include "internal.h"
 
+#define TEXT_OF_VALUE(x) #x
+#define TEXT_OF(x) TEXT_OF_VALUE(x)
+#define VERSION_TEXT TEXT_OF(GPUSEG_VERSION_MAJOR) "." TEXT_OF(GPUSEG_VERSION_MINOR) "." TEXT_OF(GPUSEG_VERSION_PATCH)
+
+/* The latest failure of this thread. If `segment` is not 0, its text is formatted when it is read. */
 static __thread struct {
 	const struct gpuseg_client *client;
+	int segment; /* result of fail_segment() whose text is not formatted yet */
+	uint32_t task_id;
+	uint64_t ticket;
 	char text[GPUSEG_TEXT_BYTES + 64];
 } last_message;
 
@@ -20,13 +28,31 @@ int fail_with(const struct gpuseg_client *client, int result, const char *format
 	va_start(ap, format);
 	vsnprintf(last_message.text, sizeof(last_message.text), format, ap);
 	va_end(ap);
+	last_message.segment = 0;
 	last_message.client = client ? client->root : NULL; /* the one that the application knows */
+	return result;
+}
+
+int fail_segment(const struct gpuseg_client *client, int result, uint64_t ticket, uint32_t task_id)
+{
+	last_message.segment = result;
+	last_message.task_id = task_id;
+	last_message.ticket = ticket;
+	last_message.client = client->root;
 	return result;
 }
 
 const char *gpuseg_last_message(const gpuseg_client *client)
 {
-	return last_message.client == client ? last_message.text : "";
+	if (last_message.client != client)
+		return "";
+	if (last_message.segment) {
+		snprintf(last_message.text, sizeof(last_message.text), "segment %llu of task %u: %s",
+			 (unsigned long long)last_message.ticket, last_message.task_id,
+			 gpuseg_strerror(last_message.segment));
+		last_message.segment = 0;
+	}
+	return last_message.text;
 }
 
 const char *poison_text(uint32_t code)
@@ -49,7 +75,7 @@ const char *poison_text(uint32_t code)
 	case GPUSEG_POISON_QUOTA:
 		return "a queue filled faster than its quota allows";
 	case GPUSEG_POISON_PROTOCOL:
-		return "a message on the registration socket that makes no sense";
+		return "an invalid message on the registration socket";
 	default:
 		return "an unknown reason";
 	}
@@ -65,7 +91,7 @@ const char *gpuseg_strerror(int result)
 	case ENOTCONN:
 		return "no daemon: start `gpuseg run`, or allow unmanaged operation with GPUSEG_UNMANAGED=1";
 	case EPROTO:
-		return "the daemon dropped this client or answered nonsense: see gpuseg_last_message()";
+		return "the daemon dropped this client or sent an invalid answer: see gpuseg_last_message()";
 	case EPROTONOSUPPORT:
 		return "daemon, queue and library are of different versions: install one release of both";
 	case EALREADY:
@@ -98,7 +124,7 @@ const char *gpuseg_strerror(int result)
 
 const char *gpuseg_version(void)
 {
-	return GPUSEG_VERSION_TEXT;
+	return VERSION_TEXT;
 }
 
 uint32_t gpuseg_abi_version(void)
@@ -150,7 +176,7 @@ int copy_attr(void *to, size_t known_size, size_t smallest, const void *from)
 		if (p[i])
 			return fail_with(NULL, -E2BIG,
 					 "attribute byte %zu is set but libgpuseg %s knows %zu; upgrade the library", i,
-					 GPUSEG_VERSION_TEXT, known_size);
+					 VERSION_TEXT, known_size);
 	memset(to, 0, known_size);
 	memcpy(to, from, size < known_size ? size : known_size);
 	*(size_t *)to = known_size;

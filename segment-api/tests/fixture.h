@@ -92,6 +92,8 @@ struct fake_daemon {
 	int64_t delay_ns;
 	bool beat;		/* keep the heartbeat going */
 	bool sleeps;		/* announce sleeping and wait for the doorbell, as the daemon does when idle */
+	int64_t sleep_ns;	/* for so long at most; 15 ms unless the test sets it */
+	uint64_t slept_over;	/* sleeps that ran out although a record lay in the queue: its ring was lost */
 	int refuse_status;	/* refuse HELLO or TASK_OPEN with this */
 	int refuse_type;	/* enum gpuseg_msg_type */
 	uint32_t wrong_version; /* answer with this layout version */
@@ -106,7 +108,7 @@ struct fake_daemon {
 	struct fixture_tail tail;
 	uint64_t expected_seq;
 	bool sequence_broken;
-	size_t records;
+	size_t records; /* atomic */
 	struct gpuseg_record *log;
 	int64_t grant_at_ns; /* FAKE_DELAY: of the begin below */
 	uint32_t grant_slot;
@@ -127,6 +129,8 @@ void fake_daemon_grants(struct fake_daemon *d, enum fake_grants grants, int64_t 
 void fake_daemon_pregrant(struct fake_daemon *d, uint32_t slot, bool on);
 void fake_daemon_poison(struct fake_daemon *d, uint32_t code);
 void fake_daemon_sleeps(struct fake_daemon *d, bool on);
+/* As the daemon drops a client: the code, then a changed grant word and a wake-up for each of its waiters. */
+void fake_daemon_drop(struct fake_daemon *d, uint32_t code);
 /*
  * Roll the queue; `ahead`: prepare and announce the file through the session first and give the client time to map it.
  */
@@ -136,6 +140,8 @@ bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *las
 /* The i-th record read (from 0). */
 struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i);
 size_t fake_daemon_records(struct fake_daemon *d);
+/* As fake_daemon_records(), without the mutex, so that the caller does not hold up the daemon. */
+size_t fake_daemon_peek(struct fake_daemon *d);
 /* How many futex wake-ups it made. */
 uint64_t fake_daemon_wakes(struct fake_daemon *d);
 

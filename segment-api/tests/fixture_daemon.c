@@ -217,7 +217,7 @@ static void serve_packet(struct fake_daemon *d)
 		serve_close(d, &packet.close);
 		break;
 	default:
-		check_fail(__FILE__, __LINE__, "known message type");
+		CHECK(false, "message of type %u", packet.msg.type);
 	}
 }
 
@@ -226,6 +226,7 @@ static void grant(struct fake_daemon *d, uint32_t slot, uint64_t ticket, unsigne
 	struct gpuseg_slot *s = &d->slots[slot];
 
 	__atomic_store_n(&s->grant, ticket << GPUSEG_GRANT_SHIFT | verdict, __ATOMIC_RELEASE);
+	/* As Session.grant: the waiter stores `waiting`, then loads the grant. One of us sees the other. */
 	full_fence();
 	if (__atomic_load_n(&s->waiting, __ATOMIC_RELAXED)) {
 		futex_wake_all((const void *)&s->grant);
@@ -239,7 +240,8 @@ static void take_record(struct fake_daemon *d, const struct gpuseg_record *r)
 
 	if (r->seq != ++d->expected_seq)
 		d->sequence_broken = true;
-	d->log[d->records++ % FAKE_LOG_MAX] = *r;
+	d->log[d->records % FAKE_LOG_MAX] = *r;
+	__atomic_store_n(&d->records, d->records + 1, __ATOMIC_RELEASE);
 	if (r->kind != GPUSEG_RECORD_BEGIN || (r->flags & GPUSEG_FLAG_OPTIMISTIC))
 		return;
 	switch (d->grants) {
@@ -309,7 +311,8 @@ static void *serve(void *arg)
 		struct pollfd fds[4] = {{.fd = d->stop_pipe[0], .events = POLLIN},
 					{.fd = d->listener, .events = POLLIN}};
 		struct timespec timeout = {.tv_nsec = 200000};
-		bool slept = false;
+		bool slept = false, worked = false;
+		int ready;
 
 		pthread_mutex_lock(&d->mutex);
 		fds[2] = (struct pollfd){.fd = d->connection, .events = POLLIN};
@@ -321,22 +324,28 @@ static void *serve(void *arg)
 			__atomic_store_n(&d->status->sleeping, 1, __ATOMIC_SEQ_CST);
 			full_fence();
 			if (!poll_queue(d)) {
-				timeout.tv_nsec = 15000000;
+				timeout = timespec_of(d->sleep_ns);
 				slept = true;
+			} else {
+				__atomic_store_n(&d->status->sleeping, 0, __ATOMIC_SEQ_CST);
+				worked = true;
 			}
 		}
 		pthread_mutex_unlock(&d->mutex);
 		if (d->busy_poll && turns++ % 4096 != 0)
 			continue;
-		if (d->busy_poll)
+		if (d->busy_poll || worked)
 			timeout.tv_nsec = 0;
-		if (ppoll(fds, 4, &timeout, NULL) < 0 && errno != EINTR)
-			check_fail(__FILE__, __LINE__, "ppoll");
+		ready = ppoll(fds, 4, &timeout, NULL);
+		CHECK(ready >= 0 || errno == EINTR, "ppoll: %s", strerror(errno));
 		if (fds[0].revents)
 			return NULL;
 		pthread_mutex_lock(&d->mutex);
-		if (slept)
+		if (slept) {
 			__atomic_store_n(&d->status->sleeping, 0, __ATOMIC_SEQ_CST);
+			if (ready == 0 && poll_queue(d))
+				d->slept_over++;
+		}
 		if (fds[3].revents & POLLIN) {
 			uint64_t rings;
 
@@ -381,6 +390,7 @@ void fake_daemon_start_sized(struct fake_daemon *d, size_t cycle_bytes, bool bus
 	d->cycle_bytes = cycle_bytes;
 	d->busy_poll = busy_poll;
 	d->beat = true;
+	d->sleep_ns = 15 * NS_PER_MS;
 	d->log = calloc(FAKE_LOG_MAX, sizeof(*d->log));
 	CHECK(d->log != NULL);
 	CHECK_EQ(pthread_mutex_init(&d->mutex, NULL), 0);
@@ -459,6 +469,15 @@ void fake_daemon_poison(struct fake_daemon *d, uint32_t code)
 	__atomic_store_n(&d->session->poisoned, code, __ATOMIC_RELEASE);
 }
 
+void fake_daemon_drop(struct fake_daemon *d, uint32_t code)
+{
+	pthread_mutex_lock(&d->mutex);
+	fake_daemon_poison(d, code);
+	for (uint32_t slot = 0; slot < GPUSEG_SLOTS_MAX; slot++)
+		grant(d, slot, d->slots[slot].grant >> GPUSEG_GRANT_SHIFT, GPUSEG_VERDICT_POISONED);
+	pthread_mutex_unlock(&d->mutex);
+}
+
 void fake_daemon_sleeps(struct fake_daemon *d, bool on)
 {
 	pthread_mutex_lock(&d->mutex);
@@ -492,6 +511,11 @@ size_t fake_daemon_records(struct fake_daemon *d)
 	n = d->records;
 	pthread_mutex_unlock(&d->mutex);
 	return n;
+}
+
+size_t fake_daemon_peek(struct fake_daemon *d)
+{
+	return __atomic_load_n(&d->records, __ATOMIC_ACQUIRE);
 }
 
 uint64_t fake_daemon_wakes(struct fake_daemon *d)

@@ -454,6 +454,47 @@ TEST(should_proceed_without_a_grant_if_told_to)
 	fake_daemon_stop(&d);
 }
 
+/* The text of a polled failure is made when it is asked for: it must be of that failure, and of no later one. */
+TEST(should_name_the_segment_that_was_not_begun)
+{
+	struct fake_daemon d;
+	gpuseg_client *client;
+	gpuseg_task *task;
+	const char *text;
+
+	fake_daemon_start(&d);
+	fake_daemon_grants(&d, FAKE_IGNORE, 0);
+	client = connect_to(&d);
+	task = open_task(client, NULL);
+	CHECK_EQ(gpuseg_begin_try(task), -EAGAIN);
+	CHECK_EQ(gpuseg_begin_try(task), -EAGAIN);
+	text = gpuseg_last_message(client);
+	CHECK_EQ(strcmp(text, "segment 2 of task 1: not granted at once, the segment was withdrawn"), 0);
+	CHECK(gpuseg_last_message(client) == text);
+	CHECK_EQ(strcmp(text, "segment 2 of task 1: not granted at once, the segment was withdrawn"), 0);
+	CHECK_EQ(strlen(gpuseg_last_message(NULL)), 0);
+
+	CHECK_EQ(gpuseg_begin_try(task), -EAGAIN);
+	CHECK_EQ(gpuseg_begin_timed(task, -5), -EINVAL); /* another failure, before the text was asked for */
+	CHECK_CONTAINS(gpuseg_last_message(client), "-5 ns");
+
+	CHECK_EQ(gpuseg_begin_try(task), -EAGAIN);
+	fake_daemon_grants(&d, FAKE_GRANT, 0);
+	CHECK_EQ(gpuseg_begin_timed(task, LIMIT_NS), 0);
+	CHECK_EQ(gpuseg_end(task), 0);
+	CHECK_CONTAINS(gpuseg_last_message(client), "segment 4 of task 1: not granted"); /* successes leave it */
+
+	fake_daemon_grants(&d, FAKE_REFUSE, 0);
+	CHECK_EQ(gpuseg_begin(task), -ECANCELED);
+	CHECK_EQ(gpuseg_connect(NULL, NULL), -EINVAL); /* of another client: the one above is gone */
+	CHECK_EQ(strlen(gpuseg_last_message(client)), 0);
+	CHECK_CONTAINS(gpuseg_last_message(NULL), "no place for the client");
+	CHECK_EQ(gpuseg_begin(task), -ECANCELED);
+	CHECK_CONTAINS(gpuseg_last_message(client), "segment 7 of task 1: the daemon refused");
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&d);
+}
+
 TEST(should_try_without_sleeping)
 {
 	struct fake_daemon d;
@@ -636,7 +677,7 @@ static bool managed_in_time(gpuseg_client *client)
 	return gpuseg_is_managed(client);
 }
 
-TEST(should_go_over_to_the_daemon_that_follows)
+TEST(should_reconnect_to_a_new_daemon)
 {
 	struct gpuseg_task_status status = {.size = sizeof(status)};
 	struct gpuseg_record last;
@@ -697,7 +738,7 @@ TEST(should_leave_a_task_behind_that_the_next_daemon_refuses)
 	fake_daemon_follow(&d);
 	CHECK(managed_in_time(client));
 	CHECK_EQ(gpuseg_begin(task), -ENOTCONN);
-	CHECK_CONTAINS(gpuseg_last_message(client), "refused by the daemon that followed");
+	CHECK_CONTAINS(gpuseg_last_message(client), "refused by the new daemon");
 	CHECK_EQ(gpuseg_task_close(task), -ENOTCONN);
 	gpuseg_disconnect(client);
 	fake_daemon_stop(&d);
@@ -744,7 +785,7 @@ static void *begin_and_end(void *arg)
 		__atomic_fetch_add(&b->granted, ret == 0, __ATOMIC_RELAXED);
 		ret = gpuseg_end(b->task);
 		CHECK(ret == 0 || ret == -ENOTCONN || ret == -EINVAL);
-		usleep(200); /* nobody rolls this queue */
+		usleep(200); /* this queue is not rolled */
 	}
 	return NULL;
 }
@@ -1118,13 +1159,14 @@ static const struct check_case cases[] = {
 	CASE(should_sleep_until_the_late_grant),
 	CASE(should_withdraw_a_segment_that_timed_out),
 	CASE(should_proceed_without_a_grant_if_told_to),
+	CASE(should_name_the_segment_that_was_not_begun),
 	CASE(should_try_without_sleeping),
 	CASE(should_report_a_refused_segment_without_ending_it),
 	CASE(should_survive_signals_while_waiting),
 	CASE(should_ring_only_a_sleeping_daemon),
 	CASE(should_notice_a_dead_daemon_within_50_ms_while_waiting),
 	CASE(should_notice_a_dead_daemon_although_pre_granted),
-	CASE(should_go_over_to_the_daemon_that_follows),
+	CASE(should_reconnect_to_a_new_daemon),
 	CASE(should_leave_a_task_behind_that_the_next_daemon_refuses),
 	CASE(should_stay_away_when_it_is_to_connect_once),
 	CASE(should_go_over_while_threads_begin_and_end),

@@ -75,11 +75,9 @@ static void check_sched_of(pid_t tid, int policy, int priority, int line)
 	int now = sched_getscheduler(tid);
 
 	sched_getparam(tid, &param);
-	if (now != policy || param.sched_priority != priority) {
-		fprintf(stderr, "    policy %d priority %d, expected %d and %d\n", now, param.sched_priority, policy,
-			priority);
-		check_fail(__FILE__, line, "policy of the thread");
-	}
+	if (now != policy || param.sched_priority != priority)
+		check_fail(__FILE__, line, "policy of the thread", "policy %d priority %d, expected %d and %d", now,
+			   param.sched_priority, policy, priority);
 }
 #define CHECK_FIFO(priority) check_sched_of(0, SCHED_FIFO, priority, __LINE__)
 #define CHECK_NORMAL() check_sched_of(0, SCHED_OTHER, 0, __LINE__)

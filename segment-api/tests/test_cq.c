@@ -85,7 +85,8 @@ TEST(should_refuse_what_is_not_a_queue)
 }
 
 /*
- * Replace `from` by `to` (same length) in a file of the queue, expect a refusal that contains `complaint`, put it back.
+ * Replace `from` by `to` (same length) in a file of the queue, expect a refusal that contains `complaint`, then restore
+ * it.
  */
 static void refuse_changed(const char *dir, int64_t file, const char *from, const char *to, size_t n, int error,
 			   const char *complaint)
@@ -129,7 +130,7 @@ TEST(should_refuse_other_formats_by_name_and_value)
 	refuse_changed(dir, 0, "writePosition", "writePosItion", 13, -EPROTONOSUPPORT, "writePosition");
 	refuse_changed(dir, 0, "\xc1\x00\x00\x40", "\xc1\x00\x00\xc0", 4, -EBADMSG, "no complete header");
 	refuse_changed(dir, 0, "\xc1\x00\x00\x40", "\xc1\xff\xff\x7f", 4, -EBADMSG, "no complete header");
-	attach(&q, dir); /* all put back: nothing left but the right format */
+	attach(&q, dir); /* everything is restored: the format is right again */
 	cq_detach(&q);
 	fixture_remove(dir);
 }
@@ -418,7 +419,7 @@ TEST(should_drop_a_cycle_mapped_ahead_that_came_too_late)
 	new_queue(dir);
 	CHECK_EQ(cq_attach(&q, dir, &prepared, text), 0);
 	fixture_roll(dir, 0, FIXTURE_CYCLE_BYTES);
-	CHECK_EQ(cq_append(&q, &r), 0); /* inline: nobody serviced */
+	CHECK_EQ(cq_append(&q, &r), 0); /* mapped inline: there is no roll thread */
 	CHECK_EQ(q.remaps_inline, 1);
 	prepared = 2;
 	fixture_cycle_create(dir, 2, FIXTURE_CYCLE_BYTES);

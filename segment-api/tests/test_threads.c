@@ -3,6 +3,7 @@
  * sees). */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "check.h"
@@ -141,9 +142,56 @@ TEST(should_publish_whole_records_only)
 	fixture_remove(dir);
 }
 
+/* A thread that opens tasks while the connection it begins with is left behind and unmapped by its roll thread. */
+static void *open_tasks(void *arg)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	const bool *stop = arg;
+	gpuseg_task *task;
+
+	attr.name = "late";
+	attr.priority = 100; /* refused by the library: so the connection has no task that would keep it */
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		int ret = gpuseg_task_open(client, &attr, &task);
+
+		CHECK(ret == -EINVAL || ret == -ENOTCONN);
+		CHECK(task == NULL);
+	}
+	return NULL;
+}
+
+TEST(should_open_tasks_while_a_connection_is_left_behind)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	pthread_t opener;
+	bool stop = false;
+
+	fake_daemon_start(&daemon_);
+	attr.dir = daemon_.dir;
+	CHECK_EQ(gpuseg_connect(&attr, &client), 0);
+	CHECK_EQ(pthread_create(&opener, NULL, open_tasks, &stop), 0);
+	for (int i = 0; i < 5; i++) {
+		int64_t limit_ns = now_ns() + 30 * NS_PER_S;
+
+		fake_daemon_kill(&daemon_);
+		while (gpuseg_is_managed(client)) /* until the roll thread or the opener has noticed */
+			CHECK(now_ns() - limit_ns < 0);
+		fake_daemon_follow(&daemon_);
+		while (!gpuseg_is_managed(client)) {
+			CHECK(now_ns() - limit_ns < 0);
+			usleep(1000);
+		}
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(opener, NULL);
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&daemon_);
+}
+
 static const struct check_case cases[] = {
 	CASE(should_keep_every_record_of_every_thread_across_rolls),
 	CASE(should_connect_from_several_threads_at_once),
 	CASE(should_publish_whole_records_only),
+	CASE(should_open_tasks_while_a_connection_is_left_behind),
 };
 CHECK_MAIN(cases)

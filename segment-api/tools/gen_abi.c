@@ -4,9 +4,9 @@
  *
  *   cc -Isegment-api/include segment-api/tools/gen_abi.c -o gen_abi && ./gen_abi segment-api/include/gpuseg_abi.h
  *
- * Offsets and sizes come from the compiler (offsetof, sizeof). Nothing may be forgotten: the members listed for a
- * structure must follow each other without a gap and fill it to the last byte, and every GPUSEG_ constant and every
- * structure named in the header's text must have been printed. Otherwise it says what is missing and exits 1.
+ * Offsets and sizes come from the compiler (offsetof, sizeof). The program checks that its lists are complete: the
+ * members listed for a structure must fill it without a gap, and every GPUSEG_ constant and every structure in the text
+ * of the header must have been printed. Otherwise it says what is missing and exits 1.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -286,8 +286,6 @@ static const struct constant constants[] = {
 	I(GPUSEG_TASK_NO_OPTIMISTIC),
 	I(GPUSEG_TASK_BOOST_SHIFT),
 	I(GPUSEG_TASK_BOOST_MASK),
-	I(GPUSEG_TASK_STRATEGY_SHIFT),
-	I(GPUSEG_TASK_STRATEGY_MASK),
 	GROUP("enum gpuseg_overrun"),
 	I(GPUSEG_OVERRUN_DEFAULT),
 	I(GPUSEG_OVERRUN_NOTIFY),

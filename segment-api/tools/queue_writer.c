@@ -4,17 +4,17 @@
  *
  *   gpuseg-queue-writer DIR PRODUCER COUNT [ACKFILE] [CRASHPOINT AFTER_N] [--sim-session]
  *
- * A test tool: the interoperability tests read back with Chronicle's Java tailer what this program wrote. Built with
- * -DGPUSEG_CRASHPOINTS, so that it can kill -9 itself inside an append.
+ * A test tool: the interoperability tests read its records with Chronicle's Java tailer. It is built with
+ * -DGPUSEG_CRASHPOINTS, so that it can kill itself with SIGKILL inside an append.
  *
  *   DIR            queue directory made by Java (FAST_DAILY; cycle files already there)
  *   PRODUCER       1 .. 2^32-1, names this writer in its records
  *   COUNT          records to append in this run
- *   ACKFILE        "-" or a file of one page, made if absent: int64 words, see below
+ *   ACKFILE        "-", or a file of one page with int64 words (see below), created if it does not exist
  *   CRASHPOINT     1 .. 8, step of the append as numbered in src/cq.h
  *   AFTER_N        the append of this run, counted from 0, in which to die
- *   --sim-session  run the library's roll thread on a session made up here; announced cycles are those whose file
- *                  exists. Without it a roll is followed by the appender itself, led by listing.highestCycle
+ *   --sim-session  run the library's roll thread on a simulated session, which announces the cycles whose file exists.
+ *                  Without it the appender itself follows a roll, as listing.highestCycle says
  *
  * Record number i (from 1) of a producer, a struct gpuseg_record:
  *
@@ -31,11 +31,12 @@
  *   [1] records attempted: set to i before append i is called
  *   [2] write locks taken over from dead processes, [3] unfinished documents replaced, [4] cycles followed,
  *   [5] of these mapped inline: all four summed over the runs
- * A run begins at record [0] + 1. So a run that died at steps 1 to 3 left nothing, one that died at steps 4 to 8 left
- * one record which the next run appends again: the reader sees seq ascend by one, or repeat the last value once per
- * death.
  *
- * Full cycle or busy lock: tried again for 30 s without progress, then exit 3. Exit 0 done, 1 error, 2 usage.
+ * A run begins at record [0] + 1. A run that died at steps 1 to 3 left no record. A run that died at steps 4 to 8 left
+ * one record, which the next run appends again. So the reader sees seq increase by one, or repeat once per death.
+ *
+ * A full cycle or a busy lock is tried again, up to 30 s without progress. Exit status 0 done, 1 error, 2 usage, 3 no
+ * progress.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,7 @@ static int64_t checksum(const struct gpuseg_record *r)
 	return (int64_t)h;
 }
 
-/* Stands in for the daemon (announces a cycle as soon as its file is there) and for the library's roll thread. */
+/* Plays the daemon, which announces a cycle as soon as its file exists, and the library's roll thread. */
 static void *sim_session(void *arg)
 {
 	(void)arg;

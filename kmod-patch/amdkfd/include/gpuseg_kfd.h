@@ -2,18 +2,18 @@
 /*
  * gpuseg_kfd.h - user interface of /dev/gpuseg-kfd, ABI version 1
  *
- * The device holds compute queues of other processes off an AMD GPU and
- * releases them again. A hold is a statement, "this process (or queue) shall
- * not run", that belongs to the open file it was made on. A queue runs when no
- * open file holds it. Holds are not counted: making one twice is making it once,
- * and one release ends it. They end by release, when their file is closed for
- * the last time (so also when its owner dies), or when the file's watchdog lapses.
+ * The device disables compute queues of other processes on an AMD GPU and
+ * enables them again. A hold says "this process (or queue) must not run" and
+ * belongs to the open file it was made on. A queue runs when no open file holds
+ * it. Holds are not counted: a second one has no effect, and one release ends
+ * it. A hold ends by release, when its file is closed for the last time (hence
+ * also when its owner dies), or when the file's watchdog lapses.
  *
  * Opening the device and every ioctl need CAP_SYS_ADMIN in the initial user
  * namespace. All structures have the same layout for 32 and 64 bit callers. Fields
  * called "reserved" must be 0 on input, and unknown flags are refused with EINVAL.
  *
- * Not run on AMD hardware.
+ * Experimental: it has not run on AMD hardware.
  */
 #ifndef GPUSEG_KFD_H
 #define GPUSEG_KFD_H
@@ -69,11 +69,11 @@ enum gpuseg_kfd_mode {
 	GPUSEG_KFD_MES = 3,
 };
 
-/* What a hold does to waves that run. */
+/* What a hold does to running waves. */
 enum gpuseg_kfd_preemption {
 	/* Holds are refused: see gpuseg_kfd_gpu.reason. */
 	GPUSEG_KFD_PREEMPT_NONE = 0,
-	/* Waves run to their end first: a hold lasts as long as they do. */
+	/* Running waves finish first: a hold takes as long as they do. */
 	GPUSEG_KFD_PREEMPT_DRAIN = 1,
 	/* Waves are saved to memory and continue after the release. */
 	GPUSEG_KFD_PREEMPT_SAVE = 2,
@@ -99,8 +99,8 @@ enum gpuseg_kfd_reason {
  * @gfx_version: out, as gfx_target_version in the topology: 90402 is gfx9.4.2
  * @n_queues: out, user queues on this GPU
  * @n_held: out, those held
- * @unloads: out, queues taken off the GPU by this device since the driver came
- * @loads: out, queues put back
+ * @unloads: out, queues that this device disabled since the driver was loaded
+ * @loads: out, queues that it enabled again
  * @failures: out, changes that failed
  * @remaps: out, runlists written because of holds and releases (mode HWS)
  * @last_ns: out, duration of the last change of this GPU, locks included, ns
@@ -131,11 +131,11 @@ enum gpuseg_kfd_op {
 	GPUSEG_KFD_RELEASE_PROCESS = 3,
 };
 
-/* Flag of a hold with ALL_QUEUES: SDMA queues (copies) go on. */
+/* Flag of a hold with ALL_QUEUES: SDMA queues (copies) keep running. */
 #define GPUSEG_KFD_COMPUTE_ONLY		(1u << 0)
 
 /**
- * struct gpuseg_kfd_entry - one statement of an APPLY
+ * struct gpuseg_kfd_entry - one hold or release of an APPLY
  *
  * A process is named by its ID in the caller's PID namespace together with its
  * start time, so that a reused ID is refused (ESRCH). The start time is field 22
@@ -162,9 +162,9 @@ enum gpuseg_kfd_op {
  *	-ENOSPC this file has GPUSEG_KFD_MAX_HOLDS holds
  *	-ETIME a queue did not leave its HQD in time and still runs (NO_HWS)
  *	-EIO the GPU hangs or is being reset. The driver applies what holds then
- *	After ETIME and EIO the hold stands: apply again to retry, or release.
+ *	After ETIME and EIO the hold is in force: apply again to retry, or release.
  * @n_queues: out, queues named by this entry
- * @n_held: out, those off the hardware because somebody holds them
+ * @n_held: out, those disabled because an open file holds them
  */
 struct gpuseg_kfd_entry {
 	__s32 pid;
@@ -181,14 +181,14 @@ struct gpuseg_kfd_entry {
 /**
  * struct gpuseg_kfd_apply - a batch; argument of APPLY
  *
- * All entries are recorded first, then every GPU is changed once: queues leave
- * before others come. In mode HWS a batch costs one runlist per GPU, however long
+ * All entries are recorded first, then every GPU is changed once: queues are
+ * disabled before others are enabled. In mode HWS a batch costs one runlist per GPU, however long
  * it is. Also re-arms the watchdog. The call returns when the hardware has changed.
  *
- * Returns 0 if every entry was looked at (see their results). On EINVAL, E2BIG,
+ * Returns 0 if every entry was processed (see their results). On EINVAL, E2BIG,
  * EFAULT on reading, ENOMEM, EPERM and ESTALE nothing was done. ESTALE: the
- * watchdog lapsed since the last WATCHDOG, so holds the caller believes in are
- * gone; a batch of releases only is accepted still.
+ * watchdog lapsed since the last WATCHDOG, so holds that the caller relies on
+ * are gone; a batch of releases only is still accepted.
  *
  * @entries: in, user address of an array of struct gpuseg_kfd_entry
  * @n_entries: in, 1 to GPUSEG_KFD_MAX_BATCH
@@ -213,7 +213,7 @@ struct gpuseg_kfd_apply {
  * file has holds. When a period passes without WATCHDOG, KICK or APPLY all holds of
  * the file end and the file is stale (ESTALE) until the next WATCHDOG.
  *
- * @period_ms: in, WATCHDOG_MIN_MS to WATCHDOG_MAX_MS; it cannot be switched off
+ * @period_ms: in, WATCHDOG_MIN_MS to WATCHDOG_MAX_MS; it cannot be disabled
  * @lapses: out, lapses so far
  */
 struct gpuseg_kfd_watchdog {
@@ -238,8 +238,8 @@ struct gpuseg_kfd_queue {
  * struct gpuseg_kfd_query - the queues of one process; argument of QUERY
  *
  * @pid: in
- * @n_queues: in, room in the array, at most GPUSEG_KFD_MAX_QUERY; out, queues there
- *	are, so if larger than the room: some are missing
+ * @n_queues: in, room in the array, at most GPUSEG_KFD_MAX_QUERY; out, number of
+ *	queues; if it is larger than the room, some are missing
  * @start_ticks: in
  * @queues: in, user address of an array of struct gpuseg_kfd_queue
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/gpuseg-kfd: holds queues of processes off the GPU, see gpuseg_kfd.h.
+ * /dev/gpuseg-kfd: disables queues of processes, see gpuseg_kfd.h.
  *
- * The only state is the table of holds. After every change of it the devices are
- * made to agree with it; nothing is counted up and down. A hold refers to a process
+ * The only state is the table of holds. After every change of it, each device is
+ * reconciled with it; nothing is counted up and down. A hold refers to a process
  * by struct pid, which is neither reused nor keeps anything big alive: not the
  * kfd_process, whose last reference frees the process's GPU memory.
  *
@@ -12,17 +12,17 @@
  *   kfd_gpuseg_devices_lock   rw_semaphore; the list of devices. Held for reading
  *                             while devices change, so that none goes away
  *   device_queue_manager.lock_hidden   the driver's DQM lock, via dqm_lock()
- *   kfd_gpuseg_table_lock     spinlock; the table and what hangs on it, and
+ *   kfd_gpuseg_table_lock     spinlock; the table and its entries, and
  *                             gpuseg_file.stale and .lapses
  *
  * struct kfd_process.mutex is not needed: the DQM lock alone covers the list of a
- * process's queues. So a process in a long ioctl of KFD delays nobody here unless it
- * is changing queues of the same GPU.
+ * process's queues. So a process in a long ioctl of KFD delays no hold unless it is
+ * changing queues of the same GPU.
  *
- * Two kernel threads with real-time priority: "gpuseg-load" puts queues back in mode
- * NO_HWS (kfd_gpuseg_dqm_load() says why); it takes only DQM locks, and whoever waits
- * for it holds none of them. "gpuseg-watch" runs the watchdogs; nobody who holds a
- * lock waits for it.
+ * Two kernel threads with real-time priority: "gpuseg-load" enables queues in mode
+ * NO_HWS (kfd_gpuseg_dqm_load() says why); it takes only DQM locks, and no thread
+ * that waits for it holds one. "gpuseg-watch" runs the watchdogs; no thread that
+ * holds a lock waits for it.
  */
 #include <linux/capability.h>
 #include <linux/fs.h>
@@ -54,7 +54,7 @@
  * @n_holds: their number, same lock
  * @period_ms: of the watchdog
  * @lapses: of the watchdog, table lock
- * @stale: the watchdog lapsed and the owner has not said that it knows; table lock
+ * @stale: the watchdog lapsed and the owner has not acknowledged it; table lock
  * @watchdog: on gpuseg_watcher
  */
 struct gpuseg_file {
@@ -126,8 +126,8 @@ static void gpuseg_unlink(struct gpuseg_file *file, struct gpuseg_hold *hold,
 }
 
 /**
- * kfd_gpuseg_wanted - is a queue to be held
- * @tgid: its process; NULL if that has gone
+ * kfd_gpuseg_wanted - must a queue be held
+ * @tgid: its process; NULL if it has ended
  * @gpu_id: its GPU
  * @serial: its serial number
  * @sdma: whether it copies
@@ -168,7 +168,7 @@ static void gpuseg_load_work(struct kthread_work *work)
 	dqm->gpuseg.load_error = kfd_gpuseg_dqm_load(dqm);
 }
 
-/* Makes one device agree with the table. May be called from any process or kernel thread. */
+/* Reconciles one device with the table. May be called from any process or kernel thread. */
 static int gpuseg_sync_device(struct device_queue_manager *dqm)
 {
 	u64 start = ktime_get_ns();
@@ -215,7 +215,7 @@ static void gpuseg_sync_all(void)
 }
 
 /**
- * kfd_gpuseg_dqm_add - a device has come
+ * kfd_gpuseg_dqm_add - add a device
  * @dqm: its initialised queue manager, without queues
  */
 void kfd_gpuseg_dqm_add(struct device_queue_manager *dqm)
@@ -228,7 +228,7 @@ void kfd_gpuseg_dqm_add(struct device_queue_manager *dqm)
 }
 
 /**
- * kfd_gpuseg_dqm_remove - a device goes
+ * kfd_gpuseg_dqm_remove - remove a device
  * @dqm: its queue manager; nothing here uses it afterwards
  */
 void kfd_gpuseg_dqm_remove(struct device_queue_manager *dqm)
@@ -275,7 +275,7 @@ static struct gpuseg_hold *gpuseg_find_hold(struct gpuseg_file *file, const stru
 	return NULL;
 }
 
-/* Holds on processes that have ended do nothing but take room. */
+/* Holds on processes that have ended only use memory. */
 static void gpuseg_drop_dead(struct gpuseg_file *file, struct list_head *removed)
 {
 	struct gpuseg_hold *hold, *next;
@@ -385,7 +385,7 @@ static void gpuseg_visit_search(struct device_queue_manager *dqm, struct queue *
 		search->serial = q->gpuseg.serial;
 }
 
-/* Records what one entry says. Devices are changed later. */
+/* Records one entry. Devices are changed later. */
 static int gpuseg_record(struct gpuseg_file *file, struct gpuseg_step *step,
 			 struct list_head *removed)
 {
@@ -513,7 +513,7 @@ static int gpuseg_read_steps(struct gpuseg_step *steps, u32 n,
 	return 0;
 }
 
-/* Records all, then changes each device once, then looks what came of it. */
+/* Records all entries, changes each device once, then collects the results. */
 static void gpuseg_run_steps(struct gpuseg_file *file, struct gpuseg_step *steps, u32 n)
 {
 	struct device_queue_manager *dqm;
@@ -886,7 +886,7 @@ int kfd_gpuseg_init(void)
 		r = PTR_ERR(gpuseg_watcher);
 		goto destroy_loader;
 	}
-	/* Whoever waits for them may be a real-time task. */
+	/* A real-time task may wait for them. */
 	sched_set_fifo(gpuseg_loader->task);
 	sched_set_fifo(gpuseg_watcher->task);
 

@@ -18,7 +18,7 @@ struct queue;
  * struct kfd_gpuseg_queue - what struct queue carries for us; under the DQM lock
  *
  * @serial: never reused, unlike the queue ID; 0 is none
- * @error: of the last change of this queue, 0 if it went well
+ * @error: of the last change of this queue, 0 if it succeeded
  * @stuck: was told to leave its HQD and did not do so in time (NO_HWS)
  */
 struct kfd_gpuseg_queue {
@@ -47,7 +47,7 @@ struct kfd_gpuseg_dev {
 	u64 max_ns;
 };
 
-/* Whether a queue may be on the hardware. Stands wherever the driver says QUEUE_IS_ACTIVE(). */
+/* Whether a queue may be on the hardware. Replaces QUEUE_IS_ACTIVE() in the driver. */
 #define KFD_GPUSEG_MAY_RUN(q)	(QUEUE_IS_ACTIVE(q) && !(q).is_gpuseg_held)
 
 /* kfd_gpuseg.c: called by the driver */

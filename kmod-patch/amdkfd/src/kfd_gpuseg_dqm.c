@@ -5,9 +5,9 @@
  * not an object of its own.
  *
  * All functions here recompute: a queue is held exactly if the table of holds says
- * so (kfd_gpuseg_wanted()), whatever happened before. is_gpuseg_held is a reason of
- * its own for a queue not to be active, beside is_evicted. So evictions by memory
- * management and holds nest in any order and neither undoes the other.
+ * so (kfd_gpuseg_wanted()), whatever happened before. is_gpuseg_held makes a queue
+ * inactive independently of is_evicted. So evictions by memory management and holds
+ * nest in any order and neither undoes the other.
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -39,8 +39,8 @@ u32 kfd_gpuseg_dqm_mode(struct device_queue_manager *dqm)
 }
 
 /*
- * On gfx11 and later the HQD functions of the driver know no wave save, MES believes
- * that it owns the HQDs, and on gfx12 they do not exist at all.
+ * On gfx11 and later the driver's HQD functions do not save waves, and MES assumes
+ * that it owns the HQDs; on gfx12 they do not exist at all.
  */
 u32 kfd_gpuseg_dqm_reason(struct device_queue_manager *dqm)
 {
@@ -56,7 +56,7 @@ u32 kfd_gpuseg_dqm_preemption(struct device_queue_manager *dqm)
 		return GPUSEG_KFD_PREEMPT_NONE;
 	if (!GPUSEG_KFD(dqm)->cwsr_enabled)
 		return GPUSEG_KFD_PREEMPT_DRAIN;
-	/* HQD unload knows wave save from gfx9 on; before, it drains. */
+	/* HQD unload saves waves from gfx9 on; before, it drains. */
 	if (kfd_gpuseg_dqm_mode(dqm) == GPUSEG_KFD_NO_HWS && !KFD_IS_SOC15(dqm->dev))
 		return GPUSEG_KFD_PREEMPT_DRAIN;
 	return GPUSEG_KFD_PREEMPT_SAVE;
@@ -87,11 +87,11 @@ static bool gpuseg_wanted(struct device_queue_manager *dqm, const struct queue *
  * @qpd: its process on that device
  * @q: the queue, before its MQD is initialised from its properties
  *
- * Called after the last time that the creator gave up the DQM lock. So a hold made
+ * Called after the creator dropped the DQM lock for the last time. So a hold made
  * before finds the queue here, and one made after finds it in the list.
  *
- * The same is made true of evictions: create_queue_nocpsch() looks at the count of
- * evictions before it gives up the lock to allocate. A queue that missed one would
+ * The same holds for evictions: create_queue_nocpsch() reads the count of
+ * evictions before it drops the lock to allocate. A queue that missed one would
  * run while its memory may move, and the restore would load and count it twice.
  */
 void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
@@ -162,7 +162,7 @@ static int gpuseg_load_mqd(struct device_queue_manager *dqm, struct queue *q)
 	return r;
 }
 
-/* Takes one queue off. In mode HWS only marks it: the caller writes a runlist. */
+/* Disables one queue. In mode HWS only marks it: the caller writes a runlist. */
 static int gpuseg_hold_queue(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
 			     struct queue *q, bool *remap)
 {
@@ -313,11 +313,11 @@ static bool gpuseg_any(struct device_queue_manager *dqm, gpuseg_test_t test)
 }
 
 /**
- * kfd_gpuseg_dqm_unload - take off what is to be held; first step of a change
+ * kfd_gpuseg_dqm_unload - disable what must be held; first step of a change
  * @dqm: the device, unlocked
  * @must_load: out, whether kfd_gpuseg_dqm_load() must follow, on a kernel thread
  *
- * In modes HWS and MES this puts back, too. It sleeps until the hardware answered.
+ * In modes HWS and MES this also enables queues. It sleeps until the hardware answers.
  *
  * Return: 0, or the first error; every queue was tried.
  */
@@ -350,13 +350,13 @@ int kfd_gpuseg_dqm_unload(struct device_queue_manager *dqm, bool *must_load)
 }
 
 /**
- * kfd_gpuseg_dqm_load - put back what is not to be held any more (NO_HWS)
+ * kfd_gpuseg_dqm_load - enable what is no longer held (NO_HWS)
  * @dqm: the device, unlocked
  *
  * Runs on a kernel thread only: loading an SDMA queue, and any queue before gfx9,
  * reads the queue's write pointer from the address space of its owner. The driver
- * can do so from its owner or from a kernel thread; from any other process it takes
- * the queue for empty, and work that was submitted meanwhile would not start.
+ * can do so from its owner or from a kernel thread; from any other process it finds
+ * the queue empty, and work that was submitted meanwhile would not start.
  *
  * Return: 0, or the first error; every queue was tried.
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /init of the machine in which the scheduler's daemon works with the patched driver: its mechanism amd opens the real
- * /dev/gpuseg-kfd, below which the driver's own queue manager moves queues of real processes on pretended hardware
+ * /dev/gpuseg-kfd, below which the driver's own queue manager moves queues of real processes on simulated hardware
  * (fake_amdgpu.c). For each kind of GPU an application runs before the daemon comes; then a task with a real-time priority
- * opens segments, and the application's queues must be off the hardware while one is open, and come back.
+ * opens segments, and the application's queues must be disabled while one is open, and enabled afterwards.
  *
  * What is not the driver's: /dev/kfd and /sys/class/kfd. The application opens /dev/fake-kfd, and what KFD would show in /sys
  * is written below /amd, where the daemon is told to look. No AMD hardware; nothing here is a measurement.
@@ -336,28 +336,28 @@ static void work_with(const struct kind *kind)
 	verdict("a queue that it makes meanwhile starts off", becomes(kind, application, 2, true), "it is on the hardware");
 	end(client);
 	client = -1;
-	verdict("it comes back when the segment's task dies", becomes(kind, application, 2, false), "its queues stay off");
+	verdict("it is enabled when the segment's task dies", becomes(kind, application, 2, false), "its queues stay disabled");
 
 	client = start_client();
-	verdict("it goes off again with the next task", becomes(kind, application, 2, true), "it still runs");
+	verdict("it is disabled again by the next task", becomes(kind, application, 2, true), "it still runs");
 	kill(daemon, SIGSTOP);
-	verdict("it comes back when the daemon is stopped as a whole", becomes(kind, application, 2, false), "its queues stay off");
+	verdict("it is enabled when the whole daemon is stopped (SIGSTOP)", becomes(kind, application, 2, false), "its queues stay disabled");
 	kill(daemon, SIGCONT);
-	verdict("it goes off when the daemon goes on", becomes(kind, application, 2, true), "it still runs");
-	/* Then nobody is left but the kernel. */
+	verdict("it is disabled when the daemon continues", becomes(kind, application, 2, true), "it still runs");
+	/* Only the kernel is left then. */
 	watchdog = find("gpuseg-watchdog");
 	verdict("the daemon has a watchdog process", watchdog > 0, "none in /proc");
 	if (watchdog > 0)
 		kill(watchdog, SIGSTOP);
 	kill(daemon, SIGSTOP);
-	verdict("it comes back when the watchdog process is stopped too: the kernel's watchdog", becomes(kind, application, 2, false), "its queues stay off");
+	verdict("it is enabled when the watchdog process is stopped too: the kernel's watchdog", becomes(kind, application, 2, false), "its queues stay disabled");
 	if (watchdog > 0)
 		kill(watchdog, SIGCONT);
 	kill(daemon, SIGCONT);
-	verdict("it goes off when both go on", becomes(kind, application, 2, true), "it still runs");
+	verdict("it is disabled when both continue", becomes(kind, application, 2, true), "it still runs");
 	end(daemon);
 	daemon = -1;
-	verdict("it comes back when the daemon is killed", becomes(kind, application, 2, false), "its queues stay off");
+	verdict("it is enabled when the daemon is killed", becomes(kind, application, 2, false), "its queues stay disabled");
 out:
 	if (test_failed) {
 		show("/daemon.out");
@@ -438,7 +438,7 @@ int main(void)
 	close(fake_fd);
 	kind_name = "all";
 	error = unload_module();
-	verdict("the module unloads: nobody has the device open any more", error == 0, strerror(error));
+	verdict("the module unloads: no process has the device open", error == 0, strerror(error));
 	no_complaints_of_the_kernel();
 	printf("guest: %d passed, %d failed\n", passed, failed);
 	fflush(stdout);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A pretended amdgpu below the real, patched queue manager of KFD.
+ * A simulated amdgpu below the real, patched queue manager of KFD.
  *
  * This file is linked with kfd_device_queue_manager.c, the MQD managers and gpuseg
  * itself, exactly as they go into the amdgpu module. It supplies what those call:
@@ -483,7 +483,7 @@ void kfd_unref_process(struct kfd_process *p)
 {
 }
 
-/* A reset as the driver does it: everybody evicted, scheduler off, hardware empty, and back. */
+/* A reset as the driver does it: all queues evicted, scheduler off, hardware empty, and back. */
 static void fake_reset(struct work_struct *work)
 {
 	struct fake_device *device = container_of(work, struct fake_device, reset_work);
@@ -1159,5 +1159,5 @@ static void __exit fake_exit(void)
 
 module_init(fake_init);
 module_exit(fake_exit);
-MODULE_DESCRIPTION("Pretended amdgpu below the real KFD queue manager, for tests of gpuseg");
+MODULE_DESCRIPTION("Simulated amdgpu below the real KFD queue manager, for tests of gpuseg");
 MODULE_LICENSE("GPL");

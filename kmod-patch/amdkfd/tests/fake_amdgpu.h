@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ioctls of /dev/fake-kfd: what a process may ask of KFD, and what a test may see of the pretended hardware.
+ * ioctls of /dev/fake-kfd: what a process may ask of KFD, and what a test may see of the simulated hardware.
  * A test tool, no ABI.
  */
 #ifndef FAKE_AMDGPU_H
@@ -9,7 +9,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* The pretended GPUs, by index. */
+/* The simulated GPUs, by index. */
 enum fake_gpu {
 	FAKE_NO_HWS_GFX9,
 	FAKE_HWS_GFX9,

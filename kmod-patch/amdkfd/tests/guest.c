@@ -475,14 +475,14 @@ static int body_no_cap_kick(void)
 	return drop_sys_admin() ? 99 : -call(inherited_fd, GPUSEG_KFD_IOC_KICK, NULL);
 }
 
-static void should_refuse_whoever_is_not_root(void)
+static void should_refuse_users_other_than_root(void)
 {
 	struct stat st;
 
 	CHECK_EQ(stat("/dev/gpuseg-kfd", &st), 0);
 	CHECK_EQ(st.st_mode & 07777, 0600);
 	CHECK_EQ(in_child(body_non_root_open), EACCES);
-	/* Even where an administrator has opened the node to everybody. */
+	/* Even where an administrator has opened the node to all users. */
 	CHECK_EQ(in_child(body_non_root_open_0666), EPERM);
 	CHECK_EQ(chmod("/dev/gpuseg-kfd", 0600), 0);
 }
@@ -1185,7 +1185,7 @@ static void should_put_back_a_queue_that_left_too_late(void)
 	int q = create_queue(&worker, gpu, FAKE_COMPUTE, 100);
 	int fd = open_patient();
 
-	/* The driver is told that it stayed, and it leaves after all: nobody would ever load it again. */
+	/* The driver is told that it stayed, and it leaves after all: nothing would load it again. */
 	set_fault((struct fake_fault){ .gpu = gpu, .destroy_late = 1 });
 	CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_HOLD, 0, ALL), -ETIME);
 	CHECK_EQ(queue_state(gpu, worker.pid, q).on_hardware, 0);
@@ -1346,7 +1346,7 @@ static void should_stand_everything_at_once(void)
 	race_over = true;
 	for (i = 0; i < COUNT(racers); i++)
 		pthread_join(racers[i].thread, NULL);
-	/* Nobody holds any more: everything runs. */
+	/* No hold is left: everything runs. */
 	for (gpu = 0; gpu < FAKE_GPUS; gpu++) {
 		state = get_state(gpu);
 		active = 0;
@@ -1749,7 +1749,7 @@ static uint64_t number_option(const char *name)
 
 static void run_abi(void)
 {
-	run_test("should_refuse_whoever_is_not_root", should_refuse_whoever_is_not_root);
+	run_test("should_refuse_users_other_than_root", should_refuse_users_other_than_root);
 	run_test("should_refuse_root_without_cap_sys_admin", should_refuse_root_without_cap_sys_admin);
 	run_test("should_refuse_a_passed_on_file_without_cap_sys_admin", should_refuse_a_passed_on_file_without_cap_sys_admin);
 	run_test("should_refuse_unknown_ioctls", should_refuse_unknown_ioctls);

@@ -229,7 +229,7 @@ static bool should_not_evict_the_highest_when_a_preempted_task_ends(void)
 	published_remove(&p, 0);
 	CHECK(!p.on[t[1]] && p.on[t[2]]);
 	published_remove(&p, 2);
-	CHECK(!p.on[t[1]]); /* 1 waits for the GPU for ever: nobody puts it back */
+	CHECK(!p.on[t[1]]); /* 1 waits for the GPU for ever: nothing enables it */
 
 	CHECK(begin(0, 10) == 0 && begin(1, 30) == 0 && begin(2, 20) == 0 && end(0) == 0);
 	CHECK(on[t[1]] && !on[t[2]] && !on[t[0]]);

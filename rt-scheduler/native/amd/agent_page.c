@@ -18,10 +18,10 @@
 
 #define SYS_PIDFD_GETFD 438
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-#define SEARCHED_MAX 4096 /* descriptors: one with very many must not hold up what is to be done for others */
-#define WAIT_MAX_NS (10 * NS_PER_MS) /* somebody else may give another order meanwhile, which wakes nobody here */
+#define SEARCHED_MAX 4096	     /* descriptors: a process with very many must not delay the release of others */
+#define WAIT_MAX_NS (10 * NS_PER_MS) /* polling period: an order that replaces ours does not wake us */
 
-/* A duplicate of the descriptor, mapped if it is what it should be; NULL if not. Opens nothing: that could block. */
+/* Maps a duplicate of the descriptor if it is an agent's page, else NULL. Opens no file, because that could block. */
 static struct gpuseg_kfd_agent *mapped(int pid, int pidfd, int remote, int *error)
 {
 	const int fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, remote, 0);
@@ -30,7 +30,7 @@ static struct gpuseg_kfd_agent *mapped(int pid, int pidfd, int remote, int *erro
 	int seals;
 
 	if (fd < 0) {
-		if (errno != EBADF) /* else closed meanwhile */
+		if (errno != EBADF) /* EBADF: it was closed meanwhile */
 			*error = -errno;
 		return NULL;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-amd-app - a process with queues of the stand-in that works without end: it counts kernels of 1 ms while none
- * of its compute queues is off the hardware. Runs with libgpuseg-amd-fake.so preloaded.
+ * gpuseg-amd-app - an endless process with queues of the stand-in. It counts kernels of 1 ms while none of its compute
+ * queues is off the hardware. Runs with libgpuseg-amd-fake.so preloaded.
  *
  * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies|twice]
  *   PAGE    mapped file: pid, ready, stop, more (an order, then 0), kernels, signals (struct page)
@@ -41,7 +41,7 @@ struct page {
 	uint32_t signals;
 };
 
-/* From the preloaded library: whether some compute queue of this process is off. */
+/* From the preloaded library: is a compute queue of this process off the hardware? */
 extern int gpuseg_amd_off(void) __attribute__((weak));
 
 static struct page *page;

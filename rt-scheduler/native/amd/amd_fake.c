@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libgpuseg-amd-fake.so - preloaded (or loaded by JNA in place of libc), it makes /dev/kfd and /dev/gpuseg-kfd exist,
- * with the rules that their sources and headers state: who may ask what (by the kernel's own word on who traces whom),
- * alternation of pause and unpause, holds that belong to a file, a watchdog. For tests; see amd_state.h. Everything
- * else goes to the kernel.
+ * libgpuseg-amd-fake.so - preloaded, or loaded by JNA in place of libc, it simulates /dev/kfd and /dev/gpuseg-kfd for
+ * tests, with the rules of their sources and headers: permissions (the kernel tells which process traces which), pause
+ * and unpause in turns, holds that belong to an open file, a watchdog. All other calls go to the kernel. See
+ * amd_state.h.
  */
 #define _GNU_SOURCE
 #include "amd_state.h"
@@ -112,7 +112,7 @@ static struct amd_table *table(void)
 	syscall(SYS_close, fd);
 	if (at == MAP_FAILED)
 		return NULL;
-	mapped = at; /* the one of the test before stays mapped: a thread of it may still look */
+	mapped = at; /* the mapping of the previous test stays: a thread of it may still use it */
 	strcpy(mapped_path, path);
 	return mapped;
 }
@@ -122,7 +122,7 @@ static struct amd_delays *delays_of(struct amd_table *t)
 	return (struct amd_delays *)((unsigned char *)t + AMD_DELAYS_AT);
 }
 
-/* The lock goes with the descriptor, so with whoever holds it. */
+/* The lock belongs to the descriptor, so it ends with its process. */
 static int lock(void)
 {
 	char path[256];
@@ -170,7 +170,7 @@ static ssize_t slurp(const char *path, char *text, size_t size)
 	return n;
 }
 
-/* Start time of a process, 0: there is none, or it is a zombie. */
+/* Start time of a process; 0: it does not exist, or is a zombie. */
 static uint64_t ticks_of(int pid)
 {
 	char path[48], text[1024];
@@ -189,7 +189,7 @@ static uint64_t ticks_of(int pid)
 	return state == 'Z' || state == 'X' ? 0 : start;
 }
 
-/* Whether the calling thread traces the process: the kernel's own word. */
+/* Does the calling thread trace the process? Asks the kernel. */
 static bool i_trace(int pid)
 {
 	char path[48], text[2048];
@@ -202,7 +202,7 @@ static bool i_trace(int pid)
 	return line && atoi(line + 10) == (int)syscall(SYS_gettid);
 }
 
-/* What the kernel does by itself. */
+/* What the kernel does without being asked. */
 static void settle(struct amd_table *t)
 {
 	for (unsigned i = 0; i < AMD_FILES; i++) {
@@ -257,7 +257,7 @@ static bool is_held(const struct amd_table *t, const struct amd_process *p, cons
 	return false;
 }
 
-/* The driver's own word for a queue that may run, as far as the queue itself goes. */
+/* The driver's condition for a queue that may run, as far as it depends on the queue. */
 static bool is_active(const struct amd_queue *q)
 {
 	return q->size > 0 && q->address != 0 && (q->percentage & PERCENT_MASK) > 0;
@@ -268,7 +268,7 @@ static bool is_off(const struct amd_table *t, const struct amd_process *p, const
 	return p->paused || q->suspended || !is_active(q) || is_held(t, p, q);
 }
 
-/* A change in mode HWS has all queues off the hardware, also those that nobody named. */
+/* In mode HWS a change takes all queues of the GPU off the hardware, also those that it does not name. */
 static bool is_remapping(struct amd_table *t)
 {
 	const struct amd_delays *d = delays_of(t);
@@ -296,7 +296,7 @@ EXPORT int gpuseg_amd_off(void)
 /* ------------------------------------------------------------------------------------------------------- changes */
 
 struct picture {
-	uint32_t off[AMD_PROCESSES]; /* a bit a queue */
+	uint32_t off[AMD_PROCESSES]; /* one bit per queue */
 };
 _Static_assert(AMD_QUEUES <= 32, "a bit a queue");
 
@@ -311,7 +311,7 @@ static struct picture picture_of(const struct amd_table *t)
 	return picture;
 }
 
-/* Takes as long as the changes since @before shall; returns the lock, anew. */
+/* Waits for as long as the changes since @before should take. Returns the lock, taken again. */
 static int take_time(struct amd_table *t, int held, const struct picture *before, int64_t *took_ns)
 {
 	const struct picture now = picture_of(t);
@@ -362,7 +362,7 @@ static int named(const char *name, int32_t value)
 	return fd;
 }
 
-/* What was written into a descriptor of ours at its making; -1: it is none of this name. */
+/* The value stored in a descriptor of the stand-in at its creation; -1: it is not of this kind. */
 static int32_t value_of(int fd, const char *name)
 {
 	char path[64], target[64];
@@ -494,7 +494,7 @@ static int32_t hold(struct amd_table *t, int index, const struct gpuseg_kfd_entr
 
 		if (k->file == (uint32_t)index + 1 && k->pid == e->pid && k->start_ticks == e->start_ticks &&
 		    k->gpu_id == e->gpu_id)
-			room = k; /* making it twice is making it once */
+			room = k; /* a hold that exists already */
 		else if (k->file == 0 && !room)
 			room = k;
 	}
@@ -508,7 +508,7 @@ static int32_t hold(struct amd_table *t, int index, const struct gpuseg_kfd_entr
 	t->holds++;
 	if (t->fail > 0) {
 		t->fail--;
-		return -EIO; /* the hold stands */
+		return -EIO; /* the hold remains */
 	}
 	return 0;
 }
@@ -659,10 +659,10 @@ static void show_queue(const struct amd_process *p, uint32_t id)
 	mkdir(path, 0755);
 	put(path, "size", 4096);
 	put(path, "type", q->sdma);
-	put(path, "gpuid", q->gpu_id); /* last: without it the queue is not there yet */
+	put(path, "gpuid", q->gpu_id); /* last: it publishes the queue */
 }
 
-/* What CREATE_QUEUE and UPDATE_QUEUE both refuse or put right. */
+/* What CREATE_QUEUE and UPDATE_QUEUE both refuse or correct. */
 static bool is_valid(const struct amd_table *t, uint32_t percentage, uint32_t priority)
 {
 	return (t->minor >= MINOR_XCC ? percentage & PERCENT_MASK : percentage) <= 100 && priority <= PRIORITY_MAX;
@@ -746,7 +746,7 @@ static int on_criu(struct amd_table *t, struct amd_process *p, const struct gpus
 	switch (c->op) {
 	case GPUSEG_AMD_CRIU_PROCESS_INFO:
 		if (p->n_queues == 0)
-			t->unbalanced++; /* to restore such a one is what crashes the kernel */
+			t->unbalanced++; /* restoring such a process crashes the kernel */
 		if (t->fail > 0) {
 			t->fail--;
 			return refuse(EIO); /* restored */
@@ -822,7 +822,7 @@ static int on_trap(struct amd_table *t, struct trap *a)
 	p = process_of(t, (int)a->pid);
 	if (!p || a->pid == 0)
 		return refuse(ESRCH);
-	if (!i_trace(p->pid)) { /* the older rule: the tracing thread alone */
+	if (!i_trace(p->pid)) { /* the older rule: only the tracing thread */
 		t->untraced++;
 		return refuse(EPERM);
 	}
@@ -859,8 +859,8 @@ static int on_trap(struct amd_table *t, struct trap *a)
 }
 
 /*
- * What a runtime asks for before its first queue: address spaces, memory, events. All is granted and nothing of it
- * kept; there is no memory behind it. The apertures are those of a 47-bit GPU (gfx9).
+ * What a runtime requests before its first queue: address spaces, memory, events. All is granted and nothing is stored;
+ * there is no memory. The apertures are those of a 47-bit GPU (gfx9).
  */
 static int on_memory(const struct amd_table *t, unsigned number, void *argument)
 {
@@ -917,7 +917,7 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 {
 	struct amd_process *p = process_of(t, owner);
 	const unsigned number = _IOC_NR(request);
-	/* looked up by number alone: what the caller's size leaves out is zero */
+	/* looked up by number only; bytes beyond the caller's size are zero */
 	unsigned char create[CREATE_QUEUE_BYTES] = {0};
 	const size_t size = _IOC_SIZE(request);
 	struct update update = {0};
@@ -926,7 +926,7 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 
 	if (!p)
 		return refuse(EBADF);
-	/* A descriptor is its opener's; only the checkpoint's ioctl is for the tracer too. */
+	/* Only the process that opened a descriptor may use it; the checkpoint's ioctl is open to the tracer, too. */
 	if (owner != getpid() && (number != _IOC_NR(GPUSEG_AMD_CRIU_OP) || !i_trace(owner))) {
 		t->untraced++;
 		return refuse(EBADF);
@@ -947,7 +947,7 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 		memcpy(&update, argument, size < sizeof(update) ? size : sizeof(update));
 		return update_queue(t, p, &update);
 	case 0x1a: /* SET_CU_MASK */
-	case 0x27: /* CREATE_PROCESS: nothing of either is kept */
+	case 0x27: /* CREATE_PROCESS: neither is stored */
 		return 0;
 	case 0x22:
 		return t->minor < 7 ? refuse(ENOTTY) : on_criu(t, p, argument);

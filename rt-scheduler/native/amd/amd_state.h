@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * amd_state.h - what stands behind KFD and /dev/gpuseg-kfd of the stand-in: one file that all processes of a test map,
- * changed under a lock on it, so a killed process leaves no lock behind. What the kernel does when a process dies or a
- * watchdog lapses is done by whoever looks next. Behind the table, at AMD_DELAYS_AT, stands how long changes shall
- * take.
+ * amd_state.h - the state of the stand-in of KFD and /dev/gpuseg-kfd: one file that all processes of a test map. It is
+ * changed under a lock on the file, so a killed process leaves no lock. What the kernel does when a process dies or a
+ * watchdog lapses is done by the next process that reads the state. After the table, at AMD_DELAYS_AT, are the
+ * durations of changes.
  */
 #ifndef GPUSEG_AMD_STATE_H
 #define GPUSEG_AMD_STATE_H
@@ -20,10 +20,10 @@
 #define AMD_GPUS 4
 
 struct amd_queue {
-	uint32_t used; /* its number is its place */
+	uint32_t used; /* the index is the number of the queue */
 	uint32_t gpu_id;
 	uint32_t sdma;
-	uint32_t is_new;    /* the debugger passes it over until a snapshot took note of it */
+	uint32_t is_new;    /* the debugger ignores it until the next snapshot */
 	uint32_t suspended; /* by the debugger */
 	uint32_t size;	    /* as UPDATE_QUEUE programs it */
 	uint32_t percentage;
@@ -35,7 +35,7 @@ struct amd_process {
 	int32_t pid; /* 0: free */
 	uint32_t n_queues;
 	uint64_t start_ticks;
-	uint32_t paused;  /* by CRIU_OP: how often evicted */
+	uint32_t paused;  /* by CRIU_OP: number of evictions */
 	uint32_t runtime; /* RUNTIME_ENABLE was called */
 	int32_t debugger; /* pid, 0: none */
 	uint32_t pad;
@@ -64,10 +64,10 @@ struct amd_table {
 	/* set by the test */
 	uint32_t minor;	       /* of KFD's ABI */
 	uint32_t no_hws;       /* DBG_TRAP is refused */
-	uint32_t hold_abi;     /* 0: there is no /dev/gpuseg-kfd */
+	uint32_t hold_abi;     /* 0: /dev/gpuseg-kfd does not exist */
 	uint32_t hold_denied;  /* it cannot be opened: EPERM */
 	uint32_t hold_refused; /* GPU: preemption none; entries answer EOPNOTSUPP */
-	uint32_t fail;	       /* the next so many changes answer EIO */
+	uint32_t fail;	       /* the next changes, as many as this, return EIO */
 	uint32_t criu_denied;  /* EACCES, as without the capability */
 	uint32_t n_gpus;
 	uint32_t gpu_ids[AMD_GPUS];
@@ -81,7 +81,7 @@ struct amd_table {
 	uint32_t unpauses;
 	uint32_t unbalanced; /* a pause on top of a pause, an unpause without one: must stay 0 */
 	uint32_t foreign;    /* ioctls that the stand-in does not know: must stay 0 */
-	uint32_t untraced;   /* what only the tracing thread may ask, asked by another */
+	uint32_t untraced;   /* requests for the tracing thread that another thread made */
 	uint32_t kicks;
 	uint32_t deactivated; /* by UPDATE_QUEUE: compute queues that went from active to inactive */
 	struct amd_file files[AMD_FILES];
@@ -92,17 +92,17 @@ struct amd_table {
 #define AMD_DELAYS_AT 0xc000
 
 /*
- * What one change takes. Whoever makes it waits, without the lock: the others go on, save in mode HWS, in which a
- * change is one for all queues of the GPU, whosever, and all are off the hardware until it is done. In the other modes
- * a change is one of one queue, and a call makes them one after the other.
+ * The duration of a change. The caller waits without the lock, so other processes continue. In mode HWS a change
+ * affects all queues of the GPU, of all processes, and all are off the hardware until it is done. In the other modes a
+ * change affects one queue, and a call makes its changes one after the other.
  */
 struct amd_delays {
 	uint32_t mode;	    /* set by the test: enum gpuseg_kfd_mode; 0: changes take no time */
 	uint32_t change_us; /* set by the test */
-	int32_t changer;    /* HWS: who is at it; 0: nobody */
+	int32_t changer;    /* HWS: process that makes the change; 0: none */
 	uint32_t pad;
 	uint64_t changer_ticks;
-	uint64_t unloads; /* queues taken off, put back; as in struct gpuseg_kfd_gpu */
+	uint64_t unloads; /* queues unloaded and loaded, as in struct gpuseg_kfd_gpu */
 	uint64_t loads;
 	uint64_t remaps;
 	uint64_t last_ns;

@@ -24,7 +24,7 @@
 #define SYS_PIDFD_GETFD 438
 #define STOP_LIMIT_NS (20 * NS_PER_MS)
 
-/* The daemon that wrote the entry, if it lives: a pidfd. -ESRCH: it is dead; another -errno. */
+/* A pidfd of the daemon that wrote the entry. -ESRCH: it is dead; another -errno. */
 static int living_daemon(const struct gpuseg_amd_held *held)
 {
 	const int pidfd = (int)syscall(SYS_PIDFD_OPEN, held->daemon, 0);
@@ -32,7 +32,7 @@ static int living_daemon(const struct gpuseg_amd_held *held)
 
 	if (pidfd < 0)
 		return -errno;
-	/* After pidfd_open the pid names one process. Readable: all its threads are gone. */
+	/* After pidfd_open the pid cannot be reused. Readable: all threads of the process have ended. */
 	if (process_start_ticks(held->daemon) != held->daemon_start_ticks || poll(&p, 1, 0) > 0) {
 		close(pidfd);
 		return -ESRCH;
@@ -66,7 +66,7 @@ static int ask_tracer(int fd, int64_t deadline_ns)
 	if (page == MAP_FAILED)
 		return -errno;
 	wanted = __atomic_add_fetch(&page->asked, 1, __ATOMIC_ACQ_REL);
-	/* acquire; pairs with the release in Tracer.rescue. A later request counts for this one as well. */
+	/* acquire; pairs with the release in Tracer.rescue. The answer to a later request counts for this one, too. */
 	while ((int32_t)(__atomic_load_n(&page->done, __ATOMIC_ACQUIRE) - wanted) < 0) {
 		if (now_ns() > deadline_ns) {
 			result = -ETIMEDOUT;
@@ -79,8 +79,8 @@ static int ask_tracer(int fd, int64_t deadline_ns)
 }
 
 /*
- * UNPAUSE through every descriptor of /dev/kfd that the process has: one that it inherited is its parent's, whom we do
- * not trace, and is refused (EBADF). 0 or -errno.
+ * UNPAUSE through every descriptor of /dev/kfd that the process has. An inherited one belongs to the parent, which we
+ * do not trace, and is refused with EBADF. 0 or -errno.
  */
 static int unpause_all(int pid, int pidfd)
 {
@@ -106,7 +106,7 @@ static int unpause_all(int pid, int pidfd)
 		if (strcmp(target, GPUSEG_AMD_KFD_DEVICE) != 0)
 			continue;
 		fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, atoi(entry->d_name), 0);
-		/* EINVAL: it is not paused; closed meanwhile: its queues are gone */
+		/* EINVAL: it is not paused. EBADF: it was closed, so its queues do not exist any more. */
 		if (fd < 0 ? errno != EBADF
 			   : ioctl(fd, GPUSEG_AMD_CRIU_OP, &criu) != 0 && errno != EINVAL && errno != EBADF)
 			result = -errno;
@@ -117,7 +117,7 @@ static int unpause_all(int pid, int pidfd)
 	return result;
 }
 
-/* Ends our tracing; the process has to stop for it, for a moment. */
+/* Ends the tracing, for which the process must stop for a moment. */
 static void detach(int pid)
 {
 	const int64_t limit_ns = now_ns() + STOP_LIMIT_NS;
@@ -129,7 +129,7 @@ static void detach(int pid)
 		const int got = waitpid(pid, &status, WNOHANG | __WALL);
 
 		if (got < 0 || (got == pid && !WIFSTOPPED(status)))
-			return; /* it is gone */
+			return; /* the process has ended */
 		if (got == pid) {
 			const bool event = status >> 16 != 0;
 
@@ -138,7 +138,7 @@ static void detach(int pid)
 		}
 		sleep_until(now_ns() + NS_PER_MS / 5, NULL);
 	}
-	/* the end of this program detaches */
+	/* the end of this program ends the tracing */
 }
 
 static int unpause(int pid, uint64_t start_ticks)
@@ -160,7 +160,7 @@ static int unpause(int pid, uint64_t start_ticks)
 	return result;
 }
 
-/* An agent that has no hold in force needs no order; one that lives and does not answer is reported. */
+/* An agent without a hold needs no order. A live agent that does not answer is reported. */
 static int order_agent(int pid, uint64_t start_ticks, int slot, int64_t deadline_ns)
 {
 	const int pidfd = (int)syscall(SYS_PIDFD_OPEN, pid, 0);
@@ -175,7 +175,7 @@ static int order_agent(int pid, uint64_t start_ticks, int slot, int64_t deadline
 		result = agent_page_open(pid, pidfd, &page);
 	close(pidfd);
 	if (result != 0)
-		return result == -ENOENT ? 0 : result; /* without an agent nothing of it was held */
+		return result == -ENOENT ? 0 : result; /* without an agent nothing was held */
 	if (__atomic_load_n(&page->slots[slot].order, __ATOMIC_ACQUIRE) & GPUSEG_KFD_AGENT_HOLD)
 		result = agent_page_wait(page, (unsigned)slot, agent_page_order(page, (unsigned)slot, false),
 					 deadline_ns);
@@ -191,23 +191,24 @@ int gpuseg_amd_release(int pid, uint64_t start_ticks, const void *payload, size_
 	if (size < sizeof(held))
 		return -EINVAL;
 	memcpy(&held, payload, sizeof(held));
-	if (held.version != GPUSEG_AMD_HELD_VERSION || held.rung < GPUSEG_AMD_KFD || held.rung > GPUSEG_AMD_AGENT)
+	if (held.version != GPUSEG_AMD_HELD_VERSION || held.interface < GPUSEG_AMD_KFD ||
+	    held.interface > GPUSEG_AMD_AGENT)
 		return -EINVAL;
-	if (held.rung == GPUSEG_AMD_AGENT)
+	if (held.interface == GPUSEG_AMD_AGENT)
 		return order_agent(pid, start_ticks, held.fd, deadline_ns);
 	daemon = living_daemon(&held);
 	if (daemon == -ESRCH)
-		return held.rung == GPUSEG_AMD_CRIU ? unpause(pid, start_ticks) : 0;
+		return held.interface == GPUSEG_AMD_CRIU ? unpause(pid, start_ticks) : 0;
 	if (daemon < 0)
 		return daemon;
 	fd = (int)syscall(SYS_PIDFD_GETFD, daemon, held.fd, 0);
 	result = fd < 0 ? -errno : 0;
 	close(daemon);
-	if (result == -EBADF && held.rung != GPUSEG_AMD_CRIU)
-		return 0; /* it closed what held */
+	if (result == -EBADF && held.interface != GPUSEG_AMD_CRIU)
+		return 0; /* the daemon closed the file, which released the hold */
 	if (fd < 0)
 		return result;
-	result = held.rung == GPUSEG_AMD_KFD ? release_hold(fd, pid, start_ticks) : ask_tracer(fd, deadline_ns);
+	result = held.interface == GPUSEG_AMD_KFD ? release_hold(fd, pid, start_ticks) : ask_tracer(fd, deadline_ns);
 	close(fd);
 	return result;
 }

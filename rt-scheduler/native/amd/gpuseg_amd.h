@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg_amd.h - bring back what a daemon took off an AMD GPU (mechanism amd).
+ * gpuseg_amd.h - enable the queues that a daemon disabled on an AMD GPU (mechanism amd). Experimental.
  *
- * Four ways to take off, by kernel and permissions (dev.gpuseg.mechanisms.amd.Rung), and so four ways back:
- *   kfd    /dev/gpuseg-kfd: a hold belongs to the daemon's open file. Dead daemon: the kernel has released it. Living
- *          daemon: a duplicate of its descriptor releases it (and the kernel's own watchdog does so without the
- *          enforcer's kicks).
- *   debug  DBG_TRAP: dead daemon: the kernel has resumed all. Living daemon: its tracing thread is asked, through a
- *          page of memory, for the kernel lets nobody else.
- *   criu   CRIU_OP: stays in force when the daemon dies; UNPAUSE by whoever traces the process then. Living daemon: as
- *          debug. A daemon that is stopped as a whole (SIGSTOP) can be helped with kfd only.
- *   agent  UPDATE_QUEUE by the application itself (segment-api/preload/gpuseg_kfd_agent.h): it ends holds by itself
- *          when the daemon's beat stops. Here it is given the order to, whatever state the daemon is in.
+ * A daemon disables queues through one of four interfaces, depending on kernel and permissions:
  *
- * Source of numbers: the kernel's public header kfd_ioctl.h; kmod-patch/amdkfd. No AMD hardware.
+ *   kfd    /dev/gpuseg-kfd. A hold belongs to the daemon's open file. If the daemon is dead, the kernel has released
+ *          the hold. If it is alive, a duplicate of its descriptor releases it. The kernel's own watchdog releases it,
+ *          too, when the enforcer stops kicking.
+ *   debug  DBG_TRAP. If the daemon is dead, the kernel has resumed all queues. If it is alive, its tracing thread must
+ *          do it, because the kernel accepts it from that thread only; a page of memory carries the request.
+ *   criu   CRIU_OP. A pause survives the daemon; UNPAUSE then needs a process that traces the target. If the daemon is
+ *          alive, as debug.
+ *   agent  UPDATE_QUEUE by the application itself (segment-api/preload/gpuseg_kfd_agent.h), which ends holds by itself
+ *          when the daemon's beat stops. The release gives the order to enable, in any state of the daemon.
+ *
+ * If the whole daemon is stopped (SIGSTOP), only kfd and agent can be released.
+ *
+ * Source of numbers: the kernel's public header kfd_ioctl.h; kmod-patch/amdkfd. Never run on AMD hardware.
  */
 #ifndef GPUSEG_AMD_H
 #define GPUSEG_AMD_H
@@ -48,29 +51,29 @@ enum { GPUSEG_AMD_CRIU_PROCESS_INFO = 0, GPUSEG_AMD_CRIU_UNPAUSE = 2 };
 #define GPUSEG_AMD_GET_VERSION _IOR('K', 0x01, struct gpuseg_amd_version)
 #define GPUSEG_AMD_CRIU_OP _IOWR('K', 0x22, struct gpuseg_amd_criu)
 
-enum gpuseg_amd_rung { GPUSEG_AMD_KFD = 1, GPUSEG_AMD_DEBUG = 2, GPUSEG_AMD_CRIU = 3, GPUSEG_AMD_AGENT = 4 };
+enum gpuseg_amd_interface { GPUSEG_AMD_KFD = 1, GPUSEG_AMD_DEBUG = 2, GPUSEG_AMD_CRIU = 3, GPUSEG_AMD_AGENT = 4 };
 
-/* What the held file's payload of an AMD context holds; written by mechanism.amd.Held. */
+/* Payload of an AMD context in the held file; the daemon writes it. */
 #define GPUSEG_AMD_HELD_VERSION 1
 struct gpuseg_amd_held {
 	uint32_t version;
-	uint32_t rung;	/* enum gpuseg_amd_rung */
-	int32_t daemon; /* who took it off */
-	int32_t fd;	/* number inside the daemon: of /dev/gpuseg-kfd, or of the page below; agent: its slot */
+	uint32_t interface; /* enum gpuseg_amd_interface */
+	int32_t daemon;	    /* pid of the daemon that disabled the context */
+	int32_t fd;	    /* descriptor in the daemon, of /dev/gpuseg-kfd or of the page below; agent: its slot */
 	uint64_t daemon_start_ticks; /* field 22 of /proc/PID/stat */
 };
 
-/* Page of the daemon's tracing thread (mechanism.amd.Tracer). */
+/* Page of the daemon's tracing thread (dev.gpuseg.mechanisms.amd.Tracer). */
 struct gpuseg_amd_rescue {
 	uint32_t version;
-	uint32_t asked; /* W watchdog: one more brings everything back */
-	uint32_t done;	/* W daemon, release: the last one that was followed */
+	uint32_t asked; /* W watchdog: +1 requests to enable everything */
+	uint32_t done;	/* W daemon, release: the last request that was carried out */
 };
 
 /*
- * Brings back what a held entry names. Returns 0, also if it was not off; -ESRCH if the process is gone, -EINVAL for a
- * payload that is not ours, -ETIMEDOUT if the daemon's tracing thread did not answer until `deadline_ns`
- * (CLOCK_MONOTONIC), another -errno of what failed. `start_ticks` is that of the process.
+ * Enables the context of a held entry. `start_ticks` is the start time of the process. Returns 0, also if the context
+ * was enabled; -ESRCH if the process has ended; -EINVAL if the payload is invalid; -ETIMEDOUT if the daemon's tracing
+ * thread did not answer until `deadline_ns` (CLOCK_MONOTONIC); or another -errno.
  */
 int gpuseg_amd_release(int pid, uint64_t start_ticks, const void *payload, size_t size, int64_t deadline_ns);
 

@@ -42,7 +42,7 @@ static void *answer(void *argument)
 		__atomic_store_n(&line.reply, request, __ATOMIC_RELEASE);
 		if (!setting->futex)
 			continue;
-		/* full fence: either the sleeper's futex sees the reply, or we see that it waits */
+		/* Store, then look (ADR 30): either the sleeper sees the reply, or this load sees that it waits. */
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&line.waiting, __ATOMIC_RELAXED))
 			syscall(SYS_futex, &line.reply, FUTEX_WAKE, 1, NULL, NULL, 0);

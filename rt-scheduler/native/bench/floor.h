@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* floor.h - what this machine's caches and kernel allow at best: two threads that pass a word to and fro. */
+/* floor.h - the least latency that this machine allows: two threads exchange a word. */
 #ifndef GPUSEG_BENCH_FLOOR_H
 #define GPUSEG_BENCH_FLOOR_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * histogram.h - counts of times, 3 % wide at most, in memory of a fixed size that processes can share. One writer.
+ * histogram.h - counts of times in buckets of at most 3 % width, in memory of fixed size that processes can share. One
+ * writer.
  *
- * Below 32 ns every value has its bucket; above, each power of two has 32.
+ * Below 32 ns every value has a bucket; above, each power of two has 32.
  */
 #ifndef GPUSEG_BENCH_HISTOGRAM_H
 #define GPUSEG_BENCH_HISTOGRAM_H
@@ -24,7 +25,7 @@ static inline unsigned histogram_bucket(int64_t ns)
 
 	if (value < HISTOGRAM_SUB)
 		return (unsigned)value;
-	shift = 63 - 5 - (unsigned)__builtin_clzll(value); /* leaves the leading bit and five more */
+	shift = 63 - 5 - (unsigned)__builtin_clzll(value); /* keeps the leading bit and five more */
 	return (shift + 1) * HISTOGRAM_SUB + (unsigned)(value >> shift) - HISTOGRAM_SUB;
 }
 
@@ -55,7 +56,7 @@ static inline void histogram_merge(struct histogram *into, const struct histogra
 		into->max_ns = from->max_ns;
 }
 
-/* Nearest rank; per_million 999000 is p99.9. The bucket's upper end, but never above the largest value. 0 if empty. */
+/* Nearest rank; per_million 999000 is p99.9. Upper end of the bucket, at most the largest value. 0 if empty. */
 static inline int64_t histogram_at(const struct histogram *h, uint64_t per_million)
 {
 	const uint64_t rank = (h->count * per_million + 999999) / 1000000;

@@ -10,7 +10,8 @@ int latencies_create(struct latencies *latencies, size_t capacity)
 	*latencies = (struct latencies){.ns = malloc(capacity * sizeof(int64_t)), .capacity = capacity};
 	if (!latencies->ns)
 		return -ENOMEM;
-	memset(latencies->ns, 0xff, capacity * sizeof(int64_t)); /* a value, or the compiler makes it calloc() */
+	memset(latencies->ns, 0xff,
+	       capacity * sizeof(int64_t)); /* not 0, or the compiler would turn it into calloc() */
 	return 0;
 }
 

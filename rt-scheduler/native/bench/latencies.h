@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* latencies.h - latencies of one measurement: stored raw in memory touched beforehand, sorted afterwards. */
+/* latencies.h - latencies of one measurement: stored unchanged in pre-faulted memory, sorted afterwards. */
 #ifndef GPUSEG_BENCH_LATENCIES_H
 #define GPUSEG_BENCH_LATENCIES_H
 

@@ -5,12 +5,12 @@
  *   parent ── fork ──► client 0: connect, open a task, begin at start + offset + k / rate, end at once
  *          ── fork ──► client 1 ...                    one process each: a process registers once
  *
- * Every begin waits for the daemon's grant. The rate is kept whatever the daemon does: a begin that is due while the
- * one before still waits is made late, and counted from the moment at which it was due (`due`); `begin` counts from the
- * call. One JSON object on stdout at the end. Everybody exits when the process dies that started us.
+ * Every begin waits for the daemon's grant. The rate does not depend on the daemon: a begin that is due while the one
+ * before still waits is made late. `due` counts from the time at which the begin was due, `begin` from the call. Prints
+ * one JSON object on stdout at the end. All processes exit when the process that started this one dies.
  *
- * The witness (--witness) has nothing to do with gpuseg: a process that only reads the clock, on a processor of its
- * own. What it misses, the machine took: nobody's tail can be shorter there.
+ * The witness (--witness) does not use gpuseg. It is a process that only reads the clock, on a processor of its own.
+ * The gaps that it sees are delays of the machine, so no tail on this machine can be shorter.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "bench/histogram.h"
 #include "bench/pace.h"
 
-#define LEAD_NS (1500 * NS_PER_MS)     /* for everybody to connect */
+#define LEAD_NS (1500 * NS_PER_MS)     /* until all clients are connected */
 #define BEGIN_LIMIT_NS (10 * NS_PER_S) /* a grant that takes longer is a failure */
 #define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
 #define STALLS_FROM_NS (100 * NS_PER_US)
@@ -39,7 +39,7 @@ enum { CLIENTS_MAX = 256, RATE_MAX = 1000000, STALLS_MAX = 4096, CPUS_MAX = 1024
 struct stall {
 	int64_t at_ns; /* when it was due */
 	int64_t took_ns;
-	int64_t late_ns; /* of that, before the client called begin */
+	int64_t late_ns; /* of that, before the call of begin */
 };
 
 struct shared {
@@ -50,7 +50,7 @@ struct shared {
 	int failure; /* -errno */
 };
 
-/* Times between two looks at the clock that were 10 us or more apart. */
+/* Gaps of 10 us or more between two reads of the clock. */
 struct witness {
 	struct histogram gaps;
 	uint64_t above_stall;
@@ -88,7 +88,7 @@ static int run_round(gpuseg_task *task, int64_t due_ns, bool measured, struct sh
 			s->stalls_seen++;
 		}
 	}
-	do { /* a full queue keeps the end for the next call */
+	do { /* with a full queue the library keeps the end for the next call */
 		rc = gpuseg_end(task);
 		if (rc == -EBUSY || rc == -ENOSPC)
 			sleep_until(now_ns() + NS_PER_MS, NULL);
@@ -203,18 +203,18 @@ static const char help[] =
 	"Usage: gpuseg-bench-load --dir DIR [option]...\n"
 	"Clients that begin and end segments at a fixed rate; every begin waits for its grant. One JSON object.\n\n"
 	"  --dir DIR             runtime directory of the daemon\n"
-	"  --clients N           1..256, one process each (default 64)\n"
-	"  --rate N              segments per second of each, 1..1000000 (default 1000)\n"
-	"  --duration DURATION   measured (default 10s)\n"
-	"  --warmup DURATION     before (default 1s)\n"
+	"  --clients N           number of clients, 1..256, one process each (default 64)\n"
+	"  --rate N              segments per second and client, 1..1000000 (default 1000)\n"
+	"  --duration DURATION   of the measurement (default 10s)\n"
+	"  --warmup DURATION     before the measurement (default 1s)\n"
 	"  --priority N          0 best effort (default), 1..99 real time\n"
 	"  --gpu N               index of the GPU (default 0)\n"
-	"  --wait sleep|spin     between segments and for the grant (default sleep)\n"
+	"  --wait sleep|spin     how to wait between segments and for the grant (default sleep)\n"
 	"  --cpus LIST           pin the clients to these processors in turn, for instance 2-5,8\n"
-	"  --scheduling fifo:P|other   of the clients and the witness, where permitted (default other)\n"
-	"  --stalls              list begins that took more than 100 us from when they were due: [due ns, ns, late "
+	"  --scheduling fifo:P|other   scheduling of clients and witness, if permitted (default other)\n"
+	"  --stalls              list begins that took more than 100 us after they were due: [due ns, ns, late "
 	"ns]\n"
-	"  --witness N           one more process that only reads the clock, on this processor: its gaps\n"
+	"  --witness N           one more process, on this processor, which reports gaps between reads of the clock\n"
 	"  --help                this text\n";
 
 /* A list as Linux writes it: numbers and ranges, joined by commas. */
@@ -295,14 +295,14 @@ static void parse_options(int argc, char **argv)
 		usage_error("--dir is missing; give the runtime directory of the daemon");
 }
 
-/* A child that dies with us; returns twice, as fork does. */
+/* fork(2), with a child that dies with this process. */
 static pid_t spawn(pid_t parent, int cpu)
 {
 	const pid_t pid = fork();
 
 	if (pid < 0) {
 		message("fork: %s", strerror(errno));
-		exit(EXIT_FAILURE); /* those that run already die with us */
+		exit(EXIT_FAILURE); /* the children that run already die with this process */
 	}
 	if (pid > 0)
 		return pid;
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
 	options = (struct options){
 		.clients = 64, .rate = 1000, .duration_ns = 10 * NS_PER_S, .warmup_ns = NS_PER_S, .witness = -1};
 	parse_options(argc, argv);
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* whoever started us */
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* when the process that started this one dies */
 	shared = shared_memory((size_t)options.clients * sizeof(*shared));
 	witness = shared_memory(sizeof(*witness));
 	start_ns = now_ns() + LEAD_NS + options.clients * 40 * NS_PER_MS;

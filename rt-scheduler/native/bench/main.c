@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-bench-ipc - the C side of `gpuseg bench ipc`: latencies that an application sees.
+ * gpuseg-bench-ipc - the C side of `gpuseg bench ipc`: the latencies that an application sees.
  *
- *   floor           two threads pass a shared word to and fro: the least this machine allows
- *   pingpong-futex  the same, the measuring thread sleeping on a futex
+ *   floor           two threads exchange a shared word: the least latency that this machine allows
+ *   pingpong-futex  the same, but the measuring thread sleeps on a futex
  *   begin           begin -> grant -> return of a task that always waits for the daemon
  *   optimistic      begin of a task that the daemon has pre-granted
- *   end             end of the same
+ *   end             end of such a task
  *
- * One JSON object per mode and line on stdout; times in nanoseconds, raw, with the cost of reading the clock included.
+ * Prints one JSON object per mode, one per line, on stdout. Times are in nanoseconds and include the cost of reading
+ * the clock.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,24 +24,24 @@
 #include "bench/latencies.h"
 #include "bench/pace.h"
 
-#define PACE_DAEMON_NS (5 * NS_PER_US)	   /* lets the daemon digest the end before the next begin */
+#define PACE_DAEMON_NS (5 * NS_PER_US)	   /* lets the daemon handle the end before the next begin */
 #define PREGRANT_WAIT_NS (200 * NS_PER_MS) /* for the daemon's first pre-grant after the task was opened */
 #define SLEEP_ABOVE_NS (5 * NS_PER_MS)	   /* of a pause: the rest is spun, so that the begin finds caches warm */
 #define BEGIN_LIMIT_NS (10 * NS_PER_S)	   /* a grant that takes longer is a failure of the bench */
 
-#define FLOOD "flood" /* the one mode that measures nothing */
+#define FLOOD "flood" /* the only mode that measures nothing */
 
 enum { UNSET = -1, ROUNDS_MAX = 100 * 1000 * 1000 };
 
 struct options {
 	struct client_options client;
 	int64_t rounds, warmup;
-	int64_t pace_ns; /* UNSET: the mode's own */
+	int64_t pace_ns; /* UNSET: the default of the mode */
 	int cpu, peer_cpu;
 	const char *samples; /* file for the raw times, NULL: none */
 };
 
-/* One line a round, in their order, below a heading. */
+/* A heading, then one line per round, in order. */
 static int write_samples(const char *mode, const struct options *o, const struct latencies *l)
 {
 	FILE *file = o->samples ? fopen(o->samples, "w") : NULL;
@@ -96,7 +97,9 @@ static int run_floor(const char *mode, const struct options *o, struct latencies
 	return 0;
 }
 
-/* Until the daemon has pre-granted the task for the first time; without that the first rounds are no measurement. */
+/*
+ * Waits until the daemon has pre-granted the task for the first time, because earlier rounds would not be optimistic.
+ */
 static int await_pregrant(gpuseg_client *client, gpuseg_task *task)
 {
 	struct gpuseg_counters counters = {.size = sizeof(counters)};
@@ -128,7 +131,7 @@ static int measure_rounds(gpuseg_task *task, bool measure_end, int64_t pace_ns, 
 
 		if (rc < 0)
 			return rc;
-		if (measure_end) /* the daemon has taken the begin: the end is measured alone */
+		if (measure_end) /* the daemon has handled the begin: only the end is measured */
 			spin_until(begun_ns + pace_ns);
 
 		const int64_t end_ns = now_ns();
@@ -146,7 +149,7 @@ static int measure_rounds(gpuseg_task *task, bool measure_end, int64_t pace_ns, 
 	return 0;
 }
 
-/* Records without a pause and without an answer, for tests that kill a client while it writes. */
+/* Writes records without a pause and without waiting, for tests that kill a client while it writes. */
 static int flood(gpuseg_task *task, const struct options *o)
 {
 	int rc = 0;
@@ -213,26 +216,27 @@ static const struct {
 	{"optimistic", run_daemon}, {"end", run_daemon},	   {FLOOD, run_daemon},
 };
 
-static const char help[] = "Usage: gpuseg-bench-ipc [option]... MODE...\n"
-			   "Latencies in nanoseconds, one JSON object per mode.\n\n"
-			   "  floor           two threads and a shared word, both spinning\n"
-			   "  pingpong-futex  two threads and a shared word, the measuring one sleeping\n"
-			   "  begin           begin to grant to return, always through the daemon\n"
-			   "  optimistic      begin of a pre-granted task\n"
-			   "  end             end of a segment\n"
-			   "  flood           job releases without a pause; measures nothing\n\n"
-			   "  --dir DIR                  runtime directory of the daemon\n"
-			   "  --n N                      rounds measured (default 100000)\n"
-			   "  --warmup N                 rounds before (default 20000)\n"
-			   "  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
-			   "  --samples FILE             raw times of the last mode but floor, in their order\n"
-			   "  --cpu N                    processor of the measuring thread\n"
-			   "  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
-			   "  --priority N               of the task, 0 = best effort (default 99)\n"
-			   "  --gpu N                    of the task (default 0)\n"
-			   "  --wait spin|sleep          while waiting for a grant (default spin)\n"
-			   "  --scheduling fifo:P|other  of the measuring thread, where permitted (default other)\n"
-			   "  --help                     this text\n";
+static const char help[] =
+	"Usage: gpuseg-bench-ipc [option]... MODE...\n"
+	"Latencies in nanoseconds, one JSON object per mode.\n\n"
+	"  floor           two threads and a shared word, both spin\n"
+	"  pingpong-futex  two threads and a shared word, the measuring thread sleeps\n"
+	"  begin           from begin to grant to return, always through the daemon\n"
+	"  optimistic      begin of a pre-granted task\n"
+	"  end             end of a segment\n"
+	"  flood           job releases without a pause; measures nothing\n\n"
+	"  --dir DIR                  runtime directory of the daemon\n"
+	"  --n N                      measured rounds (default 100000)\n"
+	"  --warmup N                 rounds before the measurement (default 20000)\n"
+	"  --pace NS                  nanoseconds between rounds (default 0; with a daemon 5000)\n"
+	"  --samples FILE             write all times of the last mode except floor, in order\n"
+	"  --cpu N                    processor of the measuring thread\n"
+	"  --peer-cpu N               processor of the answering thread (floor, pingpong-futex)\n"
+	"  --priority N               priority of the task, 0 = best effort (default 99)\n"
+	"  --gpu N                    GPU of the task (default 0)\n"
+	"  --wait spin|sleep          how to wait for a grant (default spin)\n"
+	"  --scheduling fifo:P|other  scheduling of the measuring thread, if permitted (default other)\n"
+	"  --help                     this text\n";
 
 static void parse_options(int argc, char **argv, struct options *o)
 {

@@ -31,7 +31,7 @@ static void vmessage(const char *format, va_list arguments)
 	line[length++] = '\n';
 	/* One write per line, so that lines of several processes on one terminal do not mix. */
 	ssize_t written = write(STDERR_FILENO, line, length);
-	(void)written; /* there is nowhere left to complain to */
+	(void)written; /* an error cannot be reported anywhere */
 }
 
 void message(const char *format, ...)
@@ -91,7 +91,7 @@ int parse_duration(const char *text, int64_t *ns)
 
 		if (strcmp(p, units[i].suffix) != 0)
 			continue;
-		/* fraction and unit are at most 10^9 each, so their product fits. */
+		/* Fraction and unit are at most 10^9 each, so their product fits. */
 		part = fraction * units[i].ns;
 		if (part % scale != 0)
 			return -ERANGE;
@@ -211,7 +211,8 @@ uint64_t process_start_ticks(pid_t pid)
 int pidfd_of(pid_t pid)
 {
 	/*
-	 * pidfd_open(2), Linux 5.3; sets close-on-exec by itself. Called by number: older C libraries lack a wrapper.
+	 * pidfd_open(2), since Linux 5.3; sets close-on-exec. Called by number, because older C libraries lack a
+	 * wrapper.
 	 */
 	long fd = syscall(SYS_pidfd_open, pid, 0);
 

@@ -2,7 +2,7 @@
 /*
  * base.h - what the native programs share: clock, durations, messages, options, process identity.
  *
- * Nothing here allocates. Functions that can fail return 0 or -errno; times are int64 ns of CLOCK_MONOTONIC.
+ * No function allocates. Functions that can fail return 0 or -errno. Times are int64 ns of CLOCK_MONOTONIC.
  */
 #ifndef GPUSEG_NATIVE_BASE_H
 #define GPUSEG_NATIVE_BASE_H
@@ -22,10 +22,10 @@ enum { EXIT_USAGE = 2 };
 
 #define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Name that begins every line of message(); set once in main(). */
+/* Name at the start of every line of message(); set once in main(). */
 extern const char *program_name;
 
-/* One line to stderr: "<program>: <text>". Never fails, ignores a closed stderr. */
+/* Prints one line to stderr: "<program>: <text>". Ignores errors, for instance a closed stderr. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
 /* message() and exit(EXIT_USAGE). */
@@ -53,7 +53,7 @@ void sleep_until(int64_t time_ns, const volatile int *stop);
  */
 int parse_duration(const char *text, int64_t *ns);
 
-/* parse_duration() for an option: on an error prints what, its value and the remedy, and exits with EXIT_USAGE. */
+/* parse_duration() for an option. After an error prints name, value and remedy, and exits with EXIT_USAGE. */
 int64_t option_duration(const char *option, const char *text, int64_t minimum_ns, int64_t maximum_ns);
 
 /* A decimal integer option within [minimum, maximum]; exits with EXIT_USAGE otherwise. */
@@ -74,8 +74,8 @@ int apply_scheduling(struct scheduling scheduling);
 int pin_to_cpu(int cpu);
 
 /*
- * Locks all memory, present and future. -EPERM: neither CAP_IPC_LOCK nor an unlimited RLIMIT_MEMLOCK; nothing is locked
- * then, because under a finite limit every later mapping beyond it would fail.
+ * Locks all memory, present and future. -EPERM: there is neither CAP_IPC_LOCK nor an unlimited RLIMIT_MEMLOCK. Nothing
+ * is locked then, because with a finite limit every later mapping beyond it would fail.
  */
 int lock_memory(void);
 

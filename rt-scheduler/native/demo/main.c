@@ -7,7 +7,7 @@
  *      |<--------------------------- response, counted from the nominal release ------>|
  *
  * The task runs in a thread of its own, which does no I/O and allocates nothing between its first release and its last
- * completion; the main thread waits for the end or for SIGTERM, and reports.
+ * completion. The main thread waits for the end or for SIGTERM, and reports.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "gpuseg_abi.h"
 #include "gpuseg_sim.h"
 
-#define STOP_GRACE_NS (300 * NS_PER_MS) /* how long a stopped task may take to finish its job */
+#define STOP_GRACE_NS (300 * NS_PER_MS) /* longest time that a stopped task has to finish its job */
 #define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
 
 enum { JOBS_MAX = 1 << 22, NOT_PINNED = -1, SKIPPED = 2 };
@@ -65,12 +65,12 @@ static struct demo {
 	gpuseg_sim *gpu;
 	gpuseg_client *client; /* NULL: unmanaged */
 	gpuseg_task *task;     /* NULL: unmanaged */
-	bool reachable;	       /* the daemon answered the last mark */
+	bool reachable;	       /* the last mark reached a daemon */
 	struct gpuseg_progress *progress;
 	volatile int stop;
 	struct job *jobs;
 	int64_t capacity;
-	int64_t done; /* W task thread (release), R main thread (acquire): jobs that are complete in `jobs` */
+	int64_t done; /* W task thread (release), R main thread (acquire): completed jobs in `jobs` */
 	uint64_t begins;
 	int failure; /* -errno that ended the task early */
 } demo;
@@ -83,7 +83,7 @@ static int64_t thread_cpu_ns(void)
 	return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-/* CPU time, not wall time: what a preempted thread has not computed it still has to compute. */
+/* CPU time, not wall time: a preempted thread still does all of its work. */
 static void compute(int64_t amount_ns)
 {
 	if (!demo.options.spin) {
@@ -95,7 +95,7 @@ static void compute(int64_t amount_ns)
 			;
 }
 
-/* release: whoever reads the file after our death sees the fact before its count */
+/* release: a reader that sees the count, also after our death, sees the fact */
 static void note(uint64_t *word)
 {
 	__atomic_store_n(word, *word + 1, __ATOMIC_RELEASE);
@@ -107,15 +107,15 @@ static void note_state(enum gpuseg_progress_state state)
 }
 
 /*
- * A robot whose scheduler has gone goes on without it, and with the next one when the library has found it; anything
- * else is an error of this program. 0: done; 1: the daemon is gone; -errno.
+ * A robot that loses its scheduler continues without it, and uses the next one when the library has reconnected. Any
+ * other failure is an error of this program. 0: done; 1: the daemon is lost; -errno.
  */
 static int managed_result(const char *what, int rc)
 {
 	const bool reached = rc >= 0;
 
 	if (rc == -EBUSY ||
-	    rc == -ENOSPC) /* faster than the daemon allows: this mark is dropped, the library counts it */
+	    rc == -ENOSPC) /* faster than the daemon allows: the mark is dropped, which the library counts */
 		return 1;
 	if (!reached && rc != -ENOTCONN) {
 		message("%s: %s: %s %s", demo.options.name, what, gpuseg_strerror(rc),
@@ -140,7 +140,7 @@ static uint64_t optimistic_begins(void)
 	return gpuseg_get_counters(demo.client, &counters) < 0 ? 0 : counters.optimistic;
 }
 
-/* 0: begun; 1: not recorded, go on; SKIPPED: this segment is not to run; -errno. */
+/* 0: begun; 1: not recorded, continue; SKIPPED: this segment must not run; -errno. */
 static int begin_segment(void)
 {
 	uint64_t optimistic;
@@ -151,7 +151,7 @@ static int begin_segment(void)
 	note_state(GPUSEG_PROGRESS_WAITING);
 	optimistic = optimistic_begins();
 	rc = gpuseg_begin(demo.task);
-	if (rc == -ECANCELED) /* the segment before overran, and this one is to be skipped */
+	if (rc == -ECANCELED) /* the segment before overran, so this one must be skipped */
 		return SKIPPED;
 	rc = managed_result("begin", rc);
 	if (rc != 0)
@@ -188,7 +188,7 @@ static int run_gpu_segment(const struct segment *segment)
 		else
 			note(&demo.progress->kernels);
 	}
-	/* The virtual GPU runs a kernel for exactly its duration: that is what a device's own counters would show. */
+	/* The virtual GPU runs a kernel for exactly its duration, so that is what counters of a device would show. */
 	if (begun && rc == 0) {
 		rc = managed_result("end", gpuseg_end_measured(demo.task, segment->device_ns));
 		if (rc == 0)
@@ -228,7 +228,7 @@ static void run_jobs(void)
 
 		if (release_ns >= end_ns)
 			return;
-		sleep_until(release_ns, &demo.stop); /* in the past when the job before was late */
+		sleep_until(release_ns, &demo.stop); /* in the past if the job before was late */
 		if (demo.stop)
 			return;
 		demo.failure = run_job(release_ns);
@@ -260,7 +260,7 @@ static void *task_thread(void *argument)
 				demo.options.scheduling.priority, strerror(-rc));
 	}
 	run_jobs();
-	kill(getpid(), SIGUSR1); /* wakes the main thread, which has it blocked and waits for it */
+	kill(getpid(), SIGUSR1); /* wakes the main thread, which waits for this blocked signal */
 	return NULL;
 }
 
@@ -335,7 +335,7 @@ static int report(void)
 	return rc;
 }
 
-/* Without a file the page is our own: the task counts all the same. */
+/* Without a file the page is private: the task counts in any case. */
 static int map_progress(const char *path)
 {
 	const size_t size = sizeof(*demo.progress);
@@ -407,33 +407,33 @@ static const char help[] =
 	"Usage: gpuseg-demo-task --name NAME --period DURATION --segments LIST [option]...\n"
 	"One process with one periodic task on the virtual GPU; its figures are simulated.\n\n"
 	"  --dir DIR                  runtime directory of the daemon and the virtual GPU\n"
-	"  --name NAME                of the task (letters, digits, . _ -)\n"
-	"  --priority N               0 best effort (default), 1..99 real time, 99 highest\n"
-	"  --gpu-priority N           0 the same (default)\n"
-	"  --period DURATION          between releases\n"
-	"  --deadline DURATION        relative (default: the period); none for best effort\n"
-	"  --segments LIST            like cpu:2ms,gpu:1ms+4ms,cpu:3ms (gpu: host + device)\n"
-	"  --offset DURATION          of the first release\n"
+	"  --name NAME                name of the task (letters, digits, . _ -)\n"
+	"  --priority N               0 best effort (default), 1..99 real time, 99 is the highest\n"
+	"  --gpu-priority N           priority on the GPU; 0 same as --priority (default)\n"
+	"  --period DURATION          time between releases\n"
+	"  --deadline DURATION        relative deadline (default: the period); none for best effort\n"
+	"  --segments LIST            for instance cpu:2ms,gpu:1ms+4ms,cpu:3ms (gpu: host + device)\n"
+	"  --offset DURATION          time from the start to the first release\n"
 	"  --start-at NS              common start, CLOCK_MONOTONIC nanoseconds (default: 50 ms from now)\n"
 	"  --duration DURATION        releases happen in [start, start + duration) (default 10s)\n"
 	"  --wait block|busy          what the thread does while the GPU works (default block)\n"
 	"  --cpu-mode spin|sleep      compute, or only sleep, CPU and host parts (default spin)\n"
-	"  --begin-timeout DURATION   longest wait at begin, then go on unprotected (default: none)\n"
-	"  --budget DURATION          longest time that a segment may hold the GPU (default: none)\n"
-	"  --window DURATION          longest time from grant to end (default: none)\n"
+	"  --begin-timeout DURATION   longest wait at begin, then proceed unprotected (default: no limit)\n"
+	"  --budget DURATION          longest time that a segment may hold the GPU (default: no limit)\n"
+	"  --window DURATION          longest time from grant to end (default: no limit)\n"
 	"  --overrun ACTION           notify, demote (default), suspend or skip-next\n"
 	"  --weight N                 share of best-effort time, 1..10000 (default 100)\n"
 	"  --partition N              time partition, 1..255 (default: none)\n"
-	"  --boost N                  run under SCHED_FIFO at 1..99 inside segments (default: no)\n"
+	"  --boost N                  run at SCHED_FIFO 1..99 inside segments (default: no boost)\n"
 	"  --always-wait              no optimistic begin\n"
-	"  --progress FILE            a mapped gpuseg_progress: what is known to be recorded, whatever kills the task\n"
+	"  --progress FILE            write a gpuseg_progress, which survives a kill of the task\n"
 	"  --on-usr2 fork|exec        SIGUSR2: fork a child that lives for 1 s and tries to use its parent's handles, "
 	"or\n"
-	"                             become `sleep 1` (in the middle of whatever the task does; default: ignored)\n"
+	"                             become `sleep 1`, at any moment of the task (default: ignored)\n"
 	"  --out FILE                 one line per job: release_ns,response_ns,miss\n"
-	"  --scheduling fifo:P|other  of the task's thread, where permitted (default other)\n"
-	"  --cpu N                    pin the task's thread\n"
-	"  --unmanaged                never connect to the daemon, never mark a segment\n"
+	"  --scheduling fifo:P|other  scheduling of the task's thread, if permitted (default other)\n"
+	"  --cpu N                    pin the task's thread to this processor\n"
+	"  --unmanaged                do not connect to the daemon, do not mark segments\n"
 	"  --help                     this text\n"
 	"The last line of stdout is a JSON summary. Durations carry a unit: 250us, 1.5ms, 2s.\n";
 
@@ -611,7 +611,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		usage_error("unexpected argument \"%s\"; see --help", argv[optind]);
 	if (!o->name || !o->period_ns || !o->segment_count)
 		usage_error("--name, --period and --segments are required; see --help");
-	/* It goes into JSON unescaped, and nobody needs more. */
+	/* The name is printed into JSON without escapes. */
 	if (*o->name == '\0' || strlen(o->name) > 63 || o->name[strspn(o->name, name_characters)] != '\0')
 		usage_error("--name: \"%s\": use 1 to 63 letters, digits, '.', '_' or '-'", o->name);
 	if (o->deadline_ns == 0)
@@ -622,8 +622,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 }
 
 /*
- * The child has every descriptor of ours, so that our sockets stay open when we are killed. What it does with our
- * handles has to be refused.
+ * The child inherits every descriptor, so the sockets stay open when the parent is killed. The library must refuse what
+ * the child does with the parent's handles.
  */
 static void misbehave(void)
 {
@@ -657,7 +657,7 @@ int main(int argc, char **argv)
 	*o = (struct options){.spin = true, .duration_ns = 10 * NS_PER_S, .cpu = NOT_PINNED};
 	parse_options(argc, argv, o);
 
-	/* Every thread inherits this, the library's too: the main thread alone takes them. */
+	/* All threads, also that of the library, inherit the mask: only the main thread receives the signals. */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
@@ -697,7 +697,7 @@ int main(int argc, char **argv)
 	const bool joined = pthread_timedjoin_np(thread, NULL, &until) == 0;
 
 	rc = report();
-	if (!joined) /* it waits for a grant or for the GPU; both notice that the process is gone */
+	if (!joined) /* it waits for a grant or for the GPU; daemon and GPU notice the end of the process */
 		_exit(rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 	if (demo.client)
 		gpuseg_disconnect(demo.client);

@@ -17,7 +17,7 @@ struct segment {
 };
 
 /*
- * Number of segments, or -EINVAL with one line in `error` that names the offending segment, its text and the remedy.
+ * Number of segments, or -EINVAL with one line in `error` that names the wrong segment, its text and the remedy.
  */
 int parse_segments(const char *text, struct segment segments[SEGMENTS_MAX], char *error, size_t error_size);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-as-pid - runs a program under a process id of choice, to see what a reused pid does.
+ * gpuseg-as-pid - runs a program under a given process id, to test the handling of a reused pid.
  *
  *   gpuseg-as-pid PID PROGRAM [ARGUMENT]...
  *
- * The kernel gives out the pid through clone3(set_tid); needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and the pid must
- * be free, its last owner reaped. Exits as the program does; when this program is killed, that one is too. Status 1:
- * the pid is not to be had; 127: the program does not start.
+ * The kernel assigns the pid through clone3(set_tid). This needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and the pid
+ * must be free: its last owner must have been reaped. Exits as the program does. When this program is killed, the other
+ * one is, too. Status 1: the pid is not available; 127: the program does not start.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	wanted = (pid_t)option_integer("PID", argv[1], 2, INT32_MAX);
 	struct clone_args arguments = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&wanted, .set_tid_size = 1};
 
-	/* Its last owner may still be a zombie: some 200 ms for whoever has to reap it. */
+	/* Its last owner may still be a zombie: wait some 200 ms until it is reaped. */
 	for (int i = 0; i < TRIES && child < 0; i++) {
 		child = syscall(SYS_clone3, &arguments, sizeof(arguments));
 		if (child < 0 && errno != EEXIST)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libgpuseg-clockstep.so - lets the wall clock of one process jump while it runs; the machine's stays as it is.
+ * libgpuseg-clockstep.so - steps the wall clock of one process while it runs; the clock of the machine is unchanged.
  *
  *   LD_PRELOAD=libgpuseg-clockstep.so GPUSEG_CLOCK_STEP=FILE program
  *
- * FILE holds one int64 in native byte order, nanoseconds added to CLOCK_REALTIME from the moment it is written; it is
- * mapped at start. CLOCK_MONOTONIC and all else are passed on. Only calls through libc are seen.
+ * FILE is mapped at start. It holds one int64 in native byte order: nanoseconds that are added to CLOCK_REALTIME. Other
+ * clocks, for instance CLOCK_MONOTONIC, are passed on. Only calls through libc are changed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,7 +21,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_US 1000
 
-static const int64_t *step; /* NULL: no jump asked for. W whoever steps the clock (relaxed) */
+static const int64_t *step; /* NULL: no step. W: the test that steps the clock (relaxed) */
 static int (*next_clock_gettime)(clockid_t, struct timespec *);
 
 __attribute__((constructor)) static void start(void)
@@ -30,7 +30,7 @@ __attribute__((constructor)) static void start(void)
 	void *page = MAP_FAILED;
 	int fd;
 
-	/* ISO C knows no conversion from void * to a function; POSIX does. */
+	/* ISO C has no conversion from void * to a function pointer; POSIX has. */
 	*(void **)&next_clock_gettime = dlsym(RTLD_NEXT, "clock_gettime");
 	if (!path)
 		return;
@@ -53,7 +53,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	int64_t ns;
 	int rc;
 
-	if (!next_clock_gettime) /* somebody's constructor ran before ours */
+	if (!next_clock_gettime) /* another constructor ran before ours */
 		start();
 	rc = next_clock_gettime(clock, ts);
 	if (rc != 0 || !step || !is_wall_clock(clock))

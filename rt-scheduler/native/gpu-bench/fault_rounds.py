@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills one party at a random moment of a segment, many times, on a real GPU, and measures how long anybody is frozen.
+"""Kills a process at a random moment of a segment, many times, on a real GPU, and measures how long others are frozen.
 
     fault_rounds.py --kind daemon|holder|victim --build DIR --gpuseg COMMAND [--rounds N] [--seed N] [--out DIR]
 
-daemon   kill -9 of the daemon while others are off the GPU: the watchdog must enable them
+daemon   kill -9 of the daemon while contexts are disabled: the watchdog must enable them
 holder   kill -9 of the process whose segment runs: the daemon must enable the others
-victim   kill -9 of a process that is off the GPU: segment and others must go on
+victim   kill -9 of a process whose context is disabled: the segment and the others must continue
 
-Every best-effort process notes the end of the first kernel that it finishes after the kill. One of them, the probe, has
-kernels of half a millisecond: its time is the freeze, plus its turn among the others, a few milliseconds. The others have
-kernels of 20 ms; theirs contains the rest of a kernel and their turns. "usual" is what the same takes undisturbed. For kind
-victim the freeze contains the rest of the segment (60 ms), which goes on.
-Writes DIR/faults-KIND.csv, a line per round, and DIR/faults-KIND.json. Exit status 1: wrong results, or somebody was frozen
-for longer than the watchdog's period (for kind victim: and the segment) plus what is usual.
+Every best-effort process records the end of the first kernel that it finishes after the kill. One of them, the probe, has
+kernels of 0.5 ms: its time is the freeze plus a few milliseconds for the turns of the others. The others have kernels of
+20 ms, so their times include the rest of a kernel and the turns. "usual" is the same time without a kill. For kind victim
+the freeze includes the rest of the segment (60 ms), which continues.
+
+Writes DIR/faults-KIND.csv, one line per round, and DIR/faults-KIND.json. Exit status 1: a result was wrong, or a freeze was
+longer than the watchdog's period plus the usual time (for kind victim: plus the segment).
 """
 import argparse
 import json

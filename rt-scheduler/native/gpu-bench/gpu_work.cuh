@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measured work: arithmetic of a set length on every multiprocessor, whose every result is a function of the
- * thread and the length alone, so that a preempted kernel that lost or repeated anything is noticed.
+ * The measured work: arithmetic of a set length on every multiprocessor. Each result depends only on the thread and the
+ * length, so the check notices a preempted kernel that lost or repeated work.
  */
 #ifndef GPUSEG_GPU_WORK_CUH
 #define GPUSEG_GPU_WORK_CUH
@@ -40,9 +40,9 @@ __global__ void work(float *out, long n)
 #endif
 
 struct gpu_work {
-	float *device; /* `slots` outputs, one behind the other */
+	float *device; /* `slots` outputs, one after the other */
 	float *host;
-	float *reference; /* one block's worth */
+	float *reference; /* results of one block */
 	int blocks;
 	int threads;
 	int slots;
@@ -67,7 +67,7 @@ static inline void gpu_work_choose(int index)
 	setenv("CUDA_VISIBLE_DEVICES", text, 1);
 }
 
-/* `slots`: kernels whose results are kept until they are checked together. */
+/* `slots`: number of kernels whose results are kept and checked together. */
 static inline void gpu_work_open(struct gpu_work *w, int slots)
 {
 	cudaDeviceProp prop;
@@ -91,7 +91,7 @@ static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 #endif
 }
 
-/* ns per loop iteration with the clocks as they are; minimum of five. */
+/* ns per loop iteration at the current clocks; minimum of five runs. */
 static inline double gpu_work_calibrate(struct gpu_work *w)
 {
 	double best = 1e18;
@@ -107,7 +107,7 @@ static inline double gpu_work_calibrate(struct gpu_work *w)
 	return best;
 }
 
-/* Must be called while the length is final: the reference is a first undisturbed run's first block. */
+/* Call it when the length is final: the reference is the first block of an undisturbed run. */
 static inline void gpu_work_reference(struct gpu_work *w)
 {
 	gpu_work_launch(w, 0, 0);
@@ -120,7 +120,7 @@ static inline void gpu_work_poison(struct gpu_work *w, cudaStream_t s)
 	CHECK(cudaMemsetAsync(w->device, 0xff, gpu_work_bytes(w) * w->slots, s));
 }
 
-/* Number of wrong elements of the last run, of all slots together. */
+/* Number of wrong elements of the last run, over all slots. */
 static inline long gpu_work_wrong(struct gpu_work *w)
 {
 	long wrong = 0;
@@ -130,9 +130,9 @@ static inline long gpu_work_wrong(struct gpu_work *w)
 	return wrong;
 }
 
-#define BE_PAGE_BYTES 4096 /* of the file; its readers map all of it */
+#define BE_PAGE_BYTES 4096 /* size of the file; readers map all of it */
 
-/* What a best-effort process shows to whoever runs the bench: a small mapped file. */
+/* A small mapped file in which a best-effort process reports its progress to the bench. */
 struct be_page {
 	int32_t pid;
 	uint32_t ready;

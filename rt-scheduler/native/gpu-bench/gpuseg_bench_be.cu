@@ -2,8 +2,9 @@
 /*
  * A best-effort process that never stops: kernels of a set length back to back, results checked. It links nothing of
  * gpuseg.
+ *
  * usage: gpuseg-bench-be PAGE KERNEL_MS NS_PER_ITERATION SECONDS [GPU]
- * GPU: index in the order of the PCI bus; left out, the first that the environment shows
+ *   GPU     index in the order of the PCI bus; default: the first that the environment shows
  */
 #include "gpu_work.cuh"
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes of unusual shape for process_checks.py; links nothing of gpuseg. Kernels back to back, results checked.
+ * Processes with forks or several contexts, for process_checks.py. Kernels back to back, results checked. It links
+ * nothing of gpuseg.
+ *
  * usage: gpuseg-bench-proc PAGE KERNEL_MS NS_PER_ITERATION SECONDS plain | fork | exec COMMAND... | two | gpus
  *   plain  one context
- *   fork   a child, forked after CUDA was opened, keeps the descriptors and does nothing
- *   exec   a child, forked after CUDA was opened, executes COMMAND
- *   two    a second context on the same GPU     gpus   a second context on the next GPU
- * The word at byte 12 of PAGE says where the next kernel runs: 0 first context, 1 second one; the 32 bits at byte 72
- * hold the child's pid.
+ *   fork   a child that is forked after CUDA was opened keeps the descriptors and does nothing
+ *   exec   a child that is forked after CUDA was opened executes COMMAND
+ *   two    a second context on the same GPU
+ *   gpus   a second context on the next GPU
+ *
+ * The word at byte 12 of PAGE selects the context of the next kernel: 0 the first, 1 the second. The 32 bits at byte 72
+ * hold the pid of the child.
  */
 #include "gpu_work.cuh"
 
@@ -22,11 +26,11 @@
 
 static int two_gpus;
 
-/* Makes a context current, and makes it if there is none yet. */
+/* Makes a context current, and creates it if it does not exist. */
 static void use(int second)
 {
 #ifdef __CUDACC__
-	/* by name: the runtime has no second context on one device, and the old symbol is the same in every release */
+	/* By name: the runtime has no second context on one device, and the old symbol is in every release. */
 	static int (*create)(void **, unsigned, int);
 	static int (*current)(void *);
 	static int (*which)(void **);

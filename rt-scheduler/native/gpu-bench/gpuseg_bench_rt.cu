@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measured real-time process: `jobs` kernels of a set length, a pause between them (--pause-ms plus a seeded part
- * of up to --jitter-ms; defaults 30 and 9), each response time taken from just before begin to the kernel's end, every
- * result checked. A job may be a burst of kernels, each in a segment of its own; then the response is that of the whole
- * burst.
+ * The measured real-time process. It runs `jobs` kernels of a set length and pauses between them (--pause-ms plus a
+ * random part of up to --jitter-ms; defaults 30 and 9). A response time counts from just before begin to the end of the
+ * kernel. Every result is checked. A job may be a burst of kernels, each in a segment of its own; its response is then
+ * that of the whole burst.
  *
  *   gpuseg-bench-rt --mode none|segment|wait|off-then-launch|launch-then-off --kernel-ms X --per NS --jobs N --seed N
  *                   [--pids P,P,...] [--priority N] [--hint-ms X] [--slice-us N] [--other-slice-us N] [--samples FILE]
- *                   [--pages FILE,FILE,...]   count the kernels of these best-effort processes meanwhile
+ *                   [--pages FILE,FILE,...]   count the kernels of these best-effort processes during the run
  *                   [--own-page FILE]         its word 1 is 1 while a segment runs, the 64 bits at byte 16 count jobs;
- *                                             the process ends after the job in which somebody sets the word at byte 8
+ *                                             the process ends after the job in which the word at byte 8 is set
  *                   [--gate]                  start the jobs when the word at byte 12 of the own page is 1
- *                   [--open FILE]             set that word in the page of another one, and wait for its first job
+ *                   [--open FILE]             set that word in the page of another process, wait for its first job
  *                   [--name TEXT]             of the task, for the journal
  *                   [--gpu N]                 work on GPU N, in the order of the PCI bus, and name it in the task
  *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
- *   none              nothing but the kernel
- *   segment           libgpuseg, optimistic begin        wait   libgpuseg, begin waits until the others are off
- *   off-then-launch, launch-then-off   the bare driver calls on --pids, without gpuseg: what enforcement costs at least
- *   --slice-us        own time slice;  --other-slice-us   that of --pids; both are put back at the end
+ *
+ *   none              only the kernel
+ *   segment           libgpuseg, optimistic begin
+ *   wait              libgpuseg, begin waits until lower work is disabled
+ *   off-then-launch, launch-then-off   only the driver calls on --pids, without gpuseg: the least cost of enforcement
+ *   --slice-us        own time slice; --other-slice-us: time slice of --pids; both are restored at the end
  *   --calibrate       print nanoseconds per iteration after 5 s of load, and stop
  */
 #include "gpu_work.cuh"
@@ -263,7 +265,7 @@ int main(int argc, char **argv)
 		attr.priority = (uint32_t)priority;
 		attr.gpu = gpu < 0 ? 0 : (uint32_t)gpu;
 		attr.flags = strcmp(mode, "wait") == 0 ? GPUSEG_TASK_ALWAYS_WAIT : 0;
-		attr.spin_count = 4000000; /* as the bare calls: this thread keeps its CPU while it waits */
+		attr.spin_count = 4000000; /* this thread keeps its CPU while it waits, as with the bare driver calls */
 		if (gpuseg_task_open(client, &attr, &task) < 0) {
 			fprintf(stderr, "%s\n", gpuseg_last_message(client));
 			return 1;

@@ -24,9 +24,9 @@
 #define RM_CLIENT_BASE 0xc1d00000u
 #define RM_CLIENT_SCAN 0x2000u
 #define RM_HANDLE_BASE 0x5c000000u
-#define RM_HANDLE_SCAN 0x400u /* at least; more GPUs or contexts, more handles */
+#define RM_HANDLE_SCAN 0x400u /* at least; more with several GPUs or contexts */
 #define RM_HANDLE_SCAN_MAX 0x10000u
-#define RM_HANDLE_MISSES 0x100u /* one after the other end the search */
+#define RM_HANDLE_MISSES 0x100u /* so many unknown handles in a row end the search */
 
 _Static_assert(sizeof(struct gpuseg_rm_control) == 32, "RM control block");
 _Static_assert(sizeof(struct gpuseg_rm_disable_channels) == 536, "disable channels parameters");
@@ -90,7 +90,7 @@ uint64_t gpuseg_rm_start_ticks(int pid)
 	n = fread(line, 1, sizeof(line) - 1, file);
 	fclose(file);
 	line[n] = 0;
-	field = strrchr(line, ')'); /* the name may hold blanks and parentheses */
+	field = strrchr(line, ')'); /* the name may contain blanks and parentheses */
 	if (!field)
 		return 0;
 	field++;
@@ -294,7 +294,7 @@ uint32_t gpuseg_rm_gpu_id(const struct gpuseg_rm_process *process, const struct 
 
 int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, uint32_t n, int disable, int compute)
 {
-	uint32_t done[GPUSEG_RM_DEVICES_MAX]; /* GPUs: a subdevice switches channels of its own only */
+	uint32_t done[GPUSEG_RM_DEVICES_MAX]; /* GPUs: a subdevice controls only channels of its own */
 	uint32_t done_count = 0;
 	int64_t result = 0;
 
@@ -359,7 +359,7 @@ int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, si
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return -errno;
-	/* after pidfd_open the pid cannot be reused under us: what stands in /proc now is what the pidfd names */
+	/* After pidfd_open the pid cannot be reused, so /proc shows the process of the pidfd. */
 	if (start_ticks && gpuseg_rm_start_ticks(pid) != start_ticks) {
 		close(pidfd);
 		return -ESRCH;
@@ -376,7 +376,7 @@ int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, si
 	}
 	result = gpuseg_rm_switch(fd, held.client, held.subdevice, 0, clients, channels, held.count);
 	if (result == GPUSEG_RM_INVALID_CHANNEL) {
-		/* The application freed one: RM stopped there. What is left is enabled one by one. */
+		/* The application freed one, and RM stopped there. Enable the rest one by one. */
 		result = 0;
 		for (uint32_t i = 0; i < held.count; i++) {
 			const int64_t one =

@@ -2,16 +2,16 @@
 /*
  * gpuseg_rm.h - per-context control of another process's GPU channels through NVIDIA's stock driver.
  *
- * Every CUDA process talks to the Resource Manager (RM) by ioctl on /dev/nvidiactl. An RM client belongs to the open
- * file description that made it, not to a process: who holds a duplicate of the descriptor (pidfd_getfd(2), which
- * needs ptrace rights on the target) may issue controls for it. The ioctl itself returns 0 even when RM refuses; the
- * answer is in `status`.
+ * A CUDA process calls the Resource Manager (RM) by ioctl on /dev/nvidiactl. An RM client belongs to the open file
+ * description that created it, not to a process. A process with a duplicate of the descriptor (pidfd_getfd(2), which
+ * needs ptrace rights on the target) may issue controls for the client. The ioctl returns 0 even if RM refuses;
+ * `status` holds the result.
  *
- * Only the commands of enum gpuseg_rm_command can be issued through this interface: each acts on the objects of one
- * process. There is no way to reach a device-wide command from here, on purpose.
+ * Only the commands of enum gpuseg_rm_command can be issued through this interface. Each acts on the objects of one
+ * process. Device-wide commands cannot be issued, on purpose.
  *
  * Source of numbers: NVIDIA's public driver headers, 580.x. Tested: see the README of this directory.
- * Thread-safety: functions hold no state; one struct gpuseg_rm_process is used by one thread at a time.
+ * Thread-safety: the functions have no state. One thread at a time may use a struct gpuseg_rm_process.
  */
 #ifndef GPUSEG_RM_H
 #define GPUSEG_RM_H
@@ -34,7 +34,7 @@ extern "C" {
 #define GPUSEG_RM_CLASS_TSG 0xa06cu
 #define GPUSEG_RM_ENGINE_GR0 1u
 #define GPUSEG_RM_BATCH_MAX 64	   /* channels of one disable or enable call */
-#define GPUSEG_RM_CHANNELS_MAX 244 /* channels of one process; bounded by the held file's payload */
+#define GPUSEG_RM_CHANNELS_MAX 244 /* channels of one process; limited by the payload of the held file */
 #define GPUSEG_RM_TSGS_MAX 64
 #define GPUSEG_RM_DEVICES_MAX 16
 #define GPUSEG_RM_INVALID_CHANNEL 0x21
@@ -43,17 +43,17 @@ extern "C" {
 #define GPUSEG_RM_OBJECT_NOT_FOUND 0x57
 
 /* clang-format off */
-/* A class is a GPFIFO channel when its low byte is 6f and it is not the channel group. Source: public class headers. */
+/* A class is a GPFIFO channel if its low byte is 6f and it is not the channel group. Source: public class headers. */
 #define GPUSEG_RM_IS_CHANNEL(c) (((c) & 0xffu) == 0x6fu && (c) >= 0xa06fu)
-/* Objects below a channel say which engine it feeds: compute (..c0), 3D (..97), copy (..b5). */
+/* The class of an object below a channel tells its engine: compute (..c0), 3D (..97), copy (..b5). */
 #define GPUSEG_RM_IS_GRAPHICS_OBJECT(c) (((c) & 0xffu) == 0xc0u || ((c) & 0xffu) == 0x97u)
 /* clang-format on */
 
-/* The whitelist. */
+/* The permitted commands. */
 enum gpuseg_rm_command {
 	GPUSEG_RM_GET_HANDLE_INFO = 0x00000d02,	      /* on a client: class and parent of one of its handles */
 	GPUSEG_RM_GPU_GET_ID = 0x20800142,	      /* on a subdevice: which GPU it is */
-	GPUSEG_RM_FIFO_DISABLE_CHANNELS = 0x2080110b, /* on a subdevice: channels off or on the hardware */
+	GPUSEG_RM_FIFO_DISABLE_CHANNELS = 0x2080110b, /* on a subdevice: disables or enables channels */
 	GPUSEG_RM_SET_TIMESLICE = 0xa06c0103,	      /* on a TSG */
 	GPUSEG_RM_GET_TIMESLICE = 0xa06c0104,	      /* on a TSG */
 	GPUSEG_RM_PREEMPT = 0xa06c0105,		      /* on a TSG */
@@ -88,7 +88,7 @@ struct gpuseg_rm_handle_info {
 	uint64_t data;
 };
 
-/* What the held file's payload of an NVIDIA context holds: all that is needed to enable it again. */
+/* Payload of an NVIDIA context in the held file: what is needed to enable it. */
 #define GPUSEG_RM_HELD_VERSION 1
 struct gpuseg_rm_held {
 	uint32_t version; /* GPUSEG_RM_HELD_VERSION */
@@ -103,7 +103,7 @@ struct gpuseg_rm_held {
 	} channels[GPUSEG_RM_CHANNELS_MAX];
 };
 
-/* The same of a context whose time slices were set: those that it had. */
+/* Payload of a context whose time slices were changed: the original ones. */
 #define GPUSEG_RM_TIMESLICES_VERSION 1
 #define GPUSEG_RM_TIMESLICES_MAX 123
 struct gpuseg_rm_timeslices {
@@ -128,10 +128,10 @@ struct gpuseg_rm_channel {
 struct gpuseg_rm_tsg {
 	uint32_t client;
 	uint32_t handle;
-	uint32_t device; /* handle of the device it hangs below */
+	uint32_t device; /* handle of its device */
 	uint32_t engine; /* 1 = GR0 (compute and graphics); 0 = another */
 	uint32_t channels;
-	int fd; /* own duplicate */
+	int fd; /* a duplicate */
 };
 
 struct gpuseg_rm_device {
@@ -145,7 +145,7 @@ struct gpuseg_rm_device {
 struct gpuseg_rm_process {
 	int pid;
 	int pidfd;
-	int fds[32];	    /* own duplicates of its control descriptors */
+	int fds[32];	    /* duplicates of its control descriptors */
 	int remote_fds[32]; /* their numbers inside the process */
 	uint32_t fd_count;
 	uint32_t tsg_count;
@@ -158,47 +158,47 @@ struct gpuseg_rm_process {
 };
 
 /*
- * Issues one whitelisted control. Returns the RM status (0 = NV_OK), or -errno when the ioctl itself failed,
- * -EPERM when the command is not whitelisted (nothing was issued).
+ * Issues one permitted control. Returns the RM status (0 = NV_OK); -errno if the ioctl itself failed; -EPERM if the
+ * command is not permitted (nothing was issued).
  */
 int64_t gpuseg_rm_control(int fd, uint32_t client, uint32_t object, uint32_t command, void *params, uint32_t size);
 
 /*
- * Takes duplicates of the control descriptors of `pid` and finds its TSGs, channels and subdevices by asking for the
- * class of each handle in the ranges that the driver's user-mode library uses. Read-only for the target.
- * Returns 0, -errno of pidfd_open or pidfd_getfd, -ENODEV without any control descriptor, -ENOENT without a TSG.
+ * Duplicates the control descriptors of `pid` and finds its TSGs, channels and subdevices: it queries the class of each
+ * handle in the ranges that the driver's user-mode library uses. Does not change the target. Returns 0; -errno of
+ * pidfd_open or pidfd_getfd; -ENODEV if there is no control descriptor; -ENOENT if there is no TSG.
  */
 int gpuseg_rm_attach(struct gpuseg_rm_process *process, int pid);
 void gpuseg_rm_detach(struct gpuseg_rm_process *process);
 
 /*
  * Disables (disable = 1) or enables channels through one subdevice, in batches of GPUSEG_RM_BATCH_MAX. The driver
- * counts disables: a channel disabled twice needs two enables; an enable too many is ignored.
- * Returns the first RM status that is not 0, after all batches were tried.
+ * counts disables: a channel that was disabled twice needs two enables. Surplus enables are ignored. Returns the first
+ * RM status that is not 0, after all batches were tried.
  */
 int64_t gpuseg_rm_switch(int fd, uint32_t client, uint32_t subdevice, int disable, const uint32_t *clients,
 			 const uint32_t *channels, uint32_t count);
 
-/* RM's number of the GPU that a TSG of the process is on, UINT32_MAX if it did not say. */
+/* RM's number of the GPU of a TSG of the process; UINT32_MAX if it is unknown. */
 uint32_t gpuseg_rm_gpu_id(const struct gpuseg_rm_process *process, const struct gpuseg_rm_tsg *tsg);
 
-/* All channels of GR0 TSGs (compute = 1) or of all TSGs of the given processes, in one go for each GPU. */
+/* All channels of the GR0 TSGs (compute = 1), or of all TSGs, of the given processes, with one call per GPU. */
 int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, uint32_t n, int disable, int compute);
 
 /*
- * Enables what a held entry names: fetches the application's descriptor by pidfd_getfd, enables, closes it.
- * Returns 0, -ESRCH when the process is gone (nothing to do), -EINVAL for a payload that is not ours, another -errno,
- * or a positive RM status.
+ * Enables the channels of a held entry through a duplicate of the application's descriptor (pidfd_getfd). Returns 0;
+ * -ESRCH if the process has ended (nothing to do); -EINVAL if the payload is invalid; another -errno; or a positive RM
+ * status.
  */
 int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, size_t size);
 
 /*
- * Gives a process the time slices back that the payload names. What the process has freed meanwhile is no error.
- * Returns as gpuseg_rm_release().
+ * Restores the time slices of the payload. An object that the process has freed meanwhile is no error. Returns as
+ * gpuseg_rm_release().
  */
 int64_t gpuseg_rm_restore_timeslices(int pid, const void *payload, size_t size);
 
-/* Field 22 of /proc/<pid>/stat, 0 when there is no such process. */
+/* Field 22 of /proc/<pid>/stat; 0 if there is no such process. */
 uint64_t gpuseg_rm_start_ticks(int pid);
 
 #ifdef __cplusplus

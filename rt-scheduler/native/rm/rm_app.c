@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-rm-app - a process that looks like a CUDA program to whoever watches its ioctls: the objects, handles and the
- * order that libcuda of 580.159.04 showed on an H200, then kernels back to back, each result checked. Runs with
- * libgpuseg-rm-fake.so preloaded.
+ * gpuseg-rm-app - a process whose ioctls look like those of a CUDA program: objects, handles and their order as libcuda
+ * of 580.159.04 used them on an H200, then kernels back to back, each result checked. Runs with libgpuseg-rm-fake.so
+ * preloaded.
  *
  * usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec CHILDPAGE | client]
  *   PAGE    mapped file: pid, ready, stop, kernels, wrong, last_ns, longest_ns (struct page)
- *   again   makes a second context (another client, other channels) when `again` in PAGE becomes 1
- *   two     the same of the same client, as a second context of one CUDA process
+ *   again   creates a second context (another client, other channels) when `again` in PAGE becomes 1
+ *   two     the same with the same client, as a second context of one CUDA process
  *   gpus    the same on the next GPU
  *   fork    works in a child; the parent waits
- *   child   works itself; a child that was forked afterwards holds the descriptors and does nothing
- *   exec    works itself; a child that was forked afterwards executes this program anew on CHILDPAGE
- *   client  opens the driver and makes no channels, as a process whose work another one does (MPS on older GPUs, as it
- *           may be)
- * CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: rm_context.h. The server's own kernels stand for nothing
- * on a real server; they show whether it is on the GPU.
+ *   child   works itself; a child that is forked later holds the descriptors and does nothing
+ *   exec    works itself; a child that is forked later executes this program again, on CHILDPAGE
+ *   client  opens the driver and creates no channels, as a process whose work another process does (possibly MPS on
+ *           older GPUs)
+ *
+ * CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: see rm_context.h. A real MPS server has no kernels of its
+ * own; here they show whether the server is enabled.
  */
 #define _GNU_SOURCE
 #include "gpuseg_rm.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rm_context.h - a context on the RM stand-in: the objects, handles and the order that libcuda of 580.159.04 showed on
- * an H200, and kernels on its first channel. For programs that stand in for CUDA programs; libgpuseg-rm-fake.so is
+ * rm_context.h - a context on the RM stand-in: objects, handles and their order as libcuda of 580.159.04 used them on
+ * an H200, and kernels on the first channel. For programs that simulate CUDA programs with libgpuseg-rm-fake.so
  * preloaded.
  */
 #ifndef GPUSEG_RM_CONTEXT_H
@@ -24,8 +24,8 @@ struct context {
 };
 
 /*
- * MPS, with CUDA_MPS_PIPE_DIRECTORY alone, never its default: a program named as the server leaves its client's number
- * there, and who finds one there is its client.
+ * MPS, only with CUDA_MPS_PIPE_DIRECTORY set: a program that has the server's name stores the number of its RM client
+ * in that directory, and a program that finds one there is a client of that server.
  */
 #define MPS_PIPE_ENV "CUDA_MPS_PIPE_DIRECTORY"
 #define MPS_SERVER "nvidia-cuda-mps-server"
@@ -45,7 +45,7 @@ static inline FILE *mps_file(const char *mode)
 	return fopen(path, mode);
 }
 
-/* 0 = no client of any. */
+/* 0 = not a client of a server. */
 static inline uint32_t mps_server(void)
 {
 	FILE *file = is_mps_server() ? NULL : mps_file("re");
@@ -59,7 +59,7 @@ static inline uint32_t mps_server(void)
 	return server;
 }
 
-/* Of a context's compute work on an H200: 8, of an MPS client 2, of the server 1. */
+/* Channels for compute work on an H200: 8 for a context, 2 for an MPS client, 1 for the server. */
 static inline uint32_t compute_channels(uint32_t server)
 {
 	return is_mps_server() ? 1 : server ? 2 : 8;
@@ -125,7 +125,7 @@ static inline struct context make_context(int fd, uint32_t gpu)
 	struct context c;
 	FILE *file;
 
-	/* libcuda makes a client that it frees at once */
+	/* libcuda creates a client that it frees at once */
 	probe.client = allocate(fd, 0, 0, 0, GPUSEG_RM_CLASS_CLIENT, 0);
 	probe.handle = probe.client;
 	if (ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', GPUSEG_RM_ESC_FREE, sizeof(probe)), &probe) != 0)
@@ -139,7 +139,7 @@ static inline struct context make_context(int fd, uint32_t gpu)
 	return c;
 }
 
-/* The first of CUDA_VISIBLE_DEVICES, as CUDA's device 0. */
+/* The first of CUDA_VISIBLE_DEVICES, which is CUDA's device 0. */
 static inline uint32_t visible_gpu(void)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -147,7 +147,7 @@ static inline uint32_t visible_gpu(void)
 	return visible ? (uint32_t)strtoul(visible, NULL, 10) : 0;
 }
 
-/* Returns 1 for a right result, 0 for a wrong one, -1 when the driver is gone. */
+/* Returns 1 if the result is right, 0 if it is wrong, -1 if the driver has ended. */
 static inline int kernel(const struct context *c, double ms, uint64_t seed)
 {
 	struct rm_wire_work w = {.client = c->client,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libgpuseg-rm-fake.so - preloaded (or loaded by JNA in place of libc), it makes /dev/nvidiactl exist: open gives a
- * connection to gpuseg-rm-standin, ioctl of type 'F' on such a connection goes there, and readlink of its entry in
- * /proc/<pid>/fd says /dev/nvidiactl. Everything else goes to libc. For tests; see rm_wire.h.
+ * libgpuseg-rm-fake.so - preloaded, or loaded by JNA in place of libc, it simulates /dev/nvidiactl for tests: open
+ * returns a connection to gpuseg-rm-standin, an ioctl of type 'F' on such a connection is sent there, and readlink of
+ * its entry in /proc/<pid>/fd returns /dev/nvidiactl. All other calls go to libc. See rm_wire.h.
  */
 #define _GNU_SOURCE
 #include "gpuseg_rm.h"
@@ -27,7 +27,7 @@
 #define DEVICE "/dev/nvidiactl"
 #define REPLY_TIMEOUT_MS 60000
 
-/* Of the stand-in's path (FNV-1a): two stand-ins on one machine are two drivers, and nobody sees the other's users. */
+/* Hash (FNV-1a) of the stand-in's path: two stand-ins on one machine are two separate drivers. */
 static uint32_t standin_number(void)
 {
 	const char *path = getenv(RM_WIRE_ENV);
@@ -143,7 +143,7 @@ static int exchange(int fd, const struct rm_wire_request *request, struct rm_wir
 	n = n > 0 ? recv(pair[0], reply, sizeof(*reply), 0) : 0;
 	close(pair[0]);
 	if (n != (ssize_t)sizeof(*reply)) {
-		errno = ENODEV; /* the stand-in is gone or the object was freed under the call */
+		errno = ENODEV; /* the stand-in has ended, or the object was freed during the call */
 		return -1;
 	}
 	if (reply->error) {

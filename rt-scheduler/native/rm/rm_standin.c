@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-rm-standin - keeps the state that NVIDIA's driver would keep, with the rules that matter to an enforcer:
+ * gpuseg-rm-standin - keeps the state of NVIDIA's driver, with the rules that matter to an enforcer:
  *
- *  - an RM client belongs to the open file (connection) that made it; a request through another one gets
- *    INVALID_CLIENT (0x23), whoever sends it [seen on an H200, 580.159.04];
- *  - the ioctl returns 0 when RM refuses; the answer is the status word;
- *  - FIFO_DISABLE_CHANNELS takes at most 64 channels of any clients, walks them in order and stops at the first
- *    unknown one with INVALID_CHANNEL (0x21), what came before it stays changed [seen];
- *  - disables are counted: a channel disabled twice needs two enables; an enable too many is ignored [seen];
- *  - several GPUs (GPUS): a device names its GPU in its parameters, what hangs below it is on that GPU, a subdevice
- *    switches channels of its own GPU only (another's: INVALID_CHANNEL) [assumed];
- *  - an MPS client has channels of its own [seen]; its kernel does not run while a channel of its server is off
- *    [assumed: on an H200 a client hung while its server and the other clients were off; for which of them it waited
- *    is unknown];
- *  - what is disabled stays disabled when the caller dies; a client dies when the last duplicate of its file is closed,
- *    not when its process does [seen].
+ *  - an RM client belongs to the open file (connection) that created it; a request through another file gets
+ *    INVALID_CLIENT (0x23), also from the same process [seen on an H200, 580.159.04];
+ *  - the ioctl returns 0 if RM refuses; the result is in the status word;
+ *  - FIFO_DISABLE_CHANNELS accepts at most 64 channels of any clients, processes them in order and stops at the first
+ *    unknown one with INVALID_CHANNEL (0x21); the channels before it stay changed [seen];
+ *  - disables are counted: a channel that was disabled twice needs two enables; surplus enables are ignored [seen];
+ *  - several GPUs (GPUS): a device names its GPU in its parameters; its objects are on that GPU; a subdevice controls
+ *    only channels of its own GPU (others: INVALID_CHANNEL) [assumed];
+ *  - an MPS client has channels of its own [seen]; its kernel does not run while a channel of its server is disabled
+ *    [assumed: on an H200 a client hung while its server and the other clients were disabled; which of them it waited
+ *    for is unknown];
+ *  - a disabled channel stays disabled when the caller dies; a client ends when the last duplicate of its file is
+ *    closed, not when its process ends [seen].
  *
- * One kernel per channel at a time; a kernel advances in real time while its channel is enabled. No contention between
- * contexts is modelled: response times mean nothing here, states do.
+ * One kernel per channel at a time. A kernel advances in real time while its channel is enabled. Contention between
+ * contexts is not modelled, so response times are meaningless here.
  *
- * usage: gpuseg-rm-standin SOCKET [COST_US [GPUS]]   (COST_US: delay of each disable or enable; GPUS: 1 unless told)
+ * usage: gpuseg-rm-standin SOCKET [COST_US [GPUS]]   (COST_US: delay of each disable or enable; GPUS: default 1)
  *
  * GPU n has RM's number 0x600 + 0x100 n, that is PCI address 0000:06:00.0 + n buses.
  */
@@ -117,7 +117,7 @@ static void free_tree(uint32_t client, uint32_t handle)
 	for (int i = 0; i < object_count;) {
 		if (objects[i].client == client && objects[i].parent == handle && objects[i].handle != handle) {
 			free_tree(client, objects[i].handle);
-			i = 0; /* the table moved */
+			i = 0; /* the table has changed */
 		} else {
 			i++;
 		}
@@ -328,7 +328,7 @@ static void serve(int file, int reply_fd, struct rm_wire_request *request)
 			memcpy(request->block, &w, sizeof(w));
 			break;
 		}
-		o->reply_fd = reply_fd; /* answered when the kernel is through */
+		o->reply_fd = reply_fd; /* the reply follows when the kernel is complete */
 		o->duration_ns = w.duration_ns;
 		o->done_ns = 0;
 		o->seed = w.seed;

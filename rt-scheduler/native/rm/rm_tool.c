@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-rm - looks at and switches the GPU contexts of processes by hand, without a daemon. Needs ptrace rights.
+ * gpuseg-rm - lists, disables and enables the GPU contexts of processes by hand, without a daemon. Needs ptrace rights.
  *
  *   gpuseg-rm list PID...                what a late attach finds, as JSON lines
- *   gpuseg-rm hold MS PID...             off for MS milliseconds (at most 10000), then on again, whatever happens
- *   gpuseg-rm enable PID...              on
+ *   gpuseg-rm hold MS PID...             disables for MS milliseconds (at most 10000), then enables, whatever happens
+ *   gpuseg-rm enable PID...              enables
  *   gpuseg-rm cost ROUNDS PID...         microseconds of one disable and enable of all of them: p50 p99 max
  *   gpuseg-rm stats | inject CMD N ST    of the stand-in (GPUSEG_RM_STANDIN is set)
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rm_wire.h - between the pieces of the RM stand-in (this directory's README): the fake library in a process that
- * believes it has an NVIDIA driver, and gpuseg-rm-standin, which keeps the driver's state.
+ * rm_wire.h - the protocol between the parts of the RM stand-in (see README.md): the fake library in a process, and
+ * gpuseg-rm-standin, which keeps the driver's state.
  *
- * One connected SOCK_SEQPACKET socket stands for one open of /dev/nvidiactl. Duplicates of the descriptor (dup, fork,
- * pidfd_getfd) are the same connection, and it ends when the last of them is closed, as an open file does.
- * A request carries a descriptor of its own for the reply, so processes that share a connection do not mix them up.
+ * One connected SOCK_SEQPACKET socket represents one open of /dev/nvidiactl. Duplicates of the descriptor (dup, fork,
+ * pidfd_getfd) share the connection, which ends when the last of them is closed, as an open file does. Each request
+ * carries a descriptor for its reply, so replies reach the right process.
  */
 #ifndef GPUSEG_RM_WIRE_H
 #define GPUSEG_RM_WIRE_H
@@ -18,7 +18,7 @@
 #define RM_WIRE_BLOCK 64
 #define RM_WIRE_PARAMS 1024
 
-/* Escapes of the stand-in alone; the real driver has no such numbers. */
+/* Escapes of the stand-in only; the real driver does not have these numbers. */
 #define RM_WIRE_ESC_WORK 0xf0	/* struct rm_wire_work: a kernel on a channel; returns when it has run */
 #define RM_WIRE_ESC_INJECT 0xf1 /* struct rm_wire_inject: fault for the tests */
 #define RM_WIRE_ESC_STATS 0xf2	/* struct rm_wire_stats */
@@ -34,7 +34,7 @@ struct rm_wire_request {
 
 struct rm_wire_reply {
 	uint32_t magic;
-	int32_t error; /* errno of the ioctl itself, 0 as a rule: RM answers in the block's status */
+	int32_t error; /* errno of the ioctl itself, normally 0: the result of RM is in the block's status */
 	uint8_t block[RM_WIRE_BLOCK];
 	uint8_t params[RM_WIRE_PARAMS];
 };
@@ -65,14 +65,14 @@ struct rm_wire_work {
 	uint32_t channel;
 	uint64_t duration_ns;
 	uint64_t seed;
-	uint64_t result; /* rm_work_result(seed) when every part of the kernel ran exactly once */
+	uint64_t result; /* rm_work_result(seed) if every part of the kernel ran exactly once */
 	uint32_t status;
 	uint32_t server; /* 0, or the client of the MPS server without which it does not run */
 };
 _Static_assert(sizeof(struct rm_wire_work) == 40, "work block");
 
 struct rm_wire_inject {
-	uint32_t command; /* the next `count` controls of this command answer `rm_status` and do nothing */
+	uint32_t command; /* the next `count` controls of this command return `rm_status` and do nothing */
 	uint32_t count;
 	uint32_t rm_status;
 	uint32_t status;
@@ -80,10 +80,10 @@ struct rm_wire_inject {
 
 struct rm_wire_stats {
 	uint64_t controls;
-	uint64_t disables; /* FIFO_DISABLE_CHANNELS calls that turned off */
+	uint64_t disables; /* FIFO_DISABLE_CHANNELS calls that disabled */
 	uint64_t enables;
 	uint64_t largest_batch;
-	uint64_t foreign_commands;   /* controls outside the whitelist: must stay 0 */
+	uint64_t foreign_commands;   /* controls that are not permitted: must stay 0 */
 	uint64_t disabled_channels;  /* now */
 	uint64_t ran_while_disabled; /* must stay 0 */
 	uint32_t clients;

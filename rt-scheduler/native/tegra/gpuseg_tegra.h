@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg_tegra.h - per-process control of GPU work on Tegra (nvgpu) with the stock driver: every TSG is a file
- * descriptor of the process, a duplicate of it (pidfd_getfd(2), needs ptrace rights) takes DISABLE, PREEMPT and ENABLE.
+ * gpuseg_tegra.h - per-process control of GPU work on Tegra (nvgpu) with the stock driver. Every TSG is a file
+ * descriptor of its process. A duplicate of it (pidfd_getfd(2), needs ptrace rights) accepts DISABLE, PREEMPT and
+ * ENABLE.
  *
- * Source of numbers: nvgpu's public UAPI header. Not run on a board.
- * Note: 'T' is the type of terminal ioctls too (ENABLE has the number of TCSETSW), so a descriptor is never asked
- * before its name in /proc/<pid>/fd says that it is a TSG.
+ * Source of numbers: nvgpu's public UAPI header. Experimental: never run on a board.
+ *
+ * Note: terminals use ioctl type 'T', too, and ENABLE has the number of TCSETSW. So no ioctl is issued on a descriptor
+ * unless its name in /proc/<pid>/fd says that it is a TSG.
  */
 #ifndef GPUSEG_TEGRA_H
 #define GPUSEG_TEGRA_H
@@ -28,7 +30,7 @@ struct gpuseg_tegra_timeslice {
 #define GPUSEG_TEGRA_SET_TIMESLICE _IOW('T', 9, struct gpuseg_tegra_timeslice)
 #define GPUSEG_TEGRA_GET_TIMESLICE _IOR('T', 10, struct gpuseg_tegra_timeslice)
 
-/* Device of the scheduler, type 'S': which TSGs there are, and whose. */
+/* Scheduler device, type 'S': lists the TSGs and their processes. */
 struct gpuseg_tegra_get_tsgs {
 	uint32_t size; /* bytes, in and out; -ENOSPC when too small */
 	uint32_t pad;
@@ -48,7 +50,7 @@ struct gpuseg_tegra_params {
 #define GPUSEG_TEGRA_GET_TSGS _IOWR('S', 1, struct gpuseg_tegra_get_tsgs)
 #define GPUSEG_TEGRA_GET_PARAMS _IOWR('S', 4, struct gpuseg_tegra_params)
 
-/* What the held file's payload of a Tegra context holds. */
+/* Payload of a Tegra context in the held file. */
 #define GPUSEG_TEGRA_HELD_VERSION 1
 #define GPUSEG_TEGRA_TSGS_MAX 64
 struct gpuseg_tegra_held {
@@ -58,9 +60,8 @@ struct gpuseg_tegra_held {
 };
 
 /*
- * Enables what a held entry names. Returns 0, also when a descriptor is closed by now (its TSG went with it); -ESRCH
- * when the process is gone, -EINVAL for a payload that is not ours, another -errno of the first failure, after all were
- * tried.
+ * Enables the TSGs of a held entry. Returns 0, also if a descriptor has been closed, which ends its TSG; -ESRCH if the
+ * process has ended; -EINVAL if the payload is invalid; or the -errno of the first failure, after all TSGs were tried.
  */
 int gpuseg_tegra_release(int pid, const void *payload, size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-tegra-app - a process with TSGs of the stand-in that works without end: it counts kernels of 1 ms while none
- * of its TSGs is off the hardware, and lets a kernel that runs finish while a TSG is only disabled. Runs with
- * libgpuseg-tegra-fake.so preloaded.
+ * gpuseg-tegra-app - an endless process with TSGs of the stand-in. It counts kernels of 1 ms while none of its TSGs is
+ * off the hardware. A TSG that is only disabled finishes its running kernel. Runs with libgpuseg-tegra-fake.so
+ * preloaded.
  *
  * usage: gpuseg-tegra-app PAGE TSGS
  *   PAGE    mapped file: pid, ready, stop, more (1: opens another TSG, then 0), kernels (struct page)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libgpuseg-tegra-fake.so - preloaded (or loaded by JNA in place of libc), it makes nvgpu's TSG and scheduler devices
- * exist. For tests; see tegra_state.h. Everything else goes to the kernel.
+ * libgpuseg-tegra-fake.so - preloaded, or loaded by JNA in place of libc, it simulates the TSG and scheduler devices of
+ * nvgpu for tests; see tegra_state.h. All other calls go to the kernel.
  */
 #define _GNU_SOURCE
 #include "gpuseg_tegra.h"
@@ -94,7 +94,7 @@ EXPORT int open(const char *path, int flags, ...)
 	return open_any(path, flags, mode);
 }
 
-/* Which memfd of ours it is, by name. */
+/* Identifies a memfd of the stand-in by its name. */
 static int names(int fd, const char *name)
 {
 	char path[64];

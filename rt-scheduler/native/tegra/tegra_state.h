@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tegra_state.h - what stands behind a TSG of the stand-in: one page of memory shared by all duplicates of the
- * descriptor (a memfd), so it lives as long as one is open, as a TSG does; and a file that all processes of a test
- * share.
+ * tegra_state.h - the state of the stand-in: for each TSG one page of memory (a memfd), which exists as long as one of
+ * its duplicates is open, as a TSG does; and a file that all processes of a test share.
  */
 #ifndef GPUSEG_TEGRA_STATE_H
 #define GPUSEG_TEGRA_STATE_H
@@ -16,14 +15,14 @@
 
 struct tegra_tsg {
 	uint32_t tsgid;
-	uint32_t disabled; /* DISABLE: nothing of it is put on the hardware any more */
-	uint32_t off;	   /* PREEMPT while disabled: what ran is off too */
+	uint32_t disabled; /* DISABLE: no new work starts */
+	uint32_t off;	   /* PREEMPT while disabled: running work was switched out, too */
 	uint32_t timeslice_us;
 };
 
 struct tegra_table {
 	uint32_t next;
-	uint32_t fail; /* the next so many DISABLEs answer -EIO */
+	uint32_t fail; /* the next DISABLEs, as many as this, return -EIO */
 	uint32_t disables;
 	uint32_t preempts;
 	uint32_t enables;

@@ -19,9 +19,8 @@
 
 #include "common/base.h"
 #include "gpuseg_sim.h"
-#include "tests/harness.h"
 
-#define LIMIT_NS (30 * NS_PER_S) /* of a bounded wait: a busy machine keeps a process from running for seconds */
+#define LIMIT_NS (30 * NS_PER_S) /* of a bounded wait: on a busy machine a process may not run for seconds */
 
 static char directory[64];
 static pid_t owner;
@@ -29,7 +28,7 @@ static pid_t owner;
 __attribute__((noreturn)) static void give_up(const char *what)
 {
 	fprintf(stderr, "rig: %s: %s\n", what, strerror(errno));
-	exit(TEST_FAILED);
+	exit(EXIT_FAILURE);
 }
 
 static void remove_directory(void)
@@ -176,7 +175,7 @@ size_t rig_stop_vgpu(pid_t vgpu, struct gpuseg_sim_span spans[], size_t capacity
 	status = rig_wait(vgpu);
 	if (status != 0) {
 		fprintf(stderr, "rig: the virtual GPU ended with %d\n", status);
-		exit(TEST_FAILED);
+		exit(EXIT_FAILURE);
 	}
 	fd = open(rig_path("spans"), O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

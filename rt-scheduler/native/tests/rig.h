@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rig.h - starts and questions the real programs: virtual GPU, applications, controllers. Failures end the test. */
+/* rig.h - starts and queries the real programs: virtual GPU, applications, controllers. A failure ends the test. */
 #ifndef GPUSEG_TESTS_RIG_H
 #define GPUSEG_TESTS_RIG_H
 
@@ -16,7 +16,7 @@ const char *rig_directory(void);
 const char *rig_path(const char *name);
 
 /*
- * Starts <build>/<program> with NULL-terminated arguments; it dies with the test. output: stdout and stderr, or NULL.
+ * Starts <build>/<program> with NULL-terminated arguments. It dies with the test. output: stdout and stderr, or NULL.
  */
 pid_t rig_start(const char *program, const char *const arguments[], int *output);
 /* Waits, with a limit; exit status, or 128 + signal. */
@@ -34,7 +34,7 @@ size_t rig_stop_vgpu(pid_t vgpu, struct gpuseg_sim_span spans[], size_t capacity
 struct rig_application {
 	pid_t pid;
 	int events; /* one byte: 's' submitted, 'd' all complete, 'e' error */
-	int orders; /* a byte here lets it go on to open */
+	int orders; /* a byte here lets it open its context */
 };
 
 /* A process that opens a context, submits the kernels and waits for the last; then lives until it is killed. */
@@ -47,7 +47,7 @@ char rig_event(const struct rig_application *application);
 
 int rig_connect(const char *socket_name);
 /*
- * As recv(2), 30 s at most; a process that was stopped meanwhile goes on waiting, where recv(2) with a limit would not.
+ * As recv(2), with a limit of 30 s. Unlike recv(2) with a limit, it continues to wait after a stop of the process.
  */
 ssize_t rig_receive(int fd, void *packet, size_t size);
 struct gpuseg_sim_msg rig_message(uint32_t op);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes every CPU away from everybody else, again and again, while a command runs.
+"""Stalls all other processes again and again while a command runs.
 
     sudo rt-scheduler/native/tests/stall.py [--seed N] COMMAND...
 
-What a busy host does to a virtual machine: one process on each CPU, at SCHED_FIFO 99, busy for 0.1 to 0.9 s at the same
-time, every 3 to 15 s. A test that fails under it, and not without it, takes the machine's delays for the product's.
-Needs CAP_SYS_NICE. Exit status: the command's; 2 if it cannot stall the machine.
+It simulates the effect of a busy host on a virtual machine: every 3 to 15 s one process on each CPU is busy at SCHED_FIFO 99
+for 0.1 to 0.9 s, all at the same time. A test that fails only with it mistakes delays of the machine for delays of the
+product. Needs CAP_SYS_NICE. Exit status: that of the command; 2 if it cannot stall the machine.
 """
 import argparse
 import os

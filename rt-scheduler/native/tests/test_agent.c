@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The KFD side of libgpuseg-preload.so over the stand-in of KFD: this process is the application and, from the same
- * thread or from a child, the daemon. No AMD hardware.
+ * The KFD side of libgpuseg-preload.so over the stand-in of KFD. This process is the application, and the same thread,
+ * or a child, is the daemon. No AMD hardware.
  */
 #define _GNU_SOURCE
-#include "harness.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -26,6 +25,7 @@
 #include "amd/amd_state.h"
 #include "amd/gpuseg_amd.h"
 #include "common/base.h"
+#include "tests/check.h"
 
 #define GPU 4711u
 #define OTHER_GPU 815u
@@ -55,7 +55,7 @@ static struct amd_table *table;
 static struct gpuseg_kfd_agent *page;
 static int kfd = -1;
 
-static int set_up(void)
+static void set_up(void)
 {
 	char path[96];
 	int fd;
@@ -75,18 +75,15 @@ static int set_up(void)
 	setenv(AMD_STATE_ENV, directory, 1);
 	kfd = open(GPUSEG_AMD_KFD_DEVICE, O_RDWR | O_CLOEXEC);
 	CHECK(kfd >= 0, "open: %s", strerror(errno));
-	return TEST_PASSED;
 }
 
-static int finish(int result)
+static void finish(void)
 {
 	char command[96];
 
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	if (result == TEST_PASSED)
-		CHECK_EQ(table->foreign, 0);
+	CHECK_EQ(table->foreign, 0);
 	CHECK(system(command) == 0, "%s", command);
-	return result;
 }
 
 static unsigned long request(unsigned number, size_t size)
@@ -144,13 +141,13 @@ static int find_page(void)
 	return result;
 }
 
-/* 0, or what the agent answered. */
+/* 0, or the agent's answer. */
 static int order(bool hold)
 {
 	return agent_page_wait(page, SLOT, agent_page_order(page, SLOT, hold), now_ns() + WAIT_NS);
 }
 
-/* Bounded waiting for what another thread does. */
+/* Waits, with a limit, for another thread. */
 #define EVENTUALLY(condition)                                                                                          \
 	do {                                                                                                           \
 		const int64_t limit_ns = now_ns() + WAIT_NS;                                                           \
@@ -159,32 +156,25 @@ static int order(bool hold)
 		CHECK(condition, "not within 20 s");                                                                   \
 	} while (0)
 
-#define TRY(call)                                                                                                      \
-	do {                                                                                                           \
-		const int tried_ = (call);                                                                             \
-		if (tried_ != TEST_PASSED)                                                                             \
-			return tried_;                                                                                 \
-	} while (0)
-
 /* ---- holding ---- */
 
-static int hold_and_release(void)
+TEST(should_disable_compute_queues_and_restore_them_as_they_were)
 {
-	TRY(set_up());
+	set_up();
 	const int aql = make(kfd, GPU, AQL, 100), pm4 = make(kfd, GPU, PM4, 60);
 	const int copies = make(kfd, GPU, SDMA, 100), elsewhere = make(kfd, OTHER_GPU, AQL, 100);
 
 	CHECK(aql >= 0 && pm4 >= 0 && copies >= 0 && elsewhere >= 0, "create");
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(page->known, 4);
-	for (int i = 0; i < 2; i++) { /* twice is once */
+	for (int i = 0; i < 2; i++) { /* a second order changes nothing */
 		CHECK_EQ(order(true), 0);
 		CHECK_EQ(page->slots[SLOT].held, 2);
 		CHECK_EQ(queue(aql)->percentage, 0);
 		CHECK_EQ(queue(pm4)->percentage, 0);
 		CHECK_EQ(queue(copies)->percentage, 100);
 		CHECK_EQ(queue(elsewhere)->percentage, 100);
-		/* all else is given again as it was */
+		/* all other values are passed on unchanged */
 		CHECK_EQ(queue(aql)->address, RING);
 		CHECK_EQ(queue(aql)->size, 4096);
 		CHECK_EQ(queue(aql)->priority, 7);
@@ -201,12 +191,12 @@ static int hold_and_release(void)
 	CHECK_EQ(page->slots[SLOT].held, 3);
 	CHECK_EQ(queue(copies)->percentage, 0);
 	CHECK_EQ(queue(elsewhere)->percentage, 100);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int made_while_held(void)
+TEST(should_make_queues_inactive_while_their_gpu_is_held)
 {
-	TRY(set_up());
+	set_up();
 	make(kfd, GPU, AQL, 100);
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(order(true), 0);
@@ -221,12 +211,12 @@ static int made_while_held(void)
 	CHECK_EQ(order(false), 0);
 	CHECK_EQ(queue(id)->percentage, 80);
 	CHECK_EQ(queue(idle)->percentage, 0); /* as the application made it */
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int own_updates_while_held(void)
+TEST(should_not_let_the_applications_own_updates_end_a_hold)
 {
-	TRY(set_up());
+	set_up();
 	const int id = make(kfd, GPU, AQL, 100);
 	const struct update suspend = {RING, (uint32_t)id, 4096, 0, 7}, resume = {RING, (uint32_t)id, 4096, 100, 7};
 
@@ -235,7 +225,7 @@ static int own_updates_while_held(void)
 	CHECK_EQ(update(kfd, suspend), 0);
 	CHECK_EQ(update(kfd, resume), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
-	/* what does not concern the percentage goes through */
+	/* changes of other values are passed on */
 	CHECK_EQ(update(kfd, (struct update){RING + 4096, (uint32_t)id, 8192, 50, 15}), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
 	CHECK_EQ(queue(id)->address, RING + 4096);
@@ -248,15 +238,15 @@ static int own_updates_while_held(void)
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(update(kfd, suspend), 0);
 	CHECK_EQ(order(false), 0);
-	CHECK_EQ(queue(id)->percentage, 0); /* its own wish */
+	CHECK_EQ(queue(id)->percentage, 0); /* as the application asked */
 	CHECK_EQ(update(kfd, resume), 0);
 	CHECK_EQ(queue(id)->percentage, 100);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int refusals_while_held(void)
+TEST(should_refuse_what_the_kernel_refuses_held_or_not)
 {
-	TRY(set_up());
+	set_up();
 	const int id = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
@@ -275,13 +265,13 @@ static int refusals_while_held(void)
 	CHECK_EQ(order(false), 0);
 	CHECK_EQ(queue(id)->percentage, 100);
 	CHECK_EQ(queue(id)->priority, 7);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-/* The kernel goes by the number alone; fields beyond what the caller's size covers are zero. */
-static int sizes_of_requests(void)
+/* The kernel looks at the number only; fields beyond the caller's size are zero. */
+TEST(should_respect_the_callers_size_of_an_argument)
 {
-	TRY(set_up());
+	set_up();
 	struct create c = {.ring = RING, .size = 4096, .gpu_id = GPU, .type = AQL, .percentage = 100};
 	struct {
 		struct update u;
@@ -297,19 +287,19 @@ static int sizes_of_requests(void)
 	CHECK_EQ(c.percentage, 100);
 	longer.u.id = c.id;
 	CHECK_EQ(ioctl(kfd, _IOC(_IOC_WRITE, 'K', 7, sizeof(longer)), &longer), 0);
-	CHECK_EQ(longer.u.percentage, 0x0264);		/* the argument is the application's */
+	CHECK_EQ(longer.u.percentage, 0x0264);		/* the argument is unchanged */
 	CHECK_EQ(queue((int)c.id)->percentage, 0x0200); /* which XCC stays */
 	CHECK_EQ(order(false), 0);
 	CHECK_EQ(queue((int)c.id)->percentage, 0x0264);
 	CHECK_EQ(ioctl(kfd, _IOC(_IOC_WRITE, 'K', 7, 16), &longer), 0);
 	CHECK_EQ(queue((int)c.id)->percentage, 0);
 	CHECK_EQ(queue((int)c.id)->size, 4096);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int destroyed_while_held(void)
+TEST(should_forget_a_queue_that_is_destroyed_while_held)
 {
-	TRY(set_up());
+	set_up();
 	const int first = make(kfd, GPU, AQL, 100), second = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
@@ -323,12 +313,12 @@ static int destroyed_while_held(void)
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(queue(first)->percentage, 100);
 	CHECK_EQ(queue(second)->percentage, 0);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int error_of_the_kernel(void)
+TEST(should_report_the_kernels_error_and_retry_releases)
 {
-	TRY(set_up());
+	set_up();
 	const int first = make(kfd, GPU, AQL, 100), second = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
@@ -342,23 +332,23 @@ static int error_of_the_kernel(void)
 	CHECK_EQ(queue(first)->percentage, 0);
 	table->fail = 3;
 	CHECK_EQ(order(false), -EIO);
-	EVENTUALLY(queue(first)->percentage == 100 && queue(second)->percentage == 100); /* nobody asks again */
+	EVENTUALLY(queue(first)->percentage == 100 && queue(second)->percentage == 100); /* without another order */
 	CHECK_EQ(table->fail, 0);
-	return finish(TEST_PASSED);
+	finish();
 }
 
 /* ---- descriptors and processes ---- */
 
-static int duplicated_and_closed(void)
+TEST(should_hold_through_its_own_descriptor_when_the_application_closed_its)
 {
-	TRY(set_up());
+	set_up();
 	const int twin = dup(kfd);
 	const int id = make(twin, GPU, AQL, 100);
 
 	CHECK(id >= 0, "create: %d", id);
 	CHECK_EQ(find_page(), 0);
 	close(twin);
-	CHECK_EQ(open("/dev/null", O_RDONLY), twin); /* the number is another file's now */
+	CHECK_EQ(open("/dev/null", O_RDONLY), twin); /* another file has the number now */
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
 	close(kfd);
@@ -366,7 +356,7 @@ static int duplicated_and_closed(void)
 	CHECK_EQ(queue(id)->percentage, 100);
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
-	return finish(TEST_PASSED);
+	finish();
 }
 
 static int count_descriptors(const char *name)
@@ -400,11 +390,11 @@ static int threads(void)
 	return count;
 }
 
-static int without_queues(void)
+TEST(should_start_nothing_without_a_queue_or_when_disabled)
 {
 	int pipes[2];
 
-	TRY(set_up());
+	set_up();
 	const int before = threads();
 
 	CHECK(pipe(pipes) == 0, "pipe");
@@ -419,10 +409,10 @@ static int without_queues(void)
 	CHECK(make(kfd, GPU, AQL, 100) >= 0, "create");
 	CHECK_EQ(find_page(), -ENOENT);
 	CHECK_EQ(threads(), before);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-/* KFD's number, where a machine has KFD: here a file of ours says that it is this one. */
+/* The device number of KFD on a machine that has KFD. Here a file of the test provides it. */
 static const char *numbers;
 
 int open(const char *path, int flags, ...)
@@ -446,9 +436,9 @@ int open(const char *path, int flags, ...)
 	return next(path, flags, mode);
 }
 
-static int device_by_number(void)
+TEST(should_know_the_device_by_its_number_where_it_has_another_name)
 {
-	TRY(set_up());
+	set_up();
 	const int device = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const int other = open("/dev/zero", O_RDWR | O_CLOEXEC);
 
@@ -464,31 +454,32 @@ static int device_by_number(void)
 	CHECK_EQ(make(device, GPU, AQL, 100), -ENOTTY);
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(page->known, 0);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int in_child(int (*what)(void))
+static void in_child(void (*what)(void))
 {
 	const pid_t child = fork();
 	int status;
 
 	if (child == 0) {
 		alarm(100);
-		_exit(what());
+		what();
+		_exit(CHECK_PASSED);
 	}
 	CHECK(waitpid(child, &status, 0) == child, "waitpid");
 	CHECK(WIFEXITED(status), "the child ended by signal %d", WTERMSIG(status));
-	return WEXITSTATUS(status);
+	CHECK_EQ(WEXITSTATUS(status), CHECK_PASSED);
 }
 
-static int forked_child(void)
+static void forked_child(void)
 {
 	struct gpuseg_kfd_agent *of_parent;
 	int pidfd;
 
 	CHECK_EQ(count_descriptors(GPUSEG_KFD_AGENT_NAME), 0);
 	CHECK_EQ(find_page(), -ENOENT);
-	/* what it inherited is not its own: the kernel's rule, unchanged by us */
+	/* the kernel's rule: an inherited descriptor cannot be used */
 	CHECK_EQ(update(kfd, (struct update){RING, 0, 4096, 100, 7}), -EBADF);
 	CHECK_EQ(make(kfd, GPU, AQL, 100), -EBADF);
 	CHECK_EQ(destroy(kfd, 0), -EBADF);
@@ -508,23 +499,22 @@ static int forked_child(void)
 	pidfd = pidfd_of(getppid());
 	CHECK_EQ(agent_page_open(getppid(), pidfd, &of_parent), 0);
 	CHECK(of_parent->slots[SLOT].answered & GPUSEG_KFD_AGENT_HOLD, "the parent's order is the parent's");
-	return TEST_PASSED;
 }
 
-static int fork_while_held(void)
+TEST(should_leave_a_forked_child_without_its_parents_queues)
 {
-	TRY(set_up());
+	set_up();
 	CHECK_EQ(make(kfd, GPU, AQL, 100), 0);
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(order(true), 0);
-	TRY(in_child(forked_child));
+	in_child(forked_child);
 	CHECK_EQ(queue(0)->percentage, 0);
 	CHECK_EQ(order(false), 0);
 	CHECK_EQ(queue(0)->percentage, 100);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-/* What a program sees that is started without a fork's handlers. */
+/* What a program sees that was started without fork handlers. */
 static int spawned(void)
 {
 	char *arguments[] = {"sh", "-c", "! ls -l /proc/self/fd | grep -q gpuseg", NULL};
@@ -536,9 +526,9 @@ static int spawned(void)
 	return status;
 }
 
-static int exec_while_held(void)
+TEST(should_pass_nothing_on_through_exec)
 {
-	TRY(set_up());
+	set_up();
 	make(kfd, GPU, AQL, 100);
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(order(true), 0);
@@ -547,12 +537,12 @@ static int exec_while_held(void)
 	CHECK_EQ(spawned(), 0);
 	CHECK_EQ(order(false), 0);
 	CHECK_EQ(count_descriptors(GPUSEG_AMD_KFD_DEVICE), 1); /* or the checkpoint's pause would refuse the process */
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int several_contexts(void)
+TEST(should_refuse_a_process_with_several_kfd_contexts)
 {
-	TRY(set_up());
+	set_up();
 	const int id = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
@@ -561,19 +551,19 @@ static int several_contexts(void)
 	CHECK_EQ(order(true), -EOPNOTSUPP);
 	CHECK_EQ(queue(id)->percentage, 100);
 	CHECK_EQ(order(false), 0);
-	return finish(TEST_PASSED);
+	finish();
 }
 
 /* ---- the thread ---- */
 
-static int signals_of_the_thread(void)
+TEST(should_block_all_signals_in_its_thread)
 {
 	char path[300], line[256];
 	const struct dirent *entry;
 	int found = 0;
 	DIR *list;
 
-	TRY(set_up());
+	set_up();
 	make(kfd, GPU, AQL, 100);
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(order(true), 0);
@@ -599,12 +589,12 @@ static int signals_of_the_thread(void)
 	}
 	closedir(list);
 	CHECK_EQ(found, 1);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-static int lapse(void)
+TEST(should_end_a_hold_when_the_daemons_heartbeat_stops)
 {
-	TRY(set_up());
+	set_up();
 	const int id = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
@@ -612,7 +602,7 @@ static int lapse(void)
 	CHECK_EQ(order(true), 0);
 	EVENTUALLY(queue(id)->percentage == 100);
 	CHECK_EQ(page->slots[SLOT].lapses, 1);
-	page->slots[SLOT].beat++; /* too late: what ended stays ended until a new order */
+	page->slots[SLOT].beat++; /* too late: the hold has ended until a new order */
 	usleep(50000);
 	CHECK_EQ(queue(id)->percentage, 100);
 	CHECK_EQ(make(kfd, GPU, AQL, 100), id + 1);
@@ -621,13 +611,13 @@ static int lapse(void)
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
 	CHECK_EQ(page->slots[SLOT].lapses, 1);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-/* Where this thread itself is kept from running for too long, nothing can be said: it is tried again. */
-static int beats(void)
+/* If this thread itself does not run for too long, the attempt tells nothing and is repeated. */
+TEST(should_keep_a_hold_while_the_daemons_heartbeat_continues)
 {
-	TRY(set_up());
+	set_up();
 	const int id = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
@@ -652,18 +642,18 @@ static int beats(void)
 			continue;
 		CHECK_EQ(page->slots[SLOT].lapses, before);
 		CHECK_EQ(queue(id)->percentage, 0);
-		return finish(TEST_PASSED);
+		finish();
+		return;
 	}
-	finish(TEST_SKIPPED);
-	fprintf(stderr, "skipped: this machine keeps a thread waiting for more than 300 ms\n");
-	return TEST_SKIPPED;
+	finish();
+	SKIP("this machine keeps a thread waiting for more than 300 ms");
 }
 
-/* ---- the watchdog's way ---- */
+/* ---- release by the watchdog ---- */
 
-static struct gpuseg_amd_held payload = {.version = GPUSEG_AMD_HELD_VERSION, .rung = GPUSEG_AMD_AGENT, .fd = SLOT};
+static struct gpuseg_amd_held payload = {.version = GPUSEG_AMD_HELD_VERSION, .interface = GPUSEG_AMD_AGENT, .fd = SLOT};
 
-static int release_parent(void)
+static void release_parent(void)
 {
 	const int pid = getppid();
 
@@ -673,30 +663,29 @@ static int release_parent(void)
 	CHECK_EQ(gpuseg_amd_release(pid, process_start_ticks(pid), &payload, sizeof(payload), now_ns()), -EINVAL);
 	payload.fd = SLOT;
 	CHECK_EQ(gpuseg_amd_release(pid, process_start_ticks(pid), &payload, sizeof(payload), now_ns() + WAIT_NS), 0);
-	return TEST_PASSED;
 }
 
-static int released_by_another_process(void)
+TEST(should_be_released_by_the_watchdog)
 {
-	TRY(set_up());
-	TRY(in_child(release_parent)); /* without an agent there is nothing to release */
+	set_up();
+	in_child(release_parent); /* without an agent there is nothing to release */
 
 	const int id = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(order(true), 0);
-	TRY(in_child(release_parent));
+	in_child(release_parent);
 	CHECK_EQ(queue(id)->percentage, 100);
-	TRY(in_child(release_parent));
+	in_child(release_parent);
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-/* Pages that are none: too large, not sealed, of another process. */
-static int forged_pages(void)
+/* Pages that must be refused: too large, not sealed, of another process. */
+TEST(should_not_accept_forged_pages)
 {
-	TRY(set_up());
+	set_up();
 	for (int forgery = 0; forgery < 4; forgery++) {
 		const int fd = memfd_create(GPUSEG_KFD_AGENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		const int size = GPUSEG_KFD_AGENT_BYTES + (forgery == 0 ? 4096 : 0);
@@ -709,14 +698,14 @@ static int forged_pages(void)
 		if (forgery != 1)
 			CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0, "seals");
 		CHECK_EQ(find_page(), forgery == 3 ? 0 : -ENOENT);
-		if (forgery == 3) { /* it is one, and nobody answers */
+		if (forgery == 3) { /* it is valid, but no agent answers */
 			const uint32_t given = agent_page_order(page, SLOT, true);
 
 			CHECK_EQ(agent_page_wait(page, SLOT, given, now_ns() + 20 * NS_PER_MS), -ETIMEDOUT);
 		}
 		close(fd);
 	}
-	return finish(TEST_PASSED);
+	finish();
 }
 
 /* ---- random sequences against a model ---- */
@@ -735,7 +724,7 @@ static uint32_t rnd(uint32_t below)
 	return (random_state >> 8) % below;
 }
 
-static int compare(const struct model_queue *model, bool held, bool all, int step)
+static void compare(const struct model_queue *model, bool held, bool all, int step)
 {
 	unsigned live = 0;
 
@@ -755,7 +744,6 @@ static int compare(const struct model_queue *model, bool held, bool all, int ste
 		      "step %d, queue %d: other fields", step, i);
 	}
 	CHECK(page->known == live, "step %d: %u in the books, %u live", step, page->known, live);
-	return TEST_PASSED;
 }
 
 static int random_sequence(uint32_t seed)
@@ -818,21 +806,21 @@ static int random_sequence(uint32_t seed)
 			held = false;
 			CHECK_EQ(order(false), 0);
 		}
-		TRY(compare(model, held, all, step));
+		compare(model, held, all, step);
 	}
 	for (uint32_t i = 0; i < AMD_QUEUES; i++)
 		destroy(kfd, i);
 	return order(false);
 }
 
-static int random_sequences(void)
+TEST(should_agree_with_a_model_after_every_step_of_random_sequences)
 {
-	TRY(set_up());
+	set_up();
 	const int id = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
 	CHECK_EQ(destroy(kfd, (uint32_t)id), 0);
-	const char *more = getenv("GPUSEG_AGENT_SEEDS"); /* first seed; four from there on */
+	const char *more = getenv("GPUSEG_AGENT_SEEDS"); /* first of four seeds */
 	const uint32_t first = more ? (uint32_t)strtoul(more, NULL, 10) : 1;
 
 	for (uint32_t seed = first; seed < first + 4; seed++) {
@@ -840,7 +828,7 @@ static int random_sequences(void)
 
 		CHECK(result == 0, "seed %u", seed);
 	}
-	return finish(TEST_PASSED);
+	finish();
 }
 
 /* ---- threads that race ---- */
@@ -864,11 +852,11 @@ static void *race(void *seed)
 	return NULL;
 }
 
-static int racing_threads(void)
+TEST(should_have_no_active_queue_once_a_hold_is_answered_whatever_threads_do)
 {
 	pthread_t racers[3];
 
-	TRY(set_up());
+	set_up();
 	const int lasting = make(kfd, GPU, AQL, 100);
 
 	CHECK_EQ(find_page(), 0);
@@ -876,7 +864,10 @@ static int racing_threads(void)
 		CHECK(pthread_create(&racers[i], NULL, race, (void *)(i + 1)) == 0, "pthread_create");
 	for (int round = 0; round < 150; round++) {
 		CHECK_EQ(order(true), 0);
-		/* answered: from here on nothing of this GPU is active, what is made and changed now included */
+		/*
+		 * answered: from here on no queue of this GPU is active, including those that are created or changed
+		 * now
+		 */
 		for (int look = 0; look < 20; look++)
 			for (int i = 0; i < AMD_QUEUES; i++)
 				CHECK(!queue(i)->used || (queue(i)->percentage & 0xff) == 0,
@@ -889,33 +880,29 @@ static int racing_threads(void)
 		pthread_join(racers[i], NULL);
 	CHECK_EQ(raced, 0);
 	CHECK_EQ(page->known, 1);
-	return finish(TEST_PASSED);
+	finish();
 }
 
-int main(void)
-{
-	static const struct test tests[] = {
-		{"shouldTakeComputeQueuesOffAndGiveThemBackAsTheyWere", hold_and_release},
-		{"shouldMakeQueuesInactiveWhileTheirGpuIsHeld", made_while_held},
-		{"shouldNotLetTheApplicationsOwnUpdatesEndAHold", own_updates_while_held},
-		{"shouldRefuseWhatTheKernelRefusesHeldOrNot", refusals_while_held},
-		{"shouldKeepToTheCallersSizeOfAnArgument", sizes_of_requests},
-		{"shouldForgetAQueueThatIsDestroyedWhileHeld", destroyed_while_held},
-		{"shouldNameTheKernelsErrorAndTryReleasesAgain", error_of_the_kernel},
-		{"shouldHoldThroughADescriptorOfItsOwnWhenTheApplicationClosedIts", duplicated_and_closed},
-		{"shouldStartNothingWithoutAQueueOrWhenSwitchedOff", without_queues},
-		{"shouldKnowTheDeviceByItsNumberWhereItHasAnotherName", device_by_number},
-		{"shouldLeaveAForkedChildWithoutItsParentsQueues", fork_while_held},
-		{"shouldHandNothingOnThroughExec", exec_while_held},
-		{"shouldRefuseAProcessWithSeveralKfdContexts", several_contexts},
-		{"shouldBlockAllSignalsInItsThread", signals_of_the_thread},
-		{"shouldEndAHoldWhenTheDaemonsBeatStops", lapse},
-		{"shouldKeepAHoldWhileTheDaemonBeats", beats},
-		{"shouldBeReleasedByTheWatchdog", released_by_another_process},
-		{"shouldNotTakeForgedPagesForAgents", forged_pages},
-		{"shouldAgreeWithAModelAfterEveryStepOfRandomSequences", random_sequences},
-		{"shouldHaveNothingActiveOnceAHoldIsAnsweredWhateverThreadsDo", racing_threads},
-	};
-
-	return run_tests(tests, ARRAY_LENGTH(tests));
-}
+static const struct check_case cases[] = {
+	CASE(should_disable_compute_queues_and_restore_them_as_they_were),
+	CASE(should_make_queues_inactive_while_their_gpu_is_held),
+	CASE(should_not_let_the_applications_own_updates_end_a_hold),
+	CASE(should_refuse_what_the_kernel_refuses_held_or_not),
+	CASE(should_respect_the_callers_size_of_an_argument),
+	CASE(should_forget_a_queue_that_is_destroyed_while_held),
+	CASE(should_report_the_kernels_error_and_retry_releases),
+	CASE(should_hold_through_its_own_descriptor_when_the_application_closed_its),
+	CASE(should_start_nothing_without_a_queue_or_when_disabled),
+	CASE(should_know_the_device_by_its_number_where_it_has_another_name),
+	CASE(should_leave_a_forked_child_without_its_parents_queues),
+	CASE(should_pass_nothing_on_through_exec),
+	CASE(should_refuse_a_process_with_several_kfd_contexts),
+	CASE(should_block_all_signals_in_its_thread),
+	CASE(should_end_a_hold_when_the_daemons_heartbeat_stops),
+	CASE(should_keep_a_hold_while_the_daemons_heartbeat_continues),
+	CASE(should_be_released_by_the_watchdog),
+	CASE(should_not_accept_forged_pages),
+	CASE(should_agree_with_a_model_after_every_step_of_random_sequences),
+	CASE(should_have_no_active_queue_once_a_hold_is_answered_whatever_threads_do),
+};
+CHECK_MAIN_APART(cases)

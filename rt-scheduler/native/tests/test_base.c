@@ -6,9 +6,9 @@
 
 #include "common/base.h"
 #include "demo/segments.h"
-#include "tests/harness.h"
+#include "tests/check.h"
 
-static int should_read_durations_with_units(void)
+TEST(should_read_durations_with_units)
 {
 	static const struct {
 		const char *text;
@@ -22,10 +22,9 @@ static int should_read_durations_with_units(void)
 		CHECK(parse_duration(good[i].text, &ns) == 0, "%s", good[i].text);
 		CHECK(ns == good[i].ns, "%s is %" PRId64, good[i].text, ns);
 	}
-	return TEST_PASSED;
 }
 
-static int should_refuse_what_is_no_duration(void)
+TEST(should_refuse_what_is_no_duration)
 {
 	static const struct {
 		const char *text;
@@ -45,10 +44,9 @@ static int should_refuse_what_is_no_duration(void)
 		CHECK(rc == bad[i].error, "\"%s\" gives %d", bad[i].text, rc);
 		CHECK(ns == 42, "\"%s\" wrote %" PRId64, bad[i].text, ns);
 	}
-	return TEST_PASSED;
 }
 
-static int should_read_segments(void)
+TEST(should_read_segments)
 {
 	struct segment s[SEGMENTS_MAX];
 	char error[256];
@@ -58,10 +56,9 @@ static int should_read_segments(void)
 	CHECK(s[1].kind == SEGMENT_GPU && s[1].cpu_ns == NS_PER_MS && s[1].device_ns == 4 * NS_PER_MS,
 	      "second segment");
 	CHECK(s[2].kind == SEGMENT_CPU && s[2].cpu_ns == 3 * NS_PER_MS, "third segment");
-	return TEST_PASSED;
 }
 
-static int should_name_the_segment_it_refuses(void)
+TEST(should_name_the_segment_it_refuses)
 {
 	static const char *const bad[] = {"cpu:2", "gpu:1ms",	"npu:1ms", "cpu:1ms,,cpu:1ms",
 					  "",	   "gpu:1ms+4", "cpu:1ms,"};
@@ -73,28 +70,22 @@ static int should_name_the_segment_it_refuses(void)
 		CHECK(parse_segments(bad[i], s, error, sizeof(error)) == -EINVAL, "\"%s\" was taken", bad[i]);
 		CHECK(strchr(error, '"'), "\"%s\": \"%s\"", bad[i], error);
 	}
-	return TEST_PASSED;
 }
 
-static int should_tell_start_ticks_of_a_process(void)
+TEST(should_tell_start_ticks_of_a_process)
 {
 	const uint64_t mine = process_start_ticks(getpid());
 
 	CHECK(mine != 0 && mine == process_start_ticks(getpid()), "own start ticks %" PRIu64, mine);
 	/* Above every pid_max that Linux allows. */
 	CHECK_EQ(process_start_ticks(1 << 23), 0);
-	return TEST_PASSED;
 }
 
-int main(void)
-{
-	static const struct test tests[] = {
-		{"should_read_durations_with_units", should_read_durations_with_units},
-		{"should_refuse_what_is_no_duration", should_refuse_what_is_no_duration},
-		{"should_read_segments", should_read_segments},
-		{"should_name_the_segment_it_refuses", should_name_the_segment_it_refuses},
-		{"should_tell_start_ticks_of_a_process", should_tell_start_ticks_of_a_process},
-	};
-
-	return run_tests(tests, ARRAY_LENGTH(tests));
-}
+static const struct check_case cases[] = {
+	CASE(should_read_durations_with_units),
+	CASE(should_refuse_what_is_no_duration),
+	CASE(should_read_segments),
+	CASE(should_name_the_segment_it_refuses),
+	CASE(should_tell_start_ticks_of_a_process),
+};
+CHECK_MAIN_APART(cases)

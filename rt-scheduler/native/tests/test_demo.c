@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "common/base.h"
-#include "tests/harness.h"
+#include "tests/check.h"
 #include "tests/rig.h"
 
 enum { SPANS_MAX = 4096 };
 
 static struct gpuseg_sim_span spans[SPANS_MAX];
 
-static int should_run_its_jobs_and_account_for_every_nanosecond_of_device_time(void)
+TEST(should_run_its_jobs_and_account_for_every_nanosecond_of_device_time)
 {
 	const pid_t vgpu = rig_vgpu(NULL);
 	const int64_t start_ns = now_ns() + 100 * NS_PER_MS;
@@ -35,7 +35,7 @@ static int should_run_its_jobs_and_account_for_every_nanosecond_of_device_time(v
 					 "--out",	rig_path("jobs.csv"),
 					 "--unmanaged", "--deadline",
 					 "24h",		NULL};
-	/* 24h is no duration here; hours are not needed, and the refusal names the units. */
+	/* 24h is refused, since hours are not a unit; the message names the units. */
 	CHECK_EQ(rig_run("gpuseg-demo-task", arguments, text, sizeof(text)), 2);
 
 	const char *const good[] = {"--dir",	   rig_directory(),
@@ -70,10 +70,9 @@ static int should_run_its_jobs_and_account_for_every_nanosecond_of_device_time(v
 	for (size_t i = 0; i < count; i++)
 		sum_ns += spans[i].end_ns - spans[i].start_ns;
 	CHECK_EQ(sum_ns, 8 * 3 * NS_PER_MS);
-	return TEST_PASSED;
 }
 
-static int should_count_a_late_job_from_its_nominal_release(void)
+TEST(should_count_a_late_job_from_its_nominal_release)
 {
 	char text[2048];
 	char *line;
@@ -87,7 +86,6 @@ static int should_count_a_late_job_from_its_nominal_release(void)
 	CHECK(strstr(text, "\"jobs\":5,\"misses\":5,"), "summary: %s", text);
 	line = strstr(text, "\"max_ms\":");
 	CHECK(line && strtod(line + 9, NULL) >= 20.0, "the last response is 5 * 12 - 4 * 10 ms at least: %s", text);
-	return TEST_PASSED;
 }
 
 static bool at_its_kernel(void *path)
@@ -101,7 +99,7 @@ static bool at_its_kernel(void *path)
 	return whole && progress.state == GPUSEG_PROGRESS_KERNEL;
 }
 
-static int should_report_what_it_has_when_it_is_stopped(void)
+TEST(should_report_what_it_has_when_it_is_stopped)
 {
 	char text[2048];
 	int output;
@@ -118,10 +116,9 @@ static int should_report_what_it_has_when_it_is_stopped(void)
 	rig_read_all(output, text, sizeof(text));
 	CHECK_EQ(rig_wait(task), 0);
 	CHECK(strstr(text, "\"jobs\":0,\"misses\":0,\"p50_ms\":null"), "summary: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_refuse_bad_options_with_a_remedy(void)
+TEST(should_refuse_bad_options_with_a_remedy)
 {
 	static const struct {
 		const char *arguments[10];
@@ -148,10 +145,9 @@ static int should_refuse_bad_options_with_a_remedy(void)
 		CHECK_EQ(rig_run("gpuseg-demo-task", cases[i].arguments, text, sizeof(text)), cases[i].status);
 		CHECK(strstr(text, cases[i].says), "case %zu says: %s", i, text);
 	}
-	return TEST_PASSED;
 }
 
-static int should_measure_the_floor_and_refuse_a_bench_without_a_daemon(void)
+TEST(should_measure_the_floor_and_refuse_a_bench_without_a_daemon)
 {
 	const char *const floor[] = {"floor", "pingpong-futex", "--n", "2000", "--warmup", "100", NULL};
 	const char *const no_daemon[] = {"begin", "--dir", rig_directory(), NULL};
@@ -163,29 +159,19 @@ static int should_measure_the_floor_and_refuse_a_bench_without_a_daemon(void)
 	CHECK_EQ(rig_run("gpuseg-bench-ipc", no_daemon, text, sizeof(text)), 1);
 	CHECK(strstr(text, "begin: connect"), "it said: %s", text);
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		fprintf(stderr, "a ping-pong needs two processors\n");
-		return TEST_SKIPPED;
+		SKIP("a ping-pong needs two processors");
 	}
 	CHECK_EQ(rig_run("gpuseg-bench-ipc", floor, text, sizeof(text)), 0);
 	CHECK(strstr(text, "{\"mode\":\"floor\",\"n\":2000,") &&
 		      strstr(text, "{\"mode\":\"pingpong-futex\",\"n\":2000,"),
 	      "it said: %s", text);
-	return TEST_PASSED;
 }
 
-/* clang-format off */
-#define TEST(name) {#name, name}
-/* clang-format on */
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(should_refuse_bad_options_with_a_remedy),
-		TEST(should_run_its_jobs_and_account_for_every_nanosecond_of_device_time),
-		TEST(should_count_a_late_job_from_its_nominal_release),
-		TEST(should_report_what_it_has_when_it_is_stopped),
-		TEST(should_measure_the_floor_and_refuse_a_bench_without_a_daemon),
-	};
-
-	return run_tests(tests, ARRAY_LENGTH(tests));
-}
+static const struct check_case cases[] = {
+	CASE(should_refuse_bad_options_with_a_remedy),
+	CASE(should_run_its_jobs_and_account_for_every_nanosecond_of_device_time),
+	CASE(should_count_a_late_job_from_its_nominal_release),
+	CASE(should_report_what_it_has_when_it_is_stopped),
+	CASE(should_measure_the_floor_and_refuse_a_bench_without_a_daemon),
+};
+CHECK_MAIN_APART(cases)

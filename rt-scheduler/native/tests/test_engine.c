@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline itself, without a clock: every time below is worked out by hand, or by a naive model tick by tick. */
+/* The timeline, without a clock. All expected times are computed by hand, or by a naive model tick by tick. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base.h"
-#include "tests/harness.h"
+#include "tests/check.h"
 #include "vgpu/audit.h"
 #include "vgpu/engine.h"
 
@@ -96,7 +96,7 @@ static void operate(uint32_t op, int64_t time, uint32_t count, int32_t first, in
 		      x->start_ns, x->end_ns, x->pid, x->flags);                                                       \
 	} while (0)
 
-static int should_give_contexts_their_turns_and_charge_every_switch(void)
+TEST(should_give_contexts_their_turns_and_charge_every_switch)
 {
 	start(100, 10, 0, 0);
 	const int a = context(1), b = context(2);
@@ -114,10 +114,9 @@ static int should_give_contexts_their_turns_and_charge_every_switch(void)
 	CHECK_EQ(recorder.completed_ns[1][1], 1390);
 	CHECK_EQ(engine_counters(engine)->switches, 5);
 	CHECK_EQ(engine_counters(engine)->kernels_completed, 2);
-	return TEST_PASSED;
 }
 
-static int should_renew_a_lone_turn_without_an_event_and_end_it_on_its_boundary(void)
+TEST(should_renew_a_lone_turn_without_an_event_and_end_it_on_its_boundary)
 {
 	start(100, 10, 0, 0);
 	const int a = context(1), b = context(2);
@@ -130,10 +129,9 @@ static int should_renew_a_lone_turn_without_an_event_and_end_it_on_its_boundary(
 	CHECK_SPAN(0, 10, 410, 1, SPAN_SLICE); /* the fourth turn ends at 10 + 4 * 100 */
 	CHECK_SPAN(1, 420, 470, 2, SPAN_COMPLETED);
 	CHECK_SPAN(2, 480, 1080, 1, SPAN_COMPLETED);
-	return TEST_PASSED;
 }
 
-static int should_run_kernels_of_a_context_in_order_within_its_turn(void)
+TEST(should_run_kernels_of_a_context_in_order_within_its_turn)
 {
 	start(100, 10, 0, 0);
 	const int a = context(1), b = context(2);
@@ -149,10 +147,9 @@ static int should_run_kernels_of_a_context_in_order_within_its_turn(void)
 	CHECK_SPAN(2, 70, 110, 1, SPAN_SLICE);
 	CHECK_SPAN(3, 120, 130, 2, SPAN_COMPLETED);
 	CHECK_SPAN(4, 140, 180, 1, SPAN_COMPLETED);
-	return TEST_PASSED;
 }
 
-static int should_preempt_when_the_disable_takes_effect_and_keep_the_rest(void)
+TEST(should_preempt_when_the_disable_takes_effect_and_keep_the_rest)
 {
 	start(1000, 10, 30, 20);
 	const int a = context(1);
@@ -166,13 +163,12 @@ static int should_preempt_when_the_disable_takes_effect_and_keep_the_rest(void)
 	CHECK_EQ(engine_disabled_count(engine), 1);
 	operate(GPUSEG_SIM_ENABLE, 2000, 1, 1, 0);
 	engine_advance(engine, 9000);
-	CHECK_SPAN(1, 2020, 2400, 1, SPAN_COMPLETED); /* nobody else was on the engine: no switch */
+	CHECK_SPAN(1, 2020, 2400, 1, SPAN_COMPLETED); /* no other context was on the engine: no switch */
 	CHECK_EQ(engine_counters(engine)->preemptions, 1);
 	CHECK_EQ(recorder.audit.ran_while_disabled, 0);
-	return TEST_PASSED;
 }
 
-static int should_finish_a_kernel_that_ends_when_the_disable_takes_effect(void)
+TEST(should_finish_a_kernel_that_ends_when_the_disable_takes_effect)
 {
 	start(1000, 10, 30, 20);
 	const int a = context(1);
@@ -182,10 +178,9 @@ static int should_finish_a_kernel_that_ends_when_the_disable_takes_effect(void)
 	engine_advance(engine, 2000);
 	CHECK_SPAN(0, 10, 130, 1, SPAN_COMPLETED);
 	CHECK_EQ(engine_counters(engine)->preemptions, 0);
-	return TEST_PASSED;
 }
 
-static int should_abandon_a_switch_to_a_context_that_goes_off(void)
+TEST(should_abandon_a_switch_to_a_context_that_goes_off)
 {
 	start(100, 50, 30, 20);
 	const int a = context(1), b = context(2);
@@ -197,12 +192,11 @@ static int should_abandon_a_switch_to_a_context_that_goes_off(void)
 	engine_submit(engine, a, 0, 2, 10, 180);
 	engine_advance(engine, 1000);
 	CHECK_SPAN(0, 50, 150, 1, SPAN_COMPLETED);
-	CHECK_SPAN(1, 230, 240, 1, SPAN_COMPLETED); /* pays a switch: the engine was being loaded with the other */
+	CHECK_SPAN(1, 230, 240, 1, SPAN_COMPLETED); /* pays a switch: the other context was being loaded */
 	CHECK_EQ(recorder.span_count, 2);
-	return TEST_PASSED;
 }
 
-static int should_serve_operations_one_after_the_other(void)
+TEST(should_serve_operations_one_after_the_other)
 {
 	start(100, 10, 30, 20);
 	context(1);
@@ -218,10 +212,9 @@ static int should_serve_operations_one_after_the_other(void)
 	CHECK_EQ(recorder.operations[2].effect_ns, 180);
 	CHECK_EQ(recorder.operations[3].effect_ns, 180);
 	CHECK_EQ(engine_disabled_count(engine), 0);
-	return TEST_PASSED;
 }
 
-static int should_not_turn_to_a_context_that_goes_off_in_the_same_batch(void)
+TEST(should_not_turn_to_a_context_that_goes_off_in_the_same_batch)
 {
 	start(1000, 10, 30, 20);
 	const int a = context(1), b = context(2), c = context(3);
@@ -234,10 +227,9 @@ static int should_not_turn_to_a_context_that_goes_off_in_the_same_batch(void)
 	CHECK_SPAN(0, 10, 100, 1, SPAN_PREEMPTED);
 	CHECK_SPAN(1, 110, 160, 3, SPAN_COMPLETED);
 	CHECK_EQ(engine_counters(engine)->switches, 2);
-	return TEST_PASSED;
 }
 
-static int should_honour_the_timeslice_of_a_context(void)
+TEST(should_honour_the_timeslice_of_a_context)
 {
 	start(100, 10, 0, 0);
 	const int a = context(1), b = context(2);
@@ -250,10 +242,9 @@ static int should_honour_the_timeslice_of_a_context(void)
 	CHECK_SPAN(0, 10, 310, 1, SPAN_SLICE);
 	CHECK_SPAN(1, 320, 420, 2, SPAN_SLICE);
 	CHECK_SPAN(2, 430, 530, 1, SPAN_COMPLETED);
-	return TEST_PASSED;
 }
 
-static int should_remember_that_a_process_without_a_context_is_disabled(void)
+TEST(should_remember_that_a_process_without_a_context_is_disabled)
 {
 	start(100, 10, 30, 20);
 	operate(GPUSEG_SIM_DISABLE, 0, 2, 7, 1000);
@@ -277,11 +268,10 @@ static int should_remember_that_a_process_without_a_context_is_disabled(void)
 	operate(GPUSEG_SIM_DISABLE, 3000, 1, 8, 0);
 	operate(GPUSEG_SIM_ENABLE, 3000, 1, 8, 0);
 	engine_advance(engine, 4000);
-	CHECK_EQ(engine_find_context(engine, 8), -1); /* enabled again: nothing is left to remember */
-	return TEST_PASSED;
+	CHECK_EQ(engine_find_context(engine, 8), -1); /* enabled again: the context is removed */
 }
 
-static int should_give_the_engine_on_when_the_running_process_dies(void)
+TEST(should_give_the_engine_on_when_the_running_process_dies)
 {
 	start(1000, 10, 0, 0);
 	const int a = context(1), b = context(2);
@@ -294,10 +284,9 @@ static int should_give_the_engine_on_when_the_running_process_dies(void)
 	CHECK_SPAN(1, 120, 160, 2, SPAN_COMPLETED);
 	CHECK_EQ(engine_context_count(engine), 1);
 	CHECK_EQ(recorder.dropped, 1);
-	return TEST_PASSED;
 }
 
-static int should_forget_only_the_kernels_of_a_closed_connection(void)
+TEST(should_forget_only_the_kernels_of_a_closed_connection)
 {
 	start(1000, 10, 0, 0);
 	const int a = context(1);
@@ -313,11 +302,10 @@ static int should_forget_only_the_kernels_of_a_closed_connection(void)
 	CHECK_SPAN(1, 60, 100, 1, SPAN_COMPLETED);
 	CHECK_SPAN(2, 100, 130, 1, SPAN_COMPLETED);
 	CHECK_EQ(recorder.span_count, 3);
-	return TEST_PASSED;
 }
 
-/* The check of the check: it has to notice what the engine never does. */
-static int should_notice_a_span_of_a_disabled_context(void)
+/* Tests the audit itself: it must notice what the engine never does. */
+TEST(should_notice_a_span_of_a_disabled_context)
 {
 	static struct audit audit;
 	const struct operation off = {.op = GPUSEG_SIM_DISABLE, .count = 1, .pids = {5}, .served = 1, .effect_ns = 100};
@@ -338,12 +326,11 @@ static int should_notice_a_span_of_a_disabled_context(void)
 	CHECK_EQ(audit.ran_while_disabled, 2);
 	audit_span(&audit, &out);
 	CHECK_EQ(audit.ran_while_disabled, 3);
-	return TEST_PASSED;
 }
 
 /*
- * A second model of the same rules, as simple as it can be: it looks at every tick. Contexts 0..3 are added in order,
- * never removed; kernels are queues of durations; operations are a list with their times of effect.
+ * A second model of the same rules, as simple as possible: it simulates every tick. Contexts 0..3 are added in order
+ * and never removed. Kernels are queues of durations. Operations are a list with their times of effect.
  */
 enum { MODEL_CONTEXTS = 4, MODEL_KERNELS = 64, MODEL_TICKS = 6000 };
 
@@ -356,7 +343,7 @@ struct model {
 	int64_t switch_left; /* > 0 or pending: switching */
 	int64_t slice_left;
 	enum { MODEL_IDLE, MODEL_SWITCHING, MODEL_RUNNING } phase;
-	int last;		   /* who had the last turn */
+	int last;		   /* context of the last turn */
 	int executed[MODEL_TICKS]; /* context per tick, -1 none */
 };
 
@@ -381,7 +368,7 @@ static void model_next(struct model *m)
 	}
 }
 
-/* What happens at the instant between two ticks, besides submissions and operations. */
+/* Events at the instant between two ticks, except submissions and operations. */
 static void model_settle(struct model *m, bool another)
 {
 	if (m->phase == MODEL_SWITCHING && m->switch_left == 0) {
@@ -410,7 +397,7 @@ struct model_event {
 	int64_t duration;
 };
 
-static int compare_with_model(unsigned seed)
+static void compare_with_model(unsigned seed)
 {
 	static struct model m;
 	static int executed[MODEL_TICKS];
@@ -428,7 +415,10 @@ static int compare_with_model(unsigned seed)
 	}
 	int64_t time = 0;
 	for (size_t i = 0; i < count; i++) {
-		/* Steps of at least 1: no two outside events at one time, whose order would be another question. */
+		/*
+		 * Steps of at least 1, so that no two outside events have the same time: their order is not tested
+		 * here.
+		 */
 		time += 1 + rand() % 90;
 		events[i] = (struct model_event){time, rand() % 5 < 3 ? 0 : 1 + rand() % 2, rand() % MODEL_CONTEXTS,
 						 1 + rand() % 120};
@@ -440,7 +430,7 @@ static int compare_with_model(unsigned seed)
 			if (!model_ready(&m, m.turn) || (m.slice_left == 0 && model_another(&m)))
 				model_next(&m);
 		}
-		/* The engine plays its own events of this time before an outside one is handed over. */
+		/* The engine's own events of this time precede an outside event. */
 		model_settle(&m, model_another(&m));
 		while (next < count && events[next].time == t) {
 			const struct model_event *e = &events[next++];
@@ -483,45 +473,28 @@ static int compare_with_model(unsigned seed)
 		      "seed %u: at %d the engine runs %d, the model %d (slice %" PRId64 ", switch %" PRId64 ")", seed,
 		      t, executed[t], m.executed[t], m.slice, m.theta);
 	CHECK_EQ(recorder.audit.ran_while_disabled, 0);
-	return TEST_PASSED;
 }
 
-static int should_agree_with_a_naive_model_on_random_events(void)
+TEST(should_agree_with_a_naive_model_on_random_events)
 {
 	for (unsigned seed = 1; seed <= 2000; seed++)
-		if (compare_with_model(seed) != TEST_PASSED)
-			return TEST_FAILED;
-	return TEST_PASSED;
+		compare_with_model(seed);
 }
 
-int main(void)
-{
-	static const struct test tests[] = {
-		{"should_give_contexts_their_turns_and_charge_every_switch",
-		 should_give_contexts_their_turns_and_charge_every_switch},
-		{"should_renew_a_lone_turn_without_an_event_and_end_it_on_its_boundary",
-		 should_renew_a_lone_turn_without_an_event_and_end_it_on_its_boundary},
-		{"should_run_kernels_of_a_context_in_order_within_its_turn",
-		 should_run_kernels_of_a_context_in_order_within_its_turn},
-		{"should_preempt_when_the_disable_takes_effect_and_keep_the_rest",
-		 should_preempt_when_the_disable_takes_effect_and_keep_the_rest},
-		{"should_finish_a_kernel_that_ends_when_the_disable_takes_effect",
-		 should_finish_a_kernel_that_ends_when_the_disable_takes_effect},
-		{"should_abandon_a_switch_to_a_context_that_goes_off",
-		 should_abandon_a_switch_to_a_context_that_goes_off},
-		{"should_serve_operations_one_after_the_other", should_serve_operations_one_after_the_other},
-		{"should_not_turn_to_a_context_that_goes_off_in_the_same_batch",
-		 should_not_turn_to_a_context_that_goes_off_in_the_same_batch},
-		{"should_honour_the_timeslice_of_a_context", should_honour_the_timeslice_of_a_context},
-		{"should_remember_that_a_process_without_a_context_is_disabled",
-		 should_remember_that_a_process_without_a_context_is_disabled},
-		{"should_give_the_engine_on_when_the_running_process_dies",
-		 should_give_the_engine_on_when_the_running_process_dies},
-		{"should_forget_only_the_kernels_of_a_closed_connection",
-		 should_forget_only_the_kernels_of_a_closed_connection},
-		{"should_notice_a_span_of_a_disabled_context", should_notice_a_span_of_a_disabled_context},
-		{"should_agree_with_a_naive_model_on_random_events", should_agree_with_a_naive_model_on_random_events},
-	};
-
-	return run_tests(tests, ARRAY_LENGTH(tests));
-}
+static const struct check_case cases[] = {
+	CASE(should_give_contexts_their_turns_and_charge_every_switch),
+	CASE(should_renew_a_lone_turn_without_an_event_and_end_it_on_its_boundary),
+	CASE(should_run_kernels_of_a_context_in_order_within_its_turn),
+	CASE(should_preempt_when_the_disable_takes_effect_and_keep_the_rest),
+	CASE(should_finish_a_kernel_that_ends_when_the_disable_takes_effect),
+	CASE(should_abandon_a_switch_to_a_context_that_goes_off),
+	CASE(should_serve_operations_one_after_the_other),
+	CASE(should_not_turn_to_a_context_that_goes_off_in_the_same_batch),
+	CASE(should_honour_the_timeslice_of_a_context),
+	CASE(should_remember_that_a_process_without_a_context_is_disabled),
+	CASE(should_give_the_engine_on_when_the_running_process_dies),
+	CASE(should_forget_only_the_kernels_of_a_closed_connection),
+	CASE(should_notice_a_span_of_a_disabled_context),
+	CASE(should_agree_with_a_naive_model_on_random_events),
+};
+CHECK_MAIN_APART(cases)

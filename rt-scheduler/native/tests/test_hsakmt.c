@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AMD's own libhsakmt (Debian's, 5.2) makes, changes and destroys queues over the stand-in of KFD, with the preload
- * library in between: that it sees what the genuine library does. No AMD hardware: the topology is made up here, and
- * memory is granted without any behind it.
+ * AMD's own libhsakmt (Debian's, 5.2) creates, changes and destroys queues over the stand-in of KFD, with the preload
+ * library in between. The test shows that the preload library sees the calls of the genuine library. No AMD hardware:
+ * the topology is simulated, and memory is granted without being allocated.
  *
- * libhsakmt finds its machine through files and libdrm; the functions below, which come before the C library's, show it
- * ours.
+ * libhsakmt reads the topology through files and libdrm. The functions below replace those of the C library and present
+ * the simulated one.
  */
 #define _GNU_SOURCE
-#include "harness.h"
+#include "tests/check.h"
 
 #if __has_include(<hsakmt.h>)
 #include <dirent.h>
@@ -83,7 +83,7 @@ int drmOpenRender(int minor)
 	return open("/dev/zero", O_RDWR | O_CLOEXEC);
 }
 
-/* Asked for the name that the GPU is sold under; without it the library goes on. */
+/* The library asks for the marketing name of the GPU and continues without it. */
 int amdgpu_device_initialize(int fd, uint32_t *major, uint32_t *minor, void **device);
 int amdgpu_device_initialize(int fd, uint32_t *major, uint32_t *minor, void **device)
 {
@@ -107,7 +107,7 @@ static void put(const char *path, const char *text)
 		abort();
 }
 
-static int set_up(void)
+static void set_up(void)
 {
 	char path[96];
 	int fd;
@@ -139,10 +139,9 @@ static int set_up(void)
 	    "gfx_target_version 90000\nvendor_id 4098\ndevice_id 26751\nlocation_id 768\ndomain 0\n"
 	    "drm_render_minor 128\nnum_sdma_engines 2\nnum_cp_queues 24\nmax_engine_clk_fcompute 1500\n"
 	    "capability 10752\nnum_gws 64\n");
-	return TEST_PASSED;
 }
 
-/* By its place: the library does not tell the kernel's numbers. */
+/* By index, because the library does not report the kernel's numbers. */
 static const struct amd_queue *queue(unsigned number)
 {
 	for (unsigned i = 0; i < AMD_PROCESSES; i++)
@@ -166,7 +165,7 @@ static int make(HSA_QUEUE_TYPE type, void *ring, HsaQueueResource *made)
 
 enum { AQL, PM4, COPIES, LATE };
 
-static int genuine_library(void)
+TEST(should_hold_queues_of_amds_own_library)
 {
 	HsaQueueResource q[4];
 	HsaSystemProperties machine;
@@ -177,8 +176,7 @@ static int genuine_library(void)
 	char command[96];
 	int pidfd;
 
-	if (set_up() != TEST_PASSED)
-		return TEST_FAILED;
+	set_up();
 	CHECK_EQ(hsaKmtOpenKFD(), HSAKMT_STATUS_SUCCESS);
 	CHECK_EQ(hsaKmtAcquireSystemProperties(&machine), HSAKMT_STATUS_SUCCESS);
 	CHECK_EQ(machine.NumNodes, 2);
@@ -233,19 +231,13 @@ static int genuine_library(void)
 	CHECK_EQ(hsaKmtCloseKFD(), HSAKMT_STATUS_SUCCESS);
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	CHECK(system(command) == 0, "%s", command);
-	return TEST_PASSED;
 }
 #else
-static int genuine_library(void)
+TEST(should_hold_queues_of_amds_own_library)
 {
-	fprintf(stderr, "skipped: hsakmt.h is missing; install libhsakmt-dev\n");
-	return TEST_SKIPPED;
+	SKIP("hsakmt.h is missing; install libhsakmt-dev");
 }
 #endif
 
-int main(void)
-{
-	static const struct test tests[] = {{"shouldHoldQueuesOfAmdsOwnLibrary", genuine_library}};
-
-	return run_tests(tests, 1);
-}
+static const struct check_case cases[] = {CASE(should_hold_queues_of_amds_own_library)};
+CHECK_MAIN_APART(cases)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual GPU as a process. Nothing here compares a wall-clock time with an expectation: the log and the replies
- * carry the timeline, which is exact whatever the machine does, and waits are only bounded.
+ * The virtual GPU as a process. No test compares a wall-clock time with an expectation. The log and the replies contain
+ * the timeline, which is exact whatever the machine does; waits only have a limit.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "common/base.h"
 #include "gpuseg_sim.h"
-#include "tests/harness.h"
+#include "tests/check.h"
 #include "tests/rig.h"
 
 enum { SPANS_MAX = 8192 };
@@ -42,7 +42,7 @@ static const struct gpuseg_sim_span *span_of(pid_t pid, unsigned nth)
 	return NULL;
 }
 
-static int should_rotate_slices_exactly(void)
+TEST(should_rotate_slices_exactly)
 {
 	static const int64_t kernel[] = {20 * NS_PER_MS};
 	static const char *const options[] = {"--timeslice", "1ms", "--switch-cost", "100us", NULL};
@@ -72,10 +72,9 @@ static int should_rotate_slices_exactly(void)
 		CHECK(spans[i].pid != spans[i - 1].pid, "the slice of span %zu was not given on", i - 1);
 	}
 	CHECK_EQ(span_count, 2 * 20);
-	return TEST_PASSED;
 }
 
-static int preempt_mid_kernel(int64_t kernel_ns, bool *preempted)
+static void preempt_mid_kernel(int64_t kernel_ns, bool *preempted)
 {
 	static const char *const options[] = {"--disable-cost", "300us", "--enable-cost", "200us", NULL};
 	const pid_t vgpu = rig_vgpu(options);
@@ -98,7 +97,7 @@ static int preempt_mid_kernel(int64_t kernel_ns, bool *preempted)
 		CHECK(spans[0].end_ns <= off.time_ns, "the kernel went on for %" PRId64 " ns",
 		      spans[0].end_ns - off.time_ns);
 		*preempted = false;
-		return TEST_PASSED;
+		return;
 	}
 	*preempted = true;
 	on = rig_operate(control, GPUSEG_SIM_ENABLE, &a.pid, 1, 0);
@@ -113,33 +112,30 @@ static int preempt_mid_kernel(int64_t kernel_ns, bool *preempted)
 	CHECK_EQ(spans[1].flags, 1);
 	CHECK_EQ(spans[1].start_ns, on.time_ns);
 	CHECK_EQ(executed_ns(a.pid), kernel_ns);
-	return TEST_PASSED;
 }
 
 /*
- * A machine that keeps this process from running lets the kernel complete before the disable. That is no test, and the
- * log shows it; then it is tried again with a kernel of twice the duration, from 60 ms to 4 s.
+ * If this process does not run for a while, the kernel completes before the disable, which the log shows. The test is
+ * then repeated with a kernel of twice the duration, from 60 ms to 4 s.
  */
-static int until_preempted(int (*test)(int64_t kernel_ns, bool *preempted))
+static void until_preempted(void (*test)(int64_t kernel_ns, bool *preempted))
 {
 	bool preempted = false;
 
 	for (int64_t kernel_ns = 60 * NS_PER_MS; kernel_ns < 4 * NS_PER_S; kernel_ns *= 2) {
-		const int result = test(kernel_ns, &preempted);
-
-		if (result != TEST_PASSED || preempted)
-			return result;
+		test(kernel_ns, &preempted);
+		if (preempted)
+			return;
 	}
 	CHECK(preempted, "no kernel was on the GPU when it was to be disabled");
-	return TEST_PASSED;
 }
 
-static int should_preempt_mid_kernel_and_keep_the_exact_rest(void)
+TEST(should_preempt_mid_kernel_and_keep_the_exact_rest)
 {
-	return until_preempted(preempt_mid_kernel);
+	until_preempted(preempt_mid_kernel);
 }
 
-static int should_serve_operations_of_two_controllers_one_after_the_other(void)
+TEST(should_serve_operations_of_two_controllers_one_after_the_other)
 {
 	static const int64_t kernel[] = {0};
 	static const char *const options[] = {"--disable-cost", "20ms", NULL};
@@ -155,11 +151,10 @@ static int should_serve_operations_of_two_controllers_one_after_the_other(void)
 	CHECK_EQ(send(second, &m, sizeof(m), 0), sizeof(m));
 	CHECK_EQ(rig_receive(second, &two, sizeof(two)), sizeof(two));
 	CHECK_EQ(rig_receive(first, &one, sizeof(one)), sizeof(one));
-	/* The two sockets may be read in either order; never do their operations overlap. */
+	/* The two sockets may be read in either order, but their operations never overlap. */
 	CHECK(llabs(two.time_ns - one.time_ns) >= 20 * NS_PER_MS, "effects %" PRId64 " ns apart",
 	      two.time_ns - one.time_ns);
 	rig_stop_vgpu(vgpu, spans, SPANS_MAX);
-	return TEST_PASSED;
 }
 
 static bool one_disabled(void *control)
@@ -167,7 +162,7 @@ static bool one_disabled(void *control)
 	return rig_info(*(int *)control).disabled == 1;
 }
 
-static int disable_and_leave(int64_t kernel_ns, bool *preempted)
+static void disable_and_leave(int64_t kernel_ns, bool *preempted)
 {
 	const pid_t vgpu = rig_vgpu(NULL);
 	const struct rig_application a = rig_application(&kernel_ns, 1);
@@ -186,15 +181,14 @@ static int disable_and_leave(int64_t kernel_ns, bool *preempted)
 	span_count = rig_stop_vgpu(vgpu, spans, SPANS_MAX);
 	CHECK_EQ(executed_ns(a.pid), kernel_ns);
 	if (!*preempted)
-		return TEST_PASSED;
+		return;
 	CHECK_EQ(span_count, 2);
 	CHECK_EQ(spans[1].start_ns, on.time_ns);
-	return TEST_PASSED;
 }
 
-static int should_keep_a_context_disabled_after_its_controller_has_gone(void)
+TEST(should_keep_a_context_disabled_after_its_controller_has_gone)
 {
-	return until_preempted(disable_and_leave);
+	until_preempted(disable_and_leave);
 }
 
 static bool no_context(void *control)
@@ -202,7 +196,7 @@ static bool no_context(void *control)
 	return rig_info(*(int *)control).contexts == 0;
 }
 
-static int should_drop_the_context_of_a_killed_process(void)
+TEST(should_drop_the_context_of_a_killed_process)
 {
 	static const int64_t endless[] = {3600 * NS_PER_S}, brief[] = {1 * NS_PER_MS};
 	const pid_t vgpu = rig_vgpu(NULL);
@@ -217,10 +211,9 @@ static int should_drop_the_context_of_a_killed_process(void)
 	const struct rig_application b = rig_application(brief, 1);
 	CHECK(rig_event(&b) == 'd', "the GPU is not usable afterwards");
 	rig_stop_vgpu(vgpu, spans, SPANS_MAX);
-	return TEST_PASSED;
 }
 
-static int should_drop_the_context_though_a_child_holds_the_connection(void)
+TEST(should_drop_the_context_though_a_child_holds_the_connection)
 {
 	const pid_t vgpu = rig_vgpu(NULL);
 	int control = rig_connect(GPUSEG_SIM_CONTROL_NAME);
@@ -237,7 +230,7 @@ static int should_drop_the_context_though_a_child_holds_the_connection(void)
 
 		if (gpuseg_sim_open(rig_directory(), &gpu) != 0 || gpuseg_sim_submit(gpu, 3600 * NS_PER_S, NULL) != 0)
 			_exit(1);
-		if (fork() == 0) /* keeps a copy of the socket; ends with the test, which holds the pipe's other end */
+		if (fork() == 0) /* keeps a copy of the socket until the test closes the other end of the pipe */
 			_exit(read(end[0], &c, 1) == 0);
 		if (write(ready[1], "r", 1) != 1)
 			_exit(1);
@@ -251,7 +244,6 @@ static int should_drop_the_context_though_a_child_holds_the_connection(void)
 	CHECK(rig_until(no_context, &control), "the context lives on in the child's copy of the socket");
 	close(end[1]);
 	rig_stop_vgpu(vgpu, spans, SPANS_MAX);
-	return TEST_PASSED;
 }
 
 static struct gpuseg_sim_msg with(struct gpuseg_sim_msg m, uint64_t arg, int64_t arg_ns, uint32_t count, int32_t pid)
@@ -263,7 +255,7 @@ static struct gpuseg_sim_msg with(struct gpuseg_sim_msg m, uint64_t arg, int64_t
 	return m;
 }
 
-static int should_drop_a_malformed_sender_and_nobody_else(void)
+TEST(should_drop_a_malformed_sender_and_nobody_else)
 {
 	static const int64_t kernel[] = {400 * NS_PER_MS};
 	const pid_t vgpu = rig_vgpu(NULL);
@@ -315,17 +307,16 @@ static int should_drop_a_malformed_sender_and_nobody_else(void)
 		      cases[i].what);
 		close(fd);
 	}
-	/* A value out of range in a sound message is answered, not punished. */
+	/* A value out of range in a valid message is answered; the connection stays open. */
 	CHECK_EQ(rig_operate(control, GPUSEG_SIM_TIMESLICE, &neighbour.pid, 1, 5).status, -EINVAL);
 	CHECK_EQ(rig_operate(control, GPUSEG_SIM_TIMESLICE, &neighbour.pid, 1, 2 * NS_PER_MS).status, 0);
 	CHECK(rig_event(&neighbour) == 'd', "the neighbour's kernel did not complete");
 	span_count = rig_stop_vgpu(vgpu, spans, SPANS_MAX);
 	CHECK_EQ(executed_ns(neighbour.pid), kernel[0]);
 	CHECK_EQ(span_count, 1);
-	return TEST_PASSED;
 }
 
-static int should_take_64_processes_in_one_operation(void)
+TEST(should_take_64_processes_in_one_operation)
 {
 	static const int64_t endless[] = {3600 * NS_PER_S};
 	const pid_t vgpu = rig_vgpu(NULL);
@@ -355,10 +346,9 @@ static int should_take_64_processes_in_one_operation(void)
 	CHECK_EQ(info.disabled, 0); /* the others were served */
 	CHECK_EQ(info.contexts, GPUSEG_SIM_BATCH_MAX - 1);
 	span_count = rig_stop_vgpu(vgpu, spans, SPANS_MAX);
-	return TEST_PASSED;
 }
 
-static int should_remember_a_disabled_process_that_opens_later(void)
+TEST(should_remember_a_disabled_process_that_opens_later)
 {
 	static const int64_t kernel[] = {2 * NS_PER_MS};
 	const pid_t vgpu = rig_vgpu(NULL);
@@ -377,10 +367,9 @@ static int should_remember_a_disabled_process_that_opens_later(void)
 	span_count = rig_stop_vgpu(vgpu, spans, SPANS_MAX);
 	CHECK(span_of(a.pid, 0)->start_ns >= on.time_ns, "it ran %" PRId64 " ns too early",
 	      on.time_ns - span_of(a.pid, 0)->start_ns);
-	return TEST_PASSED;
 }
 
-static int should_complete_a_thousand_kernels_in_order(void)
+TEST(should_complete_a_thousand_kernels_in_order)
 {
 	static int64_t kernels[1000];
 	const pid_t vgpu = rig_vgpu(NULL);
@@ -397,10 +386,9 @@ static int should_complete_a_thousand_kernels_in_order(void)
 		if (spans[i].flags & 1)
 			CHECK_EQ(spans[i].fence, ++fence);
 	CHECK_EQ(fence, ARRAY_LENGTH(kernels));
-	return TEST_PASSED;
 }
 
-static int operate_at_random(bool *preempted)
+static void operate_at_random(bool *preempted)
 {
 	enum { APPLICATIONS = 4, KERNELS = 60, ROUNDS = 400 };
 	static const char *const options[] = {"--timeslice", "300us",	      "--switch-cost", "50us", "--disable-cost",
@@ -441,7 +429,7 @@ static int operate_at_random(bool *preempted)
 		CHECK(spans[s].start_ns - spans[s - 1].end_ns >=
 			      (spans[s].pid == spans[s - 1].pid ? 0 : 50 * NS_PER_US),
 		      "spans %zu and %zu overlap or the switch was free", s - 1, s);
-	/* From the replies and the log alone, without asking the virtual GPU's own check. */
+	/* Computed from the replies and the log, without the virtual GPU's own check. */
 	for (int i = 0; i < APPLICATIONS; i++) {
 		CHECK_EQ(executed_ns(a[i].pid), sum);
 		for (size_t s = 0; s < span_count; s++)
@@ -449,25 +437,22 @@ static int operate_at_random(bool *preempted)
 				CHECK(spans[s].end_ns <= off_ns[i][k] || spans[s].start_ns >= on_ns[i][k],
 				      "application %d executed while it was off", i);
 	}
-	return TEST_PASSED;
 }
 
-static int should_never_execute_a_disabled_context_under_random_operations(void)
+TEST(should_never_execute_a_disabled_context_under_random_operations)
 {
 	bool preempted = false;
 
-	/* Once more where this process was kept from running until all the kernels were over. */
+	/* Repeat it if this process did not run until all kernels were complete. */
 	for (int attempt = 0; attempt < 10; attempt++) {
-		const int result = operate_at_random(&preempted);
-
-		if (result != TEST_PASSED || preempted)
-			return result;
+		operate_at_random(&preempted);
+		if (preempted)
+			return;
 	}
 	CHECK(preempted, "nothing was ever preempted: the test tests nothing");
-	return TEST_PASSED;
 }
 
-static int should_tell_a_waiter_the_exact_completion_or_that_the_gpu_is_gone(void)
+TEST(should_tell_a_waiter_the_exact_completion_or_that_the_gpu_is_gone)
 {
 	const pid_t vgpu = rig_vgpu(NULL);
 	gpuseg_sim *gpu;
@@ -494,10 +479,9 @@ static int should_tell_a_waiter_the_exact_completion_or_that_the_gpu_is_gone(voi
 	gpuseg_sim_close(gpu);
 	CHECK_EQ(gpuseg_sim_open(rig_directory(), &gpu), -ECONNREFUSED);
 	CHECK(gpu == NULL, "a handle after a failure");
-	return TEST_PASSED;
 }
 
-static int should_start_over_a_dead_one_but_not_beside_a_living_one(void)
+TEST(should_start_over_a_dead_one_but_not_beside_a_living_one)
 {
 	const char *const second[] = {"--dir", rig_directory(), NULL};
 	const pid_t first = rig_vgpu(NULL);
@@ -515,10 +499,9 @@ static int should_start_over_a_dead_one_but_not_beside_a_living_one(void)
 	CHECK(stat(rig_path(GPUSEG_SIM_SOCKET_NAME), &file) == 0, "the killed one removed its socket");
 	rig_stop_vgpu(rig_vgpu(NULL), spans, SPANS_MAX);
 	CHECK(stat(rig_path(GPUSEG_SIM_SOCKET_NAME), &file) != 0, "a stopped one left its socket");
-	return TEST_PASSED;
 }
 
-static int should_exit_when_its_parent_dies(void)
+TEST(should_exit_when_its_parent_dies)
 {
 	char parent_text[16];
 	const pid_t parent = fork();
@@ -533,10 +516,9 @@ static int should_exit_when_its_parent_dies(void)
 	kill(parent, SIGKILL);
 	CHECK_EQ(rig_wait(vgpu), 0);
 	waitpid(parent, NULL, 0);
-	return TEST_PASSED;
 }
 
-static int should_refuse_bad_options_with_a_remedy(void)
+TEST(should_refuse_bad_options_with_a_remedy)
 {
 	static const struct {
 		const char *arguments[6];
@@ -557,32 +539,23 @@ static int should_refuse_bad_options_with_a_remedy(void)
 		CHECK_EQ(rig_run("gpuseg-vgpu", cases[i].arguments, text, sizeof(text)), 2);
 		CHECK(strstr(text, cases[i].says), "case %zu says: %s", i, text);
 	}
-	return TEST_PASSED;
 }
 
-/* clang-format off */
-#define TEST(name) {#name, name}
-/* clang-format on */
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(should_refuse_bad_options_with_a_remedy),
-		TEST(should_start_over_a_dead_one_but_not_beside_a_living_one),
-		TEST(should_drop_a_malformed_sender_and_nobody_else),
-		TEST(should_rotate_slices_exactly),
-		TEST(should_preempt_mid_kernel_and_keep_the_exact_rest),
-		TEST(should_serve_operations_of_two_controllers_one_after_the_other),
-		TEST(should_keep_a_context_disabled_after_its_controller_has_gone),
-		TEST(should_remember_a_disabled_process_that_opens_later),
-		TEST(should_take_64_processes_in_one_operation),
-		TEST(should_drop_the_context_of_a_killed_process),
-		TEST(should_drop_the_context_though_a_child_holds_the_connection),
-		TEST(should_complete_a_thousand_kernels_in_order),
-		TEST(should_never_execute_a_disabled_context_under_random_operations),
-		TEST(should_tell_a_waiter_the_exact_completion_or_that_the_gpu_is_gone),
-		TEST(should_exit_when_its_parent_dies),
-	};
-
-	return run_tests(tests, ARRAY_LENGTH(tests));
-}
+static const struct check_case cases[] = {
+	CASE(should_refuse_bad_options_with_a_remedy),
+	CASE(should_start_over_a_dead_one_but_not_beside_a_living_one),
+	CASE(should_drop_a_malformed_sender_and_nobody_else),
+	CASE(should_rotate_slices_exactly),
+	CASE(should_preempt_mid_kernel_and_keep_the_exact_rest),
+	CASE(should_serve_operations_of_two_controllers_one_after_the_other),
+	CASE(should_keep_a_context_disabled_after_its_controller_has_gone),
+	CASE(should_remember_a_disabled_process_that_opens_later),
+	CASE(should_take_64_processes_in_one_operation),
+	CASE(should_drop_the_context_of_a_killed_process),
+	CASE(should_drop_the_context_though_a_child_holds_the_connection),
+	CASE(should_complete_a_thousand_kernels_in_order),
+	CASE(should_never_execute_a_disabled_context_under_random_operations),
+	CASE(should_tell_a_waiter_the_exact_completion_or_that_the_gpu_is_gone),
+	CASE(should_exit_when_its_parent_dies),
+};
+CHECK_MAIN_APART(cases)

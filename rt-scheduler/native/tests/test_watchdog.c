@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watchdog against a fake daemon: a process, a status page with a heartbeat, a held file and real disabled
- * contexts. */
+/*
+ * The watchdog against a fake daemon: a process, a status page with a heartbeat, a held file and contexts that are
+ * really disabled.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,27 +16,20 @@
 #include <unistd.h>
 
 #include "common/base.h"
-#include "tests/harness.h"
+#include "tests/check.h"
 #include "tests/rig.h"
 
 #define BOUND_NS (100 * NS_PER_MS) /* no application stays frozen longer after a death */
 
 /*
- * Any process here may be kept from running for a second or two by a busy machine. What a test says about time is
- * therefore tried several times: it has to hold once; all the rest has to hold each time.
+ * On a busy machine any process here may not run for a second or two. So a bound on time is tried several times and
+ * must hold once. Everything else must hold each time.
  */
 enum { ATTEMPTS = 10 };
-/* So late may a heartbeat be that has to count as a sign of life where the period is 100 ms. */
+/* With a period of 100 ms, a heartbeat that is no older than this must count as a sign of life. */
 #define STEADY_NS (80 * NS_PER_MS)
-/* A period after which no stall counts as a hang: a death is told by the pidfd alone. */
+/* A period so long that no stall counts as a hang. Only the pidfd reports a death. */
 #define PATIENT "10s"
-
-#define TRY(call)                                                                                                      \
-	do {                                                                                                           \
-		const int result = (call);                                                                             \
-		if (result != TEST_PASSED)                                                                             \
-			return result;                                                                                 \
-	} while (0)
 
 static const int64_t endless[] = {3600 * NS_PER_S};
 
@@ -70,7 +65,7 @@ static void note_gap(int64_t since_ns)
 		__atomic_store_n(f.gap_ns, gap_ns, __ATOMIC_RELAXED);
 }
 
-/* A process that only shows a heartbeat, and knows how steady it was. */
+/* A process that only updates a heartbeat, and records how steady it was. */
 static pid_t start_daemon(void)
 {
 	int64_t last_ns = now_ns(), beat_ns;
@@ -82,7 +77,7 @@ static pid_t start_daemon(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;) {
 			beat_ns = now_ns();
-			note_gap(last_ns); /* before: who sees the heartbeat sees the gap that it ends */
+			note_gap(last_ns); /* first, so that a reader of the heartbeat sees the gap that it ends */
 			__atomic_store_n(&f.status->heartbeat_ns, beat_ns, __ATOMIC_RELEASE);
 			note_gap(last_ns);
 			last_ns = beat_ns;
@@ -97,7 +92,7 @@ static pid_t start_daemon(void)
 	return pid;
 }
 
-/* Whether a living daemon's heartbeat was never so late that a watchdog of 100 ms had to take it for hung. */
+/* True if the heartbeat was never so late that a watchdog of 100 ms had to assume a hang. */
 static bool was_steady(void)
 {
 	const int64_t beat_ns = __atomic_load_n(&f.status->heartbeat_ns, __ATOMIC_ACQUIRE);
@@ -122,7 +117,7 @@ static void set_up(void)
 	f.daemon = start_daemon();
 }
 
-/* So that the same test can begin anew. Its applications end with the test. */
+/* Lets the same test start again. Its applications end with the test. */
 static void tear_down(void)
 {
 	const pid_t programs[] = {f.watchdog, f.daemon, f.vgpu};
@@ -171,7 +166,7 @@ static void enter(unsigned index, pid_t pid, uint64_t start_ticks, uint32_t mech
 	__atomic_store_n(&e->state, GPUSEG_HELD_DISABLED, __ATOMIC_RELEASE);
 }
 
-/* As an enforcer does it: written down, then disabled. */
+/* Writes the entry, then disables the context, as an enforcer does. */
 static void hold(unsigned index, pid_t pid)
 {
 	enter(index, pid, process_start_ticks(pid), GPUSEG_MECHANISM_SIM);
@@ -211,7 +206,7 @@ static void stop_and_wait(pid_t pid)
 		abort();
 }
 
-static int enable_after_a_kill(int64_t *reaction_ns)
+static void enable_after_a_kill(int64_t *reaction_ns)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1), b = rig_application(endless, 1);
@@ -222,7 +217,7 @@ static int enable_after_a_kill(int64_t *reaction_ns)
 	hold(200, b.pid);
 	CHECK_EQ(rig_info(f.control).disabled, 2);
 	const int64_t killed_ns = now_ns();
-	kill_daemon(); /* not reaped: a zombie is dead enough */
+	kill_daemon(); /* not reaped: a zombie counts as dead */
 	CHECK(rig_until(has_released, &once), "nothing was released");
 	*reaction_ns = f.page->last_release_ns - killed_ns;
 	CHECK_EQ(rig_info(f.control).disabled, 0);
@@ -232,22 +227,20 @@ static int enable_after_a_kill(int64_t *reaction_ns)
 	CHECK_EQ(f.page->releases, 1);
 	CHECK_EQ(f.page->released_contexts, 2);
 	tear_down();
-	return TEST_PASSED;
 }
 
-static int should_enable_what_a_killed_daemon_held_within_the_bound(void)
+TEST(should_enable_what_a_killed_daemon_held_within_the_bound)
 {
 	int64_t reaction_ns = BOUND_NS;
 
-	/* It is the promise itself, with a wide margin (some 0.5 ms on an idle machine). */
+	/* The documented bound, with a wide margin: it takes about 0.5 ms on an idle machine. */
 	for (int attempt = 0; attempt < ATTEMPTS && reaction_ns >= BOUND_NS; attempt++)
-		TRY(enable_after_a_kill(&reaction_ns));
+		enable_after_a_kill(&reaction_ns);
 	CHECK(reaction_ns < BOUND_NS, "enabled after %" PRId64 " ns, and never sooner", reaction_ns);
 	printf("        death to enabled: %.3f ms\n", (double)reaction_ns / (double)NS_PER_MS);
-	return TEST_PASSED;
 }
 
-static int enable_behind_a_hung_daemon(bool *steady)
+static void enable_behind_a_hung_daemon(bool *steady)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -259,12 +252,12 @@ static int enable_behind_a_hung_daemon(bool *steady)
 	stop_and_wait(f.daemon);
 	*steady &= *f.gap_ns < STEADY_NS;
 	CHECK(rig_until(has_released, &once), "a hung daemon froze its application");
-	if (!*steady) { /* it may have hung before, as the watchdog sees it */
+	if (!*steady) { /* the watchdog may have seen a hang before */
 		tear_down();
-		return TEST_PASSED;
+		return;
 	}
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	/* Never before the heartbeat is older than nine tenths of the period: a slow daemon is not a hung one. */
+	/* Not before the heartbeat is older than nine tenths of the period: a slow daemon is not hung. */
 	CHECK(f.page->last_release_ns - f.status->heartbeat_ns > 90 * NS_PER_MS, "released a daemon %" PRId64 " ns old",
 	      f.page->last_release_ns - f.status->heartbeat_ns);
 	CHECK_EQ(state(3), GPUSEG_HELD_DISABLED);
@@ -273,7 +266,7 @@ static int enable_behind_a_hung_daemon(bool *steady)
 	CHECK(first_ns - f.status->heartbeat_ns > 90 * NS_PER_MS && first_ns <= f.page->last_release_ns,
 	      "first release %" PRId64 " ns after the heartbeat", first_ns - f.status->heartbeat_ns);
 
-	/* While it hangs on, whatever is disabled anew is enabled again. */
+	/* While it hangs, a context that is disabled again is enabled again. */
 	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
 	CHECK(rig_until(none_disabled, NULL), "enabled only once");
 	uint64_t again = f.page->releases + 1;
@@ -281,40 +274,38 @@ static int enable_behind_a_hung_daemon(bool *steady)
 	CHECK_EQ(f.page->first_release_ns, first_ns);
 	CHECK(f.page->last_release_ns > first_ns, "last release at the time of the first");
 
-	/* It comes back, repairs what it sees changed, and stops cleanly. */
+	/* It resumes, repairs what the watchdog changed, and stops cleanly. */
 	kill(f.daemon, SIGCONT);
 	__atomic_store_n(&f.entries[3].state, GPUSEG_HELD_FREE, __ATOMIC_RELEASE);
 	__atomic_store_n(&f.status->stopping, 1, __ATOMIC_RELEASE);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
-	return TEST_PASSED;
 }
 
-/* Until one attempt had a daemon whose heartbeat was steady; skipped where none had. */
-static int with_a_steady_daemon(int (*test)(bool *steady))
+/* Repeats the test until the heartbeat was steady in one attempt. Skipped if it never was. */
+static void with_a_steady_daemon(void (*test)(bool *steady))
 {
 	bool steady = false;
 
 	for (int attempt = 0; attempt < ATTEMPTS && !steady; attempt++)
-		TRY(test(&steady));
+		test(&steady);
 	if (steady)
-		return TEST_PASSED;
-	fprintf(stderr, "skipped: the machine is too busy for a steady heartbeat\n");
-	return TEST_SKIPPED;
+		return;
+	SKIP("the machine is too busy for a steady heartbeat");
 }
 
-static int should_enable_what_a_hung_daemon_holds_and_leave_the_entries(void)
+TEST(should_enable_what_a_hung_daemon_holds_and_leave_the_entries)
 {
-	return with_a_steady_daemon(enable_behind_a_hung_daemon);
+	with_a_steady_daemon(enable_behind_a_hung_daemon);
 }
 
-static int release_late(int64_t period_ns, int64_t *age_ns)
+static void release_late(int64_t period_ns, int64_t *age_ns)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
 	uint64_t once = 1;
 
 	stop_and_wait(f.daemon);
-	/* almost a second is left for a busy machine */
+	/* leaves almost a second for delays of a busy machine */
 	__atomic_store_n(&f.status->heartbeat_ns, now_ns() - period_ns / 10 * 9, __ATOMIC_RELEASE);
 	hold(0, a.pid);
 	start_watchdog("10s", NULL);
@@ -322,22 +313,20 @@ static int release_late(int64_t period_ns, int64_t *age_ns)
 	*age_ns = f.page->last_release_ns - f.status->heartbeat_ns;
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	tear_down();
-	return TEST_PASSED;
 }
 
-/* The period is the promise, so it has to have woken up and released by then: at nine tenths it begins. */
-static int should_release_before_the_period_is_over(void)
+/* The period is the bound, so the release, which begins at nine tenths, must be complete by then. */
+TEST(should_release_before_the_period_is_over)
 {
 	const int64_t period_ns = 10 * NS_PER_S;
 	int64_t age_ns = period_ns;
 
 	for (int attempt = 0; attempt < ATTEMPTS && age_ns >= period_ns; attempt++)
-		TRY(release_late(period_ns, &age_ns));
+		release_late(period_ns, &age_ns);
 	CHECK(age_ns < period_ns, "released %" PRId64 " ns after the heartbeat, and never sooner", age_ns);
-	return TEST_PASSED;
 }
 
-static int leave_alone(bool *steady)
+static void leave_alone(bool *steady)
 {
 	uint64_t releases;
 
@@ -349,7 +338,7 @@ static int leave_alone(bool *steady)
 	sleep_until(now_ns() + 400 * NS_PER_MS, NULL); /* four periods with a heartbeat */
 	releases = __atomic_load_n(&f.page->releases, __ATOMIC_ACQUIRE);
 	const uint32_t disabled = rig_info(f.control).disabled;
-	*steady = was_steady(); /* after the looks: it covers them */
+	*steady = was_steady(); /* after the checks, so that it covers them */
 	if (*steady) {
 		CHECK_EQ(releases, 0);
 		CHECK_EQ(disabled, 1);
@@ -358,15 +347,14 @@ static int leave_alone(bool *steady)
 	CHECK(now_ns() - __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE) < 20 * NS_PER_S, "no heartbeat");
 	CHECK_EQ(f.page->period_ms, 100);
 	tear_down();
-	return TEST_PASSED;
 }
 
-static int should_leave_a_living_daemon_alone(void)
+TEST(should_leave_a_living_daemon_alone)
 {
-	return with_a_steady_daemon(leave_alone);
+	with_a_steady_daemon(leave_alone);
 }
 
-static int should_not_touch_a_process_that_got_the_pid_of_a_dead_one(void)
+TEST(should_not_touch_a_process_that_got_the_pid_of_a_dead_one)
 {
 	char text[2048];
 	int output;
@@ -381,14 +369,13 @@ static int should_not_touch_a_process_that_got_the_pid_of_a_dead_one(void)
 	kill_daemon();
 	rig_read_all(output, text, sizeof(text));
 	CHECK_EQ(rig_wait(f.watchdog), 0);
-	CHECK_EQ(rig_info(f.control).disabled, 1); /* somebody else's */
+	CHECK_EQ(rig_info(f.control).disabled, 1); /* that of another process */
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 	CHECK_EQ(state(1), GPUSEG_HELD_FREE);
 	CHECK(strstr(text, "another process"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_keep_the_entry_of_an_unknown_mechanism_and_say_so(void)
+TEST(should_keep_the_entry_of_an_unknown_mechanism_and_say_so)
 {
 	char text[2048];
 	int output;
@@ -406,10 +393,9 @@ static int should_keep_the_entry_of_an_unknown_mechanism_and_say_so(void)
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
 	CHECK_EQ(state(1), GPUSEG_HELD_DISABLED);
 	CHECK(strstr(text, "mechanism 77"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable(void)
+TEST(should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -421,10 +407,9 @@ static int should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable(void)
 	kill_daemon();
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
-	return TEST_PASSED;
 }
 
-static int retry(bool *in_time)
+static void retry(bool *in_time)
 {
 	int64_t killed_ns;
 	int status;
@@ -445,26 +430,24 @@ static int retry(bool *in_time)
 	if (*in_time) {
 		CHECK_EQ(rig_info(f.control).disabled, 0);
 		CHECK_EQ(state(0), GPUSEG_HELD_FREE);
-	} else { /* the virtual GPU was kept from running until the watchdog gave up */
+	} else { /* the virtual GPU did not run until the watchdog gave up */
 		CHECK_EQ(status, 1);
 		CHECK(now_ns() - killed_ns > 2 * NS_PER_S, "it gave up after %" PRId64 " ns", now_ns() - killed_ns);
 		CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
 	}
 	tear_down();
-	return TEST_PASSED;
 }
 
-static int should_retry_while_the_virtual_gpu_does_not_answer(void)
+TEST(should_retry_while_the_virtual_gpu_does_not_answer)
 {
 	bool in_time = false;
 
 	for (int attempt = 0; attempt < ATTEMPTS && !in_time; attempt++)
-		TRY(retry(&in_time));
+		retry(&in_time);
 	CHECK(in_time, "it gave up each time");
-	return TEST_PASSED;
 }
 
-static int should_leave_the_entries_to_a_daemon_that_took_over(void)
+TEST(should_leave_the_entries_to_a_daemon_that_took_over)
 {
 	pid_t old;
 
@@ -474,15 +457,14 @@ static int should_leave_the_entries_to_a_daemon_that_took_over(void)
 	start_watchdog(PATIENT, NULL);
 	old = f.daemon;
 	f.daemon = start_daemon();
-	hold(0, a.pid); /* the new one's */
+	hold(0, a.pid); /* an entry of the new daemon */
 	kill(old, SIGKILL);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 1);
 	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
-	return TEST_PASSED;
 }
 
-static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(void)
+TEST(should_run_in_a_session_of_its_own_and_stay_while_something_is_held)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -490,7 +472,7 @@ static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(v
 	start_watchdog(PATIENT, NULL);
 	CHECK_EQ(getsid(f.watchdog), f.watchdog);
 	hold(0, a.pid);
-	for (int look = 0; look < 2; look++) { /* each signal causes one, and each leaves it asked to stop */
+	for (int look = 0; look < 2; look++) { /* each signal causes a check, and after each it is asked to stop */
 		int64_t beat_ns = __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE);
 
 		kill(f.watchdog, SIGTERM);
@@ -500,19 +482,17 @@ static int should_run_in_a_session_of_its_own_and_stay_while_something_is_held(v
 	kill_daemon();
 	CHECK_EQ(rig_wait(f.watchdog), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	return TEST_PASSED;
 }
 
-static int should_stop_at_once_when_asked_and_nothing_is_held(void)
+TEST(should_stop_at_once_when_asked_and_nothing_is_held)
 {
 	set_up();
 	start_watchdog(PATIENT, NULL);
 	kill(f.watchdog, SIGTERM);
 	CHECK_EQ(rig_wait(f.watchdog), 0);
-	return TEST_PASSED;
 }
 
-static int should_release_for_a_daemon_that_was_dead_before_it_came(void)
+TEST(should_release_for_a_daemon_that_was_dead_before_it_came)
 {
 	set_up();
 	const struct rig_application a = rig_application(endless, 1);
@@ -527,11 +507,12 @@ static int should_release_for_a_daemon_that_was_dead_before_it_came(void)
 	CHECK_EQ(rig_run("gpuseg-watchdog", arguments, NULL, 0), 0);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
-	return TEST_PASSED;
 }
 
-/* It waits a second for the virtual GPU's answer. Where that is kept from running for longer, it says so, keeps the
- * entry and is run again. */
+/*
+ * It waits for a second for the answer of the virtual GPU. If that does not run for longer, it reports this, keeps the
+ * entry and is run again.
+ */
 static int release(const char *force, char *text, size_t size)
 {
 	const char *const arguments[] = {"--release", "--dir", rig_directory(), force, NULL};
@@ -545,7 +526,7 @@ static int release(const char *force, char *text, size_t size)
 	return status;
 }
 
-static int should_release_on_command_but_not_behind_a_living_daemon(void)
+TEST(should_release_on_command_but_not_behind_a_living_daemon)
 {
 	char text[2048];
 
@@ -560,7 +541,7 @@ static int should_release_on_command_but_not_behind_a_living_daemon(void)
 	CHECK_EQ(release("--force", text, sizeof(text)), 0);
 	CHECK(strstr(text, "1 enabled"), "it said: %s", text);
 	CHECK_EQ(rig_info(f.control).disabled, 0);
-	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED); /* the living daemon's to clear */
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED); /* the live daemon clears it */
 
 	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
 	kill_daemon();
@@ -573,10 +554,9 @@ static int should_release_on_command_but_not_behind_a_living_daemon(void)
 
 	CHECK_EQ(release(NULL, text, sizeof(text)), 0);
 	CHECK(strstr(text, "0 enabled, 0 gone, 0 not touched, 0 kept"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_release_nothing_where_there_is_nothing_or_nonsense(void)
+TEST(should_release_nothing_where_there_is_nothing_or_nonsense)
 {
 	char text[2048];
 	int fd;
@@ -589,10 +569,9 @@ static int should_release_nothing_where_there_is_nothing_or_nonsense(void)
 	close(fd);
 	CHECK_EQ(release(NULL, text, sizeof(text)), 1);
 	CHECK(strstr(text, "not a held file"), "it said: %s", text);
-	return TEST_PASSED;
 }
 
-static int should_refuse_bad_options_with_a_remedy(void)
+TEST(should_refuse_bad_options_with_a_remedy)
 {
 	static const struct {
 		const char *arguments[6];
@@ -611,32 +590,23 @@ static int should_refuse_bad_options_with_a_remedy(void)
 		CHECK_EQ(rig_run("gpuseg-watchdog", cases[i].arguments, text, sizeof(text)), 2);
 		CHECK(strstr(text, cases[i].says), "case %zu says: %s", i, text);
 	}
-	return TEST_PASSED;
 }
 
-/* clang-format off */
-#define TEST(name) {#name, name}
-/* clang-format on */
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(should_refuse_bad_options_with_a_remedy),
-		TEST(should_release_nothing_where_there_is_nothing_or_nonsense),
-		TEST(should_release_on_command_but_not_behind_a_living_daemon),
-		TEST(should_enable_what_a_killed_daemon_held_within_the_bound),
-		TEST(should_enable_what_a_hung_daemon_holds_and_leave_the_entries),
-		TEST(should_release_before_the_period_is_over),
-		TEST(should_leave_a_living_daemon_alone),
-		TEST(should_not_touch_a_process_that_got_the_pid_of_a_dead_one),
-		TEST(should_keep_the_entry_of_an_unknown_mechanism_and_say_so),
-		TEST(should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable),
-		TEST(should_retry_while_the_virtual_gpu_does_not_answer),
-		TEST(should_leave_the_entries_to_a_daemon_that_took_over),
-		TEST(should_run_in_a_session_of_its_own_and_stay_while_something_is_held),
-		TEST(should_stop_at_once_when_asked_and_nothing_is_held),
-		TEST(should_release_for_a_daemon_that_was_dead_before_it_came),
-	};
-
-	return run_tests(tests, ARRAY_LENGTH(tests));
-}
+static const struct check_case cases[] = {
+	CASE(should_refuse_bad_options_with_a_remedy),
+	CASE(should_release_nothing_where_there_is_nothing_or_nonsense),
+	CASE(should_release_on_command_but_not_behind_a_living_daemon),
+	CASE(should_enable_what_a_killed_daemon_held_within_the_bound),
+	CASE(should_enable_what_a_hung_daemon_holds_and_leave_the_entries),
+	CASE(should_release_before_the_period_is_over),
+	CASE(should_leave_a_living_daemon_alone),
+	CASE(should_not_touch_a_process_that_got_the_pid_of_a_dead_one),
+	CASE(should_keep_the_entry_of_an_unknown_mechanism_and_say_so),
+	CASE(should_count_a_vanished_virtual_gpu_as_nothing_left_to_enable),
+	CASE(should_retry_while_the_virtual_gpu_does_not_answer),
+	CASE(should_leave_the_entries_to_a_daemon_that_took_over),
+	CASE(should_run_in_a_session_of_its_own_and_stay_while_something_is_held),
+	CASE(should_stop_at_once_when_asked_and_nothing_is_held),
+	CASE(should_release_for_a_daemon_that_was_dead_before_it_came),
+};
+CHECK_MAIN_APART(cases)

@@ -28,7 +28,7 @@ void audit_operated(struct audit *audit, const struct operation *operation)
 		if (at == NOT_FOUND)
 			at = find(audit, 0);
 		else if (audit->intervals[at].on_ns == INT64_MAX)
-			continue; /* it was off already, and still is */
+			continue; /* it was disabled before and still is */
 		audit->intervals[at].pid = operation->pids[i];
 		audit->intervals[at].off_ns = operation->effect_ns;
 		audit->intervals[at].on_ns = INT64_MAX;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * audit.h - an independent check that no disabled context ever makes progress.
+ * audit.h - an independent check that no disabled context makes progress.
  *
- * It shares no state with the engine: it learns from finished operations when each process was off, and from the spans
- * when it executed, and counts the spans that overlap. The count is gpuseg_sim_info.ran_while_disabled and must stay 0.
+ * It shares no state with the engine. Finished operations tell when each process was disabled, and spans tell when it
+ * executed. The audit counts the spans that overlap. The count is gpuseg_sim_info.ran_while_disabled and must stay 0.
  */
 #ifndef GPUSEG_VGPU_AUDIT_H
 #define GPUSEG_VGPU_AUDIT_H

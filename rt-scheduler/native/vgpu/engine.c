@@ -38,7 +38,7 @@ struct engine {
 	int loaded;	       /* context on the engine, or NONE */
 	int64_t switch_end_ns; /* SWITCHING */
 	int64_t span_start_ns; /* RUNNING: when the current span began */
-	int64_t slice_end_ns;  /* RUNNING: may lie in the past while there is no competitor, see update_ready() */
+	int64_t slice_end_ns;  /* RUNNING: may be in the past while there is no competitor, see update_ready() */
 	int ready;	       /* contexts that are ready */
 
 	int order[ENGINE_CONTEXTS_MAX]; /* the runlist: contexts in the order of their turns */
@@ -77,8 +77,8 @@ void engine_destroy(struct engine *e)
 }
 
 /*
- * Keeps `ready` in step. While a context runs alone its turn is renewed without an event; when a competitor appears
- * inside a renewed turn, the turn's true end is worked out here.
+ * Updates `ready`. While a context runs alone, its turn is renewed without an event. When a competitor appears inside a
+ * renewed turn, the true end of the turn is computed here.
  */
 static void update_ready(struct engine *e, struct context *c)
 {
@@ -119,7 +119,7 @@ static void emit_span(struct engine *e, uint32_t flags)
 		.fence = k->fence,
 	};
 
-	/* A kernel stopped at the instant of its start has executed nothing. */
+	/* A kernel that is stopped at the instant of its start has not executed. */
 	if (span.end_ns > span.start_ns || (flags & SPAN_COMPLETED))
 		e->sink.span(e->sink.argument, &span);
 }
@@ -162,7 +162,7 @@ static void dispatch(struct engine *e)
 	}
 }
 
-/* Takes the current context off the engine, whatever it was doing, because of `flags`. The rest of a kernel is kept. */
+/* Removes the current context from the engine, in any state; `flags` says why. The rest of a kernel is kept. */
 static void take_off(struct engine *e, uint32_t flags)
 {
 	if (e->phase == PHASE_RUNNING) {
@@ -218,7 +218,7 @@ static void remove_context(struct engine *e, int context)
 			continue;
 		memmove(&e->order[i], &e->order[i + 1], (size_t)(e->order_count - i - 1) * sizeof(e->order[0]));
 		e->order_count--;
-		/* The turn after the one that vanished belongs to its successor. */
+		/* The next turn belongs to the successor of the context that was removed. */
 		if (e->cursor >= i)
 			e->cursor--;
 		break;
@@ -266,7 +266,8 @@ static void operate(struct engine *e)
 	for (unsigned i = 0; i < o->count; i++)
 		apply_to(e, o, i);
 	/*
-	 * Only after the whole batch, so that the engine does not turn to a context that goes off at the same instant.
+	 * Only after the whole batch, so that the engine does not switch to a context that is disabled at the same
+	 * instant.
 	 */
 	if (e->phase != PHASE_IDLE && !e->contexts[e->current].enabled) {
 		if (e->phase == PHASE_RUNNING)
@@ -381,7 +382,7 @@ void engine_close_stream(struct engine *e, int context, uint32_t stream, int64_t
 	const bool interrupted = is_current(e, context) && e->kernels[c->head].stream == stream;
 
 	/*
-	 * A running kernel of this stream ends here; the context keeps its turn for the kernels of its other streams.
+	 * A running kernel of this stream ends here. The context keeps its turn for the kernels of its other streams.
 	 */
 	const enum phase phase = e->phase;
 	if (interrupted && phase == PHASE_RUNNING)
@@ -441,7 +442,7 @@ int engine_submit(struct engine *e, int context, uint32_t stream, uint64_t fence
 	update_ready(e, c);
 	if (e->phase == PHASE_IDLE)
 		dispatch(e);
-	engine_advance(e, time_ns); /* a kernel of no length is complete */
+	engine_advance(e, time_ns); /* a kernel of length 0 is complete */
 	return 0;
 }
 

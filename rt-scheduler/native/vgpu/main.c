@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-vgpu - a virtual GPU in a process of its own: it outlives the scheduler, as a driver does.
+ * gpuseg-vgpu - a virtual GPU in a process of its own, so that it outlives the scheduler as a driver does.
  *
  *   application --- vgpu.sock (0666) ---> connection ---> engine ---> fence page (memfd, futex)
  *   mechanism, watchdog --- vgpu.ctl (0600) ---> operation ---> engine ---> reply at the time of the effect
  *                                                   |
  *                                    audit, execution log (spans)
  *
- * One thread, one epoll; it sleeps on an absolute timerfd until the engine's next event. Nobody is trusted: a malformed
- * packet costs its sender that connection and disturbs no one else. Nothing is allocated after start.
+ * One thread and one epoll instance. It sleeps on an absolute timerfd until the engine's next event. No peer is
+ * trusted: a malformed packet closes the connection of its sender and affects no other. Nothing is allocated after
+ * start.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,16 +38,16 @@
 #include "vgpu/engine.h"
 #include "vgpu/spanlog.h"
 
-#define DURATION_MAX_NS (24 * 3600 * NS_PER_S) /* longest kernel: long enough to be an endless one */
+#define DURATION_MAX_NS (24 * 3600 * NS_PER_S) /* longest kernel: in practice endless */
 #define TIMESLICE_MIN_NS (1 * NS_PER_US)
 #define TIMESLICE_MAX_NS (10 * NS_PER_S)
 #define COST_MAX_NS (1 * NS_PER_S)
 
 enum {
 	CONTROLS_MAX = 64,
-	CONNECTIONS_MAX = ENGINE_STREAMS_MAX + CONTROLS_MAX, /* applications first, so that their index is the stream */
+	CONNECTIONS_MAX = ENGINE_STREAMS_MAX + CONTROLS_MAX, /* applications first: their index is the stream */
 	CONNECTIONS_PER_PROCESS = 64,
-	PACKETS_PER_TURN = 16, /* read from one connection before the others get their turn */
+	PACKETS_PER_TURN = 16, /* read from one connection before the others are read */
 	EVENTS_PER_TURN = 64,
 	NO_CONTEXT = -1
 };
@@ -77,13 +78,13 @@ static struct vgpu {
 	struct engine_config config;
 	struct audit audit;
 	struct spanlog log;
-	int operations; /* log of what became of contexts, written at once; -1: none */
+	int operations; /* log of changes of contexts, written at once; -1: none */
 	int epoll, timer;
-	int64_t timer_ns; /* what the timer is set to */
+	int64_t timer_ns; /* current setting of the timer */
 	uint64_t late_count;
 	int64_t late_max_ns, late_sum_ns;
 	uint64_t dropped_connections;
-	unsigned applications_max; /* lower than ENGINE_STREAMS_MAX where descriptors are scarce */
+	unsigned applications_max; /* lower than ENGINE_STREAMS_MAX if descriptors are scarce */
 	bool stop;
 	struct connection connections[CONNECTIONS_MAX];
 	struct {
@@ -127,7 +128,7 @@ static void set_reading(struct connection *c, bool reading)
 		message("epoll: %s", strerror(errno));
 }
 
-/* Closes the descriptor and the fence page; the engine is told by the caller. */
+/* Closes the descriptor and the fence page. The caller tells the engine. */
 static void release_connection(struct connection *c)
 {
 	close(c->fd);
@@ -158,7 +159,7 @@ __attribute__((format(printf, 2, 3))) static void drop_connection(struct connect
 	close_connection(c);
 }
 
-/* ---- what the engine reports ---- */
+/* ---- callbacks of the engine ---- */
 
 static void on_span(void *argument, const struct gpuseg_sim_span *span)
 {
@@ -176,7 +177,7 @@ static void on_completed(void *argument, uint32_t stream, uint64_t fence, int64_
 	__atomic_store_n(&page->completed_ns, time_ns, __ATOMIC_RELAXED);
 	/* release; pairs with the acquire in sim.c: gpuseg_sim_wait */
 	__atomic_store_n(&page->completed, fence, __ATOMIC_RELEASE);
-	/* full fence: either the waiter's futex sees the new value, or this load sees `waiting` */
+	/* Store, then look (ADR 30): either the waiter sees the new value, or this load sees `waiting`. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (__atomic_load_n(&page->waiting, __ATOMIC_RELAXED))
 		syscall(SYS_futex, &page->completed, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -215,7 +216,7 @@ static struct gpuseg_sim_msg reply_to(uint32_t op, int32_t status, int64_t time_
 	};
 }
 
-/* Unbuffered: they are rare, and whoever judges a fault reads them while we run. */
+/* Unbuffered, because operations are rare, and the fault tests read them during the run. */
 static void log_change(int64_t time_ns, int32_t pid, uint32_t change)
 {
 	const struct gpuseg_sim_operation line = {.time_ns = time_ns, .pid = pid, .change = change};
@@ -249,7 +250,7 @@ static void on_operated(void *argument, const struct operation *o)
 	audit_operated(&gpu.audit, o);
 	log_operation(o);
 	if (c->fd < 0 || c->generation != (uint32_t)(o->token >> 32))
-		return; /* it closed meanwhile: the operation stands, nobody waits for the answer */
+		return; /* the connection closed: the operation stands, and there is no one to reply to */
 	reply.arg_ns = o->arg_ns;
 	reply.count = o->count;
 	memcpy(reply.pids, o->pids, sizeof(reply.pids));
@@ -273,7 +274,7 @@ static int watch_process(int32_t pid, int context)
 	return 0;
 }
 
-/* Adds a context whose end is noticed through a pidfd even when a child keeps the connection open. */
+/* Adds a context. A pidfd reports the end of its process, even if a child keeps the connection open. */
 static int add_process(int32_t pid)
 {
 	const int context = engine_add_context(gpu.engine, pid);
@@ -294,7 +295,7 @@ static int on_unknown_pid(void *argument, int32_t pid)
 	const int context = add_process(pid);
 
 	(void)argument;
-	/* -ESRCH is the caller's answer already: such a process does not exist, so nothing is to be remembered. */
+	/* After -ESRCH there is nothing to remember: the process does not exist, which the caller replies anyway. */
 	if (context < 0 && context != -ESRCH)
 		message("process %" PRId32 ": cannot remember that it is disabled: %s", pid, strerror(-context));
 	return context < 0 ? NO_CONTEXT : context;
@@ -311,11 +312,11 @@ static void on_dropped(void *argument, int context, int32_t pid)
 	gpu.processes[context].generation++;
 }
 
-/* ---- what comes from outside ---- */
+/* ---- packets and deaths ---- */
 
 static void process_died(int context)
 {
-	/* A child may hold copies of the connections; they are the dead process's and go with it. */
+	/* A child may hold copies of the connections. They belong to the dead process and are closed with it. */
 	for (struct connection *c = gpu.connections; c < gpu.connections + ENGINE_STREAMS_MAX; c++)
 		if (c->fd >= 0 && c->context == context)
 			release_connection(c);
@@ -332,7 +333,7 @@ static void handle_open(struct connection *c)
 		drop_connection(c, "OPEN twice on one connection");
 		return;
 	}
-	/* Sealed in size, so that the application cannot shrink it under our store. */
+	/* Its size is sealed, so that the application cannot make our store fault. */
 	fd = memfd_create("gpuseg-fence", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || ftruncate(fd, sizeof(*c->fence)) != 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
@@ -381,10 +382,10 @@ static void handle_submit(struct connection *c, const struct gpuseg_sim_msg *m)
 	}
 	c->submitted++;
 	c->queued++;
-	/* Cannot run out of room: there are as many kernels as connections times their share. */
+	/* There is always room: the engine has as many kernels as all connections may submit. */
 	engine_submit(gpu.engine, c->context, index_of(c), m->arg, m->arg_ns, now_ns());
 	if (c->queued >= ENGINE_KERNELS_PER_STREAM)
-		set_reading(c, false); /* its socket fills and its sender waits, as before a full ring buffer */
+		set_reading(c, false); /* its socket fills up and its sender waits, as with a full ring buffer */
 }
 
 static void reply_now(struct connection *c, const struct gpuseg_sim_msg *m, int32_t status)
@@ -482,14 +483,16 @@ static void read_connection(struct connection *c)
 
 	for (int i = 0; i < PACKETS_PER_TURN && c->generation == generation && !c->paused; i++) {
 		struct gpuseg_sim_msg m;
-		/* MSG_TRUNC: the true length. No room for ancillary data: descriptors sent along are closed by the
-		 * kernel. */
+		/*
+		 * MSG_TRUNC returns the true length. There is no room for ancillary data, so the kernel closes
+		 * descriptors that were sent along.
+		 */
 		const ssize_t length = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
 		if (length > 0) {
 			handle_packet(c, &m, (size_t)length);
 		} else if (length == 0) {
-			/* End of file; an empty packet looks the same and is no message either. */
+			/* End of file, or an empty packet, which looks the same and is not valid either. */
 			close_connection(c);
 		} else if (errno == EAGAIN) {
 			return;
@@ -562,7 +565,7 @@ static void set_timer(void)
 		return;
 	gpu.timer_ns = next_ns;
 
-	/* A timerfd in the past fires at once; all zero disarms it. */
+	/* A time in the past fires at once. All zero disarms the timer. */
 	struct itimerspec when = {.it_value = to_timespec(next_ns == INT64_MAX ? 0 : next_ns)};
 	if (timerfd_settime(gpu.timer, TFD_TIMER_ABSTIME, &when, NULL) != 0)
 		message("timerfd: %s", strerror(errno));
@@ -584,7 +587,7 @@ static void handle_event(const struct epoll_event *event, int applications, int 
 		break;
 	case SOURCE_TIMER:
 		if (read(gpu.timer, &expirations, sizeof(expirations)) == sizeof(expirations))
-			gpu.timer_ns = 0; /* it has to be set anew */
+			gpu.timer_ns = 0; /* it must be set again */
 		break;
 	case SOURCE_SIGNAL:
 	case SOURCE_PARENT:
@@ -621,7 +624,7 @@ static int run(int applications, int controls)
 		}
 		if (due_ns <= time_ns)
 			note_lateness(due_ns, time_ns);
-		/* What the engine did by itself comes before whatever arrived meanwhile. */
+		/* The engine's own events come before the packets that arrived meanwhile. */
 		engine_advance(gpu.engine, time_ns);
 		if (gpu.log.due_ns <= time_ns)
 			spanlog_flush(&gpu.log);
@@ -631,7 +634,7 @@ static int run(int applications, int controls)
 	return 0;
 }
 
-/* A socket file left by a dead virtual GPU is replaced; a living one is not. */
+/* Replaces a socket file that a dead virtual GPU left, but not that of a live one. */
 static int listen_at(const char *directory, const char *name, mode_t mode)
 {
 	struct sockaddr_un address;
@@ -651,7 +654,7 @@ static int listen_at(const char *directory, const char *name, mode_t mode)
 	} else {
 		if (errno == ECONNREFUSED)
 			unlink(address.sun_path);
-		/* The mode is the socket's from its first moment: no chmod after it is visible. */
+		/* umask(2) sets the mode when the file is created; a later chmod(2) would leave a gap. */
 		const mode_t old = umask((mode_t)(0777 & ~mode));
 		rc = bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 128) != 0 ? -errno : 0;
 		umask(old);
@@ -669,7 +672,7 @@ static int listen_at(const char *directory, const char *name, mode_t mode)
 	return rc;
 }
 
-/* Two descriptors per application, one per control, and some for ourselves. */
+/* Two descriptors per application, one per control connection, and some for this process. */
 static void provide_descriptors(void)
 {
 	struct rlimit limit = {0};
@@ -703,14 +706,14 @@ static const char help[] =
 	"  --dir DIR                  runtime directory; " GPUSEG_SIM_SOCKET_NAME " and " GPUSEG_SIM_CONTROL_NAME
 	" appear in it\n"
 	"  --timeslice DURATION       turn of a context (default 1024us)\n"
-	"  --switch-cost DURATION     when another context comes onto the engine (default 200us)\n"
+	"  --switch-cost DURATION     of a change of the context on the engine (default 200us)\n"
 	"  --disable-cost DURATION    from a DISABLE to its effect (default 300us)\n"
 	"  --enable-cost DURATION     from an ENABLE to its effect (default 200us)\n"
 	"  --log FILE                 write every span of execution (binary gpuseg_sim_span)\n"
-	"  --operations FILE          write what became of contexts, at once (binary gpuseg_sim_operation)\n"
+	"  --operations FILE          write every change of a context at once (binary gpuseg_sim_operation)\n"
 	"  --ready-fd N               write \"ready\" to descriptor N and close it, instead of stdout\n"
 	"  --parent PID               exit when this process dies\n"
-	"  --scheduling fifo:P|other  scheduling of the GPU's thread, where permitted (default other)\n"
+	"  --scheduling fifo:P|other  scheduling of the GPU's thread, if permitted (default other)\n"
 	"  --summary                  print counters and the timer's lateness to stderr at the end\n"
 	"  --help                     this text\n"
 	"Durations carry a unit: 250us, 1.5ms, 2s.\n";

@@ -36,7 +36,7 @@ void spanlog_flush(struct spanlog *log)
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0) {
-			/* A half-written log would lie; the GPU itself goes on. */
+			/* An incomplete log would be misleading, so it ends here. The GPU keeps running. */
 			log->error = -errno;
 			message("log: write failed: %s; the log ends here", strerror(errno));
 			close(log->fd);

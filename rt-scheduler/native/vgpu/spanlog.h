@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spanlog.h - the execution log: gpuseg_sim_span records, buffered, appended to a file. Native byte order, no header.
+ * spanlog.h - the execution log: gpuseg_sim_span records in native byte order, buffered and appended to a file.
  */
 #ifndef GPUSEG_VGPU_SPANLOG_H
 #define GPUSEG_VGPU_SPANLOG_H
@@ -14,7 +14,7 @@ enum { SPANLOG_BUFFER = 2048 };
 struct spanlog {
 	int fd;		/* -1: no log */
 	int error;	/* 0, or the -errno of the write that ended the log */
-	int64_t due_ns; /* when the buffer has to be written; INT64_MAX: it is empty */
+	int64_t due_ns; /* when the buffer must be written; INT64_MAX: it is empty */
 	uint32_t count;
 	struct gpuseg_sim_span buffer[SPANLOG_BUFFER];
 };

@@ -111,7 +111,7 @@ unsigned held_count(const struct held_file *held)
 	return count;
 }
 
-/* Clears an entry unless it was used anew since we looked. */
+/* Clears an entry, unless it has been reused since it was read. */
 static void clear(struct held_file *held, const struct held_context *context, uint32_t state)
 {
 	struct gpuseg_held_entry *entry = &held->entries[context->index];

@@ -2,18 +2,18 @@
 /*
  * gpuseg-watchdog - a dead or hung daemon must never leave an application frozen.
  *
- *   daemon's death (pidfd) ------------------------> enable everything held, give time slices back, clear the entries,
+ *   daemon's death (pidfd) ------------------------> enable everything held, restore time slices, clear the entries,
  *                                                     exit
  *   heartbeat too old, something held -------------> enable everything held, leave the entries, tell the enforcers
  *                                                     (watchdog page: releases), again as often while it lasts
  *   clean stop, nothing held ----------------------> exit
  *
- * The period is the promise: nobody stays frozen for longer. So the heartbeat is too old at nine tenths of it, and the
- * last tenth is for waking up and for the operations of the release.
+ * No application stays frozen for longer than the period. So the heartbeat is too old at nine tenths of it. The last
+ * tenth is for the wake-up and for the operations of the release.
  *
- * It runs in a session of its own and holds no descriptor of the daemon. Nothing is allocated after start. A process
- * that has died but not been reaped counts as dead: a pidfd says so when the last thread is gone, so no enforcer of the
- * dead daemon can disable anything behind our back.
+ * The watchdog runs in a session of its own and holds no descriptor of the daemon. It allocates nothing after start. A
+ * process that has died but has not been reaped counts as dead: its pidfd becomes readable when its last thread has
+ * ended, so no enforcer of the dead daemon can disable anything after the release.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,9 +38,9 @@
 
 #define PERIOD_MIN_NS (4 * NS_PER_MS)
 #define PERIOD_MAX_NS (10 * NS_PER_S)
-#define MARGIN_SHARE 10		      /* of the period: its tenth part */
-#define UNASKED_PRIORITY 50	      /* SCHED_FIFO where --scheduling is not given and it is permitted */
-#define RETRY_LIMIT_NS (2 * NS_PER_S) /* after a death: how long an enable that fails is tried again */
+#define MARGIN_SHARE 10		      /* the margin is a tenth of the period */
+#define UNASKED_PRIORITY 50	      /* SCHED_FIFO if permitted and --scheduling is not given */
+#define RETRY_LIMIT_NS (2 * NS_PER_S) /* after a death: how long a failed enable is repeated */
 
 struct options {
 	const char *directory;
@@ -53,15 +53,15 @@ struct options {
 static struct watchdog {
 	const char *directory;
 	pid_t daemon;
-	int pidfd; /* -1: it was dead when we came */
+	int pidfd; /* -1: the daemon was dead at start */
 	int signals;
-	int timer; /* absolute, CLOCK_MONOTONIC: a late look does not make the next one later */
+	int timer; /* absolute, CLOCK_MONOTONIC: a late check does not delay the next one */
 	int64_t period_ns;
-	int64_t hang_ns; /* a heartbeat older than this is no sign of life: the period less the margin */
+	int64_t hang_ns; /* period - margin: with an older heartbeat the daemon counts as hung */
 	struct gpuseg_watchdog *page;
 	struct held_file held;
-	int held_error; /* last one reported, so that it is said once */
-	bool leaving;	/* SIGTERM: go as soon as nothing is held */
+	int held_error; /* last one reported, so that it is reported once */
+	bool leaving;	/* SIGTERM: exit as soon as nothing is held */
 	bool stalled;
 	bool released;		  /* something, since the daemon's last sign of life */
 	int64_t stall_release_ns; /* last release of this stall */
@@ -93,7 +93,7 @@ static int create_page(void)
 	if (rc != 0)
 		return rc;
 	dog.page = map;
-	/* The counters of an earlier watchdog go on: an enforcer watches them for change. */
+	/* The counters of an earlier watchdog continue, because enforcers look for a change. */
 	__atomic_store_n(&dog.page->version, 0, __ATOMIC_RELEASE);
 	if (dog.page->magic != GPUSEG_WATCHDOG_MAGIC)
 		*dog.page = (struct gpuseg_watchdog){.magic = GPUSEG_WATCHDOG_MAGIC};
@@ -135,13 +135,15 @@ static struct release_report release_all(bool clear, int64_t not_after_ns, bool 
 		if (!dog.released)
 			dog.page->first_release_ns = began_ns;
 		dog.released = true;
-		/* release, after the hardware was changed: who sees the new count applies his state on top of ours */
+		/*
+		 * release, after the hardware was changed: an enforcer that sees the new count applies its state on top
+		 */
 		__atomic_store_n(&dog.page->releases, dog.page->releases + 1, __ATOMIC_RELEASE);
 	}
 	return report;
 }
 
-/* Maps the held file if there is one. An error that waiting does not mend is reported once. */
+/* Maps the held file if there is one. Reports a lasting error once. */
 static void look_for_held(void)
 {
 	const int rc = held_map(&dog.held, dog.directory);
@@ -152,7 +154,7 @@ static void look_for_held(void)
 	dog.held_error = rc;
 }
 
-/* A new daemon repairs what it finds, and from then on the entries are its own. */
+/* A new daemon repairs what it finds, and owns the entries from then on. */
 static bool has_successor(void)
 {
 	struct gpuseg_status status;
@@ -180,7 +182,7 @@ static int after_death(int64_t death_ns)
 		if (report.timeslices + report.timeslices_failed > 0)
 			message("time slices of %u contexts are their own again, of %u not", report.timeslices,
 				report.timeslices_failed);
-		/* An unknown mechanism stays unknown; a failure may pass. */
+		/* A failure may be temporary; an unknown mechanism is not. */
 		if (report.count[RELEASE_FAILED] == 0 && report.timeslices_failed == 0)
 			return report.count[RELEASE_UNKNOWN] == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 		if (now_ns() - death_ns > RETRY_LIMIT_NS) {
@@ -195,12 +197,14 @@ static int after_death(int64_t death_ns)
 	}
 }
 
-/* Returns when to look again. */
+/* Returns the time of the next check. */
 static int64_t check_heartbeat(const struct gpuseg_status *status, int64_t time_ns)
 {
 	const int64_t age_ns = time_ns - status->heartbeat_ns;
 
-	/* Not only when it is found alive: it may have been so while nothing was held and nobody looked. */
+	/*
+	 * Also if the heartbeat is stale again: it may have been fresh while nothing was held and it was not checked.
+	 */
 	if (dog.stalled && status->heartbeat_ns > dog.stall_release_ns) {
 		message("daemon %d answers again", dog.daemon);
 		dog.stalled = false;
@@ -208,7 +212,7 @@ static int64_t check_heartbeat(const struct gpuseg_status *status, int64_t time_
 	}
 	if (age_ns <= dog.hang_ns)
 		return status->heartbeat_ns + dog.hang_ns + 1;
-	/* Again and again: an enforcer that lives on beside a hung dispatcher may disable anew. */
+	/* Repeat it: the enforcers of a hung dispatcher are still running and may disable again. */
 	if (!dog.stalled || time_ns - dog.stall_release_ns >= dog.hang_ns) {
 		const struct release_report report = release_all(false, INT64_MAX, dog.stalled);
 
@@ -242,7 +246,7 @@ static int watch(void)
 		held = held_count(&dog.held);
 		if (dog.leaving && held == 0)
 			return EXIT_SUCCESS;
-		/* A page of an earlier daemon says nothing about ours. */
+		/* A page of an earlier daemon says nothing about this one. */
 		if (status_read(&status, dog.directory) == 0 && status.daemon_pid == dog.daemon) {
 			if (status.stopping == 1 && held == 0 && held_timeslices(&dog.held) == 0)
 				return EXIT_SUCCESS;
@@ -266,7 +270,7 @@ static int watch(void)
 				message("asked to stop while contexts are held: staying until they are enabled");
 		}
 		for (size_t i = 0; i < ARRAY_LENGTH(polled); i++)
-			polled[i].revents = 0; /* the timer is set anew, which makes it unreadable */
+			polled[i].revents = 0; /* setting the timer again makes it unreadable */
 	}
 }
 
@@ -281,13 +285,15 @@ static int start_watching(const struct options *options)
 	dog.period_ns = options->period_ns;
 	dog.hang_ns = dog.period_ns - dog.period_ns / MARGIN_SHARE;
 
-	/* Out of the daemon's session and process group, so that a signal to these does not reach us. A group leader
-	 * cannot leave its session; it is in a group of its own already. */
+	/*
+	 * Leave the daemon's session and process group, so that signals to these do not reach the watchdog. A group
+	 * leader cannot leave its session, but has a group of its own already.
+	 */
 	if (setsid() < 0 && errno != EPERM) {
 		message("setsid: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	signal(SIGPIPE, SIG_IGN); /* the daemon may have been the reader of our stderr */
+	signal(SIGPIPE, SIG_IGN); /* the daemon may be the reader of stderr */
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGTERM);
@@ -304,7 +310,7 @@ static int start_watching(const struct options *options)
 		message("--daemon-pid %d: %s", dog.daemon, strerror(-dog.pidfd));
 		return EXIT_FAILURE;
 	}
-	/* The daemon may have died, and its pid been given away, before we could take hold of it. */
+	/* The daemon may have died, and its pid may have been reused, before its pidfd was opened. */
 	if (dog.pidfd >= 0 && status_read(&status, dog.directory) == 0 && status.daemon_pid == dog.daemon &&
 	    !status_owner_lives(&status)) {
 		close(dog.pidfd);
@@ -315,14 +321,14 @@ static int start_watching(const struct options *options)
 		message("%s/%s: %s", dog.directory, GPUSEG_WATCHDOG_NAME, strerror(-rc));
 		return EXIT_FAILURE;
 	}
-	prctl(PR_SET_TIMERSLACK, 1); /* for SCHED_OTHER; real-time threads have none */
+	prctl(PR_SET_TIMERSLACK, 1); /* for SCHED_OTHER; real-time threads have no slack */
 	if (options->scheduling.fifo) {
 		rc = apply_scheduling(options->scheduling);
 		if (rc != 0 && options->scheduling_given)
 			message("--scheduling fifo:%d: %s; going on as other", options->scheduling.priority,
 				strerror(-rc));
 	}
-	/* Under memory pressure is when a daemon hangs: stay resident where the limit allows it. */
+	/* Daemons hang under memory pressure, so stay resident if the limit allows it. */
 	rc = lock_memory();
 	if (rc != 0 && rc != -EPERM)
 		message("memory is not locked: %s", strerror(-rc));
@@ -397,11 +403,12 @@ static const char help[] =
 	"Enables the contexts that a dead or hung daemon left disabled.\n\n"
 	"  --dir DIR                  runtime directory of the daemon\n"
 	"  --daemon-pid PID           the daemon to watch; exits 0 after its clean stop or death and release\n"
-	"  --period DURATION          nobody stays frozen for longer; a heartbeat of nine tenths of it means that the\n"
-	"                             daemon hangs (default 100ms)\n"
-	"  --scheduling fifo:P|other  where permitted (default fifo:50, where permitted)\n"
-	"  --release                  once: enable everything that is held, say what was done, exit\n"
-	"  --force                    with --release: even if a living daemon owns it\n"
+	"  --period DURATION          longest time that an application stays frozen; the daemon counts as hung when "
+	"its\n"
+	"                             heartbeat is older than nine tenths of it (default 100ms)\n"
+	"  --scheduling fifo:P|other  scheduling of the watchdog, if permitted (default fifo:50)\n"
+	"  --release                  enable everything that is held once, report it and exit\n"
+	"  --force                    with --release: even if the daemon that owns it is alive\n"
 	"  --help                     this text\n"
 	"Exit status: 0 everything enabled, 1 something could not be, 2 usage.\n";
 

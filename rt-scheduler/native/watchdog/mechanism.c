@@ -5,7 +5,7 @@
 
 #include "common/base.h"
 
-/* The gate holds a begin back and never disables anything: there is nothing to enable. */
+/* The gate delays begins and never disables a context, so there is nothing to enable. */
 static void gate_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns)
 {
 	(void)deadline_ns;

@@ -2,8 +2,8 @@
 /*
  * mechanism.h - how the watchdog enables a context, one row per mechanism.
  *
- * A new mechanism is one file with a release function and one row in mechanism.c. It works from the held entry alone:
- * the daemon's descriptors died with it.
+ * A new mechanism is one file with a release function and one row in mechanism.c. The function has only the held entry:
+ * the daemon's descriptors were closed with the daemon.
  */
 #ifndef GPUSEG_WATCHDOG_MECHANISM_H
 #define GPUSEG_WATCHDOG_MECHANISM_H
@@ -12,7 +12,7 @@
 
 #include "gpuseg_abi.h"
 
-/* A snapshot of a held entry, and what became of it. */
+/* A copy of a held entry, and the result of its release. */
 struct held_context {
 	uint32_t index;	    /* in the held file */
 	uint32_t mechanism; /* enum gpuseg_mechanism */
@@ -29,15 +29,14 @@ struct mechanism {
 	const char *name;
 	/*
 	 * Enables every context of the array, all of this mechanism, within `deadline_ns` (absolute). Sets each result:
-	 * 0 enabled; -ESRCH the context is gone, so there is nothing to enable; another -errno: it may still be
-	 * disabled.
+	 * 0: enabled; -ESRCH: the context does not exist any more; another -errno: it may still be disabled.
 	 */
 	void (*release)(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);
-	/* Gives one context its own time slices back; result as above. NULL: this mechanism's daemon notes none. */
+	/* Restores the time slices of one context; result as above. NULL: the mechanism does not change time slices. */
 	int (*restore_timeslices)(const struct held_context *context);
 };
 
-/* NULL: this program has no release for it. */
+/* NULL: this program cannot release this mechanism. */
 const struct mechanism *mechanism_find(uint32_t id);
 
 void mechanism_nvidia_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AMD: payload = struct gpuseg_amd_held. How it is brought back depends on how it was taken off, and on the daemon. */
+/* AMD: payload = struct gpuseg_amd_held. How to enable depends on how it was disabled, and on the daemon's state. */
 #include "mechanism.h"
 
 #include "amd/gpuseg_amd.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVIDIA: payload = struct gpuseg_rm_held. The application's own control descriptor is fetched anew (pidfd_getfd), its
- * channels are enabled through it. About 0.4 ms a context on an H200; the call cannot be cut short, so the deadline is
- * looked at between contexts.
+ * NVIDIA: payload = struct gpuseg_rm_held. Duplicates the control descriptor of the application (pidfd_getfd) and
+ * enables its channels through it. Takes about 0.4 ms per context on an H200. The call cannot be interrupted, so the
+ * deadline is checked between contexts.
  */
 #include "mechanism.h"
 
@@ -19,7 +19,7 @@ void mechanism_nvidia_release(struct held_context *const contexts[], unsigned co
 		int64_t result;
 
 		if (c->payload_size == 0) {
-			c->result = 0; /* it had no channels when it was to be disabled */
+			c->result = 0; /* it had no channels when it was disabled */
 			continue;
 		}
 		if (i > 0 && now_ns() > deadline_ns) {
@@ -27,7 +27,7 @@ void mechanism_nvidia_release(struct held_context *const contexts[], unsigned co
 			continue;
 		}
 		result = gpuseg_rm_release(c->pid, 0, c->payload, c->payload_size);
-		/* no such descriptor, or its client is gone: its channels went with it */
+		/* no such descriptor, or its client is closed: its channels do not exist any more */
 		if (result == -EBADF || result == GPUSEG_RM_INVALID_CLIENT)
 			result = -ESRCH;
 		c->result = result > 0 ? -EIO : (int)result;

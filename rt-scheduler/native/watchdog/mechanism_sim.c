@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual GPU: payload = path of its control socket. Contexts behind one socket share an operation, and so its cost. */
+/* Virtual GPU: payload = path of its control socket. Contexts behind one socket share an operation and its cost. */
 #define _GNU_SOURCE
 #include "mechanism.h"
 
@@ -64,7 +64,7 @@ static int connect_control(const char *path)
 		return fd;
 	rc = -errno;
 	close(fd);
-	/* Without the virtual GPU there is no context: what it had disabled went with it. */
+	/* Without the virtual GPU there is no context, so nothing is disabled. */
 	return rc == -ECONNREFUSED || rc == -ENOENT ? -ESRCH : rc;
 }
 
@@ -75,7 +75,7 @@ static const char *path_of(const struct held_context *context)
 	return context->payload_size > 1 && memchr(path, '\0', context->payload_size) ? path : NULL;
 }
 
-/* Enables every context from `first` on that stands behind the same socket and is not done yet. */
+/* Enables every context from `first` on that has the same socket and is not done yet. */
 static void release_socket(struct held_context *const contexts[], unsigned count, bool done[], unsigned first,
 			   int64_t deadline_ns)
 {
@@ -96,7 +96,7 @@ static void release_socket(struct held_context *const contexts[], unsigned count
 		if (fd >= 0)
 			rc = enable(fd, &m, deadline_ns);
 		/*
-		 * -ESRCH of a batch: the others were served, and the one it means is gone. Either way none is disabled.
+		 * -ESRCH for a batch: one context does not exist any more, the others were served. None is disabled.
 		 */
 		for (unsigned j = 0; j < m.count; j++)
 			contexts[members[j]]->result = rc == -ESRCH && fd >= 0 && m.count > 1 ? 0 : rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tegra: payload = struct gpuseg_tegra_held. The application's TSG descriptors are fetched anew and enabled. */
+/* Tegra: payload = struct gpuseg_tegra_held. Duplicates the TSG descriptors of the application and enables them. */
 #include "mechanism.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ void mechanism_tegra_release(struct held_context *const contexts[], unsigned cou
 		struct held_context *c = contexts[i];
 
 		if (c->payload_size == 0)
-			c->result = 0; /* it had no TSG when it was to be disabled */
+			c->result = 0; /* it had no TSG when it was disabled */
 		else if (i > 0 && now_ns() > deadline_ns)
 			c->result = -ETIMEDOUT;
 		else

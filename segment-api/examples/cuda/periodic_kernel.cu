@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A real-time task with one kernel per period, in a GPU segment.
+ *
  *   nvcc -I../../include periodic_kernel.cu ../../build/libgpuseg.a -o periodic_kernel
  *   ./periodic_kernel [PERIOD_MS [JOBS]]      with a daemon: ./gpuseg run --mechanism nvidia
  */

@@ -4,9 +4,9 @@
     PYTHONPATH=../../python GPUSEG_LIBRARY=../../build/libgpuseg.so.0 python3 resnet_inference.py [JOBS] [--plain]
         [--json] [--samples FILE] [--pages FILE,FILE,...]
 
---plain marks nothing: for comparison. Prints response times in milliseconds and checks every result against the first.
+--plain leaves out the marks, for comparison. Prints response times in milliseconds and checks every result against the first.
 --json prints one JSON object instead, times in nanoseconds; --samples writes every response time to a CSV file; --pages
-counts the steps of trainings (resnet_training.py --page) meanwhile.
+counts the steps of trainings (resnet_training.py --page) during the run.
 """
 import argparse
 import json

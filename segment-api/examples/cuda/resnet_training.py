@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Best-effort work: ResNet-50 training on random images, without end. Knows nothing of gpuseg.
+"""Best-effort work: ResNet-50 training on random images, without end. It does not use gpuseg.
 
     python3 resnet_training.py READY_FILE [SECONDS]     until the file is removed
-    python3 resnet_training.py --page FILE [SECONDS]    counts its steps in a page that `gpuseg bench gpu` maps, until told
+    python3 resnet_training.py --page FILE [SECONDS]    counts its steps in a page of `gpuseg bench gpu`, until that stops it
 """
 import mmap
 import os

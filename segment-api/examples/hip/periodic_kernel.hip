@@ -3,7 +3,8 @@
  * A real-time task with one kernel per period, in a GPU segment.
  *   hipcc -I../../include periodic_kernel.hip ../../build/libgpuseg.a -o periodic_kernel
  *   ./periodic_kernel [PERIOD_MS [JOBS]]      with a daemon: ./gpuseg run --mechanism amd
- * No AMD hardware: written after the CUDA example, not compiled by hipcc here.
+ *
+ * Experimental: written after the CUDA example, never compiled by hipcc.
  */
 #include <stdio.h>
 #include <stdlib.h>

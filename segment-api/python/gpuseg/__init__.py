@@ -6,11 +6,12 @@
     with gpuseg.segment(task):
         launch_and_synchronise()
 
-A thin layer over libgpuseg by ctypes; see gpuseg.h for threads, errors and ownership. Times are integers in nanoseconds
-of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuseg.Error`` (an ``OSError``), and ``gpuseg.Timeout`` (also a
-``TimeoutError``) where a grant did not come in time. ctypes releases the interpreter lock while begin waits.
+A thin layer over libgpuseg, made with ctypes. See gpuseg.h for threads, errors and ownership. Times are integers in
+nanoseconds of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuseg.Error``, which is an ``OSError``. A grant
+that does not come in time raises ``gpuseg.Timeout``, which is a ``TimeoutError``, too. ctypes releases the interpreter lock
+while begin waits.
 
-The library is looked for as ``$GPUSEG_LIBRARY``, then as ``libgpuseg.so.0`` by the loader's rules.
+The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise ``libgpuseg.so.0`` as found by the loader.
 """
 import contextlib
 import ctypes
@@ -19,11 +20,10 @@ import os
 
 __all__ = ["Client", "Task", "Error", "Timeout", "Refused", "segment", "now_ns", "runtime_dir", "version",
            "FAIL", "PROCEED", "SPIN_NONE", "OVERRUN_DEFAULT", "OVERRUN_NOTIFY", "OVERRUN_DEMOTE", "OVERRUN_SUSPEND",
-           "OVERRUN_SKIP_NEXT", "STRATEGY_DEFAULT", "STRATEGY_INTERRUPT", "STRATEGY_SLICE", "STRATEGY_INTERRUPT_SLICE"]
+           "OVERRUN_SKIP_NEXT"]
 
 FAIL, PROCEED = 0, 1
 OVERRUN_DEFAULT, OVERRUN_NOTIFY, OVERRUN_DEMOTE, OVERRUN_SUSPEND, OVERRUN_SKIP_NEXT = range(5)
-STRATEGY_DEFAULT, STRATEGY_INTERRUPT, STRATEGY_SLICE, STRATEGY_INTERRUPT_SLICE = range(4)
 SPIN_NONE = 0xFFFFFFFF
 
 _UNMANAGED_OK = 1
@@ -36,7 +36,7 @@ class Error(OSError):
 
 
 class Timeout(Error, TimeoutError):
-    """The grant did not come in time; the segment is not begun."""
+    """The grant did not come in time. No segment is begun."""
 
 
 class Refused(Error):
@@ -54,8 +54,7 @@ class _TaskAttr(ctypes.Structure):
                 ("period_ns", ctypes.c_int64), ("deadline_ns", ctypes.c_int64), ("budget_ns", ctypes.c_int64),
                 ("timeout_ns", ctypes.c_int64), ("on_timeout", ctypes.c_uint32), ("spin_count", ctypes.c_uint32),
                 ("window_ns", ctypes.c_int64), ("on_overrun", ctypes.c_uint32), ("partition", ctypes.c_uint32),
-                ("weight", ctypes.c_uint32), ("boost_priority", ctypes.c_uint32),
-                ("strategy", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
+                ("weight", ctypes.c_uint32), ("boost_priority", ctypes.c_uint32)]
 
 
 class _Counters(ctypes.Structure):
@@ -176,13 +175,12 @@ class Task:
 
     def __init__(self, client, name, priority=0, gpu_priority=0, gpu=0, always_wait=False, period_ns=0, deadline_ns=0,
                  budget_ns=0, timeout_ns=0, on_timeout=FAIL, spin_count=0, window_ns=0, on_overrun=OVERRUN_DEFAULT,
-                 partition=0, weight=0, boost_priority=0, boost_if_permitted=False,
-                 strategy=STRATEGY_DEFAULT):
+                 partition=0, weight=0, boost_priority=0, boost_if_permitted=False):
         handle = ctypes.c_void_p()
         attr = _TaskAttr(ctypes.sizeof(_TaskAttr), _encode(name), priority, gpu_priority, gpu,
                          (_ALWAYS_WAIT if always_wait else 0) | (_BOOST_IF_PERMITTED if boost_if_permitted else 0),
                          period_ns, deadline_ns, budget_ns, timeout_ns, on_timeout,
-                         spin_count, window_ns, on_overrun, partition, weight, boost_priority, strategy, 0)
+                         spin_count, window_ns, on_overrun, partition, weight, boost_priority)
         self._handle = None
         self._client = client
         _check(_lib.gpuseg_task_open(client.handle, ctypes.byref(attr), ctypes.byref(handle)), client.handle)
@@ -199,13 +197,13 @@ class Task:
         return _check(function(self.handle, *args), self._client.handle)
 
     def begin(self, timeout_ns=None):
-        """Begin a segment. True: granted; False: timed out and proceeding (on_timeout=PROCEED). Raises Timeout, Refused."""
+        """Begin a segment. True: granted. False: timed out, runs without a grant (PROCEED). Raises Timeout, Refused."""
         if timeout_ns is None:
             return self._call(_lib.gpuseg_begin) == 0
         return self._call(_lib.gpuseg_begin_timed, timeout_ns) == 0
 
     def try_begin(self):
-        """Begin without sleeping: False if the grant is not there at once."""
+        """Begin without sleeping. False: not granted at once."""
         try:
             self._call(_lib.gpuseg_begin_try)
         except Timeout:
@@ -213,7 +211,7 @@ class Task:
         return True
 
     def end(self, device_ns=0):
-        """End the segment; device_ns: how long the GPU worked for it, 0 = unknown."""
+        """End the segment. device_ns: for how long the GPU worked, 0 = unknown."""
         self._call(_lib.gpuseg_end_measured, device_ns)
 
     def release(self, release_ns=0):
@@ -225,7 +223,7 @@ class Task:
         self._call(_lib.gpuseg_job_end)
 
     def hint(self, begin_at_ns):
-        """Announce the next begin."""
+        """Announce that the next begin is expected at begin_at_ns."""
         self._call(_lib.gpuseg_hint, begin_at_ns)
 
     def close(self):
@@ -243,7 +241,7 @@ class Task:
 
 @contextlib.contextmanager
 def segment(task, timeout_ns=None):
-    """``with segment(task) as granted:`` begins, and ends even if the body raises. granted as Task.begin()."""
+    """``with segment(task) as granted:`` begins and ends, even if the body raises. granted: result of Task.begin()."""
     granted = task.begin(timeout_ns)
     try:
         yield granted

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands in for the CUDA runtime where there is no GPU: the few functions that the programs of this directory and
- * gpuseg_cuda.h call, on a context of the RM stand-in (../../rm). Memory is the host's, one iteration of the kernel
- * takes one nanosecond, one stream, one thread. For tests of the bench; its times say nothing about any GPU.
+ * A stand-in of the CUDA runtime for machines without a GPU: the functions that the programs of this directory and
+ * gpuseg_cuda.h call, on a context of the RM stand-in (../../rm). Memory is host memory, and one iteration of the
+ * kernel takes one nanosecond. One stream, one thread. For tests of the bench only: its times say nothing about a GPU.
  */
 #ifndef GPUSEG_CUDA_STANDIN_H
 #define GPUSEG_CUDA_STANDIN_H
@@ -41,10 +41,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 const char *cudaGetErrorString(cudaError_t error);
 
-/* Where the next kernel runs: in the first context, or in a second one on the same GPU or the next. */
+/* The context of the next kernel: the first, or a second one on the same GPU or on the next. */
 cudaError_t cuda_standin_use(int second, int next_gpu);
 
-/* The kernel: after `n` ns of GPU time `out` holds what only n and the place of an element determine. */
+/* The kernel: after `n` ns of GPU time each element of `out` depends only on n and its index. */
 void cuda_standin_launch(float *out, size_t count, int threads, long n, cudaStream_t stream);
 
 #ifdef __cplusplus

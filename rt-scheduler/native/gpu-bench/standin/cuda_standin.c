@@ -40,7 +40,7 @@ static cudaError_t ready(void)
 	return failure;
 }
 
-/* Where this variable is set, every seventh kernel leaves what was there before: a test of the bench's own checks. */
+/* If this variable is set, every seventh kernel writes no result: it tests the checks of the bench. */
 #define WRONG_ENV "GPUSEG_CUDA_STANDIN_WRONG"
 #define WRONG_EVERY 7
 

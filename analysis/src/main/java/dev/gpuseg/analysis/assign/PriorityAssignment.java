@@ -89,9 +89,8 @@ public enum PriorityAssignment {
     }
 
     /**
-     * Levels become priorities from 99 down; from 98 down where they would equal the CPU priorities, since equal
-     * ones tell an analysis that there is one order for both resources, and it then takes the published form for
-     * that case.
+     * Levels become priorities from 99 down, or from 98 down if they would equal the CPU priorities: equal priorities
+     * tell an analysis that there is one order for both resources, and it then uses the published form for that case.
      */
     private static TaskSet withGpuLevels(final TaskSet set, final int[] levels) {
         int highest = 0;

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Priorities for task sets that come without, or that need better ones. */
+/** Assignment of priorities to task sets that have none, or need better ones. */
 package dev.gpuseg.analysis.assign;

@@ -8,10 +8,10 @@ import dev.gpuseg.analysis.model.WaitMode;
 /**
  * What random task sets look like. {@link #published} is the published experiment (GCAPS, ECRTS 2024, Table 3).
  *
- * @param variant         how the published description is read
+ * @param variant         how the published description is interpreted
  * @param utilisation     how utilisations are drawn
  * @param cpus            cores
- * @param totalTasks      tasks of the whole set, dealt out to the cores worst fit; 0 = as tasksPerCpu says
+ * @param totalTasks      tasks of the whole set, placed on the cores worst fit; 0 = use tasksPerCpu
  * @param tasksPerCpu     tasks of each core
  * @param cpuUtilisation  utilisation of each core
  * @param maxUtilisation  largest utilisation of a task (DRS only)
@@ -21,7 +21,7 @@ import dev.gpuseg.analysis.model.WaitMode;
  * @param gpuToCpu        G / C of such a task
  * @param hostToGpu       G^m / G of each segment
  * @param bestEffortRatio share of the tasks that are best effort
- * @param gpus            number of GPUs; tasks that use one are dealt out in turn
+ * @param gpus            number of GPUs; tasks that use one are assigned to them in turn
  * @param gpu             constants of each GPU
  * @param mode            wait mode written into the sets
  */
@@ -29,7 +29,7 @@ public record Experiment(Variant variant, Utilisation utilisation, int cpus, int
     Range cpuUtilisation, double maxUtilisation, Range gpuRatio, Range periodMs, Range gpuSegments, Range gpuToCpu,
     Range hostToGpu, double bestEffortRatio, int gpus, Gpu gpu, WaitMode mode) {
 
-    /** How the published description is read. */
+    /** How the published description is interpreted. */
     public enum Variant {
         /**
          * As the published program does it: grids of 0.01 (utilisations, milliseconds), utilisations never below
@@ -40,7 +40,7 @@ public record Experiment(Variant variant, Utilisation utilisation, int cpus, int
         AS_CODED,
         /**
          * As the text says: no grids but whole milliseconds for periods, the drawn share of the tasks uses the GPU,
-         * and all tasks are dealt out to the cores again, worst fit by falling utilisation; with a given total number
+         * and all tasks are placed on the cores again, worst fit by decreasing utilisation; with a given total number
          * of tasks, UUniFast over the sum of all cores' utilisations.
          */
         AS_PUBLISHED
@@ -73,7 +73,7 @@ public record Experiment(Variant variant, Utilisation utilisation, int cpus, int
          * One value.
          *
          * @param value the value
-         * @return the range that holds nothing else
+         * @return the range with this value alone
          */
         public static Range of(final double value) {
             return new Range(value, value);
@@ -148,7 +148,7 @@ public record Experiment(Variant variant, Utilisation utilisation, int cpus, int
     }
 
     /**
-     * With another number of tasks, dealt out to the cores.
+     * With another number of tasks, placed on the cores worst fit.
      *
      * @param tasks of the whole set
      * @return the changed copy

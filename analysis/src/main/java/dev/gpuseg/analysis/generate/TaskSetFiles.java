@@ -9,7 +9,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import java.io.IOException;
 import java.io.Writer;
 
-/** Task sets as files; every value survives the way through the reader exactly. */
+/** Writes task sets as files. Reading them back gives exactly the same values. */
 public final class TaskSetFiles {
     /** File formats. */
     public enum Format {

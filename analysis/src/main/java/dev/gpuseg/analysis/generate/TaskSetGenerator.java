@@ -18,9 +18,8 @@ import java.util.SplittableRandom;
 
 /**
  * Draws task sets of an {@link Experiment}. Set k of point p under seed s is a function of (experiment, s, p, k)
- * alone, see
- * {@link Seeds}. Priorities are rate monotonic, equal on CPU and GPU, ties in the order of generation. The parts of a
- * task add up exactly. Stateless and thread-safe.
+ * alone, see {@link Seeds}. Priorities are rate monotonic, equal on CPU and GPU, ties in the order of generation. The
+ * parts of a task add up exactly. Stateless and thread-safe.
  */
 public final class TaskSetGenerator {
     private static final long NS_PER_MS = 1_000_000L;
@@ -175,7 +174,7 @@ public final class TaskSetGenerator {
         draft.segments = parts;
     }
 
-    /** Splits a time as a utilisation is split; the last part takes what rounding leaves. */
+    /** Splits a time as a utilisation is split; the last part gets the rounding error. */
     private long[] split(final SplittableRandom random, final long totalNs, final int count) {
         final double[] shares = divide(random, count, totalNs);
         final long[] parts = new long[count];

@@ -35,9 +35,9 @@ public final class Utilisations {
     }
 
     /**
-     * As the published experiment divides: the factor of UUniFast that should be left for the others goes to the one
-     * number, and the numbers are shuffled. The largest of n numbers is much larger than in a uniform vector (mean
-     * 0.83 of the sum for n = 6, against 0.41), which the published task sets show too: compare with {@link #uunifast}.
+     * As the published experiment divides: the factor that UUniFast leaves to the other numbers goes to the current
+     * one, and the numbers are shuffled. The largest of n numbers is much larger than in a uniform vector (mean 0.83 of
+     * the sum for n = 6, against 0.41), as in the published task sets; compare {@link #uunifast}.
      *
      * @param random source of random numbers
      * @param count  how many, at least 1
@@ -68,18 +68,18 @@ public final class Utilisations {
      * evaluation of schedulability tests", RTSS 2020).
      *
      * <p>Vectors are drawn from the flat Dirichlet distribution (the uniform one without upper bounds) and rejected
-     * while one exceeds a bound: what is accepted is exactly uniform. Where bounds are so tight that 1,000 draws
+     * while one exceeds a bound; the accepted vectors are exactly uniform. If the bounds are so tight that 1,000 draws
      * fail, the last draw is rescaled: the simplex of all vectors that exceed the same bounds is mapped onto the
-     * simplex of all vectors, again and again until none is exceeded. Where corners of the simplex overlap that is
-     * close to uniform, not exactly so. If the bounds leave less room above than below, the distances from the upper
-     * bounds are drawn instead.
+     * simplex of all vectors, repeatedly, until no bound is exceeded. Where corners of the simplex overlap, the result
+     * is close to uniform, but not exactly. If the bounds leave less room above than below, the distances from the
+     * upper bounds are drawn instead.
      *
      * @param random source of random numbers
      * @param sum    the sum
      * @param lower  lower bounds, 0 or more
      * @param upper  upper bounds, none below its lower bound
      * @return the numbers
-     * @throws IllegalArgumentException if no vector keeps the bounds; the message says why
+     * @throws IllegalArgumentException if no vector satisfies the bounds; the message says why
      */
     public static double[] drs(final SplittableRandom random, final double sum, final double[] lower,
         final double[] upper) {
@@ -137,7 +137,7 @@ public final class Utilisations {
         return values;
     }
 
-    /** Removes what rounding left beyond the bounds. */
+    /** Moves numbers that rounding put beyond a bound back to it. */
     private static void clip(final double[] values, final double[] upper, final double sum) {
         double rest = sum;
         for (int i = 0; i < values.length; i++) {

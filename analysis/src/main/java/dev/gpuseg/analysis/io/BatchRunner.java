@@ -20,7 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
-/** Analyses a file of task sets, one a line, one line of memory at a time. Not thread-safe. */
+/** Analyses a file of task sets, one a line, holding one line in memory at a time. Not thread-safe. */
 public final class BatchRunner {
     private static final int BUFFER = 1 << 16;
 
@@ -39,7 +39,7 @@ public final class BatchRunner {
         TaskSet read(String line, String file, int lineNumber) throws InvalidFileException;
     }
 
-    /** What was done. */
+    /** Counts of a run. */
     public static final class Summary {
         private final List<String> names = new ArrayList<>();
         private int sets;
@@ -83,8 +83,8 @@ public final class BatchRunner {
      * A batch.
      *
      * @param reader      how to read a line
-     * @param preparation what to do with each set first (partitioning, priorities)
-     * @param analyses    what to run
+     * @param preparation applied to each set first (partitioning, priorities)
+     * @param analyses    the analyses to run
      * @param convert     true to write each prepared set instead of analysing it
      */
     public BatchRunner(final LineReader reader, final UnaryOperator<TaskSet> preparation,
@@ -101,7 +101,7 @@ public final class BatchRunner {
      * @param file one JSON task set a line
      * @param out  receives one result line per set, with newline
      * @return the counts
-     * @throws InvalidFileException if a line is refused; what came before it has been written
+     * @throws InvalidFileException if a line is refused; the results of earlier lines have been written
      * @throws IOException          if reading or writing fails
      */
     public Summary run(final Path file, final Appendable out) throws IOException {

@@ -20,9 +20,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Task sets of neighbouring projects. What a format does not say is stated at each constant and must be completed by
- * the user: cores and priorities by {@code --partition} and {@code --assign}, epsilon by {@code --epsilon} (1 ms
- * otherwise).
+ * Task sets of related projects. Each constant states what its format lacks; the user must add it: cores and priorities
+ * by {@code --partition} and {@code --assign}, epsilon by {@code --epsilon} (1 ms otherwise).
  */
 public enum ForeignFormat {
     /** Records of the published GCAPS generator, one a line: {@link GcapsArtifactImporter}. Batches only. */
@@ -49,6 +48,7 @@ public enum ForeignFormat {
 
     private static final long DEFAULT_EPSILON_NS = 1_000_000L;
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final NodeReader FILES = new NodeReader("task set", TaskSetReader.MAX_BYTES, "give one file each");
 
     private final String word;
 
@@ -101,7 +101,7 @@ public enum ForeignFormat {
         if (this == GCAPS_ARTIFACT) {
             throw new IllegalArgumentException("format '" + word + "' holds one task set a line; use --batch");
         }
-        final String content = TaskSetReader.load(path);
+        final String content = FILES.load(path);
         final String file = path.toString();
         try {
             final Platform platform = Platform.of(cpus, Gpu.ofEpsilon(epsilonNs < 0 ? DEFAULT_EPSILON_NS : epsilonNs));

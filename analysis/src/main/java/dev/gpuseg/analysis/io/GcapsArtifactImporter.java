@@ -21,8 +21,8 @@ import java.util.List;
  * {"kind","v","it","ncpu","tasks":[{"cpu","prio","T","C","G","Gm","Ge","ces":[..],"ges":[[G,Gm,Ge],..]}]}}, times in
  * milliseconds, cpu from 0, larger prio higher, -1 best effort.
  *
- * <p>That generator rounds the segments and the totals apart (up to some 0.08 ms). The program decides by the
- * totals, so the difference goes into the largest segment: C, G, Gm and Ge of the imported task equal the recorded
+ * <p>That generator rounds segments and totals separately (differences up to 0.08 ms). The program decides by the
+ * totals, so the difference is added to the largest segment: C, G, Gm and Ge of the imported task equal the recorded
  * totals exactly, to one nanosecond. Segments of length zero are kept. Constants of that program: epsilon 1 ms,
  * theta 0.2 ms, time slice 1 ms.
  */

@@ -16,9 +16,9 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * Responses that were measured, to stand beside the bounds. Read from what {@code gpuseg demo --json} prints:
- * {@code {"mechanism","tasks":[{"name","jobs","response_ms":{"max"}}]}}, or {@code gpuseg trace stats --json}, which
- * has {@code response_ns}; other fields are ignored. Of a task that appears twice the longest response counts.
+ * Measured responses, for comparison with bounds. Read from the output of {@code gpuseg demo --json}, which is
+ * {@code {"mechanism","tasks":[{"name","jobs","response_ms":{"max"}}]}}, or of {@code gpuseg trace stats --json}, which
+ * has {@code response_ns}. Other fields are ignored. If a task appears twice, the longer response counts.
  *
  * @param source    the file
  * @param simulated measured on the virtual GPU
@@ -94,7 +94,7 @@ public record Measurement(String source, boolean simulated, Map<String, Figure> 
     }
 
     /**
-     * What was measured longer than it should be.
+     * Measured responses that exceed their bounds.
      *
      * @param result bounds
      * @return one line per task, empty if every bound held

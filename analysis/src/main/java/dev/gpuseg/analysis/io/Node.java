@@ -1,105 +1,448 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.io;
 
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
+import dev.gpuseg.analysis.model.Durations;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
-/** A parsed value that remembers its line, so that a refusal can name it. */
-final class Node {
-    private static final int MAX_DEPTH = 16;
+/**
+ * A value of a YAML or JSON file that remembers where it stands. Its methods read what is expected there; whatever else
+ * is there is refused in one line that names file, line, column, thing, value and remedy, like
+ * {@code set.yaml:6:31: task "camera": period is the bare number 80; a duration needs a unit: …}.
+ *
+ * <p>The name of a thing is made of the keys that lead to it; {@link #callIt} gives it a better one. Read by
+ * {@link NodeReader}. Not thread-safe.
+ */
+public final class Node {
+    /** What a value is. */
+    public enum Kind {
+        /** A mapping of keys to values. */
+        MAPPING,
+        /** A list. */
+        LIST,
+        /** A text. */
+        TEXT,
+        /** A number without a fraction. */
+        INTEGER,
+        /** Any other number. */
+        DECIMAL,
+        /** {@code true} or {@code false}. */
+        BOOLEAN,
+        /** No value. */
+        NULL
+    }
 
-    enum Kind { OBJECT, ARRAY, TEXT, INTEGER, DECIMAL, BOOLEAN, NULL }
+    private static final int MAX_WORD = 200;
+    private static final int MAX_SHOWN = 40;
+    private static final int MAX_DIGITS = 11;
 
-    final Kind kind;
-    final int line;
-    /** Text of a scalar; null for objects and arrays. */
-    final String text;
-    final Map<String, Node> fields;
-    final List<Node> items;
+    private final Kind kind;
+    private final String file;
+    private final int line;
+    private final int column;
+    private final String text;
+    private final Map<String, Node> fields;
+    private final List<Node> items;
+    /** What refusals call it; null for an item of a list. */
+    private String name;
+    /** The mapping or list that contains it; null if its name is complete. */
+    private Node parent;
+    /** Of a list: what refusals call an item, followed by its number. */
+    private String itemName = "";
+    /** Whether it is the outermost value, which the names of inner values do not repeat. */
+    private boolean outermost;
+    private int keyLine;
+    private int keyColumn;
 
-    private Node(final Kind kind, final int line, final String text, final Map<String, Node> fields,
-        final List<Node> items) {
+    private Node(final Kind kind, final String file, final int line, final int column, final String text,
+        final Map<String, Node> fields, final List<Node> items) {
         this.kind = kind;
+        this.file = file;
         this.line = line;
+        this.column = column;
         this.text = text;
         this.fields = fields;
         this.items = items;
     }
 
-    static Node read(final JsonParser parser, final String file, final int firstLine) throws IOException {
-        if (parser.nextToken() == null) {
-            throw new InvalidFileException(file, firstLine, "the file is empty; write a task set");
-        }
-        return readValue(parser, file, firstLine, 0);
+    static Node scalar(final Kind kind, final String file, final int line, final int column, final String text) {
+        return new Node(kind, file, line, column, text, Map.of(), List.of());
     }
 
-    private static Node readValue(final JsonParser parser, final String file, final int firstLine, final int depth)
-        throws IOException {
-        final JsonToken token = parser.currentToken();
-        final int line = firstLine - 1 + Math.max(1, parser.currentTokenLocation().getLineNr());
-        if (depth > MAX_DEPTH) {
-            throw new InvalidFileException(file, line, "nested deeper than " + MAX_DEPTH
-                + " levels; this is no task set");
+    static Node mapping(final String file, final int line, final int column) {
+        return new Node(Kind.MAPPING, file, line, column, null, new LinkedHashMap<>(), List.of());
+    }
+
+    static Node list(final String file, final int line, final int column) {
+        return new Node(Kind.LIST, file, line, column, null, Map.of(), new ArrayList<>());
+    }
+
+    /** Adds a field to a mapping that is being read; false if the key is there already. */
+    boolean put(final String key, final int lineOfKey, final int columnOfKey, final Node value) {
+        if (fields.putIfAbsent(key, value) != null) {
+            return false;
         }
-        return switch (token) {
-            case START_OBJECT -> {
-                final Map<String, Node> fields = new LinkedHashMap<>();
-                while (parser.nextToken() != JsonToken.END_OBJECT) {
-                    final String name = parser.currentName();
-                    final int nameLine = firstLine - 1 + Math.max(1, parser.currentTokenLocation().getLineNr());
-                    parser.nextToken();
-                    if (fields.put(name, readValue(parser, file, firstLine, depth + 1)) != null) {
-                        throw new InvalidFileException(file, nameLine, "key '" + name + "' occurs twice; remove one");
-                    }
-                }
-                yield new Node(Kind.OBJECT, line, null, fields, null);
-            }
-            case START_ARRAY -> {
-                final List<Node> items = new ArrayList<>();
-                while (parser.nextToken() != JsonToken.END_ARRAY) {
-                    items.add(readValue(parser, file, firstLine, depth + 1));
-                }
-                yield new Node(Kind.ARRAY, line, null, null, items);
-            }
-            case VALUE_STRING -> new Node(Kind.TEXT, line, parser.getText(), null, null);
-            case VALUE_NUMBER_INT -> new Node(Kind.INTEGER, line, parser.getText(), null, null);
-            case VALUE_NUMBER_FLOAT -> new Node(Kind.DECIMAL, line, parser.getText(), null, null);
-            case VALUE_TRUE, VALUE_FALSE -> new Node(Kind.BOOLEAN, line, parser.getText(), null, null);
-            case VALUE_NULL -> new Node(Kind.NULL, line, "null", null, null);
-            default -> throw new InvalidFileException(file, line, "unexpected " + token + "; this is no task set");
+        value.parent = this;
+        value.name = key;
+        value.keyLine = lineOfKey;
+        value.keyColumn = columnOfKey;
+        return true;
+    }
+
+    /** Adds a value to a list that is being read. */
+    void add(final Node value) {
+        value.parent = this;
+        items.add(value);
+    }
+
+    /** Names the outermost value of a file; the names of inner values do not repeat it. */
+    Node asOutermost(final String newName) {
+        name = newName;
+        outermost = true;
+        return this;
+    }
+
+    /**
+     * What it is.
+     *
+     * @return never null
+     */
+    public Kind kind() {
+        return kind;
+    }
+
+    /**
+     * Where it stands.
+     *
+     * @return line from 1, or 0 if it came from no file
+     */
+    public int line() {
+        return line;
+    }
+
+    /**
+     * Where it stands.
+     *
+     * @return column from 1, or 0 if it came from no file
+     */
+    public int column() {
+        return column;
+    }
+
+    /**
+     * The text of a scalar, as written.
+     *
+     * @return null for a mapping and a list
+     */
+    public String text() {
+        return text;
+    }
+
+    /**
+     * Names it in refusals, instead of the keys that lead to it.
+     *
+     * @param newName like {@code task "camera"}
+     * @return this
+     */
+    public Node callIt(final String newName) {
+        name = newName;
+        parent = null;
+        outermost = false;
+        return this;
+    }
+
+    /**
+     * What refusals call it.
+     *
+     * @return the keys that lead to it, joined by colons, from the last one on that was named by {@link #callIt}
+     */
+    public String what() {
+        if (parent == null) {
+            return name;
+        }
+        if (parent.kind == Kind.LIST) {
+            final String number = " " + (parent.items.indexOf(this) + 1);
+            return parent.itemName.isEmpty() ? parent.what() + ": item" + number
+                : parent.within() + parent.itemName + number;
+        }
+        return within() + name;
+    }
+
+    /** The name of the mapping or list that contains it, as the beginning of its own name. */
+    private String within() {
+        return parent == null || parent.outermost ? "" : parent.what() + ": ";
+    }
+
+    // ---- refusing ----
+
+    /**
+     * A refusal of this value.
+     *
+     * @param remark what follows its name: value and remedy, like {@code is 0; it must be positive}
+     * @return to be thrown
+     */
+    public InvalidFileException refuse(final String remark) {
+        return refusal(what() + " " + remark);
+    }
+
+    /**
+     * A refusal at this value.
+     *
+     * @param message thing, value and remedy
+     * @return to be thrown
+     */
+    public InvalidFileException refusal(final String message) {
+        return new InvalidFileException(file, line, column, message);
+    }
+
+    /**
+     * The value as a refusal shows it: short, on one line.
+     *
+     * @return a scalar in quotes, or what it is instead
+     */
+    public String show() {
+        return switch (kind) {
+            case MAPPING -> "a mapping";
+            case LIST -> "a list";
+            default -> "'" + (text.length() <= MAX_SHOWN ? text : text.substring(0, MAX_SHOWN - 3) + "...") + "'";
         };
     }
 
-    /** Two mappings as one, in which the fields of this one come first; no mapping: this one alone. */
-    Node over(final Node base) {
-        if (kind != Kind.OBJECT || base == null || base.kind != Kind.OBJECT) {
+    // ---- mappings and lists ----
+
+    /**
+     * A value of a mapping.
+     *
+     * @param key its key
+     * @return null if there is none, or this is no mapping
+     */
+    public Node get(final String key) {
+        return fields.get(key);
+    }
+
+    /**
+     * A value of a mapping that must be there.
+     *
+     * @param key its key
+     * @return the value
+     * @throws InvalidFileException if there is none
+     */
+    public Node required(final String key) throws InvalidFileException {
+        final Node value = fields.get(key);
+        if (value == null) {
+            throw refusal(what() + ": " + key + " is missing; add it");
+        }
+        return value;
+    }
+
+    /**
+     * The keys of a mapping.
+     *
+     * @return in the order of the file; empty if this is no mapping
+     */
+    public Set<String> keys() {
+        return Collections.unmodifiableSet(fields.keySet());
+    }
+
+    /**
+     * Checks that this is a mapping with known keys only.
+     *
+     * @param known the keys that may be there
+     * @return this
+     * @throws InvalidFileException if it is something else, or has another key: with the key that was probably meant
+     */
+    public Node requireMapping(final Set<String> known) throws InvalidFileException {
+        return requireMapping(known, "");
+    }
+
+    /**
+     * Checks that this is a mapping with known keys only, and shows one if it is not.
+     *
+     * @param known   the keys that may be there
+     * @param example like {@code {name: camera, cpu: 1}}, or empty
+     * @return this
+     * @throws InvalidFileException if it is something else, or has another key: with the key that was probably meant
+     */
+    public Node requireMapping(final Set<String> known, final String example) throws InvalidFileException {
+        if (kind != Kind.MAPPING) {
+            throw refuse("is " + show() + "; write a mapping" + (example.isEmpty() ? "" : " like " + example));
+        }
+        for (final String key : fields.keySet()) {
+            if (!known.contains(key)) {
+                final Node value = fields.get(key);
+                throw new InvalidFileException(file, value.keyLine, value.keyColumn, what() + ": unknown key '" + key
+                    + "'; " + Spelling.advice(key, known));
+            }
+        }
+        return this;
+    }
+
+    /**
+     * The values of a list.
+     *
+     * @param item    what refusals call one, followed by its number from 1
+     * @param example what to write instead of something that is no list, like {@code a list of tasks}
+     * @return in order
+     * @throws InvalidFileException if this is no list
+     */
+    public List<Node> requireList(final String item, final String example) throws InvalidFileException {
+        if (kind != Kind.LIST) {
+            throw refuse("is " + show() + "; write " + example);
+        }
+        itemName = item;
+        return Collections.unmodifiableList(items);
+    }
+
+    /**
+     * Two mappings as one, in which the fields of this one come first.
+     *
+     * @param base the other mapping, or null
+     * @return the union; this alone if one of them is no mapping
+     */
+    public Node over(final Node base) {
+        if (kind != Kind.MAPPING || base == null || base.kind != Kind.MAPPING) {
             return this;
         }
         final Map<String, Node> both = new LinkedHashMap<>(base.fields);
         both.putAll(fields);
-        return new Node(kind, line, null, both, null);
+        final Node union = new Node(kind, file, line, column, null, both, List.of());
+        union.parent = parent;
+        union.name = name;
+        return union;
     }
 
-    /** The same value without lines, for the schema. */
-    JsonNode toJson() {
+    // ---- scalars ----
+
+    /**
+     * A duration.
+     *
+     * @return nanoseconds, 0 or more
+     * @throws InvalidFileException if it is none, or has no unit
+     */
+    public long durationNs() throws InvalidFileException {
         return switch (kind) {
-            case OBJECT -> {
+            case INTEGER, DECIMAL, TEXT -> {
+                try {
+                    yield Durations.parse(text);
+                } catch (final IllegalArgumentException e) {
+                    throw refuse(e.getMessage());
+                }
+            }
+            default -> throw refuse("is " + show() + ", not a duration; write a number and a unit, like 1.5ms");
+        };
+    }
+
+    /**
+     * A duration within limits.
+     *
+     * @param minNs shortest
+     * @param maxNs longest
+     * @return nanoseconds
+     * @throws InvalidFileException if it is no duration, or outside of the limits
+     */
+    public long durationNs(final long minNs, final long maxNs) throws InvalidFileException {
+        final long ns = durationNs();
+        if (ns < minNs || ns > maxNs) {
+            throw refuse("is " + show() + "; it must be " + Durations.format(minNs) + ".." + Durations.format(maxNs));
+        }
+        return ns;
+    }
+
+    /**
+     * A whole number within limits.
+     *
+     * @param min smallest
+     * @param max largest
+     * @return the number
+     * @throws InvalidFileException if it is none, outside of the limits, or not in decimal digits
+     */
+    public int integer(final int min, final int max) throws InvalidFileException {
+        if (kind == Kind.INTEGER && text.length() <= MAX_DIGITS) {
+            final long value;
+            try {
+                value = Long.parseLong(text);
+            } catch (final NumberFormatException e) {   // YAML knows 0x10 and 1_000 as well
+                throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
+            }
+            if (value >= min && value <= max) {
+                return (int) value;
+            }
+        }
+        throw refuse("is " + show() + "; it must be a whole number " + min + ".." + max);
+    }
+
+    /**
+     * A truth value.
+     *
+     * @return true or false
+     * @throws InvalidFileException if it is none
+     */
+    public boolean flag() throws InvalidFileException {
+        if (kind != Kind.BOOLEAN) {
+            throw refuse("is " + show() + "; write true or false");
+        }
+        return text.equalsIgnoreCase("true");
+    }
+
+    /**
+     * A name: 1..200 printable characters. A number counts as one.
+     *
+     * @return the text
+     * @throws InvalidFileException if it is none
+     */
+    public String word() throws InvalidFileException {
+        if (kind != Kind.TEXT && kind != Kind.INTEGER && kind != Kind.DECIMAL) {
+            throw refuse("is " + show() + "; write a word");
+        }
+        if (text.isBlank() || text.length() > MAX_WORD || text.chars().anyMatch(Character::isISOControl)) {
+            throw refuse("is " + show() + "; write 1.." + MAX_WORD + " printable characters");
+        }
+        return text;
+    }
+
+    /**
+     * One of some words.
+     *
+     * @param known the words, in the order in which a refusal names them
+     * @return the word
+     * @throws InvalidFileException if it is none of them
+     */
+    public String oneOf(final Collection<String> known) throws InvalidFileException {
+        if (kind != Kind.TEXT || !known.contains(text)) {
+            final List<String> words = List.copyOf(known);
+            final int last = words.size() - 1;
+            throw refuse("is " + show() + "; write " + (last == 0 ? words.get(0)
+                : String.join(", ", words.subList(0, last)) + " or " + words.get(last)));
+        }
+        return text;
+    }
+
+    // ---- as JSON ----
+
+    /**
+     * The same value without places, for a schema.
+     *
+     * @return a JSON tree
+     */
+    public JsonNode toJson() {
+        return switch (kind) {
+            case MAPPING -> {
                 final ObjectNode node = JsonNodeFactory.instance.objectNode();
-                fields.forEach((name, value) -> node.set(name, value.toJson()));
+                fields.forEach((key, value) -> node.set(key, value.toJson()));
                 yield node;
             }
-            case ARRAY -> {
+            case LIST -> {
                 final ArrayNode node = JsonNodeFactory.instance.arrayNode();
                 items.forEach(item -> node.add(item.toJson()));
                 yield node;
@@ -118,14 +461,5 @@ final class Node {
         }
         return text.matches("[+-]?[0-9]+\\.[0-9]+") ? JsonNodeFactory.instance.numberNode(new BigDecimal(text))
             : JsonNodeFactory.instance.textNode(text);
-    }
-
-    /** How a refusal shows the value: short, one line. */
-    String show() {
-        return switch (kind) {
-            case OBJECT -> "a mapping";
-            case ARRAY -> "a list";
-            default -> "'" + (text.length() <= 40 ? text : text.substring(0, 37) + "...") + "'";
-        };
     }
 }

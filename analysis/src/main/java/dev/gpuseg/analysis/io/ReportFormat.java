@@ -6,7 +6,7 @@ import dev.gpuseg.analysis.rta.AnalysisResult;
 import java.util.List;
 
 /**
- * A form in which results can be shown, beside the built-in {@code text} and {@code json}. Found by
+ * A format of results, in addition to the built-in {@code text} and {@code json}. Found by
  * {@link java.util.ServiceLoader}.
  */
 public interface ReportFormat {
@@ -23,7 +23,7 @@ public interface ReportFormat {
      * @param set     the analysed set
      * @param source  the bytes it was read from, for the hash that a report names
      * @param results one per analysis
-     * @param measured responses to show beside the bounds, or null
+     * @param measured measured responses to show with the bounds, or null
      * @return the whole document
      */
     String render(TaskSet set, byte[] source, List<AnalysisResult> results, Measurement measured);

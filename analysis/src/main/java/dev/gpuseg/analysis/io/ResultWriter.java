@@ -33,28 +33,13 @@ public final class ResultWriter {
      * @return JSON, indented, with a final newline
      */
     public static String json(final String id, final List<AnalysisResult> results) {
-        final StringWriter text = new StringWriter();
-        try (JsonGenerator out = JSON.createGenerator(text)) {
-            out.useDefaultPrettyPrinter();
-            out.writeStartObject();
-            out.writeStringField("id", id);
-            out.writeObjectFieldStart("results");
-            for (final AnalysisResult result : results) {
-                out.writeObjectFieldStart(result.analysis());
-                out.writeBooleanField("schedulable", result.schedulable());
-                out.writeArrayFieldStart("tasks");
-                for (final TaskResult task : result.tasks()) {
-                    writeTask(out, task);
-                }
-                out.writeEndArray();
-                out.writeEndObject();
+        return write(id, results, true, (out, tasks) -> {
+            out.writeArrayFieldStart("tasks");
+            for (final TaskResult task : tasks) {
+                writeTask(out, task);
             }
-            out.writeEndObject();
-            out.writeEndObject();
-        } catch (final IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return text.append('\n').toString();
+            out.writeEndArray();
+        }) + '\n';
     }
 
     /**
@@ -65,19 +50,35 @@ public final class ResultWriter {
      * @return JSON without a newline
      */
     public static String line(final String id, final List<AnalysisResult> results) {
+        return write(id, results, false, (out, tasks) -> {
+            out.writeArrayFieldStart("wcrt_ns");
+            for (final TaskResult task : tasks) {
+                writeNanoseconds(out, task.wcrtNs());
+            }
+            out.writeEndArray();
+        });
+    }
+
+    /** What is written of the tasks of one analysis. */
+    @FunctionalInterface
+    private interface TaskFields {
+        void write(JsonGenerator out, List<TaskResult> tasks) throws IOException;
+    }
+
+    private static String write(final String id, final List<AnalysisResult> results, final boolean indent,
+        final TaskFields fields) {
         final StringWriter text = new StringWriter();
         try (JsonGenerator out = JSON.createGenerator(text)) {
+            if (indent) {
+                out.useDefaultPrettyPrinter();
+            }
             out.writeStartObject();
             out.writeStringField("id", id);
             out.writeObjectFieldStart("results");
             for (final AnalysisResult result : results) {
                 out.writeObjectFieldStart(result.analysis());
                 out.writeBooleanField("schedulable", result.schedulable());
-                out.writeArrayFieldStart("wcrt_ns");
-                for (final TaskResult task : result.tasks()) {
-                    writeNanoseconds(out, task.wcrtNs());
-                }
-                out.writeEndArray();
+                fields.write(out, result.tasks());
                 out.writeEndObject();
             }
             out.writeEndObject();

@@ -62,7 +62,7 @@ public final class TaskSetWriter {
         return text.toString();
     }
 
-    /** A profile's constants are written out: the line must mean the same where the profile is not at hand. */
+    /** Constants of a profile are written out, so that the line means the same where the profile is missing. */
     private static void writePlatform(final JsonGenerator out, final TaskSet set) throws IOException {
         out.writeObjectFieldStart("platform");
         out.writeNumberField("cpus", set.platform().cpus());

@@ -5,7 +5,7 @@ import java.math.BigDecimal;
 
 /**
  * Durations as people write them ({@code 2ms}, {@code 250us}, {@code 1.5ms}) against {@code long} nanoseconds. A bare
- * number is refused: the neighbours of this project use ms, us, ns and s for the same field.
+ * number is refused: related projects use ms, us, ns or s for the same field.
  */
 public final class Durations {
     /**

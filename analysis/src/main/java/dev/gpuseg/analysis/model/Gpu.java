@@ -33,12 +33,12 @@ public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs, 
         Task.requireTime("platform: stall: period", stallPeriodNs);
         if (stallNs == 0 != (stallPeriodNs == 0) || stallNs > 0 && stallPeriodNs <= stallNs) {
             throw new InvalidModelException("platform: stall: a stop of " + Durations.format(stallNs) + " every "
-                + Durations.format(stallPeriodNs) + " leaves nothing of the GPU; the period must be the longer one");
+                + Durations.format(stallPeriodNs) + " leaves no GPU time; the period must be longer than the stop");
         }
     }
 
     /**
-     * A GPU that nothing but the scheduler stops.
+     * A GPU that only the scheduler stops.
      *
      * @param epsilonNs   as above
      * @param alphaNs     as above
@@ -50,7 +50,7 @@ public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs, 
     }
 
     /**
-     * A GPU of which only epsilon matters; the rest as published.
+     * A GPU with the published constants and its own epsilon.
      *
      * @param epsilonNs runlist update delay
      * @return the GPU
@@ -92,7 +92,7 @@ public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs, 
             return epsilonNs;
         }
         long now = epsilonNs;
-        while (true) {   // ends: the stops take less than all of the time
+        while (true) {   // terminates: the period is longer than a stop
             final long next = Math.addExact(epsilonNs, Math.multiplyExact(IntegerMath.ceilDiv(now + stallNs,
                 stallPeriodNs), stallNs));
             if (next == now) {

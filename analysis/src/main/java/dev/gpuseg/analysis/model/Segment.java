@@ -37,7 +37,7 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
         }
 
         /**
-         * Longest time that the window can take up when interruptions destroy the overlap of its parts.
+         * Longest duration of the window when interruptions destroy the overlap of its parts.
          *
          * @return {@code max(total, host + device)} in nanoseconds
          */

@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.model;
 
 import java.util.List;
+import java.util.function.ToLongFunction;
 
 /**
  * A sporadic task. All times in nanoseconds, 0..{@link Durations#MAX_NS}.
@@ -104,13 +105,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      * @return nanoseconds
      */
     public long gpuNs() {
-        long sum = 0;
-        for (final Segment segment : segments) {
-            if (segment instanceof Segment.Gpu gpuSegment) {
-                sum = Math.addExact(sum, gpuSegment.totalNs());
-            }
-        }
-        return sum;
+        return sumOfGpuSegments(Segment.Gpu::totalNs);
     }
 
     /**
@@ -119,13 +114,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      * @return nanoseconds
      */
     public long hostNs() {
-        long sum = 0;
-        for (final Segment segment : segments) {
-            if (segment instanceof Segment.Gpu gpuSegment) {
-                sum = Math.addExact(sum, gpuSegment.hostNs());
-            }
-        }
-        return sum;
+        return sumOfGpuSegments(Segment.Gpu::hostNs);
     }
 
     /**
@@ -134,10 +123,14 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      * @return nanoseconds
      */
     public long deviceNs() {
+        return sumOfGpuSegments(Segment.Gpu::deviceNs);
+    }
+
+    private long sumOfGpuSegments(final ToLongFunction<Segment.Gpu> part) {
         long sum = 0;
         for (final Segment segment : segments) {
             if (segment instanceof Segment.Gpu gpuSegment) {
-                sum = Math.addExact(sum, gpuSegment.deviceNs());
+                sum = Math.addExact(sum, part.applyAsLong(gpuSegment));
             }
         }
         return sum;
@@ -172,7 +165,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
     }
 
     /**
-     * The same task in another place.
+     * The same task on another core and GPU.
      *
      * @param newCpu core, from 1
      * @param newGpu GPU, from 0

@@ -15,11 +15,11 @@ import java.util.Locale;
 /**
  * Bin packing of tasks, largest load first: to the GPUs by (G + 2 eps eta) / T, then to the cores by C + Gm over T
  * (busy: C + G + 2 eps eta over T). Loads are counted in units of 2^-30 of the resource, rounded up, so that no
- * order depends on rounding of doubles. A load above 1 is placed where the rule puts it all the same: the analysis
- * refuses the set, not the packing.
+ * order depends on the rounding of doubles. A load above 1 is placed as well: the analysis refuses the set, not the
+ * packing.
  */
 public enum Partitioning {
-    /** The resource with the least load: spreads. */
+    /** The resource with the least load: spreads the tasks. */
     WFD,
     /** The first resource that the task fits; if none, the least loaded. */
     FFD,
@@ -46,7 +46,7 @@ public enum Partitioning {
     }
 
     /**
-     * Places every task on a core, and every GPU task on a GPU; what the set says about either is replaced.
+     * Places every task on a core, and every GPU task on a GPU; cores and GPUs given in the set are replaced.
      *
      * @param set tasks in any placement
      * @return the placed set

@@ -2,10 +2,10 @@
 package dev.gpuseg.analysis.report;
 
 /**
- * What charts draw on: the same chart becomes SVG or pixels. Units are CSS pixels, y downwards; colours are 0xRRGGBB.
+ * The surface on which charts are drawn. Units are CSS pixels, y downwards; colours are 0xRRGGBB.
  */
 public interface Canvas {
-    /** Where a text stands relative to its point. */
+    /** Position of a text relative to its point. */
     enum Anchor {
         /** Begins there. */
         START,
@@ -23,7 +23,7 @@ public interface Canvas {
      * @param width  width
      * @param height height
      * @param colour fill
-     * @param hint   text shown when pointed at, or null; not drawn where there is no pointer
+     * @param hint   text shown when pointed at, or null
      */
     void rectangle(double x, double y, double width, double height, int colour, String hint);
 

@@ -7,7 +7,7 @@ import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Locale;
 
-/** Numbers as people read them in reports. Bounds are rounded up, never down. */
+/** Formats numbers for reports. Bounds are rounded up, never down. */
 final class Figures {
     static final String[] TERM_KEYS = {"own", "jitter", "preemption", "interference", "interleaving", "blocking",
         "overhead"};
@@ -28,7 +28,7 @@ final class Figures {
         return BigDecimal.valueOf(ns, 6).setScale(3, RoundingMode.CEILING).toPlainString();
     }
 
-    /** Milliseconds with three decimals, rounded down: for what is left. */
+    /** Milliseconds with three decimals, rounded down: for slack. */
     static String msDown(final long ns) {
         return BigDecimal.valueOf(ns, 6).setScale(3, RoundingMode.FLOOR).toPlainString();
     }
@@ -37,7 +37,7 @@ final class Figures {
         return String.format(Locale.ROOT, "%.1f %%", 100.0 * part / whole);
     }
 
-    /** What a factor in thousandths allows: a change in percent. */
+    /** A factor in thousandths as a change in percent. */
     static String growth(final long permille) {
         if (permille == Sensitivity.NONE) {
             return "\u2013";

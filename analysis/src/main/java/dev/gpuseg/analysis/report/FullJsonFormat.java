@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.report;
 
-import dev.gpuseg.analysis.io.Measurement;
-import dev.gpuseg.analysis.io.ReportFormat;
-import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.analysis.rta.AnalysisResult;
-import java.util.List;
-
 /** {@code analyze --format report-json}: the numbers of the HTML report for programs. */
-public final class FullJsonFormat implements ReportFormat {
+public final class FullJsonFormat extends FullFormat {
     /** For the service loader. */
     public FullJsonFormat() {
-        // nothing to set up
-    }
-
-    @Override
-    public String name() {
-        return "report-json";
-    }
-
-    @Override
-    public String render(final TaskSet set, final byte[] source, final List<AnalysisResult> results,
-        final Measurement measured) {
-        return JsonReport.render(Report.create(set, source, results, measured));
+        super("report-json", JsonReport::render);
     }
 }

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * A schedule: one row for each task (what its thread does above, what its segment does below), one for each GPU.
- * Arrivals are marked above the row, deadlines below it; the worst job is shaded.
+ * A schedule: one row for each task, with its thread above and its segment below, and one row for each GPU. Arrivals
+ * are marked above the row, deadlines below it; the worst job is shaded.
  */
 public final class GanttChart {
     /** Width in CSS pixels. */
@@ -41,7 +41,7 @@ public final class GanttChart {
     /**
      * A chart.
      *
-     * @param worst what to show
+     * @param worst the run to show
      */
     public GanttChart(final WorstCase worst) {
         this.worst = worst;
@@ -89,7 +89,7 @@ public final class GanttChart {
             canvas.line(LEFT, y + ROW, WIDTH - RIGHT, y + ROW, FAINT, 1, false);
             canvas.text(LEFT - 8, y + 24, 12, Canvas.Anchor.END, true, INK, "GPU " + g);
         }
-        // states first, work on top of them, marks last
+        // states first, then work over them, then marks
         for (final WorstCase.Interval i : worst.intervals()) {
             if (i.lane() == WorstCase.Lane.SEGMENT) {
                 segment(canvas, i);

@@ -85,7 +85,7 @@ public final class HtmlReport {
     private static void overview(final StringBuilder out, final Report report) {
         out.append("<section>\n<h2>Verdicts</h2>\n<table "
             + "class=\"verdicts\"><thead><tr><th>Analysis</th><th>Verdict</th>"
-            + "<th>What it says</th></tr></thead><tbody>\n");
+            + "<th>Summary</th></tr></thead><tbody>\n");
         for (final Report.Section section : report.sections()) {
             out.append("<tr><td><a href=\"#").append(section.analysis().name()).append("\">")
                 .append(section.analysis().name()).append("</a></td><td>").append(badge(section.result().schedulable()))
@@ -165,12 +165,10 @@ public final class HtmlReport {
                     : badge(bound.schedulable())).append("</td></tr>\n");
         }
         out.append("</tbody></table></div>\n<p class=\"note\">Times in ms. C: work on the core; G: GPU segments "
-            + "alone, host "
-            + "part included; U: (C + G) / T; R: bound on the time from arrival to completion, \u2013 where no "
-            + "bound below the "
-            + "deadline exists; Seen: longest simulated response. \u201cMay grow\u201d: the task\u2019s own C or G, "
-            + "all else equal, "
-            + "before any deadline is at risk; \u201cnone helps\u201d: not even 0 would do."
+            + "alone, host part included; U: (C + G) / T; R: bound on the time from arrival to completion, \u2013 if "
+            + "there is no bound below the deadline; Seen: longest simulated response. \u201cMay grow\u201d: by how "
+            + "much the task\u2019s own C or G may grow before any deadline is at risk; \u201cnone helps\u201d: the "
+            + "set fails even with 0."
             + (report.measured() == null ? "" : " Measured: longest response in " + escape(report.measured().caption())
                 + ".") + "</p>\n");
     }
@@ -200,8 +198,7 @@ public final class HtmlReport {
         final int count = report.set().tasks().size();
         final int height = 34 + BAR_ROW * count + 8;
         final SvgCanvas canvas = new SvgCanvas(BARS_WIDTH, height,
-            "Parts of each response-time bound, in percent of the "
-            + "deadline");
+            "Parts of each response-time bound, in percent of the deadline");
         double x = BARS_LEFT - 120;
         for (int k = 0; k < Figures.TERM_NAMES.length; k++) {
             if (used(section, k)) {
@@ -308,28 +305,25 @@ public final class HtmlReport {
     private static void assumptions(final StringBuilder out, final Report report) {
         final List<String> lines = new ArrayList<>();
         lines.add("Tasks are sporadic: arrivals of one task are at least its period apart, and a job is released at "
-            + "most its "
-            + "jitter after its arrival.");
-        lines.add("No segment takes longer than the file says. Measured times are observations; add the margin that "
-            + "your "
-            + "project demands.");
-        lines.add("Each task stays on its core, real-time threads run under a fixed priority (SCHED_FIFO) or, for "
-            + "the EDF "
+            + "most its jitter after its arrival.");
+        lines.add("No segment takes longer than the file states. Measured times are observations; add the margin that "
+            + "your project requires.");
+        lines.add("Each task stays on its core. Real-time threads run at a fixed priority (SCHED_FIFO) or, for the EDF "
             + "analyses, by deadline; nothing else of higher priority runs there.");
         final boolean gate = report.sections().stream()
             .anyMatch(s -> s.analysis().description().model() == Model.GATED_WINDOWS);
         final boolean ranks = report.sections().stream()
             .anyMatch(s -> s.analysis().description().model().hasGpuPriorities());
-        lines.add("Only the listed tasks use the GPUs; every other process counts as best effort and is kept off by "
-            + "the daemon while a real-time segment runs."
-            + (gate ? " (Not at a gate, <code>gate-*</code>, which keeps nobody off: there nobody else uses them.)"
+        lines.add("Only the listed tasks use the GPUs. Every other process counts as best effort, and the daemon "
+            + "disables its contexts while a real-time segment runs."
+            + (gate ? " (A gate, <code>gate-*</code>, disables no context: there no other process uses the GPUs.)"
             : ""));
-        lines.add("Work of a real-time task on a GPU is inside of its segments."
-            + (ranks ? " (For <code>gcaps-*</code>: under <code>gpuseg run --no-keep-ready</code> work outside of "
-            + "segments is kept off while a segment of another process runs.)" : ""));
-        lines.add("One change of the enabled contexts takes at most &epsilon;, the switch on the GPU included, and "
-            + "the daemon runs one at a time for each GPU. It can take some off and bring others back: &epsilon; is at "
-            + "least what both take together, as <code>gpuseg calibrate</code> writes it (docs/window.md, section 7).");
+        lines.add("A real-time task uses its GPU only inside its segments."
+            + (ranks ? " (For <code>gcaps-*</code>: <code>gpuseg run --no-keep-ready</code> disables work outside of "
+            + "segments while a segment of another process runs.)" : ""));
+        lines.add("One change of the enabled contexts takes at most &epsilon;, including the switch on the GPU. The "
+            + "daemon runs one change at a time for each GPU. A change can disable some contexts and enable others: "
+            + "&epsilon; must cover both, as <code>gpuseg calibrate</code> writes it (docs/window.md, section 7).");
         for (final Report.Section section : report.sections()) {
             lines.add("<code>" + section.analysis().name() + "</code>: threads "
                 + (section.analysis().mode() == WaitMode.BUSY ? "spin" : "suspend")

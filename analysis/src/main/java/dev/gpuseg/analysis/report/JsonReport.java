@@ -11,7 +11,7 @@ import java.io.UncheckedIOException;
 
 /**
  * The report for programs. Times are integer nanoseconds, factors integer thousandths. The keys {@code id} and
- * {@code results} are those of {@code analyze --format json}; the others come on top.
+ * {@code results} are those of {@code analyze --format json}; the others are additional.
  */
 public final class JsonReport {
     private static final JsonFactory JSON = new JsonFactory();

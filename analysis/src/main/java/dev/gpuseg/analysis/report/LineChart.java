@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * A chart of percentages over a parameter: own results as lines, published ones as hollow marks of the same colour.
+ * A chart of percentages over a parameter: our results as lines, published ones as hollow marks of the same colour.
  *
  * @param title   above the chart
  * @param xLabel  below the x axis
  * @param yLabel  beside the y axis
  * @param yMax    top of the y axis, greater than 0
- * @param series  what is drawn
+ * @param series  the curves
  * @param footers lines of small print below
  */
 public record LineChart(String title, String xLabel, String yLabel, double yMax, List<Series> series,

@@ -13,10 +13,10 @@ import java.util.HexFormat;
 import java.util.List;
 
 /**
- * All that the HTML, text and JSON reports of one task set say: the three are renderings of the same value.
+ * The content of the HTML, text and JSON reports of one task set. The three are renderings of the same value.
  *
  * @param set         the set
- * @param inputName   what the input is called: the id of the set
+ * @param inputName   name of the input: the id of the set
  * @param inputSha256 SHA-256 of that file, 64 hexadecimal digits
  * @param toolVersion version of this program
  * @param sections    one for each analysis, in the order asked for
@@ -30,12 +30,12 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
     public static final int RUNS = 200;
 
     /**
-     * What one analysis says.
+     * The result of one analysis.
      *
      * @param analysis    the analysis
      * @param result      its bounds
      * @param sensitivity how much the set may change
-     * @param worst       the worst simulated run of the mechanism that the analysis speaks of; null if none was
+     * @param worst       the worst simulated run of the mechanism that the analysis describes; null if none was
      *                    simulated
      */
     public record Section(Analysis analysis, AnalysisResult result, Sensitivity sensitivity, WorstCase worst) {
@@ -47,7 +47,7 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
     }
 
     /**
-     * Varies and simulates a set that was analysed.
+     * Adds sensitivity and simulation to the bounds of a set.
      *
      * @param set     every task with a core, real-time tasks with priorities
      * @param input   contents of the file that it came from
@@ -59,7 +59,7 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
     }
 
     /**
-     * The same, with measured responses beside the bounds.
+     * The same, with measured responses for comparison with the bounds.
      *
      * @param set      every task with a core, real-time tasks with priorities
      * @param input    contents of the file that it came from

@@ -16,10 +16,9 @@ import java.util.OptionalLong;
 import java.util.function.LongFunction;
 
 /**
- * By how much a set may change before the first deadline is at risk: found by bisection over the verdict of an
- * analysis.
- * Factors are in thousandths: 1250 = every affected time may grow to 125 %. A factor below 1000 says how far it must
- * shrink.
+ * By how much a set may change before the first deadline is at risk, found by bisection over the verdict of an
+ * analysis. Factors are in thousandths: 1250 = every affected time may grow to 125 %. A factor below 1000 means that
+ * the time must shrink to it.
  *
  * @param epsilonNs          largest epsilon, the same on every GPU, with which the set passes; empty if none does, or
  *                           no GPU
@@ -30,7 +29,7 @@ import java.util.function.LongFunction;
  */
 public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPermille, List<Long> taskCpuPermille,
     List<Long> taskGpuPermille) {
-    /** A factor beyond which the search does not look: a thousandfold. */
+    /** The largest factor that the search tries. */
     public static final long UNBOUNDED = 1_000_000L;
     /** No factor, not even 0, helps. */
     public static final long NEVER = -2;

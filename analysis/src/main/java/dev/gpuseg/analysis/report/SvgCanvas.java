@@ -15,7 +15,7 @@ public final class SvgCanvas implements Canvas {
      *
      * @param width  in CSS pixels
      * @param height in CSS pixels
-     * @param label  what it shows, for those who cannot see it
+     * @param label  what it shows, for screen readers
      */
     public SvgCanvas(final double width, final double height, final String label) {
         this.width = width;
@@ -82,7 +82,7 @@ public final class SvgCanvas implements Canvas {
     }
 
     /**
-     * The drawing so far as an element that can stand in HTML or, after an XML declaration, in a file of its own.
+     * The drawing so far, as an element for HTML or, after an XML declaration, for a file.
      *
      * @return SVG text
      */

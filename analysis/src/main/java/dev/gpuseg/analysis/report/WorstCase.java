@@ -19,7 +19,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The worst of many simulated runs: the one in which a real-time job came closest to its deadline, or passed it by
+ * The worst of many simulated runs: the one in which a real-time job came closest to its deadline, or exceeded it by
  * most.
  *
  * @param set           what ran
@@ -37,7 +37,7 @@ public record WorstCase(TaskSet set, SimulationOptions options, int runs, List<L
     long arrivalNs, long responseNs, List<Interval> intervals, long fromNs, long toNs) {
     private static final long MAX_RUN_NS = 20_000_000_000L;
 
-    /** What an interval belongs to. */
+    /** The row of the chart that an interval belongs to. */
     public enum Lane {
         /** A core. */
         CPU,
@@ -69,8 +69,8 @@ public record WorstCase(TaskSet set, SimulationOptions options, int runs, List<L
     }
 
     /**
-     * What to simulate beside the bounds of an analysis. Where a bound assumes that a task holds the GPU only while its
-     * device part runs, whole windows are simulated all the same: no mechanism does the other.
+     * The run to compare with the bounds of an analysis. Where a bound assumes that a task holds the GPU only while its
+     * device part runs, whole windows are simulated nevertheless: no existing mechanism releases the GPU earlier.
      *
      * @param model      the schedule that the analysis describes
      * @param optimistic whether pre-granted begins return at once, where the model preempts

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Charts and the report of an analysis: one HTML file that needs nothing else, with its text and JSON twins. */
+/** Charts, and the report of an analysis as one self-contained HTML file, as text and as JSON. */
 package dev.gpuseg.analysis.report;

@@ -96,7 +96,7 @@ public final class Analyses {
 
     private static final Map<String, Analysis> BY_NAME = byName();
     private static final Map<String, AnalysisDescription> DESCRIPTIONS = descriptions();
-    /** Time partitions with a table of one window, for what can be said of them without a set. */
+    /** Time partitions with a table of one window, to describe results without the table that gave them. */
     private static final List<Analysis> PARTITIONED = List.of(partitioned(FixedPriority.INSTANCE, false),
         partitioned(EarliestDeadlineFirst.INSTANCE, false), partitioned(EarliestDeadlineFirst.INSTANCE, true));
 
@@ -133,7 +133,7 @@ public final class Analyses {
     }
 
     /**
-     * The analyses of the published comparison, and this project's beside them.
+     * The analyses of the published comparison, and those of this project that a sweep compares with them.
      *
      * @return an immutable list, in the order of the catalogue
      */
@@ -142,7 +142,7 @@ public final class Analyses {
     }
 
     /**
-     * The analysis to trust for a set that runs under this project's daemon with default settings.
+     * The analysis that is sound for a set under this project's daemon with default settings.
      *
      * @param mode wait mode of the set
      * @return {@code gcaps-window-suspend} or {@code gcaps-window-busy}
@@ -184,10 +184,10 @@ public final class Analyses {
     }
 
     /**
-     * The analysis that gave a result, for what can be said of it without a set; with time partitions, one of no table.
+     * The analysis that gave a result, to describe it.
      *
      * @param result of any analysis
-     * @return its name, summary, mode and claim; for analysing, only if it needs no table
+     * @return the analysis; for time partitions one with another table, not to be used for analysing
      */
     public static Analysis describing(final AnalysisResult result) {
         for (final Analysis partitioned : PARTITIONED) {

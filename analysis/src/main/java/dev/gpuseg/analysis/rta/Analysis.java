@@ -6,13 +6,13 @@ import dev.gpuseg.analysis.model.WaitMode;
 
 /** A schedulability analysis. Implementations have no state that outlives a call and may be shared between threads. */
 public interface Analysis {
-    /** What a positive verdict is worth on the mechanism that this project runs. */
+    /** What a positive verdict guarantees on the mechanism that this project runs. */
     enum Claim {
         /** Holds for the live mechanism: no simulated response may exceed a bound. */
         SOUND,
         /** Holds for the abstract model of its paper, or for another protocol; not for the live mechanism. */
         MODEL_ONLY,
-        /** Known to be exceeded even in its own model; kept for comparison. */
+        /** Known to be exceeded in its own model; kept for comparison. */
         COMPARISON
     }
 
@@ -42,7 +42,7 @@ public interface Analysis {
     }
 
     /**
-     * What a positive verdict is worth.
+     * What a positive verdict guarantees.
      *
      * @return the claim
      */
@@ -71,7 +71,7 @@ public interface Analysis {
     }
 
     /**
-     * Whether real-time tasks need priorities.
+     * Whether the analysis needs priorities of real-time tasks.
      *
      * @return false where deadlines alone decide
      */
@@ -88,10 +88,10 @@ public interface Analysis {
     AnalysisResult analyse(PreparedSet set);
 
     /**
-     * The verdict alone, stopping at the first task that fails; allocates little. For sweeps.
+     * The verdict alone, for sweeps: stops at the first task that fails and allocates little.
      *
      * @param set from {@link PreparedSet#of}
-     * @return true if every real-time task keeps its deadline
+     * @return true if every real-time task meets its deadline
      */
     boolean isSchedulable(PreparedSet set);
 }

@@ -12,7 +12,7 @@ import java.util.Objects;
  * @param name      used on the command line and in results: lower case with hyphens
  * @param mode      the wait mode that the analysis assumes, whatever the set says
  * @param origin    where the bound comes from
- * @param claim     what a positive verdict is worth
+ * @param claim     what a positive verdict guarantees
  * @param model     the schedule that it bounds
  * @param inFigures whether a sweep over the published figures includes it
  * @param summary   what it analyses and from where, in one line for lists and reports

@@ -4,7 +4,7 @@ package dev.gpuseg.analysis.rta;
 import java.util.List;
 
 /**
- * What an analysis says of a task set.
+ * The result of an analysis for a task set.
  *
  * <p>The bounds of a set that is not schedulable are conditional: each holds as long as the tasks without a bound
  * keep their deadlines.

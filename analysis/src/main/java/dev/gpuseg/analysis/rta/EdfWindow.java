@@ -5,7 +5,7 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 
 /**
- * Exclusive windows, the GPU goes to the earliest absolute deadline; cores by fixed priority or by deadline too.
+ * Exclusive windows by earliest absolute deadline on the GPU; cores by fixed priority or by deadline.
  *
  * <p>Hypotheses (theorem 4 of {@code docs/edf.md}): those of {@link GcapsWindow} with "highest GPU priority" read as
  * "earliest absolute deadline of the job" (ties count against the task), and
@@ -16,9 +16,9 @@ import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
  * </ul>
  * Recurrence: that of {@link GcapsWindow}, CPU-only tasks with the jitter R_h - C_h, and for every task h
  * whose jobs matter only with an earlier deadline, the number of jobs limited to {@code max(0, ceil((D_i - D_h + R_h
- * + eps) / T_h))}, those with deadline at most that of the job of i which are not over before its arrival. Every R
+ * + eps) / T_h))}, those with a deadline at most that of the job of i that are not complete before its arrival. Every R
  * depends on every other: the iteration starts from R = D and goes on while a bound shrinks; the set is accepted
- * once no recurrence exceeds its R. Under {@code edf-fp} the CPU part of local tasks of higher CPU priority is not
+ * when no recurrence exceeds its R. Under {@code edf-fp} the CPU part of local tasks of higher CPU priority is not
  * limited, and the windows of every other task of the GPU are charged, local or not.
  *
  * <p>Source: this project. Counting the jobs by deadline and by window is the workload bound of Bertogna and Cirinei

@@ -38,7 +38,7 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
     }
 
     /** Any order is sound; from the highest GPU priority down each window sees the refined ones above it. */
-    private static void refineByGpuPriority(final PreparedSet s, final Windows windows) {
+    static void refineByGpuPriority(final PreparedSet s, final Windows windows) {
         final boolean[] done = new boolean[s.realTimeCount];
         for (int step = 0; step < s.realTimeCount; step++) {
             int next = -1;

@@ -11,10 +11,9 @@ import java.util.List;
  * each.
  *
  * <p>Where a recurrence needs the response time of a task that is not analysed yet (equal priorities), that failed, or
- * whose GPU priority differs from its CPU priority, the deadline stands in for it: it is a bound whenever the set
- * passes.
+ * whose GPU priority differs from its CPU priority, it takes the deadline instead, which is a bound if the set passes.
  *
- * @param <W> what a subclass keeps while it analyses one set
+ * @param <W> state of a subclass during the analysis of one set
  */
 abstract class FixedPointAnalysis<W> implements Analysis {
     private final AnalysisDescription description;
@@ -34,7 +33,7 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     }
 
     /**
-     * What the analysis keeps for one set; null if nothing.
+     * The state for the analysis of one set; null if there is none.
      *
      * @param s the set
      * @param r response-time bounds by position, deadlines where not known
@@ -44,7 +43,7 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     }
 
     /**
-     * As {@link #begin}, but nothing kept may depend on the GPU priorities: a search changes them between two bounds.
+     * As {@link #begin}, but the state must not depend on the GPU priorities: a search changes them between two bounds.
      */
     W beginSearch(final PreparedSet s, final long[] r) {
         return begin(s, r);
@@ -63,15 +62,15 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     }
 
     /**
-     * How often the tasks are gone through while bounds shrink. More than once where everybody can delay everybody:
-     * a vector of bounds that the recurrences map to one no larger proves itself (the first job to exceed its bound
-     * cannot exist), whatever it was guessed from.
+     * How often all tasks are computed while bounds shrink. More than once where any task can delay any other: a vector
+     * of bounds that the recurrences map to a vector no larger is proven (no job can be the first to exceed its bound),
+     * whatever the vector was derived from.
      */
     int rounds() {
         return 1;
     }
 
-    /** True if every jitter is taken from the deadline. */
+    /** True if every jitter is computed from the deadline. */
     boolean usesDeadlineJitter(final PreparedSet s) {
         return s.separateGpuPriorities;
     }
@@ -94,7 +93,7 @@ abstract class FixedPointAnalysis<W> implements Analysis {
         try {
             return iterate(s, results);
         } catch (final ArithmeticException e) {
-            throw new InvalidModelException("task set \"" + s.set.id() + "\": a sum of times passes 2^63 ns"
+            throw new InvalidModelException("task set \"" + s.set.id() + "\": a sum of times exceeds 2^63 ns"
                 + "; use shorter times or longer periods");
         }
     }

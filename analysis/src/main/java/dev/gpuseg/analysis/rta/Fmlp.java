@@ -10,25 +10,25 @@ import dev.gpuseg.analysis.model.WaitMode;
  * <p>Hypotheses:
  * <ul>
  * <li>partitioned preemptive fixed-priority CPUs, sporadic tasks, D &lt;= T; each GPU is one lock;</li>
- * <li>a waiting request sleeps, requests are served in the order of their arrival, a window is never displaced;</li>
+ * <li>a waiting request sleeps, requests are served in the order of their arrival, a window is never preempted;</li>
  * <li>the holder's thread runs above all unboosted tasks of its core; X = Gm (suspend) or G (busy);</li>
  * <li>the protocol costs nothing (as in the published comparison).</li>
  * </ul>
  * Recurrence: {@code R_i = C_i + G_i + B_i + sum_{h in hpp(i)} ceil((R_i + R_h - C_h - X_h) / T_h) (C_h +
  * X_h)}
  * <pre>
- *  + sum_{x remote, same GPU}                  min(eta_i, n_x) H_x            one request of x in front of each of i's
+ *  + sum_{x remote, same GPU}                  min(eta_i, n_x) H_x            one request of x ahead of each of i's
  *  + sum_{h in hpp(i), same GPU}               min(eta_i, n_h) max_u Ge_hu    (suspend; see below)
- *  + sum_{l local, lower CPU priority}         min(1 + z_i, n_l) H_l          in front of i's, or boosted on its core
+ *  + sum_{l local, lower CPU priority}         min(1 + z_i, n_l) H_l          ahead of i's, or boosted on its core
  *  n_x = eta_x ceil((R_i + T_x) / T_x);   z_i = eta_i (suspend), min(eta_i, remote requests) (busy)
  *  H_x = max_u G_xu + boosted parts of local tasks of other GPUs
  * </pre>
- * Best-effort tasks request like sporadic ones: their jobs are taken to end before the next arrives.
+ * Best-effort tasks issue requests like sporadic ones: each job is assumed to end before the next arrives.
  *
  * <p>Source: FMLP+ (Brandenburg, ECRTS 2014), suspension-aware bound. <b>Corrected</b> against the published GCAPS
- * program: that bound takes critical sections to run on the CPU, so a local higher-priority holder cannot be in
- * front of a request of i (i would not run). A thread that sleeps through its device part holds the lock and lets i
- * run into it; the second line charges that. Derivation: {@code docs/locks.md}.
+ * program: that bound assumes that critical sections run on the CPU, so that a local higher-priority holder cannot be
+ * ahead of a request of i (i would not run). A thread that sleeps during its device part holds the lock, and i can run
+ * and request it; the second line charges that. Derivation: {@code docs/locks.md}.
  */
 final class Fmlp extends FixedPointAnalysis<Void> {
     private final boolean busy;

@@ -5,7 +5,7 @@ import dev.gpuseg.analysis.model.IntegerMath;
 import dev.gpuseg.analysis.model.WaitMode;
 
 /**
- * Non-preemptive windows: what a scheduler gives that can hold back a begin but cannot take work off the hardware.
+ * Non-preemptive windows: the bound for a scheduler that can delay a begin but cannot preempt running work.
  *
  * <p>Hypotheses (theorem 3 of {@code docs/gate.md}):
  * <ul>

@@ -4,12 +4,12 @@ package dev.gpuseg.analysis.rta;
 import dev.gpuseg.analysis.model.IntegerMath;
 
 /**
- * Exclusive windows whose holder runs above every unboosted task of its core: nothing stops a window but a better
+ * Exclusive windows whose holder runs above every unboosted task of its core: only a window of higher priority stops a
  * window.
  *
  * <p>Hypotheses (theorem 2 of {@code docs/window.md}): those of {@link GcapsWindow}, and
  * <ul>
- * <li>from the moment it holds its GPU until it ends or loses it, a thread is above all unboosted threads of its core;
+ * <li>while a thread holds its GPU, it runs above all unboosted threads of its core;
  *     boosted threads of one core (holders of different GPUs) run by CPU priority;</li>
  * <li>best-effort tasks are never boosted.</li>
  * </ul>

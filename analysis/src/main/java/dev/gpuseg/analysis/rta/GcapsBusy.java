@@ -13,14 +13,14 @@ package dev.gpuseg.analysis.rta;
  * </pre>
  * X(i) = GPU tasks on other cores that outrank i on its GPU, or some GPU task of hpp(i) on its own. For a CPU-only
  * task with one order for both resources, X(i) = every GPU task of higher priority on another core, as printed (Eq.
- * 11); that is more than needed.
+ * 11); that is more than necessary.
  *
  * <p>Source: GCAPS (ECRTS 2024), Eq. 9-12. <b>Corrected</b>: the printed Eq. 10 charges the spinning of local tasks
- * (Ge) only to tasks that use the GPU themselves. A CPU-only task below a spinning one is delayed just as well: core
- * 1 with tau_1 (C=1, Ge=10, T=100) above tau_2 (C=5) gives 6 in print and 16 in truth. The published program charges
- * it. {@link GcapsBusyPrinted} keeps the printed form. G_h stands where Eq. 10 and 12 together write Gm_h + Ge_h:
- * the two agree unless host and device part overlap, and then a spinning thread takes its core for G_h ({@code
- * docs/window.md}, lemma 1); the published program does the same.
+ * (Ge) only to tasks that use the GPU themselves. A CPU-only task below a spinning one is delayed as well: core 1 with
+ * tau_1 (C=1, Ge=10, T=100) above tau_2 (C=5) gives 6 as printed, and the correct bound is 16. The published program
+ * charges it. {@link GcapsBusyPrinted} keeps the printed form. Where Eq. 10 and 12 together write Gm_h + Ge_h, this
+ * class uses G_h: the two agree unless host and device part overlap, and then a spinning thread occupies its core for
+ * G_h ({@code docs/window.md}, lemma 1). The published program does the same.
  */
 class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
     private final boolean chargeSpinningToCpuOnly;
@@ -37,7 +37,7 @@ class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
         this.levelsOfCpuOnlyTasks = levelsOfCpuOnlyTasks;
     }
 
-    /** CPU-only tasks have a level among the others there; Eq. 11 charges every remote GPU task above that level. */
+    /** There, CPU-only tasks have a level among the others, and Eq. 11 charges every remote GPU task above it. */
     @Override
     FixedPointAnalysis<?> forPublishedSearch() {
         return chargeSpinningToCpuOnly ? new GcapsBusy(description(), true, true) : this;

@@ -7,14 +7,14 @@ package dev.gpuseg.analysis.rta;
  * <p>Hypotheses (theorem 1 of {@code docs/window.md}):
  * <ul>
  * <li>partitioned preemptive fixed-priority CPUs, sporadic tasks, D &lt;= T, a task uses one GPU;</li>
- * <li>per GPU, the begun window with the highest GPU priority holds it; every other context is off the hardware, or
- *     (theorem 7) only those that are not kept ready, and then real-time tasks work on their GPU in their windows
- *     only;</li>
+ * <li>per GPU, the begun window with the highest GPU priority is the holder, and every other context is disabled.
+ *     Contexts of idle higher-priority tasks may stay enabled if real-time tasks use their GPU only inside windows
+ *     (theorem 7);</li>
  * <li>each change of the holder starts an update of at most epsilon; updates of a GPU run one after the other, an
  *     update in progress is completed; the new holder's device part may run from the end of its update at the
  *     latest;</li>
  * <li>a thread needs its core, at its own priority, for the host part and to call end; begin may sleep until granted
- *     or return at once (optimistic): the bound covers both, and updates on the caller's core as well as on the
+ *     or return at once (optimistic). The bound covers both, and updates on the caller's core as well as on the
  *     daemon's;</li>
  * <li>busy: the thread keeps its core from the return of begin to end;</li>
  * <li>local order agrees: of two tasks on one core, the one with the higher CPU priority has the higher GPU

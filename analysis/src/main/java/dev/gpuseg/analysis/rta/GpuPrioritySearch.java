@@ -5,9 +5,9 @@ import dev.gpuseg.analysis.model.InvalidModelException;
 import java.util.Arrays;
 
 /**
- * Searches GPU priorities apart from the CPU priorities, from the lowest level up (Audsley), with deadlines in place
- * of unknown response times. CPU priorities stay as they are; of two tasks on one core the order must agree on both
- * resources.
+ * Searches for GPU priorities that differ from the CPU priorities, from the lowest level up (Audsley), with deadlines
+ * instead of unknown response times. CPU priorities do not change; two tasks of one core must have the same order on
+ * both resources.
  *
  * <p>Thread-safe; no state.
  */
@@ -16,15 +16,15 @@ public final class GpuPrioritySearch {
     public enum Strategy {
         /**
          * As published (GCAPS, ECRTS 2024, sections 5.3 and 6.4): every unassigned task, from the lowest CPU priority
-         * up; CPU-only tasks take levels too; an order that inverts a local pair is rejected at the end, without
-         * return.
+         * up; CPU-only tasks occupy levels too; an order that inverts a local pair is rejected at the end, without
+         * backtracking.
          */
         PUBLISHED,
         /**
-         * Of each core only its unassigned task of lowest CPU priority. No inversion can arise, and since the test
-         * of a candidate depends on the set of unassigned tasks alone and only improves when that set shrinks, the
-         * search finds an order whenever the test admits one that keeps local orders: it accepts at least what
-         * {@link #PUBLISHED} accepts ({@code docs/priorities.md}).
+         * From each core only the unassigned task of lowest CPU priority. No inversion can arise. The test of a
+         * candidate depends only on the set of unassigned tasks, and only improves when that set shrinks. So the search
+         * finds an order whenever one exists that keeps local orders; it accepts at least what {@link #PUBLISHED}
+         * accepts ({@code docs/priorities.md}).
          */
         FRONTIER
     }
@@ -51,7 +51,7 @@ public final class GpuPrioritySearch {
         try {
             return search(set, test, strategy);
         } catch (final ArithmeticException e) {
-            throw new InvalidModelException("task set \"" + set.set.id() + "\": a sum of times passes 2^63 ns"
+            throw new InvalidModelException("task set \"" + set.set.id() + "\": a sum of times exceeds 2^63 ns"
                 + "; use shorter times or longer periods");
         }
     }

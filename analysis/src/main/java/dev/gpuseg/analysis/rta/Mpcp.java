@@ -11,7 +11,7 @@ import java.util.Arrays;
  * <p>Hypotheses:
  * <ul>
  * <li>partitioned preemptive fixed-priority CPUs, sporadic tasks, D &lt;= T; each GPU is one lock;</li>
- * <li>a waiting request sleeps, requests are served by GPU priority, a window is never displaced;</li>
+ * <li>a waiting request sleeps, requests are served by GPU priority, a window is never preempted;</li>
  * <li>the holder's thread runs above all unboosted tasks of its core; X = the part of a window that takes the core: Gm
  *     (suspend) or G (busy);</li>
  * <li>the protocol costs nothing (as in the published comparison).</li>
@@ -25,15 +25,14 @@ import java.util.Arrays;
  *  DL   = the eta_i largest H_lk of lower tasks, each at most ceil((R_i + D_l - H_lk) / T_l) times
  *  PM   = sum_{l local, lower} the eta_i + 1 largest X_lk, each at most ceil((R_i + D_l - X_lk) / T_l) times
  * </pre>
- * Lower tasks of DL and PM include best-effort tasks, whose jobs are taken to end before the next arrives. higher =
- * higher
- * GPU priority on the same GPU, any core.
+ * Lower tasks of DL and PM include best-effort tasks, each job of which is assumed to end before the next arrives.
+ * higher = higher GPU priority on the same GPU, any core.
  *
  * <p>Source: MPCP (Rajkumar 1990), holding time and waiting recurrence of Lakshmanan, de Niz, Rajkumar (RTSS 2009)
  * and the combination of request-driven and job-driven counts of Patel, Baek, Kim, Rajkumar (RTAS 2018); the text of
- * the last one was not at hand, so each count is derived in {@code docs/locks.md}. The published GCAPS program
- * differs: its request-driven count is a time (the cap never acts), its H adds the windows of all higher tasks of
- * all cores, its wait recurrence has no end, a task's own windows block it, the jitter of GPU parts is that of CPU
+ * the last one was not available, so each count is derived in {@code docs/locks.md}. The published GCAPS program
+ * differs: its request-driven count is a time (the cap never takes effect), its H adds the windows of all higher tasks
+ * of all cores, its wait recurrence has no limit, a task's own windows block it, the jitter of GPU parts is that of CPU
  * parts, and a spinning holder blocks its core for the host part alone.
  */
 final class Mpcp extends FixedPointAnalysis<Mpcp.Work> {

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A task set as arrays, prepared once and shared by several analyses: the inner loops touch nothing else.
+ * A task set as arrays, prepared once and shared by several analyses. The inner loops read nothing else.
  *
  * <p>Positions 0..{@link #realTimeCount}-1 are the real-time tasks from highest to lowest CPU priority (ties in file
  * order), the best-effort tasks follow. Times in nanoseconds. Immutable by convention: the package's analyses only
@@ -54,7 +54,7 @@ public final class PreparedSet {
     final long[] stall;
     final long[] stallPeriod;
     final boolean stalls;
-    /** By GPU: when it is there at all; null = always. */
+    /** By GPU: when it is available; null = always. */
     final Supply[] supply;
 
     private PreparedSet(final TaskSet set, final boolean needPriorities) {
@@ -165,7 +165,7 @@ public final class PreparedSet {
         }
     }
 
-    /** What is known of the GPUs: which one each position uses, and of each its stops and when it is there. */
+    /** The GPU that each position uses, and for each GPU its stops and when it is available. */
     private record Gpus(int[] of, long[] stall, long[] stallPeriod, Supply[] supply) {
     }
 
@@ -203,8 +203,8 @@ public final class PreparedSet {
     }
 
     /**
-     * The same set where each pair of GPU and partition is a GPU of its own, there only in the windows of the partition
-     * ({@code docs/partitions.md}). Two updates are lost at each opening.
+     * The same set with a separate GPU for each pair of GPU and partition, available only in the windows of the
+     * partition ({@code docs/partitions.md}). Each opening loses the time of two updates.
      *
      * @param table     the windows, of every GPU
      * @param partition of each position
@@ -236,7 +236,7 @@ public final class PreparedSet {
             new Gpus(virtual, virtualStall, virtualPeriod, supplies.toArray(new Supply[0])));
     }
 
-    /** When the GPU of a task is there; null = always, or the task needs none. */
+    /** When the GPU of a task is available; null = always, or the task needs none. */
     Supply supplyOf(final int p) {
         return supply == null || gpu[p] < 0 ? null : supply[gpu[p]];
     }
@@ -249,10 +249,10 @@ public final class PreparedSet {
     /**
      * Prepares a set for the fixed-priority analyses.
      *
-     * <p>The published blocking term charges one update at the start of every job, a CPU-only one included. Several
-     * GPUs have an update path each; a CPU-only task is charged the largest epsilon of a GPU that some task of the
-     * set uses. If no task uses a GPU, the platform's largest: the published form, kept so that a set does not
-     * change its verdict when its last GPU task leaves.
+     * <p>The published blocking term charges one update at the start of every job, also of a CPU-only job. Each GPU has
+     * its own updates; a CPU-only task is charged the largest epsilon among the GPUs that the set uses. If no task uses
+     * a GPU, it is charged the largest epsilon of the platform, as published: removing the last GPU task of a set then
+     * does not change the verdict.
      *
      * @param set every task with a core, every real-time task with priorities
      * @return the arrays
@@ -283,7 +283,7 @@ public final class PreparedSet {
     }
 
     /**
-     * True if task h goes before task i on the CPU: higher priority, or equal (ties hurt both).
+     * True if task h precedes task i on the CPU: higher priority, or equal (equal tasks precede each other).
      *
      * @param h position
      * @param i position
@@ -294,7 +294,7 @@ public final class PreparedSet {
     }
 
     /**
-     * True if task h goes before task i on the GPU of both.
+     * True if task h precedes task i on the GPU that both use.
      *
      * @param h position
      * @param i position

@@ -9,9 +9,9 @@ import java.util.Arrays;
  * The least fixed point of {@code w = base + sum_k n_k(w) * c_k + extra(w)} with
  * {@code n_k(w) = min(cap_k, ceil((w + J_k) / T_k))}, in integers.
  *
- * <p>A source remembers up to which w its count holds, so a step divides only where a new job arrives: the division
- * is what costs. Updating w in the middle of a step is allowed, since every partial sum stays at or below the least
- * fixed point. Reused from task to task; not thread-safe.
+ * <p>A source remembers up to which w its count is valid, so that a step divides only where a new job arrives: the
+ * division dominates the cost. A step may update w before it is complete, because every partial sum stays at or below
+ * the least fixed point. Reused from task to task; not thread-safe.
  */
 final class Recurrence {
     static final int OWN = 0;
@@ -26,7 +26,7 @@ final class Recurrence {
     /** Result of {@link #solve}: the iteration passed the limit. */
     static final long EXCEEDED = -1;
 
-    /** A set of nanosecond periods and month-long deadlines must end in a message, not in an endless loop. */
+    /** With periods of nanoseconds and deadlines of months, the iteration ends with a message, not never. */
     private static final int MAX_STEPS = 2_000_000;
 
     /** A part of the recurrence that is not a sum of arrivals times costs. */
@@ -41,13 +41,13 @@ final class Recurrence {
         long at(long w, Recurrence at);
     }
 
-    /** How long a demand takes where its resource is not always there. */
+    /** Duration of a demand on a resource that is available part of the time. */
     interface Stretch {
         /**
-         * Time for a demand; at least the demand, does not decrease.
+         * Time for a demand: at least the demand itself, and monotone in it.
          *
          * @param demandNs nanoseconds, 0 or more
-         * @return nanoseconds; {@link Long#MAX_VALUE} = for ever
+         * @return nanoseconds; {@link Long#MAX_VALUE} = never
          */
         long timeFor(long demandNs);
     }
@@ -97,7 +97,7 @@ final class Recurrence {
         extraKind = newKind;
     }
 
-    /** Solves for the least w that is at least the time for the right-hand side at w, not for the side itself. */
+    /** From now on solves for the least w that is at least the time that the right-hand side at w takes. */
     void setStretch(final Stretch newStretch) {
         stretch = newStretch;
     }
@@ -192,7 +192,7 @@ final class Recurrence {
                 return w;
             }
         }
-        throw new InvalidModelException("the iteration did not settle in " + MAX_STEPS
+        throw new InvalidModelException("the iteration did not converge in " + MAX_STEPS
             + " steps (periods far shorter than deadlines); use coarser periods");
     }
 
@@ -215,7 +215,7 @@ final class Recurrence {
         return Math.multiplyExact(jobs[k] - before, cost[k]);
     }
 
-    /** What the last fixed point is made of. */
+    /** Parts of the last fixed point. */
     Terms terms() {
         final long[] parts = base.clone();
         for (int k = 0; k < size; k++) {

@@ -4,8 +4,8 @@ package dev.gpuseg.analysis.rta;
 import java.util.Arrays;
 
 /**
- * The lowest GPU priority, per GPU, of the tasks that may spin on a core above task i: a remote task delays i
- * through such a spinner exactly if it outranks that lowest one.
+ * The lowest GPU priority, per GPU, among the tasks that may spin above task i on its core. A remote task delays i
+ * through such a spinner if and only if it outranks that lowest one.
  */
 final class SpinnerFloor {
     private final PreparedSet s;
@@ -16,7 +16,7 @@ final class SpinnerFloor {
         floor = new int[s.gpuCount];
     }
 
-    /** Takes the GPU tasks of higher CPU priority on the core of i. */
+    /** Considers the GPU tasks of higher CPU priority on the core of i. */
     void moveTo(final int i) {
         Arrays.fill(floor, Integer.MAX_VALUE);
         for (int l = 0; l < s.realTimeCount; l++) {

@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * When one partition has its GPU, by the window table: a repeating frame of open and closed intervals. The first
- * {@code lossNs} of every open interval count as closed: updates that the opening itself causes. Immutable.
+ * The times at which one partition has its GPU: a frame of open and closed intervals, repeated. The first
+ * {@code lossNs} of every open interval count as closed, for the updates that the opening causes. Immutable.
  *
  * <p>{@link #timeFor} is the inverse of the supply-bound function {@code sbf(w) = w - max_s |closed in [s, s + w)|}.
  */
@@ -33,13 +33,13 @@ final class Supply implements Recurrence.Stretch {
      *
      * @param table     the frame
      * @param partition 0..255
-     * @param lossNs    taken off the start of every open interval, not negative
+     * @param lossNs    removed from the start of every open interval, not negative
      * @return when that partition has the GPU, wherever the frame begins
      */
     static Supply of(final TimePartitions table, final int partition, final long lossNs) {
         final long frameNs = table.frameNs();
         final List<long[]> pieces = new ArrayList<>();
-        // from a boundary on, so that no piece is cut by the end of the frame
+        // start at a boundary, so that the end of the frame cuts no interval
         final long startNs = firstClosing(table, partition);
         if (startNs < 0) {
             final boolean always = table.isOpen(partition, 0);
@@ -77,8 +77,8 @@ final class Supply implements Recurrence.Stretch {
     }
 
     /**
-     * The longest time that a demand for the open GPU may take. The worst start is that of a closed interval: starting
-     * earlier within it waits longer, and what a start within an open one serves at once is missing at its end.
+     * The longest time that a demand for the open GPU may take. The worst start is the start of a closed interval: a
+     * later start within it waits less, and a start within an open interval has that much less to wait for.
      */
     @Override
     public long timeFor(final long demandNs) {

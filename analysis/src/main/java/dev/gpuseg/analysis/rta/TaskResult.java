@@ -2,7 +2,7 @@
 package dev.gpuseg.analysis.rta;
 
 /**
- * What an analysis says of one task.
+ * The result of an analysis for one task.
  *
  * @param name        the task
  * @param wcrtNs      bound on its response time from arrival to completion, or null: the iteration passed the

@@ -2,7 +2,7 @@
 package dev.gpuseg.analysis.rta;
 
 /**
- * What a response-time bound is made of. All in nanoseconds; the sum is the bound.
+ * The parts of a response-time bound, in nanoseconds. Their sum is the bound.
  *
  * @param ownNs          the task's own C + G
  * @param jitterNs       its own release jitter

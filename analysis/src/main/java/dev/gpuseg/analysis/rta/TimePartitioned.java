@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.function.ToIntFunction;
 
 /**
- * Time partitions as the daemon runs them: inside the windows of its partition a task meets the tasks of that
- * partition alone, by fixed priority or by deadline, and outside it has no GPU. On the cores it meets everybody.
+ * Time partitions as the daemon runs them: inside the windows of its partition a task shares the GPU only with the
+ * tasks of that partition, by fixed priority or by deadline; outside of them it has no GPU. All tasks share the cores.
  *
  * <p>Hypotheses (theorem 6 of {@code docs/partitions.md}): those of {@link GcapsWindow} (inside fp) or
  * {@link EdfWindow} (inside edf) for the tasks of each partition and GPU, with suspended threads; the table of windows
@@ -102,8 +102,7 @@ public final class TimePartitioned implements Analysis {
     public AnalysisResult analyse(final TaskSet set) {
         if (set.mode() != WaitMode.SUSPEND) {
             throw new InvalidModelException("task set \"" + set.id() + "\": mode is busy; a thread that spins while "
-                + "its partition is closed keeps its core from everybody, for which there is no analysis; use mode: "
-                + "suspend");
+                + "its partition is closed blocks its core, for which there is no analysis; use mode: suspend");
         }
         return Analysis.super.analyse(set);
     }

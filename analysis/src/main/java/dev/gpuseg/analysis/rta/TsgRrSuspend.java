@@ -21,9 +21,8 @@ import dev.gpuseg.analysis.model.IntegerMath;
  * sound but loses sets. Added here: release jitter (contained in R_h), declared blocking B_i, several GPUs (turns
  * are taken per GPU).
  *
- * <p>Eq. 5 charges a switch for each slice of the others but none for the switch back to the own slice: with theta
- * &gt; 0 the
- * printed bound can be exceeded.
+ * <p>Eq. 5 charges a switch for each slice of the others but not the switch back to the own slice: with theta &gt; 0
+ * the printed bound can be exceeded.
  */
 final class TsgRrSuspend extends FixedPointAnalysis<Void> {
     TsgRrSuspend(final AnalysisDescription description) {

@@ -5,16 +5,15 @@ import dev.gpuseg.analysis.model.IntegerMath;
 import java.util.Arrays;
 
 /**
- * How long the windows of each task keep a GPU from others: the part that {@link GcapsWindow}, {@link GcapsBoost},
- * {@link Gate} and {@link EdfWindow} share. Notation and proofs: {@code docs/window.md}.
+ * The time for which the windows of a task keep the GPU from other tasks. {@link GcapsWindow}, {@link GcapsBoost},
+ * {@link Gate} and {@link EdfWindow} share it. Notation and proofs: {@code docs/window.md}.
  *
- * <p>A job of h keeps the GPU for G_h, two updates per window, and the time that tasks of its own core take the CPU
- * from it while it holds the GPU: {@code k_hc} jobs of each such task c at {@code Y_hc} each. The last part is not a
- * constant times the number of jobs of h, since the same jobs of c cannot stop two windows at once; {@link #at}
- * takes the smaller of both counts.
+ * <p>A job of h keeps the GPU for G_h, for two updates per window, and while tasks of its own core preempt its host
+ * part: {@code k_hc} jobs of each such task c, {@code Y_hc} each. The last part does not grow in proportion to the jobs
+ * of h, because one job of c cannot stop two windows at once; {@link #at} takes the smaller of both counts.
  */
 final class Windows implements Recurrence.Extra {
-    /** Who goes first on the GPU and on the cores. */
+    /** The order of service on the GPU and on the cores. */
     enum Order {
         /** Fixed priorities on both. */
         FIXED,
@@ -64,7 +63,7 @@ final class Windows implements Recurrence.Extra {
         }
     }
 
-    /** How long the switch after a window may go on when its job is complete. */
+    /** Longest time by which the update after a window outlasts the job. */
     long tail(final int h) {
         return gate ? 0 : s.epsilon[h];
     }
@@ -75,7 +74,7 @@ final class Windows implements Recurrence.Extra {
             s.epsilon[h]);
     }
 
-    /** G + 2 eps eta (at a gate G + theta eta): what one job of h keeps the GPU for, stops on its core excluded. */
+    /** G + 2 eps eta (at a gate G + theta eta): GPU time of one job of h, without stops on its core. */
     long hold(final int h) {
         return Math.addExact(s.gpuWork[h], switches(h));
     }
@@ -95,7 +94,7 @@ final class Windows implements Recurrence.Extra {
     }
 
     /**
-     * Most jobs of h that matter to one job of i because their deadline is no later, for work of h that may last until
+     * Largest number of jobs of h that can delay one job of i by an earlier deadline, for work of h that may last until
      * {@code tail} after its completion: those with {@code a_h <= a_i + D_i - D_h} and {@code a_h + R_h + tail > a_i}.
      */
     long deadlineCap(final int i, final int h, final long tail) {
@@ -132,7 +131,7 @@ final class Windows implements Recurrence.Extra {
         return gate ? Math.addExact(s.cpuWork[c] + s.gpuWork[c], updates) : r[c];
     }
 
-    /** First count of the stops: all windows of a job of h lie within its response time. */
+    /** First count of the stops: all windows of a job of h are within its response time. */
     private void collectStoppers(final int h) {
         int size = 0;
         for (int c = 0; c < s.realTimeCount; c++) {
@@ -242,7 +241,7 @@ final class Windows implements Recurrence.Extra {
         final long updates = switches(h);
         final boolean sameGpu = s.gpu[h] == s.gpu[i];
         if (busy && fromBegin && !sameGpu && !gate) {
-            // While h spins for another GPU it may wait there for anybody; its response time bounds all of it.
+            // While h spins for another GPU, any task may delay it there; its response time bounds all of that.
             out.add(Recurrence.PREEMPTION, s.period[h], 0, r[h], 0, cap);
         } else if (busy || sameGpu && order != Order.EDF_GPU) {
             final long cost = Math.addExact(s.cpuWork[h] + s.gpuWork[h], updates);
@@ -256,8 +255,8 @@ final class Windows implements Recurrence.Extra {
     }
 
     /**
-     * Charges the stops of the GPUs that matter to task i: its own, and in busy mode those for which a thread above it
-     * on its core may spin. They have no priority and no deadline.
+     * Charges the stops of the GPUs that can delay task i: its own, and in busy mode those for which a thread of higher
+     * priority on its core may spin. Stops have no priority and no deadline.
      */
     void addStalls(final int i, final Recurrence out) {
         for (int g = 0; s.stalls && g < s.gpuCount; g++) {

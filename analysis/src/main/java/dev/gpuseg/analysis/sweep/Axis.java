@@ -8,10 +8,10 @@ import dev.gpuseg.analysis.generate.Experiment.Variant;
 /**
  * The six parameters that the published figures 8a..8f and 9a..9f vary.
  *
- * <p>The x labels of the published figures 8e and 9e are twice, those of 8f and 9f 0.1 more than the values with
- * which the published program ran; the published curves agree with that program point by point. {@link #experiment}
- * therefore maps a label to the value that the program used when sets are drawn {@link Variant#AS_CODED}, and takes
- * it literally otherwise.
+ * <p>The x labels of the published figures 8e and 9e are twice the values with which the published program ran; those
+ * of 8f and 9f are 0.1 more. The published curves agree with that program point by point. {@link #experiment} therefore
+ * maps a label to the value that the program used if sets are drawn {@link Variant#AS_CODED}, and takes it literally
+ * otherwise.
  */
 public enum Axis {
     /** Number of tasks. */
@@ -71,7 +71,7 @@ public enum Axis {
     }
 
     /**
-     * What stands below the axis.
+     * The label of the axis.
      *
      * @return a label
      */
@@ -89,7 +89,7 @@ public enum Axis {
     }
 
     /**
-     * The value that an x label stands for.
+     * The value of the parameter at an x label.
      *
      * @param label   as published
      * @param variant how sets are drawn
@@ -121,7 +121,7 @@ public enum Axis {
             case CPUS -> base.withCpus((int) value);
             case GPU_RATIO -> base.withGpuRatio(Range.of(value));
             case GPU_TO_CPU -> base.withGpuToCpu(Range.of(value));
-            // the published program gives each core six tasks here; the text does not say so
+            // the published program gives each core six tasks here, which the text does not mention
             case BEST_EFFORT -> (variant == Variant.AS_CODED ? base.withTasksPerCpu(Range.of(6)) : base)
                 .withBestEffortRatio(value);
         };

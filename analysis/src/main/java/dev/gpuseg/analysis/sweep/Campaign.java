@@ -47,7 +47,7 @@ public final class Campaign {
     /**
      * A response above a bound.
      *
-     * @param claim    what was compared
+     * @param claim    the comparison
      * @param set      the set
      * @param task     name of the task
      * @param boundNs  the bound
@@ -73,9 +73,9 @@ public final class Campaign {
     }
 
     /**
-     * Columns of the counts: for each claim the sets, the accepted ones, the runs, the accepted sets in which a bound
+     * Columns of the counts. For each claim: the sets, the accepted ones, the runs, the accepted sets in which a bound
      * was exceeded, those in which a deadline was missed, the largest response in parts per million of its bound, and
-     * the runs in which contexts were kept ready: of fixed priorities with optimistic begins.
+     * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only).
      *
      * @return names, in a fixed order
      */
@@ -92,7 +92,7 @@ public final class Campaign {
     }
 
     /**
-     * What exceeded a bound that claims to be sound, at most a few hundred.
+     * Responses above a bound that claims to be sound, at most a few hundred.
      *
      * @return in no particular order
      */
@@ -152,7 +152,7 @@ public final class Campaign {
         final long k, final long[] counts, final int at) {
         boolean exceeded = false;
         boolean missed = false;
-        // every claim about one mechanism sees the same runs
+        // every claim about one mechanism is compared with the same runs
         final SplittableRandom random = Seeds.random(seed, SIMULATION_POINT + claim.mechanism().number(), k);
         for (int run = 0; run < runsPerSet; run++) {
             final SimulationOptions options = draw(random, claim.mechanism(), set);
@@ -199,7 +199,7 @@ public final class Campaign {
         final long duration = longest * (2 + random.nextInt(6));
         final Hold hold = mechanism.hold();
         final long seed = random.nextLong();
-        // of no meaning where begins wait or deadlines rank, hence mostly true where it has one
+        // has no effect if begins wait or under EDF; mostly true where it has one
         final boolean keepReady = random.nextInt(KEEP_READY_OF) != 0;
         return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, keepReady, update,
             arrivals, offsets, execution, Jitter.RANDOM, duration, seed);

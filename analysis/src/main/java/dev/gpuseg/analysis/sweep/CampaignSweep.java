@@ -15,11 +15,11 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Campaigns on all cores, in steps that are kept on disk.
+ * Runs campaigns on all cores, in steps whose results are stored on disk.
  *
  * <p>{@link #soundness} compares every bound with simulated responses on {@link CampaignSets}. {@link #gap} does so on
- * the published task sets, by utilisation: how often the published bound is exceeded by the mechanism it was published
- * for, and what soundness costs in accepted sets.
+ * the published task sets, by utilisation: how often the mechanism for which a bound was published exceeds it, and how
+ * many accepted sets soundness costs.
  */
 public final class CampaignSweep {
     private static final int STEP = 1_000;
@@ -45,7 +45,7 @@ public final class CampaignSweep {
     }
 
     /**
-     * What a campaign found.
+     * The totals of a campaign.
      *
      * @param runs     simulated runs of claimed comparisons
      * @param exceeded sets in which a claimed bound was exceeded
@@ -57,8 +57,8 @@ public final class CampaignSweep {
      * Compares bounds on small sets that try every feature.
      *
      * @param sets     how many sets
-     * @param claimed  true for the bounds that claim to be sound alone; false for all
-     * @param progress told about sets
+     * @param claimed  true for the bounds that claim to be sound only; false for all
+     * @param progress receives the number of sets done
      * @return totals of the claimed comparisons
      * @throws IOException          if a file cannot be written
      * @throws InterruptedException if the thread is interrupted; finished steps are kept
@@ -95,7 +95,7 @@ public final class CampaignSweep {
             + "max_response_over_bound,runs_kept_ready\n");
         final StringBuilder table = new StringBuilder("| analysis | mechanism | claimed | accepted of " + sets
             + " | runs | sets with an exceeded bound | sets with a missed deadline | largest response / bound "
-            + "| runs with contexts kept ready |\n|---|---|---|---|---|---|---|---|---|\n");
+            + "| runs with idle contexts enabled |\n|---|---|---|---|---|---|---|---|---|\n");
         final List<Long> values = new ArrayList<>(sum.values());
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
@@ -123,7 +123,7 @@ public final class CampaignSweep {
      *
      * @param sets     per point
      * @param variant  how sets are drawn
-     * @param progress told about sets
+     * @param progress receives the number of sets done
      * @throws IOException          if a file cannot be written
      * @throws InterruptedException if the thread is interrupted; finished points are kept
      */
@@ -189,7 +189,7 @@ public final class CampaignSweep {
         return sum;
     }
 
-    /** Each exceeded claim as a file that {@code simulate} reads, with the run in front. */
+    /** Writes each exceeded claim as a file for {@code simulate}, with the options of the run as a comment. */
     private void writeExcesses(final Campaign campaign) throws IOException {
         for (final Campaign.Excess excess : campaign.excesses()) {
             final Path folder = Files.createDirectories(directory.resolve("exceeded"));

@@ -24,8 +24,8 @@ import java.util.Locale;
  *
  * @param analysis  the bound
  * @param mechanism what is simulated
- * @param claimed   true if no response may exceed the bound; false where the comparison shows what an unsound bound
- *                  costs
+ * @param claimed   true if no response may exceed the bound; false if the comparison shows by how much an unsound
+ *                  bound is exceeded
  */
 public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     /**
@@ -41,7 +41,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
             return new Mechanism(model.scheduler(), model.cores(), model.hold());
         }
 
-        /** A number of its own for each mechanism, for seeds. */
+        /** A different number for each mechanism, for seeds. */
         int number() {
             return 100 * scheduler.ordinal() + 10 * cpuPolicy.ordinal() + hold.ordinal();
         }
@@ -95,7 +95,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     }
 
     /**
-     * Time partitions, with a table of its own for every set.
+     * Time partitions, with a separate table for every set.
      *
      * @return claims of soundness
      */
@@ -105,7 +105,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
             partitioned(EarliestDeadlineFirst.INSTANCE, CpuPolicy.EDF));
     }
 
-    /** Time partitions against a bound that knows nothing of them. */
+    /** Time partitions against a bound that ignores them. */
     static Claim partitionsLeftOut() {
         return new Claim(Analyses.get("gcaps-window-suspend"), Mechanism.of(Model.PARTITIONS), false);
     }
@@ -115,13 +115,13 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         return ofModel(new TimePartitioned(whole, task -> 1, cores == CpuPolicy.EDF));
     }
 
-    /** The analysis as it stands for one set: with time partitions, by the table of that set. */
+    /** The analysis for one set: for time partitions, one with the table of that set. */
     Analysis analysisOf(final TaskSet set) {
         return analysis instanceof TimePartitioned ? new TimePartitioned(table(set),
             task -> PartitionTables.partition(set, task), mechanism.cpuPolicy() == CpuPolicy.EDF) : analysis;
     }
 
-    /** Tells a simulator what is not in the set. */
+    /** Gives a simulator what the set does not contain. */
     void configure(final TaskSet set, final Simulator simulator) {
         if (mechanism.scheduler() == Scheduler.PARTITIONS) {
             PartitionTables.apply(set, table(set), simulator);
@@ -133,9 +133,9 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     }
 
     /**
-     * What the bound for spinning threads would have to hold for, if the boost lasted from begin to end.
+     * The bound for spinning threads against a boost that lasts from begin to end.
      *
-     * @return a comparison that shows why it is not used for that
+     * @return a comparison that shows why the bound is not used for that mechanism
      */
     static Claim spinningAtACeiling() {
         return new Claim(Analyses.get("gcaps-boost-busy"), CEILING, false);

@@ -11,16 +11,16 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
 
-/** Counts over many sets on all cores. The sums do not depend on the number of threads. */
+/** Sums counts over many sets on several threads. The sums do not depend on the number of threads. */
 final class Counting implements AutoCloseable {
     /** Columns of this prefix are combined by their maximum, not summed. */
     static final String MAX = "max ";
     private static final int CHUNK = 25;
 
-    /** Judges one set after the other; one per thread and chunk, so it need not be thread-safe. */
+    /** Judges sets one after the other. There is one judge per chunk, so it need not be thread-safe. */
     interface Judge {
         /**
-         * Adds what set k says to the counts.
+         * Adds the results of set k to the counts.
          *
          * @param k      number of the set
          * @param counts one for each column

@@ -4,7 +4,6 @@ package dev.gpuseg.analysis.sweep;
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
 import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.analysis.report.ImageCanvas;
 import dev.gpuseg.analysis.report.LineChart;
 import dev.gpuseg.analysis.report.SvgCanvas;
 import dev.gpuseg.analysis.rta.Analyses;
@@ -20,8 +19,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Draws the published figures 8a..8f and 9a..9f again. Figures of one letter share their points: a point is counted
- * once and kept on disk.
+ * Reproduces the published figures 8a..8f and 9a..9f. Figures of one letter share their points; each point is computed
+ * once and stored on disk.
  *
  * <p>Columns: each analysis under rate-monotonic priorities on CPU and GPU; for the two published GCAPS analyses also
  * the published retry with GPU priorities of their own ({@code +gprio}) and the frontier assignment ({@code +opa}).
@@ -71,10 +70,10 @@ public final class FigureSweep {
     }
 
     /**
-     * Runs what is missing and writes CSV, SVG and PNG of each figure, and a table that compares the GCAPS curves.
+     * Runs what is missing and writes CSV and SVG of each figure, and a table that compares the GCAPS curves.
      *
      * @param figures  {@code 8a}..{@code 9f}
-     * @param progress told about sets
+     * @param progress receives the number of sets done
      * @throws IOException          if a file cannot be written
      * @throws InterruptedException if the thread is interrupted; finished points are kept
      */
@@ -99,7 +98,7 @@ public final class FigureSweep {
     }
 
     /**
-     * Sets that a run over these figures judges.
+     * Number of sets of a run over these figures.
      *
      * @param figures {@code 8a}..{@code 9f}
      * @return number of sets, points on disk included
@@ -180,9 +179,6 @@ public final class FigureSweep {
         chart.draw(svg);
         Files.writeString(directory.resolve("figure-" + figure + ".svg"),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg.toSvg());
-        final ImageCanvas image = new ImageCanvas(LineChart.WIDTH, chart.height());
-        chart.draw(image);
-        image.writePng(directory.resolve("figure-" + figure + ".png"));
     }
 
     /** Our column, published column. */
@@ -264,15 +260,12 @@ public final class FigureSweep {
         return lines;
     }
 
-    /** Our GCAPS curves against the published ones, with the sampling error of the difference. */
+    /** Compares our GCAPS curves with the published ones, in units of the sampling error. */
     private void writeComparison(final Map<Axis, List<Map<String, Long>>> done) throws IOException {
         final StringBuilder table = new StringBuilder();
         table.append("| figure | label | suspend: ours | published | difference / sigma | busy: ours | published "
             + "| difference / sigma |\n|---|---|---|---|---|---|---|---|\n");
-        double worst = 0;
-        double squares = 0;
-        int compared = 0;
-        int beyondTwo = 0;
+        final Deviations deviations = new Deviations();
         for (final Map.Entry<Axis, List<Map<String, Long>>> entry : done.entrySet()) {
             final Axis axis = entry.getKey();
             final double[] labels = axis.labels();
@@ -283,17 +276,13 @@ public final class FigureSweep {
                     final double theirs = PublishedFigures.value('8', axis, labels[i], FIGURE_8[column][1]);
                     final double sigmas = sigmas(ours, theirs);
                     table.append(String.format(Locale.ROOT, " | %.1f | %.1f | %+.1f", ours, theirs, sigmas));
-                    worst = Math.max(worst, Math.abs(sigmas));
-                    squares += sigmas * sigmas;
-                    beyondTwo += Math.abs(sigmas) > 2 ? 1 : 0;
-                    compared++;
+                    deviations.add(sigmas);
                 }
                 table.append(" |\n");
             }
         }
-        table.append(String.format(Locale.ROOT, "%n%d comparisons; largest difference %.1f sigma; %d beyond 2 sigma; "
-            + "root mean square %.2f sigma.%n%n", compared, worst, beyondTwo,
-            Math.sqrt(squares / Math.max(1, compared))));
+        table.append(deviations.summary()).append(String.format(Locale.ROOT, "; root mean square %.2f sigma.%n%n",
+            deviations.rootMeanSquare()));
         appendGains(table, done);
         Files.writeString(directory.resolve("comparison.md"), table);
     }
@@ -302,9 +291,7 @@ public final class FigureSweep {
         table.append("| figure | label | suspend gain: ours | published | difference / sigma | frontier | busy "
             + "gain: ours "
             + "| published | difference / sigma | frontier |\n|---|---|---|---|---|---|---|---|---|---|\n");
-        double worst = 0;
-        int compared = 0;
-        int beyondTwo = 0;
+        final Deviations deviations = new Deviations();
         for (final Map.Entry<Axis, List<Map<String, Long>>> entry : done.entrySet()) {
             final Axis axis = entry.getKey();
             final double[] labels = axis.labels();
@@ -319,22 +306,43 @@ public final class FigureSweep {
                     final double sigmas = sigmas(ours, theirs);
                     table.append(String.format(Locale.ROOT, " | %.1f | %.1f | %+.1f | %.1f", ours, theirs, sigmas,
                         percent(point, pair[0] + OPA) - base));
-                    worst = Math.max(worst, Math.abs(sigmas));
-                    beyondTwo += Math.abs(sigmas) > 2 ? 1 : 0;
-                    compared++;
+                    deviations.add(sigmas);
                 }
                 table.append(" |\n");
             }
         }
-        table.append(String.format(Locale.ROOT, "%n%d comparisons; largest difference %.1f sigma; %d beyond 2 sigma.%n",
-            compared, worst, beyondTwo));
+        table.append(deviations.summary()).append(String.format(Locale.ROOT, ".%n"));
+    }
+
+    /** Differences in units of their standard deviation. */
+    private static final class Deviations {
+        private double largest;
+        private double squares;
+        private int count;
+        private int beyondTwo;
+
+        void add(final double sigmas) {
+            largest = Math.max(largest, Math.abs(sigmas));
+            squares += sigmas * sigmas;
+            beyondTwo += Math.abs(sigmas) > 2 ? 1 : 0;
+            count++;
+        }
+
+        double rootMeanSquare() {
+            return Math.sqrt(squares / Math.max(1, count));
+        }
+
+        String summary() {
+            return String.format(Locale.ROOT, "%n%d comparisons; largest difference %.1f sigma; %d beyond 2 sigma",
+                count, largest, beyondTwo);
+        }
     }
 
     /**
      * Difference of two percentages in units of its standard deviation: both are samples, ours of {@code sets} and the
-     * published one of 1,000 sets. The share is pooled and kept a set away from 0 and 1, where the normal approximation
-     * would make of one set in a thousand a certainty; 0.1 points are added for reading the published value off a
-     * figure.
+     * published one of 1,000 sets. The share is pooled and kept one set away from 0 and 1, where the normal
+     * approximation would take one set in a thousand for a certainty; 0.1 points are added because the published value
+     * was read off a figure.
      */
     private double sigmas(final double oursPercent, final double theirsPercent) {
         final double n = sets;

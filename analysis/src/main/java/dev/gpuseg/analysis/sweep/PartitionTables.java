@@ -29,7 +29,7 @@ final class PartitionTables {
     /**
      * The table of a set.
      *
-     * @param inner decides inside a window
+     * @param inner policy inside a window
      */
     static TimePartitions of(final TaskSet set, final Policy inner) {
         final SplittableRandom random = random(set, 1);
@@ -59,7 +59,7 @@ final class PartitionTables {
         final boolean lending = random.nextBoolean();
         final TimePartitions table = windows.isEmpty() ? null : new TimePartitions(inner, frameNs, phaseNs, guardNs,
             lending, windows.toArray(new TimePartitions.Window[0]));
-        // nobody may have the whole frame: the others would wait for ever
+        // no partition may own the whole frame: the others would never be served
         return table != null && table.nextChangeNs(0) != Long.MAX_VALUE ? table : new TimePartitions(inner, frameNs,
             phaseNs, guardNs, lending, new TimePartitions.Window(1, 0, frameNs / 2));
     }
@@ -68,13 +68,13 @@ final class PartitionTables {
         return 1 + random(set, 2).nextInt(3);
     }
 
-    /** The partition of a task of the set: mostly one that has a window. */
+    /** The partition of a task of the set; in most cases one that has a window. */
     static int partition(final TaskSet set, final String task) {
         final SplittableRandom random = random(set, 3 + task.hashCode());
         return random.nextInt(6) == 0 ? 0 : 1 + random.nextInt(partitions(set));
     }
 
-    /** Tells a simulator of the set the same. */
+    /** Applies a table and its partitions to a simulator. */
     static void apply(final TaskSet set, final TimePartitions table, final Simulator simulator) {
         simulator.setPolicy(table);
         for (int i = 0; i < set.tasks().size(); i++) {

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Results of single points on disk, so that a sweep can be stopped at any time and go on later. Each point is one file,
- * named after all that its numbers depend on, and moved into place when complete.
+ * Results of single points on disk, so that a sweep can be stopped at any time and continued later. Each point is one
+ * file. Its name contains everything that its numbers depend on; the file is moved into place when it is complete.
  */
 final class PointStore {
     private final Path directory;

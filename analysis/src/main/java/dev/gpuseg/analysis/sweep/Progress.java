@@ -4,7 +4,7 @@ package dev.gpuseg.analysis.sweep;
 import java.io.PrintStream;
 import java.util.Locale;
 
-/** Tells how far a long run has come and when it will be done, at most twice a second. Thread-safe. */
+/** Prints the progress of a long run and the time left, at most twice a second. Thread-safe. */
 public final class Progress {
     private static final long PAUSE_NS = 500_000_000L;
 
@@ -30,7 +30,7 @@ public final class Progress {
     }
 
     /**
-     * More is done.
+     * Counts work that is done.
      *
      * @param count how many
      */
@@ -44,7 +44,7 @@ public final class Progress {
     }
 
     /**
-     * Found from an earlier run; does not count for the speed.
+     * Counts work that an earlier run did; it does not count for the speed.
      *
      * @param count how many
      */
@@ -68,7 +68,7 @@ public final class Progress {
         final double seconds = (now - startedNs) / 1e9;
         final double rate = (done - skipped) / Math.max(seconds, 1e-3);
         final String eta = rate > 0 ? clock((long) ((total - done) / rate)) : "?";
-        out.printf(Locale.ROOT, "\r%d/%d %s, %.0f/s, %s gone, %s left   ", done, total, what, rate,
+        out.printf(Locale.ROOT, "\r%d/%d %s, %.0f/s, %s elapsed, %s left   ", done, total, what, rate,
             clock((long) seconds),
             eta);
         out.flush();

@@ -11,7 +11,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The numbers of the published figures, read off their vector graphics; shipped as resources that name their source.
+ * The numbers of the published figures, read off their vector graphics and shipped as resources that name their source.
  */
 final class PublishedFigures {
     /** Sets per point of the published curves. */

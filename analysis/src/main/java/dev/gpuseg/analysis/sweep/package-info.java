@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Many random task sets: the published figures drawn again, and the comparison of bounds with simulated responses. */
+/** Sweeps over many random task sets: the published figures, and bounds compared with simulated responses. */
 package dev.gpuseg.analysis.sweep;

@@ -41,75 +41,78 @@ class AmdCostsTest {
     @Test
     void shouldChargeOneRunlistForEachCallInModeHws() throws Exception {
         final String rest = ", mode: hws, change: 2ms, command: 300us, foreign: 1s";
-        assertEquals(300_000 + 2 * 2 * MS, gpu("rung: kfd, contexts: 64" + rest).epsilonNs(), "off, then on");
-        assertEquals(300_000 + 3 * 2 * MS, gpu("rung: kfd, contexts: 65" + rest).epsilonNs(), "two batches");
-        assertEquals(300_000 + 5 * 2 * MS, gpu("rung: criu, contexts: 5" + rest).epsilonNs(), "one by one");
-        assertEquals(300_000 + 5 * 2 * MS, gpu("rung: debug, contexts: 5" + rest).epsilonNs());
-        assertEquals(300_000 + 15 * 2 * MS, gpu("rung: agent, contexts: 5, queues: 3" + rest).epsilonNs(),
+        assertEquals(300_000 + 2 * 2 * MS, gpu("interface: kfd, contexts: 64" + rest).epsilonNs(),
+            "disable, then enable");
+        assertEquals(300_000 + 3 * 2 * MS, gpu("interface: kfd, contexts: 65" + rest).epsilonNs(), "two batches");
+        assertEquals(300_000 + 5 * 2 * MS, gpu("interface: criu, contexts: 5" + rest).epsilonNs(), "one by one");
+        assertEquals(300_000 + 5 * 2 * MS, gpu("interface: debug, contexts: 5" + rest).epsilonNs());
+        assertEquals(300_000 + 15 * 2 * MS, gpu("interface: agent, contexts: 5, queues: 3" + rest).epsilonNs(),
             "a call a queue");
-        final Gpu gpu = gpu("rung: kfd, contexts: 5" + rest);
-        assertEquals(2 * MS, gpu.stallNs(), "what others change stops everybody");
+        final Gpu gpu = gpu("interface: kfd, contexts: 5" + rest);
+        assertEquals(2 * MS, gpu.stallNs(), "changes by other processes stop all queues");
         assertEquals(1_000 * MS, gpu.stallPeriodNs());
     }
 
     @Test
     void shouldChargeEveryQueueInTheOtherModes() throws Exception {
         final String rest = ", change: 1ms, command: 0ms, contexts: 3, queues: 4, foreign: none";
-        assertEquals(12 * MS, gpu("rung: kfd, mode: no-hws" + rest).epsilonNs());
-        assertEquals(12 * MS, gpu("rung: debug, mode: mes" + rest).epsilonNs());
-        assertEquals(12 * MS, gpu("rung: agent, mode: no-hws" + rest).epsilonNs());
-        assertEquals(0, gpu("rung: kfd, mode: mes" + rest).stallNs());
+        assertEquals(12 * MS, gpu("interface: kfd, mode: no-hws" + rest).epsilonNs());
+        assertEquals(12 * MS, gpu("interface: debug, mode: mes" + rest).epsilonNs());
+        assertEquals(12 * MS, gpu("interface: agent, mode: no-hws" + rest).epsilonNs());
+        assertEquals(0, gpu("interface: kfd, mode: mes" + rest).stallNs());
     }
 
     @Test
     void shouldNeedNoUpdatesBehindTheGate() throws Exception {
-        final Gpu gpu = gpu("rung: gate, mode: hws, change: 2ms, foreign: 100ms");
+        final Gpu gpu = gpu("interface: gate, mode: hws, change: 2ms, foreign: 100ms");
         assertEquals(0, gpu.epsilonNs());
-        assertEquals(2 * MS, gpu.stallNs(), "others still change queues");
-        assertEquals(0, gpu("rung: gate, mode: mes").stallNs());
+        assertEquals(2 * MS, gpu.stallNs(), "other processes still change queues");
+        assertEquals(0, gpu("interface: gate, mode: mes").stallNs());
     }
 
     @Test
     void shouldTakeAMeasuredEpsilonInsteadOfItsParts() throws Exception {
-        final Gpu gpu = read("epsilon: 7ms, amd: {rung: criu, mode: hws, foreign: none}").platform().gpus().get(0);
+        final Gpu gpu = read("epsilon: 7ms, amd: {interface: criu, mode: hws, foreign: none}").platform().gpus().get(0);
         assertEquals(7 * MS, gpu.epsilonNs());
         assertEquals(0, gpu.stallNs());
     }
 
     @Test
     void shouldNameWhatIsUnknownAndWhatToDo() {
-        refused("amd: {rung: kfd, mode: hws, command: 1ms, contexts: 4, foreign: none}", "amd: change is unknown",
+        refused("amd: {interface: kfd, mode: hws, command: 1ms, contexts: 4, foreign: none}", "amd: change is unknown",
             "runlist", "measure the longest");
-        refused("amd: {rung: kfd, mode: mes, change: unknown, command: 1ms, contexts: 4, foreign: none}",
+        refused("amd: {interface: kfd, mode: mes, change: unknown, command: 1ms, contexts: 4, foreign: none}",
             "amd: change is unknown", "MES");
-        refused("amd: {rung: kfd, mode: hws, change: 1ms, contexts: 4, foreign: none}", "amd: command is unknown");
-        refused("amd: {rung: kfd, mode: hws, change: 1ms, command: 1ms, foreign: none}", "amd: contexts is unknown");
-        refused("amd: {rung: kfd, mode: mes, change: 1ms, command: 1ms, contexts: 4, foreign: none}",
+        refused("amd: {interface: kfd, mode: hws, change: 1ms, contexts: 4, foreign: none}", "amd: command is unknown");
+        refused("amd: {interface: kfd, mode: hws, change: 1ms, command: 1ms, foreign: none}",
+            "amd: contexts is unknown");
+        refused("amd: {interface: kfd, mode: mes, change: 1ms, command: 1ms, contexts: 4, foreign: none}",
             "amd: queues is unknown");
-        refused("amd: {rung: kfd, mode: hws, change: 1ms, command: 1ms, contexts: 4}", "amd: foreign is unknown",
+        refused("amd: {interface: kfd, mode: hws, change: 1ms, command: 1ms, contexts: 4}", "amd: foreign is unknown",
             "stops all queues of the GPU", "or none");
-        refused("epsilon: 1ms, amd: {rung: kfd, mode: hws, foreign: 1s}", "amd: change is unknown");
-        refused("amd: {mode: hws}", "amd: rung is unknown", "gpuseg doctor");
-        refused("amd: {rung: kfd}", "amd: mode is unknown");
-        refused("amd: {rung: kfd, mode: turbo}", "'turbo'", "hws, mes, no-hws");
-        refused("amd: {rung: debug, mode: no-hws}", "refused by the driver");
-        refused("amd: {rung: kfd, mode: hws, colour: red}", "'colour'");
+        refused("epsilon: 1ms, amd: {interface: kfd, mode: hws, foreign: 1s}", "amd: change is unknown");
+        refused("amd: {mode: hws}", "amd: interface is unknown", "gpuseg doctor");
+        refused("amd: {interface: kfd}", "amd: mode is unknown");
+        refused("amd: {interface: kfd, mode: turbo}", "'turbo'", "hws, mes, no-hws");
+        refused("amd: {interface: debug, mode: no-hws}", "the driver refuses");
+        refused("amd: {interface: kfd, mode: hws, colour: red}", "'colour'");
         refused("amd: 3", "write a mapping");
-        refused("stall: {length: 1ms, period: 1s}, amd: {rung: gate, mode: mes}", "amd: foreign instead");
+        refused("stall: {length: 1ms, period: 1s}, amd: {interface: gate, mode: mes}", "amd: foreign instead");
     }
 
     @Test
     void shouldNotAssumeTheConstantsOfAnotherMaker() {
         final String text = assertThrows(InvalidFileException.class, () -> new TaskSetReader().readText(
-            "platform: {cpus: 2, epsilon: 1ms, timeslice: 1ms, amd: {rung: kfd, mode: hws, foreign: none}}\n" + TASKS,
+            "platform: {cpus: 2, epsilon: 1ms, timeslice: 1ms, amd: {interface: kfd, mode: hws, foreign: none}}\n"
+                + TASKS,
             "amd.yaml")).getMessage();
         assertTrue(text.contains("theta is unknown"), text);
     }
 
     @Test
     void shouldReadAProfileAndWriteWhatItMeans(@TempDir final Path directory) throws Exception {
-        Files.writeString(directory.resolve("mi.yaml"), "cpus: 2\ntheta: 1ms\ntimeslice: 5ms\namd: {rung: kfd, mode: "
-            + "hws, change: 2ms, command: 1ms, contexts: 9, foreign: 50ms}\n");
+        Files.writeString(directory.resolve("mi.yaml"), "cpus: 2\ntheta: 1ms\ntimeslice: 5ms\namd: {interface: kfd, "
+            + "mode: hws, change: 2ms, command: 1ms, contexts: 9, foreign: 50ms}\n");
         Files.writeString(directory.resolve("set.yaml"), "platform: mi\n" + TASKS);
         final TaskSet set = new TaskSetReader().read(directory.resolve("set.yaml"));
         final TaskSet again = new TaskSetReader().readText(TaskSetWriter.json(set), "written.json");
@@ -120,8 +123,8 @@ class AmdCostsTest {
     @Test
     void shouldTakeKeyByKeyFromTheTaskSetWhatAProfileLeavesUnknown(@TempDir final Path directory) throws Exception {
         Files.writeString(directory.resolve("mi.yaml"), "cpus: 2\nepsilon: 9ms\nalpha: 4ms\ntheta: unknown\ntimeslice: "
-            + "unknown\namd:\n  rung: kfd\n  mode: hws\n  command: 1ms\n  change: 2ms\n  contexts: unknown\n  queues: "
-            + "unknown\n  foreign: unknown\n");
+            + "unknown\namd:\n  interface: kfd\n  mode: hws\n  command: 1ms\n  change: 2ms\n  contexts: unknown\n  "
+            + "queues: unknown\n  foreign: unknown\n");
         final Path file = directory.resolve("set.yaml");
         final String rest = "platform: {profile: mi, theta: 1ms, timeslice: 5ms, ";
         Files.writeString(file, rest + "amd: {foreign: none}}\n" + TASKS);
@@ -140,11 +143,20 @@ class AmdCostsTest {
             .contains("write a mapping"));
     }
 
+    /** Profiles that were written before the key was renamed. */
+    @Test
+    void shouldReadTheEarlierNameOfTheInterface() throws Exception {
+        final String rest = ", mode: hws, change: 2ms, command: 0ms, contexts: 5, foreign: none";
+        assertEquals(5 * 2 * MS, gpu("rung: criu" + rest).epsilonNs());
+        assertEquals(5 * 2 * MS, gpu("rung: kfd, interface: criu" + rest).epsilonNs());
+        refused("amd: {rung: ladder, mode: hws}", "amd: rung is 'ladder'; write one of agent, criu, debug, gate, kfd");
+    }
+
     @Test
     void shouldReadStopsOfAnyGpu() throws Exception {
         final Gpu gpu = read("epsilon: 1ms, stall: {length: 2ms, period: 1s}").platform().gpus().get(0);
         assertEquals(2 * MS, gpu.stallNs());
-        refused("epsilon: 1ms, stall: {length: 2ms, period: 2ms}", "leaves nothing");
+        refused("epsilon: 1ms, stall: {length: 2ms, period: 2ms}", "leaves no GPU time");
         refused("epsilon: 1ms, stall: {length: 2ms}", "period");
     }
 }

@@ -47,7 +47,7 @@ class TaskSetReaderTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
-        "period: 80ms | period: 80 | set.yaml:6: task \"camera\": period is the bare number 80",
+        "period: 80ms | period: 80 | set.yaml:6:36: task \"camera\": period is the bare number 80",
         "period: 80ms | period: -80ms | negative time",
         "period: 80ms | period: .nan | period",
         "period: 80ms | period: 0ms | period is 0",
@@ -68,11 +68,11 @@ class TaskSetReaderTest {
         "mode: suspend | mode: sleep | write suspend or busy",
         "epsilon: 1ms, | '' | write the update delay",
         "cpus: 4 | cpus: many | cpus is 'many'",
-        "tasks: | tusks: | unknown key 'tusks'",
+        "tasks: | tusks: | set.yaml:5:1: the task set: unknown key 'tusks'",
         "id: demo | id: demo\\nid: twice | key 'id' occurs twice",
         "{cpu: 2ms} | {cpu: 2ms, gpu: {device: 1ms}} | write either cpu or gpu",
-        "{cpu: 2ms} | {} | has 0 keys",
-        "device: 4ms | devise: 4ms | did you mean 'device'",
+        "{cpu: 2ms} | {} | task \"camera\": segment 1 has 0 keys",
+        "device: 4ms | devise: 4ms | task \"camera\": segment 2: gpu: unknown key 'devise'; did you mean 'device'",
     })
     void shouldRefuseWithFileLineThingAndRemedy(final String from, final String to, final String expected) {
         assertTrue(GOOD.contains(from), from);
@@ -91,7 +91,7 @@ class TaskSetReaderTest {
         "'{\"tasks\": NaN}' | NaN",
         "'a: [1' | YAML",
         "'--- {}\n--- {}' | second document",
-        "'&a [*a]' | list",
+        "'&a [*a]' | alias",
         "'\"x\"' | write a mapping",
     })
     void shouldRefuseWhatIsNoTaskSet(final String content, final String expected) {

@@ -13,9 +13,13 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.w3c.dom.Document;
+import org.w3c.dom.Element;
+import org.w3c.dom.NodeList;
 
 @Timeout(120)
 class FigureSweepTest {
@@ -35,8 +39,22 @@ class FigureSweepTest {
             assertEquals(Files.readString(directory.resolve("one").resolve(file)),
                 Files.readString(directory.resolve("three").resolve(file)), file);
         }
-        assertTrue(Files.size(directory.resolve("one/figure-8b.png")) > 10_000);
-        assertTrue(Files.readString(directory.resolve("one/figure-8b.svg")).contains("<polyline"));
+    }
+
+    /** Eight published curves and two of ours, nine points each; every published curve has its marks. */
+    @Test
+    void shouldDrawEveryCurveAndEveryPublishedPoint() throws Exception {
+        run(directory, 1, 10, "8b");
+        final Document svg = DocumentBuilderFactory.newInstance().newDocumentBuilder()
+            .parse(directory.resolve("figure-8b.svg").toFile());
+        final NodeList curves = svg.getElementsByTagName("polyline");
+        assertEquals(10, curves.getLength());
+        for (int i = 0; i < curves.getLength(); i++) {
+            assertEquals(9, ((Element) curves.item(i)).getAttribute("points").strip().split("\\s+").length);
+        }
+        final NodeList hints = svg.getElementsByTagName("title");
+        assertEquals(8 * 9, hints.getLength());
+        assertEquals("gcaps-suspend+gprio, published, at 0.3: 65.6", hints.item(2).getTextContent());
     }
 
     @Test

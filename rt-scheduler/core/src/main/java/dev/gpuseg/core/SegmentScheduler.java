@@ -59,8 +59,6 @@ public final class SegmentScheduler {
     /** The shortest quantum, ns. */
     public static final long QUANTUM_MIN_NS = 100_000;
 
-    /** Time slice of a context with a task of {@link Strategy#SLICE} or {@link Strategy#INTERRUPT_SLICE}. */
-    public static final long LONG_SLICE_NS = 1_000_000_000;
     /** Longest resume hold-off. */
     public static final long HOLDOFF_MAX_NS = 10_000_000;
 
@@ -109,7 +107,6 @@ public final class SegmentScheduler {
     private long clockNs;
     private long baseTimesliceNs;
     private boolean hasTimeslices;
-    private int longSlices;
     private boolean keepReady;
     private long holdoffNs;
 
@@ -279,10 +276,6 @@ public final class SegmentScheduler {
         }
         refreshPregrant(sibling);
         refreshPregrant(t);
-        if (p.strategy().hasLongSlice()) {
-            longSlices++;
-            refreshTimeslices();
-        }
     }
 
     /**
@@ -310,29 +303,6 @@ public final class SegmentScheduler {
         }
         refreshPregrant(only);
         refreshTimeslices();
-        return true;
-    }
-
-    /**
-     * Changes how a task's segments get the GPU; a begun segment at once.
-     *
-     * @param taskId   a task
-     * @param strategy from now on
-     * @param nowNs    now
-     * @return false if the task is not open
-     */
-    public boolean setStrategy(final int taskId, final Strategy strategy, final long nowNs) {
-        Objects.requireNonNull(strategy, "strategy");
-        advance(nowNs);
-        if (!isOpen(taskId)) {
-            return false;
-        }
-        if (segments.strategy[taskId] != strategy) {
-            longSlices += (strategy.hasLongSlice() ? 1 : 0) - (segments.strategy[taskId].hasLongSlice() ? 1 : 0);
-            segments.strategy[taskId] = strategy;
-            decide(contexts.gpu[segments.contextId[taskId]]);
-            refreshTimeslices();
-        }
         return true;
     }
 
@@ -646,7 +616,7 @@ public final class SegmentScheduler {
 
     /** Rare: when weights, groups or contexts change. */
     private void refreshTimeslices() {
-        if (!config.preemptive() || longSlices == 0 && !hasTimeslices
+        if (!config.preemptive() || !hasTimeslices
             && (baseTimesliceNs == 0 || shares.sharing() == Sharing.TURNS)) {
             return;
         }
@@ -659,8 +629,7 @@ public final class SegmentScheduler {
                     members += contexts.group[contexts.steerable(gpu, j)] == contexts.group[c] ? 1 : 0;
                 }
                 final int weight = shares.weight(contexts.group[c]);
-                final long wanted = hasLongSlice(c) ? LONG_SLICE_NS
-                    : baseTimesliceNs == 0 || !shares.isInUse() || shares.sharing() == Sharing.TURNS ? 0
+                final long wanted = baseTimesliceNs == 0 || !shares.isInUse() || shares.sharing() == Sharing.TURNS ? 0
                     : Math.max(TIMESLICE_MIN_NS, baseTimesliceNs * weight / WEIGHT_DEFAULT / members);
                 hasTimeslices |= wanted != 0;
                 if (timesliceNs[c] != wanted) {
@@ -669,15 +638,6 @@ public final class SegmentScheduler {
                 }
             }
         }
-    }
-
-    private boolean hasLongSlice(final int c) {
-        for (int t = contexts.firstTask(c); longSlices > 0 && t != ContextTable.NONE; t = contexts.nextTask(t)) {
-            if (segments.strategy[t].hasLongSlice()) {
-                return true;
-            }
-        }
-        return false;
     }
 
     // ---- segments --------------------------------------------------------------------------------------------------
@@ -967,7 +927,7 @@ public final class SegmentScheduler {
             endRest(gpu);
             markContexts(order, count, order[0]);
             running[gpu] = chooseByContext(order, count, order[0]);
-            background[gpu] = policy.admitsBackground(one.at(order[0])) || nobodyInterrupts(gpu, order, count);
+            background[gpu] = policy.admitsBackground(one.at(order[0]));
             collectExceptions(gpu, order, count);
             if (keepReady && !background[gpu]) {
                 readyCeiling[gpu] = policy.pregrantCeiling(one.at(order[0]));
@@ -990,19 +950,6 @@ public final class SegmentScheduler {
 
     private boolean isGated(final int gpu) {
         return policy.enforces() && (policy.isTimed() || shares.isInUse() || suspendedCount[gpu] > 0);
-    }
-
-    /** All that run are of {@link Strategy#SLICE}. */
-    private boolean nobodyInterrupts(final int gpu, final int[] order, final int count) {
-        if (segments.strategy[running[gpu]].interrupts()) {
-            return false;   // nearly always
-        }
-        for (int i = 0; i < count; i++) {
-            if (chosen[order[i]] && segments.strategy[order[i]].interrupts()) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** No segment is begun: everybody may run, best-effort contexts perhaps a little later. */
@@ -1505,7 +1452,6 @@ public final class SegmentScheduler {
             contexts.partition[c] = 0;
         }
         pregrants.forget(t);
-        longSlices -= segments.strategy[t].hasLongSlice() ? 1 : 0;
         segments.open[t] = false;
     }
 

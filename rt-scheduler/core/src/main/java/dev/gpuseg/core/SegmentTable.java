@@ -15,7 +15,6 @@ final class SegmentTable {
     final OverrunAction[] overrun;
     final int[] partition;
     final boolean[] optimistic;
-    final Strategy[] strategy;
     /** The highest ticket begun so far; while a segment is begun, its ticket. */
     final long[] ticket;
     /** {@link SegmentState}. */
@@ -51,7 +50,6 @@ final class SegmentTable {
         relativeDeadlineNs = new long[rows];
         budgetNs = new long[rows];
         optimistic = new boolean[rows];
-        strategy = new Strategy[rows];
         ticket = new long[rows];
         state = new byte[rows];
         granted = new boolean[rows];
@@ -83,7 +81,6 @@ final class SegmentTable {
         relativeDeadlineNs[t] = p.relativeDeadlineNs();
         budgetNs[t] = p.budgetNs();
         optimistic[t] = p.optimistic();
-        strategy[t] = p.strategy();
         ticket[t] = 0;
         state[t] = SegmentState.IDLE;
         granted[t] = false;

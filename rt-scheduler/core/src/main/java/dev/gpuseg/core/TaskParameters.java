@@ -18,16 +18,15 @@ import java.util.Objects;
  * @param windowNs           longest time in ns from grant to end, preempted time included; 0 = unlimited
  * @param partition          time partition, 0..{@link TimePartitions#PARTITIONS_MAX}; 0 = none. All tasks of a context
  *                           have the same; of no meaning to policies without partitions
- * @param strategy           how its segments get the GPU from lower work
  */
 public record TaskParameters(int taskId, int contextId, int priority, int gpuPriority, long relativeDeadlineNs,
-    long budgetNs, boolean optimistic, OverrunAction overrun, long windowNs, int partition, Strategy strategy) {
+    long budgetNs, boolean optimistic, OverrunAction overrun, long windowNs, int partition) {
 
     /**
      * Checks the values.
      *
      * @throws IllegalArgumentException if one is out of its range, or a best-effort task has a GPU priority
-     * @throws NullPointerException     if the overrun action or the strategy is null
+     * @throws NullPointerException     if the overrun action is null
      */
     public TaskParameters {
         gpuPriority = resolveGpuPriority(taskId, priority, gpuPriority);
@@ -35,32 +34,10 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
         requireNotNegative(taskId, "budgetNs", budgetNs);
         requireNotNegative(taskId, "windowNs", windowNs);
         Objects.requireNonNull(overrun, "overrun");
-        Objects.requireNonNull(strategy, "strategy");
         if (partition < 0 || partition > TimePartitions.PARTITIONS_MAX) {
             throw new IllegalArgumentException("task " + taskId + ": partition is " + partition + "; it must be 0 "
                 + "(none) .. " + TimePartitions.PARTITIONS_MAX);
         }
-    }
-
-    /**
-     * A task that interrupts.
-     *
-     * @param taskId             as above
-     * @param contextId          as above
-     * @param priority           as above
-     * @param gpuPriority        as above
-     * @param relativeDeadlineNs as above
-     * @param budgetNs           as above
-     * @param optimistic         as above
-     * @param overrun            as above
-     * @param windowNs           as above
-     * @param partition          as above
-     */
-    public TaskParameters(final int taskId, final int contextId, final int priority, final int gpuPriority,
-        final long relativeDeadlineNs, final long budgetNs, final boolean optimistic, final OverrunAction overrun,
-        final long windowNs, final int partition) {
-        this(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic, overrun, windowNs,
-            partition, Strategy.INTERRUPT);
     }
 
     /**
@@ -88,7 +65,7 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
      */
     public TaskParameters onOverrun(final OverrunAction action) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            action, windowNs, partition, strategy);
+            action, windowNs, partition);
     }
 
     /**
@@ -99,7 +76,7 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
      */
     public TaskParameters withWindow(final long ns) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, ns, partition, strategy);
+            overrun, ns, partition);
     }
 
     /**
@@ -110,18 +87,7 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
      */
     public TaskParameters inPartition(final int id) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, windowNs, id, strategy);
-    }
-
-    /**
-     * The same task with another strategy.
-     *
-     * @param other how its segments get the GPU
-     * @return a copy
-     */
-    public TaskParameters withStrategy(final Strategy other) {
-        return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, windowNs, partition, other);
+            overrun, windowNs, id);
     }
 
     /**

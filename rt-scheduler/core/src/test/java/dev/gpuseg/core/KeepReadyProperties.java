@@ -127,10 +127,7 @@ class KeepReadyProperties {
             }
             case 11, 12 -> addContext(c);
             case 13 -> setPolicy(random.nextBoolean() ? 0 : random.nextInt(9));
-            case 14 -> {
-                final Strategy strategy = Strategy.values()[random.nextInt(Strategy.values().length)];
-                both(s -> s.setStrategy(t, strategy, nowNs) ? 1 : 0);
-            }
+            case 14 -> both(s -> s.removeTask(t, nowNs) ? 1 : 0);
             case 15 -> share(c, random.nextInt(3), known[c]);
             case 16, 17 -> {
                 for (int i = 0; i < 3 * CONTEXTS; i++) {

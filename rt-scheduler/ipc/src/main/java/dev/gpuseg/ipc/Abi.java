@@ -100,8 +100,6 @@ public final class Abi {
     public static final int TASK_NO_OPTIMISTIC = 1;
     public static final int TASK_BOOST_SHIFT = 8;
     public static final int TASK_BOOST_MASK = 32512;
-    public static final int TASK_STRATEGY_SHIFT = 1;
-    public static final int TASK_STRATEGY_MASK = 6;
 
     // enum gpuseg_overrun
     public static final int OVERRUN_DEFAULT = 0;

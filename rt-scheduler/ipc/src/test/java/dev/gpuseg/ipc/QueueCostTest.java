@@ -6,16 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
-import java.nio.file.Path;
-import java.util.Arrays;
+import java.nio.file.Files;
 import java.util.concurrent.TimeUnit;
-import net.openhft.chronicle.core.time.SetTimeProvider;
-import net.openhft.chronicle.queue.ExcerptAppender;
-import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What reading costs: no allocation, and figures to look at. */
+/** What reading must not cost: allocation, and a client that waits for a file. Times: {@code QueueBenchmark}. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class QueueCostTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -31,6 +27,10 @@ class QueueCostTest {
         }
     };
 
+    /** Between a third, where the next cycle is made, and 60 %, where the current one is ended. */
+    private static final int PREPARED_BEFORE_PERCENT = 50;
+    private static final int ROLLED_AT_PERCENT = 60;
+
     private long sum;
 
     private static long allocated() {
@@ -45,18 +45,14 @@ class QueueCostTest {
                 queues[i] = rig.add();
             }
             final RecordHandler handler = (client, record) -> sum++;
-            double bestNs = Double.MAX_VALUE;
             long bytes = 0;
-            for (int round = 0; round < 6; round++) {
+            for (int round = 0; round < 6; round++) {   // the first ones compile
                 final long bytesBefore = allocated();
-                final long startNs = System.nanoTime();
                 for (int i = 0; i < 1_600_000; i++) {
-                    queues[i & 15].poll(handler, 16, startNs);
+                    queues[i & 15].poll(handler, 16, 1);
                 }
-                bestNs = Math.min(bestNs, (System.nanoTime() - startNs) / 1_600_000.0);
                 bytes = allocated() - bytesBefore;
             }
-            System.out.printf("empty poll, 16 queues: %.1f ns%n", bestNs);
             assertEquals(0, bytes);
         }
     }
@@ -88,17 +84,17 @@ class QueueCostTest {
             final double bytes = (allocated() - bytesBefore) / (count / 2.0);
             assertTrue(writer.waitFor(20, TimeUnit.SECONDS));
             assertEquals((long) count * (count + 1) / 2, sum);
-            System.out.printf("allocated %.4f bytes per record over %d rolls%n", bytes, queue.rolls() / 2);
             assertTrue(bytes < 0.2, () -> bytes + " bytes per record");
         }
     }
 
     @Test
-    void shouldReadAndValidateRecordsFast() {
+    void shouldAllocateNothingForAValidatedRecord() {
         final int records = 3_600;
-        double bestNs = Double.MAX_VALUE;
+        final int rounds = 40;
+        long bytes = 0;
         try (QueueRig rig = new QueueRig(1 << 19)) {
-            for (int round = 0; round < 40; round++) {
+            for (int round = 0; round < rounds; round++) {
                 final ClientQueue queue = rig.add();
                 queue.openTask(1);
                 final QueueRig.Raw raw = rig.raw(queue);
@@ -107,58 +103,46 @@ class QueueCostTest {
                         (i + 1) / 2, 1, 0, 0));
                 }
                 final RecordHandler handler = (client, record) -> sum += record.seq();
-                final long startNs = System.nanoTime();
+                final long bytesBefore = allocated();
                 for (int n = 0; n < records;) {
-                    n += queue.poll(handler, 64, startNs);
+                    n += queue.poll(handler, 64, 1);
                 }
-                bestNs = Math.min(bestNs, (System.nanoTime() - startNs) / (double) records);
+                bytes = allocated() - bytesBefore;   // of the last round: the code is compiled by then
                 assertEquals(0, queue.poisonCode(), rig::dump);
             }
         }
-        System.out.printf("read, copied, validated: %.0f ns per record, %d bytes of queue each%n", bestNs,
-            QueueFormat.DOCUMENT_BYTES);
-        assertTrue(bestNs < 20_000);
+        final double perRecord = bytes / (double) records;
+        assertTrue(perRecord < 0.2, () -> perRecord + " bytes per record");
     }
 
+    /** Then a roll costs the client one look at a word, not the time that the file system takes for a file. */
     @Test
-    void shouldHoldTheClientUpFarLessThanARollByChronicle() throws Exception {
-        final long[] ours = new long[40];
-        final long[] chronicles = new long[40];
+    void shouldMakeTheNextCycleBeforeTheCurrentOneEnds() throws Exception {
         try (QueueRig rig = new QueueRig(ClientQueue.BYTES_MIN)) {
             final ClientQueue queue = rig.add();
             queue.openTask(1);
             long seq = 0;
-            for (int cycle = 0; cycle < ours.length; cycle++) {
+            for (int cycle = 0; cycle < 5; cycle++) {
                 final QueueRig.Raw raw = new QueueRig.Raw(QueueRig.file(queue, cycle), rig.template.cycle().length);
-                final int before = cycle;
-                while (queue.rolls() == before) {
+                while (queue.usagePercent() < PREPARED_BEFORE_PERCENT) {
                     raw.record(QueueRig.record(Abi.RECORD_HINT, 0, 1, ++seq, 0, 1, 0, 0));
                     assertEquals(1, queue.poll((client, record) -> { }, 8, 1), rig::dump);
-                    if (queue.usagePercent() >= 60) {
+                }
+                while (!Files.exists(QueueRig.file(queue, cycle + 1))) {
+                    assertEquals(0, queue.poll((client, record) -> { }, 8, 1), rig::dump);
+                    Thread.sleep(1);   // housekeeping makes it, at some time; the limit of the test is the limit
+                }
+                assertEquals(cycle, queue.rolls(), "while the client can still append to the current one");
+                while (queue.rolls() == cycle) {
+                    raw.record(QueueRig.record(Abi.RECORD_HINT, 0, 1, ++seq, 0, 1, 0, 0));
+                    assertEquals(1, queue.poll((client, record) -> { }, 8, 1), rig::dump);
+                    if (queue.usagePercent() >= ROLLED_AT_PERCENT) {
                         Thread.sleep(2);
                     }
                 }
-                ours[cycle] = queue.lastRollNs();
                 assertEquals(0, queue.poll((client, record) -> { }, 8, 1), rig::dump);
                 Thread.sleep(3);
             }
-            final Path directory = rig.root.resolve("plain");
-            final SetTimeProvider time = new SetTimeProvider(0);
-            try (SingleChronicleQueue plain = QueueTemplate.builder(directory, ClientQueue.BYTES_MIN)
-                .timeProvider(time).build(); ExcerptAppender appender = plain.createAppender()) {
-                for (int cycle = 0; cycle < chronicles.length; cycle++) {
-                    appender.writeBytes(bytes -> bytes.writeLong(1));
-                    time.advanceNanos(QueueFormat.DAY_NS);
-                    final long startNs = System.nanoTime();
-                    appender.writeBytes(bytes -> bytes.writeLong(1));
-                    chronicles[cycle] = System.nanoTime() - startNs;
-                }
-            }
         }
-        Arrays.sort(ours);
-        Arrays.sort(chronicles);
-        System.out.printf("queue's lock held to roll: median %d ns, max %d ns; by Chronicle's appender: %d ns, %d ns%n",
-            ours[20], ours[39], chronicles[20], chronicles[39]);
-        assertTrue(ours[20] * 5 < chronicles[20], "cycles made ahead do not pay");
     }
 }

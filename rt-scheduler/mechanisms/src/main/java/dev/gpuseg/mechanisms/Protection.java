@@ -1,22 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Set;
 
 /**
- * What a mechanism that finds processes by itself leaves alone.
+ * What a mechanism must leave alone when it finds processes by itself: display servers, the driver's own services and
+ * the programs that the administrator lists. Every mechanism that finds processes asks this one class.
  *
- * @param names      file names of programs (the first 15 bytes count) that belong to root or to the daemon's user,
- *                   besides display servers and the
- *                   driver's own services, which always are protected
- * @param allEngines whether copies are switched too, not only compute and graphics
+ * <p>A process is recognised by the program that it runs: the file name (at most 15 bytes count, as in
+ * /proc/pid/comm), if the file belongs to root or to the daemon's user and no other user may write it. The name in
+ * /proc/pid/comm is not used, because a process can choose it.
+ *
+ * @param names      file names of programs, in addition to {@link #ALWAYS}; the first 15 bytes count
+ * @param allEngines whether copy engines are switched too, not only compute and graphics
  */
 public record Protection(Set<String> names, boolean allEngines) {
-    /** The built-in names alone, compute and graphics. */
+    /** Programs that are always protected: display servers, compositors and the drivers' own services. */
+    public static final Set<String> ALWAYS = Set.of("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland",
+        "kwin_x11", "mutter", "sway", "weston", "Hyprland", "plasmashell", "gdm-wayland-ses", "gdm-x-session", "sddm",
+        "lightdm", "nvidia-persiste", "nvidia-smi", "nv-hostengine", "nv-fabricmanage", "nvidia-powerd",
+        "nvargus-daemon");
+    /** {@link #ALWAYS} alone; compute and graphics. */
     public static final Protection DEFAULTS = new Protection(Set.of(), false);
+
+    private static final int COMM_CHARS = 15;
+    private static final int WRITABLE_BY_OTHERS = 0022;
 
     /** Copies the names. */
     public Protection {
         names = Set.copyOf(names);
+    }
+
+    /**
+     * Whether a process runs a protected program. Any thread.
+     *
+     * @param pid the process
+     * @return false also if it has ended, or if the daemon has no permission to examine it
+     */
+    public boolean covers(final int pid) {
+        try {
+            final Path program = Path.of("/proc/" + pid + "/exe");
+            final Path path = program.toRealPath();
+            if (!isListed(path.getFileName().toString())) {
+                return false;
+            }
+            final int owner = (Integer) Files.getAttribute(program, "unix:uid");
+            final int mode = (Integer) Files.getAttribute(program, "unix:mode");
+            // the path is that of the process's own mount namespace: it counts if it is the same file in ours
+            return Files.isSameFile(path, program) && (owner == 0 || owner == ProcessStatus.effectiveUid())
+                && (mode & WRITABLE_BY_OTHERS) == 0;
+        } catch (final IOException | RuntimeException e) {
+            return false;   // it ended, is a kernel thread, or may not be examined
+        }
+    }
+
+    private boolean isListed(final String file) {
+        final String name = file.length() > COMM_CHARS ? file.substring(0, COMM_CHARS) : file;
+        return ALWAYS.contains(name) || names.contains(name);
     }
 }

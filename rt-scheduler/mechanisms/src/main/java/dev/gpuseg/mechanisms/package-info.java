@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What takes work off the hardware and brings it back: the {@link dev.gpuseg.mechanisms.Mechanism} port and its
- * implementations. A new device is one class here and one line in
- * {@link dev.gpuseg.mechanisms.Mechanisms}.
+ * What disables and enables contexts on a GPU: the {@link dev.gpuseg.mechanisms.Mechanism} interface, its
+ * implementations (one package each), and what they share. A new mechanism is one package and one row of the
+ * {@link dev.gpuseg.mechanisms.MechanismCatalog}.
  */
 package dev.gpuseg.mechanisms;

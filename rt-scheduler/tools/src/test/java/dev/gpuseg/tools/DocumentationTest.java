@@ -12,9 +12,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -77,6 +79,27 @@ class DocumentationTest {
             "(?i)\\b(rung|lever|clerk|taken off|takes off|brought back|goes over|kept ready|nobody|everybody)\\b");
         final Matcher found = house.matcher(text("README.md"));
         assertFalse(found.find(), () -> "README.md says \"" + found.group() + "\"; see docs/glossary.md");
+    }
+
+    @Test
+    void shouldNameOnlyClassesThatExistInTheArchitecture() throws IOException {
+        final Set<String> sources;
+        try (Stream<Path> all = Files.walk(ROOT)) {
+            sources = all.map(file -> file.getFileName().toString()).filter(name -> name.endsWith(".java"))
+                .map(name -> name.replace(".java", "")).collect(Collectors.toSet());
+        }
+        final List<String> unknown = new ArrayList<>();
+        final Matcher name = Pattern.compile("`([A-Z][a-z]+[A-Z]?[A-Za-z]+)(\\.[a-z]\\w*)?`")
+            .matcher(text("rt-scheduler/docs/architecture.md"));
+        int found = 0;
+        while (name.find()) {
+            found++;
+            if (!sources.contains(name.group(1))) {
+                unknown.add(name.group(1));
+            }
+        }
+        assertTrue(found > 50, "architecture.md names only " + found + " classes");
+        assertEquals(List.of(), unknown, "architecture.md names classes that are not there");
     }
 
     private static String text(final String file) throws IOException {

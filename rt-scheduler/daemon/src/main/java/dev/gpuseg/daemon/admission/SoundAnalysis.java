@@ -10,6 +10,9 @@ import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
+import java.util.stream.Collectors;
 
 /**
  * Which analysis holds for a policy on a mechanism, or why none does.
@@ -20,6 +23,11 @@ import dev.gpuseg.mechanisms.Capabilities;
  *                 in that one
  */
 public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boosted) {
+    /** The mechanisms of level 3, as a list in a sentence. */
+    private static final String INTERRUPTING = MechanismCatalog.all().stream()
+        .filter(row -> row.level() == Capabilities.INTERRUPT).map(MechanismDescription::name)
+        .collect(Collectors.joining(", "));
+
     /**
      * Chooses for a policy with its parameters.
      *
@@ -34,8 +42,8 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             return of(policy.name(), level, mode, cores);
         }
         if (level != Capabilities.INTERRUPT) {
-            return none("time partitions have a sound analysis with a mechanism of level 3 only (sim, nvidia), which "
-                + "takes running work off at the end of a window; use one, or --admission off");
+            return none("time partitions have a sound analysis with a mechanism of level 3 only (" + INTERRUPTING
+                + "), which preempts running work at the end of a window; use one, or --admission off");
         }
         if (mode == WaitMode.BUSY) {
             return none("threads that spin (mode: busy) while their partition is closed keep their cores from "
@@ -64,8 +72,8 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             return none("policy " + policy + " has no sound analysis; use fp or edf, or --admission off");
         }
         if (level != Capabilities.INTERRUPT && level != Capabilities.GATE) {
-            return none("a mechanism of level " + level + " has no sound analysis; use one of level 3 (sim, nvidia) or "
-                + "1 (gate), or --admission off");
+            return none("a mechanism of level " + level + " has no sound analysis; use one of level 3 (" + INTERRUPTING
+                + ") or 1 (gate), or --admission off");
         }
         if (edf && level == Capabilities.GATE) {
             return none("EDF behind a gate (level 1) has no sound analysis; use policy fp, or a mechanism of level 3");
@@ -88,7 +96,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
     private static SoundAnalysis boosted(final boolean edf, final int level, final WaitMode mode) {
         if (edf || level != Capabilities.INTERRUPT) {
             return none("a boost inside windows has a sound analysis under policy fp with a mechanism of level 3 only "
-                + "(sim, nvidia); open the task without one");
+                + "(" + INTERRUPTING + "); open the task without one");
         }
         if (mode == WaitMode.BUSY) {
             return none("threads that spin (mode: busy) at a boost keep their cores while others have the GPU, for "

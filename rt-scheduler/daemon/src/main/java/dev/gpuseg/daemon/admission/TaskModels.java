@@ -5,7 +5,6 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.core.OverrunAction;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import java.util.HashMap;
 import java.util.List;
@@ -39,9 +38,6 @@ final class TaskModels {
      * @return the source
      */
     Admitted.Source source(final TaskOpen request, final boolean bestEffortNeedsModel) {
-        if (request.strategy() == Strategy.SLICE) {
-            return Admitted.Source.UNKNOWN;   // best-effort work stays beside its segments
-        }
         if (declared.containsKey(request.name())) {
             return Admitted.Source.DECLARED;
         }
@@ -63,10 +59,6 @@ final class TaskModels {
      * @return one line
      */
     static String unknown(final TaskOpen request, final boolean fileExists) {
-        if (request.strategy() == Strategy.SLICE) {
-            return "task \"" + request.name() + "\" has strategy slice, which leaves best-effort work on the GPU and "
-                + "has no bound; use interrupt or interrupt+slice";
-        }
         final String who = "task \"" + request.name() + "\" is not " + (fileExists ? "in the task-set file"
             : "declared (no --taskset)");
         if (request.boost() > 0) {

@@ -21,7 +21,7 @@ public final class CgroupFollower {
     /** So many processes are looked at in every period. */
     public static final int QUICK_PROCESSES = 64;
 
-    /** The clerk looks around every 200 ms; a little early is on time. */
+    /** The background thread looks around every 200 ms; a little early is on time. */
     private static final long JITTER_NS = 20_000_000L;
 
     private final CgroupTree tree;

@@ -19,7 +19,7 @@ import org.agrona.collections.Int2ObjectHashMap;
  * is not counted.
  *
  * <p>An event allocates nothing: garbage that the journal's thread makes stops the dispatcher's when it is collected.
- * Thread-safe: the journal's thread writes, the clerk's reads.
+ * Thread-safe: the journal's thread writes, the background thread reads.
  */
 public final class GpuTimeAccount implements EventTap {
     private static final int PATHS_MAX = 1024;

@@ -9,23 +9,15 @@ import dev.gpuseg.ipc.Session;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.EventFd;
-import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.Packet;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.PidFd;
 import dev.gpuseg.ipc.platform.ProcessStatus;
-import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
-import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.GroupPrincipal;
-import java.nio.file.attribute.UserPrincipalNotFoundException;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -35,25 +27,18 @@ import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * The daemon's front desk: listens on the registration socket, makes clients' sessions and queues, validates requests,
- * has them admitted, and notices when a client's process dies. Everything that a client sends is judged here; what
- * reaches the dispatcher is in range.
+ * Registers clients: makes their sessions and queues, validates requests, has them admitted, and notices when a
+ * client's process dies. Everything that a client sends is judged here; what reaches the dispatcher is in range.
+ * Connections are the {@link RegistrationSocket}'s.
  *
  * <p>Runs on a thread of its own and sleeps in {@code epoll_wait}; {@link #doWork} returns at least every 100 ms.
  * Nothing that may take long runs on it: rolling is the {@link HousekeepingAgent}'s, admission tests have their own
  * thread.
  */
 public final class ConductorAgent implements Agent {
-    private static final String GROUP = "gpuseg";
     private static final int IDLE_MS = 100;
-    private static final int BACKLOG = 128;
-    private static final int PACKETS_PER_TURN = 16;
     private static final int PENDING_MAX = 64;
-    private static final int UNSENT_MAX = 1024;
     private static final int ADMIN_CHUNK = 32 * 1024;
-    private static final int CONNECTIONS_MAX = 4 * Abi.CLIENTS_MAX;
-    /** A dying process closes its socket a little before its pidfd says so. */
-    private static final long HANG_UP_GRACE_NS = 5_000_000L;
     private static final long STOP_LIMIT_NS = 2_000_000_000L;
 
     private static final int TOKEN_LISTENER = 0;
@@ -67,25 +52,20 @@ public final class ConductorAgent implements Agent {
     private final DispatcherProxy dispatcher;
     private final HousekeepingAgent housekeeping;
     private final QueueTemplate template;
-    private final SeqPacketSocket listener;
+    private final RegistrationSocket socket;
     private final Epoll epoll = new Epoll(64);
     private final EventFd wake = new EventFd();
     private final QueuedConductorProxy proxy = new QueuedConductorProxy(wake, new Answers());
     private final ExecutorService admissionThread;
-    private final Packet packet = new Packet(Abi.MSG_BYTES_MAX + 64);
     private final Packet reply = new Packet(Abi.MSG_BYTES_MAX);
-    private final Map<Long, Connection> connections = new HashMap<>();
     private final Map<Integer, RegisteredClient> clients = new HashMap<>();
     private final Map<Long, PendingRequest> requests = new HashMap<>();
-    private final List<Connection> hungUp = new ArrayList<>();
     private final boolean[] clientIds = new boolean[Abi.CLIENTS_MAX + 1];
     private final AtomicLongArray counters = new AtomicLongArray(ConductorCounter.values().length);
     private final int pid = ProcessStatus.pid();
     private final int uid = ProcessStatus.effectiveUid();
-    private long nextConnectionId = 1;
     private long nextCorrelation = 1;
     private int nextClientId = 1;
-    private boolean listening = true;
     private volatile String lastOffence = "";
     private boolean stopping;
     // what an honest start of 64 programs needs fits into the burst; the rest bounds what one user can cost the others
@@ -110,10 +90,8 @@ public final class ConductorAgent implements Agent {
         final RuntimeDirectory directory = config.directory();
         template = QueueTemplate.create(directory.template(), config.queueBytes());
         warmUp();
-        RuntimeDirectory.deleteTree(directory.socket());
-        listener = SeqPacketSocket.listen(directory.socket(), BACKLOG);
-        openToGroup(directory.socket());
-        epoll.add(listener.fd(), Epoll.IN, TOKEN_LISTENER);
+        socket = new RegistrationSocket(directory.socket(), epoll, TOKEN_LISTENER,
+            id -> token(TOKEN_CONNECTION, id), new Requests());
         epoll.add(wake.fd(), Epoll.IN, TOKEN_WAKE);
         admissionThread = Executors.newSingleThreadExecutor(task -> {
             final Thread thread = new Thread(task, "gpuseg-admission");
@@ -132,21 +110,6 @@ public final class ConductorAgent implements Agent {
         } finally {
             RuntimeDirectory.deleteTree(path);
         }
-    }
-
-    private static void openToGroup(final Path socket) {
-        try {
-            final GroupPrincipal group = socket.getFileSystem().getUserPrincipalLookupService()
-                .lookupPrincipalByGroupName(GROUP);
-            Files.setAttribute(socket, "posix:group", group);
-        } catch (final UserPrincipalNotFoundException e) {
-            // no such group: the daemon's own group it is
-            FileAccess.chown(socket, -1, ProcessStatus.effectiveGid());
-        } catch (final IOException e) {
-            throw new UncheckedIOException(socket + " cannot be given to group " + GROUP + ": " + e.getMessage()
-                + "; add the daemon's user to that group", e);
-        }
-        FileAccess.chmod(socket, 0660);
     }
 
     /**
@@ -184,7 +147,7 @@ public final class ConductorAgent implements Agent {
     /** For messages of failed tests; not synchronised with the agent. */
     String dump() {
         final StringBuilder text = new StringBuilder();
-        for (final Connection connection : connections.values()) {
+        for (final Connection connection : socket.connections()) {
             text.append("connection ").append(connection.id).append(" fd ").append(connection.socket.fd())
                 .append(" client ").append(connection.client == null ? 0 : connection.client.client.clientId())
                 .append(" pending ").append(connection.pending).append(" unsent ").append(connection.unsent.size())
@@ -207,13 +170,13 @@ public final class ConductorAgent implements Agent {
             final long id = token >>> TOKEN_BITS;
             switch ((int) (token & (1 << TOKEN_BITS) - 1)) {
                 case TOKEN_LISTENER:
-                    accept();
+                    socket.accept();
                     break;
                 case TOKEN_WAKE:
                     wake.drain();
                     break;
                 case TOKEN_CONNECTION:
-                    serve(connections.get(id), epoll.ready(i));
+                    socket.serve(id, epoll.ready(i));
                     break;
                 case TOKEN_PROCESS:
                     processDied(clients.get((int) id));
@@ -223,74 +186,19 @@ public final class ConductorAgent implements Agent {
             }
         }
         final int commands = proxy.drain();
-        judgeHangUps();
+        socket.judgeHangUps(System.nanoTime());
         return n + commands;
     }
 
     private int timeoutMs() {
-        return hungUp.isEmpty() ? IDLE_MS : 1;
-    }
-
-    private void accept() {
-        for (int i = 0; i < PACKETS_PER_TURN; i++) {
-            SeqPacketSocket socket = null;
-            try {
-                socket = listener.accept();
-                if (socket == null) {
-                    return;
-                }
-                if (connections.size() >= CONNECTIONS_MAX) {
-                    increment(ConductorCounter.ACCEPT_ERRORS);
-                    socket.close();
-                    continue;
-                }
-                final Connection connection = new Connection(nextConnectionId++, socket, socket.peerCredentials());
-                epoll.add(socket.fd(), Epoll.IN | Epoll.RDHUP, token(TOKEN_CONNECTION, connection.id));
-                connections.put(connection.id, connection);
-            } catch (final SystemCallException e) {
-                // out of descriptors or memory: the connection waits in the backlog, others are served
-                increment(ConductorCounter.ACCEPT_ERRORS);
-                if (socket != null) {
-                    socket.close();
-                } else {
-                    // level-triggered: without a pause this would spin
-                    epoll.remove(listener.fd());
-                    listening = false;
-                }
-                return;
-            }
-        }
+        return socket.hasHungUp() ? 1 : IDLE_MS;
     }
 
     private static long token(final int kind, final long id) {
         return id << TOKEN_BITS | kind;
     }
 
-    private void serve(final Connection connection, final int ready) {
-        if (connection == null || !connection.open || connection.hungUpUntilNs != 0) {
-            return;
-        }
-        try {
-            if ((ready & Epoll.OUT) != 0) {
-                flush(connection);
-            }
-            for (int i = 0; i < PACKETS_PER_TURN && connection.open && connection.hungUpUntilNs == 0; i++) {
-                final int n = connection.socket.receive(packet);
-                if (n == SeqPacketSocket.NOTHING) {
-                    return;
-                }
-                if (n == SeqPacketSocket.CLOSED) {
-                    hangUp(connection);
-                    return;
-                }
-                receive(connection);
-            }
-        } catch (final SystemCallException e) {
-            protocolError(connection, e.getMessage());
-        }
-    }
-
-    private void receive(final Connection connection) {
+    private void receive(final Connection connection, final Packet packet) {
         final String malformed = Messages.malformed(packet);
         if (malformed != null) {
             packet.closeDescriptors();
@@ -308,7 +216,7 @@ public final class ConductorAgent implements Agent {
             refuseHello(connection, seq, Errno.EPROTONOSUPPORT, "the application was built for version "
                 + Messages.version(packet) + " of the interface, this daemon speaks " + Abi.ABI_MAJOR
                 + "; install matching versions");
-            close(connection);
+            socket.close(connection);
             return;
         }
         if (connection.pending >= PENDING_MAX) {
@@ -317,28 +225,27 @@ public final class ConductorAgent implements Agent {
         }
         switch (type) {
             case Abi.MSG_HELLO:
-                hello(connection, seq);
+                hello(connection, seq, data);
                 break;
             case Abi.MSG_TASK_OPEN:
-                taskOpen(connection, seq);
+                taskOpen(connection, seq, data);
                 break;
             case Abi.MSG_TASK_CLOSE:
-                taskClose(connection, seq);
+                taskClose(connection, seq, data);
                 break;
             case Abi.MSG_ADMIN:
-                admin(connection, seq);
+                admin(connection, seq, packet);
                 break;
             default:
                 throw new IllegalStateException("message type " + type);
         }
     }
 
-    private void hello(final Connection connection, final int seq) {
+    private void hello(final Connection connection, final int seq, final UnsafeBuffer data) {
         if (connection.client != null) {
             protocolError(connection, "second HELLO on one connection");
             return;
         }
-        final UnsafeBuffer data = packet.data();
         final PeerCredentials peer = connection.peer;
         if (data.getInt(Abi.MsgHello.FLAGS_OFFSET) != 0 || data.getInt(Abi.MsgHello.RESERVED_OFFSET) != 0) {
             refuseHello(connection, seq, Errno.EINVAL, "flags and reserved must be 0; this daemon knows none");
@@ -445,7 +352,7 @@ public final class ConductorAgent implements Agent {
     private void refuseHello(final Connection connection, final int seq, final int errno, final String text) {
         increment(ConductorCounter.CLIENTS_REFUSED);
         helloReply(seq, -errno, 0, "", text);
-        send(connection);
+        socket.send(connection, reply);
     }
 
     private void helloReply(final int seq, final int status, final int clientId, final String queue,
@@ -461,7 +368,7 @@ public final class ConductorAgent implements Agent {
         Messages.text(data, Abi.MsgHelloReply.TEXT_OFFSET, Abi.TEXT_BYTES, text);
     }
 
-    private void taskOpen(final Connection connection, final int seq) {
+    private void taskOpen(final Connection connection, final int seq, final UnsafeBuffer data) {
         final RegisteredClient owner = connection.client;
         if (owner == null) {
             protocolError(connection, "TASK_OPEN before HELLO");
@@ -472,7 +379,6 @@ public final class ConductorAgent implements Agent {
                 tooOften(connection.peer, "opens tasks", opens));
             return;
         }
-        final UnsafeBuffer data = packet.data();
         final String name = Messages.name(data, Abi.MsgTaskOpen.NAME_OFFSET);
         final String refusal = TaskRules.refuse(data, name, owner, config, tasksOfUser(owner.client.uid()));
         if (refusal != null) {
@@ -542,13 +448,13 @@ public final class ConductorAgent implements Agent {
         }
     }
 
-    private void taskClose(final Connection connection, final int seq) {
+    private void taskClose(final Connection connection, final int seq, final UnsafeBuffer data) {
         final RegisteredClient owner = connection.client;
         if (owner == null) {
             protocolError(connection, "TASK_CLOSE before HELLO");
             return;
         }
-        final int taskId = packet.data().getInt(Abi.MsgTaskClose.TASK_ID_OFFSET);
+        final int taskId = data.getInt(Abi.MsgTaskClose.TASK_ID_OFFSET);
         final String name = owner.namesByTask.remove(taskId);
         if (name == null) {
             refuseTask(connection, Abi.MSG_TASK_CLOSE, seq, Errno.EINVAL,
@@ -573,10 +479,10 @@ public final class ConductorAgent implements Agent {
         reply.data().putInt(Abi.MsgTaskReply.TASK_ID_OFFSET, taskId);
         reply.data().putInt(Abi.MsgTaskReply.SLOT_OFFSET, slot);
         Messages.text(reply.data(), Abi.MsgTaskReply.TEXT_OFFSET, Abi.TEXT_BYTES, text);
-        send(connection);
+        socket.send(connection, reply);
     }
 
-    private void admin(final Connection connection, final int seq) {
+    private void admin(final Connection connection, final int seq, final Packet packet) {
         final UnsafeBuffer data = packet.data();
         final String json = Messages.utf8(data, Abi.MsgAdmin.SIZE, packet.length() - Abi.MsgAdmin.SIZE);
         if (json == null || data.getInt(Abi.MsgAdmin.RESERVED_OFFSET) != 0) {
@@ -597,50 +503,6 @@ public final class ConductorAgent implements Agent {
         dispatcher.admin(correlation, connection.peer, json);
     }
 
-    private void send(final Connection connection) {
-        if (!connection.open || connection.hungUpUntilNs != 0) {
-            return;   // nobody reads it
-        }
-        if (connection.unsent.isEmpty()) {
-            final int n = connection.socket.send(reply);
-            if (n >= 0) {
-                return;
-            }
-            if (n == SeqPacketSocket.CLOSED) {
-                hangUp(connection);
-                return;
-            }
-            epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.OUT | Epoll.RDHUP,
-                token(TOKEN_CONNECTION, connection.id));
-        }
-        if (connection.unsent.size() >= UNSENT_MAX) {
-            protocolError(connection, UNSENT_MAX + " replies are unread; read them");
-            return;
-        }
-        final byte[] copy = new byte[reply.length()];
-        reply.data().getBytes(0, copy);
-        connection.unsent.add(copy);
-    }
-
-    private void flush(final Connection connection) {
-        while (!connection.unsent.isEmpty()) {
-            final byte[] bytes = connection.unsent.peek();
-            reply.data().putBytes(0, bytes);
-            reply.length(bytes.length);
-            reply.clearDescriptors();
-            final int n = connection.socket.send(reply);
-            if (n == SeqPacketSocket.NOTHING) {
-                return;
-            }
-            if (n == SeqPacketSocket.CLOSED) {
-                hangUp(connection);
-                return;
-            }
-            connection.unsent.remove();
-        }
-        epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.RDHUP, token(TOKEN_CONNECTION, connection.id));
-    }
-
     private void protocolError(final Connection connection, final String text) {
         increment(ConductorCounter.PROTOCOL_ERRORS);
         lastOffence = "process " + connection.peer.pid() + " of user " + connection.peer.uid() + ": " + text;
@@ -648,38 +510,7 @@ public final class ConductorAgent implements Agent {
             increment(ConductorCounter.CLIENTS_POISONED);
             remove(connection.client, Removal.POISONED);
         }
-        close(connection);
-    }
-
-    private void hangUp(final Connection connection) {
-        if (connection.hungUpUntilNs != 0) {
-            return;
-        }
-        if (connection.client == null || connection.client.removing) {
-            close(connection);
-            return;
-        }
-        connection.hungUpUntilNs = System.nanoTime() + HANG_UP_GRACE_NS;
-        epoll.remove(connection.socket.fd());
-        hungUp.add(connection);
-    }
-
-    private void judgeHangUps() {
-        if (hungUp.isEmpty()) {
-            return;
-        }
-        final long nowNs = System.nanoTime();
-        hungUp.removeIf(connection -> {
-            if (connection.client.removing) {
-                return true;
-            }
-            if (nowNs - connection.hungUpUntilNs < 0) {
-                return false;
-            }
-            increment(ConductorCounter.CLIENTS_CLOSED);
-            remove(connection.client, Removal.CLOSED);
-            return true;
-        });
+        socket.close(connection);
     }
 
     private void processDied(final RegisteredClient client) {
@@ -699,24 +530,6 @@ public final class ConductorAgent implements Agent {
         dispatcher.removeClient(client.client.clientId(), reason);
     }
 
-    /** Ends a connection; its client, if any, is being removed or goes on without it. */
-    private void close(final Connection connection) {
-        if (!connection.open) {
-            return;
-        }
-        connection.open = false;
-        connections.remove(connection.id);
-        requests.values().removeIf(request -> request.connection() == connection);
-        if (connection.hungUpUntilNs == 0) {
-            epoll.remove(connection.socket.fd());
-        }
-        connection.socket.close();
-        if (!listening) {
-            epoll.add(listener.fd(), Epoll.IN, TOKEN_LISTENER);
-            listening = true;
-        }
-    }
-
     /** What it writes is not cut off; what it computes may be. */
     private void stopAdmission() {
         admissionThread.shutdown();
@@ -727,6 +540,35 @@ public final class ConductorAgent implements Agent {
         } catch (final InterruptedException e) {
             admissionThread.shutdownNow();
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** What peers do on their connections. */
+    private final class Requests implements RegistrationSocket.Peers {
+        @Override
+        public void onPacket(final Connection connection, final Packet packet) {
+            receive(connection, packet);
+        }
+
+        @Override
+        public void onHangUp(final Connection connection) {
+            increment(ConductorCounter.CLIENTS_CLOSED);
+            remove(connection.client, Removal.CLOSED);
+        }
+
+        @Override
+        public void onOffence(final Connection connection, final String text) {
+            protocolError(connection, text);
+        }
+
+        @Override
+        public void onAcceptError() {
+            increment(ConductorCounter.ACCEPT_ERRORS);
+        }
+
+        @Override
+        public void onClosed(final Connection connection) {
+            requests.values().removeIf(request -> request.connection() == connection);
         }
     }
 
@@ -781,7 +623,7 @@ public final class ConductorAgent implements Agent {
                 lastOffence = "process " + client.client.pid() + " of user " + client.client.uid() + ": poison " + code
                     + ": " + text;
                 remove(client, Removal.POISONED);
-                close(client.connection);
+                socket.close(client.connection);
             }
         }
 
@@ -791,7 +633,7 @@ public final class ConductorAgent implements Agent {
             if (client == null) {
                 return;
             }
-            close(client.connection);
+            socket.close(client.connection);
             tellAdmission(() -> admission.clientGone(clientId, client.reason));
             closeAll(client.process); // leaves the epoll set with its last descriptor
             housekeeping.retire(client.client, failure -> proxy.execute(() -> {
@@ -816,7 +658,7 @@ public final class ConductorAgent implements Agent {
                 reply.data().putInt(Abi.MsgAdminReply.TEXT_SIZE_OFFSET, n);
                 reply.data().putInt(Abi.MsgAdminReply.MORE_OFFSET, at + n < utf8.length ? 1 : 0);
                 reply.data().putBytes(Abi.MsgAdminReply.SIZE, utf8, at, n);
-                send(request.connection());
+                socket.send(request.connection(), reply);
                 at += n;
             } while (at < utf8.length);
         }
@@ -829,11 +671,7 @@ public final class ConductorAgent implements Agent {
             return;
         }
         stopping = true;
-        if (listening) {
-            epoll.remove(listener.fd());
-        }
-        listening = true; // nobody is to be accepted again
-        listener.close();
+        socket.stopListening();
         for (final RegisteredClient client : clients.values()) {
             if (!client.removing) {
                 remove(client, Removal.STOPPING);
@@ -843,11 +681,8 @@ public final class ConductorAgent implements Agent {
         while (!clients.isEmpty() && System.nanoTime() - startNs < STOP_LIMIT_NS) {
             doWork();
         }
-        for (final Connection connection : List.copyOf(connections.values())) {
-            close(connection);
-        }
+        socket.close();
         stopAdmission();
-        RuntimeDirectory.deleteTree(config.directory().socket());
         epoll.close();
     }
 }

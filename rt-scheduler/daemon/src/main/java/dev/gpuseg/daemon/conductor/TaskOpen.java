@@ -2,7 +2,6 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.OverrunAction;
-import dev.gpuseg.core.Strategy;
 
 /**
  * A request to open a task: validated, admitted, durations already defaulted ({@code gpuPriority}, {@code deadlineNs}).
@@ -23,11 +22,10 @@ import dev.gpuseg.core.Strategy;
  * @param weight      share of its process in best-effort time, 1..10000; 0 = leave it as it is
  * @param boost       SCHED_FIFO priority at which its thread runs inside its windows, 1..99; 0 = the thread's own. The
  *                    library raises the thread; the daemon only knows of it
- * @param strategy    how its segments get the GPU, null = the daemon's choice
  */
 public record TaskOpen(long correlation, int clientId, String name, int priority, int gpuPriority, int gpu,
     boolean optimistic, long periodNs, long deadlineNs, long budgetNs, OverrunAction overrun, long windowNs,
-    int partition, int weight, int boost, Strategy strategy) {
+    int partition, int weight, int boost) {
 
     /**
      * A task that is demoted on overrun and says nothing about windows, partitions, weights and boosts.
@@ -47,7 +45,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
         final int gpuPriority, final int gpu, final boolean optimistic, final long periodNs, final long deadlineNs,
         final long budgetNs) {
         this(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs, budgetNs,
-            OverrunAction.DEMOTE, 0, 0, 0, 0, null);
+            OverrunAction.DEMOTE, 0, 0, 0, 0);
     }
 
     /**
@@ -60,7 +58,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen with(final int newPriority, final int newGpuPriority, final OverrunAction newOverrun) {
         return new TaskOpen(correlation, clientId, name, newPriority, newGpuPriority, gpu, optimistic, periodNs,
-            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost, strategy);
+            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost);
     }
 
     /**
@@ -71,7 +69,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen withPartition(final int newPartition) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, newPartition, weight, boost, strategy);
+            budgetNs, overrun, windowNs, newPartition, weight, boost);
     }
 
     /**
@@ -82,17 +80,6 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen withBoost(final int newBoost) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, newBoost, strategy);
-    }
-
-    /**
-     * The same with a strategy.
-     *
-     * @param other how its segments get the GPU, null = the daemon's choice
-     * @return a copy
-     */
-    public TaskOpen withStrategy(final Strategy other) {
-        return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, boost, other);
+            budgetNs, overrun, windowNs, partition, weight, newBoost);
     }
 }

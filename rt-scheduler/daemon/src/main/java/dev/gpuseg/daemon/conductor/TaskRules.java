@@ -2,7 +2,6 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.OverrunAction;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.ipc.Abi;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -10,7 +9,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 final class TaskRules {
     private static final long DURATION_MAX_NS = 3_600_000_000_000L;
     private static final long NS_PER_US = 1_000;
-    private static final int FLAGS = Abi.TASK_NO_OPTIMISTIC | Abi.TASK_BOOST_MASK | Abi.TASK_STRATEGY_MASK;
+    private static final int FLAGS = Abi.TASK_NO_OPTIMISTIC | Abi.TASK_BOOST_MASK;
 
     private TaskRules() {
     }
@@ -38,10 +37,6 @@ final class TaskRules {
         if ((flags & ~FLAGS) != 0) {
             return task + "flags are 0x" + Integer.toHexString(flags) + "; this daemon knows only 0x"
                 + Integer.toHexString(FLAGS);
-        }
-        if (strategy(data) != null && priority == 0) {
-            return task + "strategy is " + strategy(data).label() + " but the task is best effort; give it a priority, "
-                + "or no strategy";
         }
         final int boost = boost(data);
         if (boost > Abi.PRIORITY_MAX) {
@@ -114,15 +109,7 @@ final class TaskRules {
             (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_NO_OPTIMISTIC) == 0, periodNs,
             deadlineNs == 0 ? periodNs : deadlineNs, data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET),
             overrun(data.getByte(Abi.MsgTaskOpen.OVERRUN_OFFSET)), windowNs(data),
-            data.getByte(Abi.MsgTaskOpen.PARTITION_OFFSET) & 0xff, weight(data), boost(data),
-            strategy(data));
-    }
-
-    /** Null = the daemon's choice. */
-    private static Strategy strategy(final UnsafeBuffer data) {
-        final int said = (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_STRATEGY_MASK)
-            >>> Abi.TASK_STRATEGY_SHIFT;
-        return said == 0 ? null : Strategy.values()[said - 1];
+            data.getByte(Abi.MsgTaskOpen.PARTITION_OFFSET) & 0xff, weight(data), boost(data));
     }
 
     private static OverrunAction overrun(final int value) {

@@ -1,56 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.core.EarliestDeadlineFirst;
-import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SchedulerConfig;
-import dev.gpuseg.core.TimePartitions;
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
-import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.ConductorAgent;
 import dev.gpuseg.daemon.conductor.ConductorConfig;
-import dev.gpuseg.daemon.conductor.ConductorCounter;
 import dev.gpuseg.daemon.conductor.HousekeepingAgent;
 import dev.gpuseg.daemon.http.Endpoint;
-import dev.gpuseg.daemon.metrics.DaemonReadings;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.StatusPage;
+import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
-import dev.gpuseg.ipc.platform.ClockReading;
 import dev.gpuseg.ipc.platform.FileAccess;
-import dev.gpuseg.ipc.platform.PeerCredentials;
-import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Capabilities;
-import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismException;
-import dev.gpuseg.mechanisms.Mechanisms;
+import dev.gpuseg.mechanisms.MechanismSetup;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -59,7 +44,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
-import java.util.function.ObjLongConsumer;
+import java.util.function.LongConsumer;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.NoOpIdleStrategy;
 
@@ -75,10 +60,7 @@ public final class Daemon implements AutoCloseable {
     private static final int TASKS_MAX = 4096;
     private static final int CONTEXTS_MAX = 1024;
     private static final long STOP_LIMIT_NS = 3_000_000_000L;
-    private static final long HOUSEKEEPING_MS = 200;
     private static final long POLL_MS = 1;
-    private static final String VERSION = "0.1.0";
-    private static final long CLOCKS_S = 10;
 
     private final DaemonConfig config;
     private final long incarnationNs = System.nanoTime();
@@ -86,8 +68,9 @@ public final class Daemon implements AutoCloseable {
     private final CountDownLatch stopAsked = new CountDownLatch(1);
     private final List<Mechanism> mechanisms = new ArrayList<>();
     private final List<Thread> enforcerThreads = new ArrayList<>();
-    private final ScheduledExecutorService clerk = Executors.newSingleThreadScheduledExecutor(task -> {
-        final Thread thread = new Thread(task, "gpuseg-clerk");
+    /** Slow work: it renders, looks around, writes files. */
+    private final ScheduledExecutorService background = Executors.newSingleThreadScheduledExecutor(task -> {
+        final Thread thread = new Thread(task, "gpuseg-background");
         thread.setDaemon(true);
         return thread;
     });
@@ -101,8 +84,8 @@ public final class Daemon implements AutoCloseable {
     private JournalRing ring;
     private JournalAgent journal;
     private JournalRunner journalRunner;
-    private WatchdogProcess watchdog;
-    private Enforcer[] enforcers = new Enforcer[0];
+    private WatchdogKeeper watchdog;
+    private volatile Enforcer[] enforcers = new Enforcer[0];
     private DispatcherAgent dispatcher;
     private Thread dispatcherThread;
     private AgentRunner conductorRunner;
@@ -111,15 +94,10 @@ public final class Daemon implements AutoCloseable {
     private PrometheusExporter exporter;
     /** Null while admission is off. */
     private ProvenAdmission admission;
-    private Cgroups cgroups;
-    /** Of the clerk: what the dispatcher knew last. */
-    private List<ProcessView> knownProcesses = List.of();
-    private int knownVersion;
+    private DaemonStatus shown;
     private PauseWatch pauseWatch;
     private double warmUpBytesPerRecord = -1;
     private volatile String stopReason = "";
-    private volatile long watchdogRestarts;
-    private volatile String watchdogFailure = "";
     private boolean closed;
 
     private Daemon(final DaemonConfig config, final Endpoint metricsAt) {
@@ -171,13 +149,13 @@ public final class Daemon implements AutoCloseable {
         lock = InstanceLock.take(root);
         connectMechanisms();
         final Capabilities capabilities = mechanisms.get(0).capabilities();
-        if (capabilities.level() == Capabilities.OBSERVE && config.policy() != RoundRobin.INSTANCE) {
+        if (capabilities.level() == Capabilities.OBSERVE && config.policy().enforces()) {
             throw new StartUpException("policy " + config.policy().name() + " needs a mechanism that can hold segments "
                 + "back, observe cannot; use --mechanism gate (level 1), or --policy rr to record only");
         }
         admission = admission(capabilities);
         held = HeldFile.openOrCreate(config.directory().held());
-        enableLeftovers();
+        new Leftovers(held, mechanisms, this::releaseWithTool, config.directory()).enable();
         config.directory().deleteLeftovers();
         if (config.warmUpRecords() > 0) {
             warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords(), config.policy(),
@@ -190,10 +168,8 @@ public final class Daemon implements AutoCloseable {
         journal.addTap(liveModel);
         status = StatusPage.create(config.directory().status(), incarnationNs, config.policy().name(),
             mechanisms.get(0).name(), capabilities.level());
-        if (config.watchdogPeriodMs() > 0) {
-            watchdog = WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), config.priority(),
-                status::heartbeat);
-        }
+        watchdog = new WatchdogKeeper(config.watchdogPeriodMs() > 0 ? startWatchdog(status::heartbeat) : null,
+            () -> startWatchdog(ignored -> { }), this::watchWith);
         startThreads(capabilities);
     }
 
@@ -220,68 +196,29 @@ public final class Daemon implements AutoCloseable {
         }
     }
 
+    private boolean simulated() {
+        return MechanismCatalog.get(config.mechanism()).simulated();
+    }
+
     private void connectMechanisms() {
-        if (config.gpus() > 1 && "sim".equals(config.mechanism())) {
-            throw new StartUpException("gpus is " + config.gpus() + "; the virtual GPU is one, use --gpus 1");
-        }
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
-                mechanisms.add(Mechanisms.named(config.mechanism(), gpu, config.directory().simControl(),
-                    config.site().protection()));
+                mechanisms.add(MechanismCatalog.get(config.mechanism()).open(new MechanismSetup(config.directory(), gpu,
+                    config.site().protection())));
             }
         } catch (final MechanismException e) {
             throw new StartUpException(e.getMessage(), e);
         }
     }
 
-    /** What a dead daemon left disabled is enabled before anything else. */
-    private void enableLeftovers() {
-        final Mechanism first = mechanisms.get(0);
-        final List<List<Integer>> ours = new ArrayList<>();
-        final List<List<ContextRef>> contexts = new ArrayList<>();
-        for (int gpu = 0; gpu < mechanisms.size(); gpu++) {
-            ours.add(new ArrayList<>());
-            contexts.add(new ArrayList<>());
-        }
-        held.forEach((index, id, pid, startTicks, gpu, contextId, payload) -> {
-            if (startTicks != 0 && !ProcessStatus.isAlive(pid, startTicks)) {
-                held.release(index);   // its contexts died with it
-            } else if (id == first.id() && gpu >= 0 && gpu < mechanisms.size()) {
-                ours.get(gpu).add(index);
-                contexts.get(gpu).add(new ContextRef(contextId, gpu, pid, startTicks, "held"));
-            }
-        });
-        for (int gpu = 0; gpu < mechanisms.size(); gpu++) {
-            enableLeftovers(mechanisms.get(gpu), contexts.get(gpu).toArray(new ContextRef[0]), ours.get(gpu));
-        }
-        if (held.count() + held.timeslices() > 0) {
-            releaseWithTool();   // it knows the form of every mechanism's time slices
-        }
-        if (held.timeslices() > 0) {
-            System.err.println("gpuseg: time slices of " + held.timeslices() + " contexts are still those of an "
-                + "earlier daemon; they keep them until they end");
-        }
-        if (held.count() > 0) {
-            throw new StartUpException("held file " + config.directory().held() + ": " + held.count()
-                + " contexts are still disabled and could not be enabled (" + first.lastError()
-                + "); run `gpuseg release --dir " + config.directory().root() + "`");
-        }
+    private Watchdog startWatchdog(final LongConsumer heartbeat) {
+        return WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), config.priority(), heartbeat);
     }
 
-    /** A mechanism switches contexts of its own GPU only. */
-    private void enableLeftovers(final Mechanism mechanism, final ContextRef[] enable, final List<Integer> entries) {
-        if (enable.length == 0) {
-            return;
-        }
-        for (final ContextRef context : enable) {
-            mechanism.attach(context);
-        }
-        mechanism.apply(new ContextRef[0], 0, enable, enable.length);
-        for (int i = 0; i < enable.length; i++) {
-            if (enable[i].outcome() == ContextRef.Outcome.DONE) {   // what is ABSENT here is left to the tool
-                held.release(entries.get(i));
-            }
-            mechanism.detach(enable[i]);
+    /** Another watchdog runs. */
+    private void watchWith(final WatchdogPage page) {
+        for (final Enforcer enforcer : enforcers) {
+            enforcer.watchdog(page);
         }
     }
 
@@ -304,33 +241,32 @@ public final class Daemon implements AutoCloseable {
         final SchedulerConfig scheduling = new SchedulerConfig(config.policy(), config.gpus(), TASKS_MAX, CONTEXTS_MAX,
             capabilities.preemptive(), config.optimistic(), config.site().unmanaged());
         final IdleMode enforcersIdle = config.idle().ofEnforcers(Runtime.getRuntime().availableProcessors());
-        enforcers = new Enforcer[config.gpus()];
-        for (int gpu = 0; gpu < enforcers.length; gpu++) {
-            enforcers[gpu] = new Enforcer(gpu, mechanisms.get(gpu), held, watchdog == null ? null : watchdog.page(),
-                CONTEXTS_MAX, config.priority(), enforcersIdle, this::wakeDispatcher);
+        final Enforcer[] all = new Enforcer[config.gpus()];
+        for (int gpu = 0; gpu < all.length; gpu++) {
+            all[gpu] = new Enforcer(gpu, mechanisms.get(gpu), held, watchdog.page(), CONTEXTS_MAX, config.priority(),
+                enforcersIdle, this::wakeDispatcher);
         }
+        enforcers = all;
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         requireUsable(config.settings());
         final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")));
         restore(saved);
-        final DispatcherCommands commands =
-            new DispatcherCommands(dispatcher, clerk, this::completeStatus, this::requestStop);
-        commands.saved(saved);
-        commands.liveView(this::liveView);
-        commands.admission(admission);
+        final Cgroups cgroups = new Cgroups(new CgroupTree(Path.of("/proc")), config.site().groups(),
+            new GroupCommands(dispatcher));
+        journal.addTap(cgroups.tap());
+        shown = new DaemonStatus(new DaemonStatus.Sources(config, incarnationNs, simulated(), TASKS_MAX, CONTEXTS_MAX,
+            warmUpBytesPerRecord, mechanisms.get(0), counters, counter -> conductor.count(counter), held, ring, journal,
+            liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
+        final DispatcherCommands commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher,
+            background, shown, this::requestStop, saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
-        final boolean deadlinesRequired = config.policy() == EarliestDeadlineFirst.INSTANCE
-            || config.policy() instanceof TimePartitions p && p.inner() == EarliestDeadlineFirst.INSTANCE;
+        final boolean deadlinesRequired = config.policy().needs().contains(TaskNeed.DEADLINE);
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
             deadlinesRequired, config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
-        commands.conductor(conductor.proxy());
-        cgroups = new Cgroups(new CgroupTree(Path.of("/proc")), config.site().groups(),
-            new GroupCommands(dispatcher));
-        journal.addTap(cgroups.tap());
-        dispatcher.start(configuration().toString());
+        dispatcher.start(shown.configuration().toString());
         journalRunner = new JournalRunner(journal);
         journalRunner.start();
         final CompletableFuture<Void> scheduled = new CompletableFuture<>();
@@ -342,14 +278,13 @@ public final class Daemon implements AutoCloseable {
         }
         for (final Mechanism mechanism : mechanisms) {
             mechanism.processListener((pid, startTicks, name) ->
-                dispatcher.submit(() -> dispatcher.addUnmanaged(pid, startTicks, name)));
+                dispatcher.submit(() -> dispatcher.processes().addUnmanaged(pid, startTicks, name)));
         }
         housekeepingRunner = runner(housekeeping);
         conductorRunner = runner(conductor);
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
-            dispatcher.submit(() -> dispatcher.journalCollection(beganNs, durationNs)));
-        clerk.scheduleWithFixedDelay(this::readClocks, 0, CLOCKS_S, TimeUnit.SECONDS);
-        clerk.scheduleWithFixedDelay(this::lookAround, HOUSEKEEPING_MS, HOUSEKEEPING_MS, TimeUnit.MILLISECONDS);
+            dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
+        new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission).start();
     }
 
     /** Before the first event. */
@@ -358,7 +293,7 @@ public final class Daemon implements AutoCloseable {
             return;
         }
         try {
-            exporter = new PrometheusExporter(liveModel, new Readings(), metricsAt);
+            exporter = new PrometheusExporter(liveModel, shown, metricsAt);
         } catch (final UncheckedIOException e) {
             throw new StartUpException("metrics: " + e.getMessage(), e);
         }
@@ -373,54 +308,13 @@ public final class Daemon implements AutoCloseable {
         return exporter == null ? null : exporter.endpoint();
     }
 
-    private final class Readings implements DaemonReadings {
-        @Override
-        public Map<String, String> info() {
-            final Capabilities capabilities = mechanisms.get(0).capabilities();
-            return Map.of("version", VERSION, "mechanism", mechanisms.get(0).name(), "level",
-                capabilities.levelName(), "simulated", Boolean.toString("sim".equals(mechanisms.get(0).name())));
-        }
-
-        @Override
-        public void counters(final ObjLongConsumer<String> to) {
-            for (final Counter counter : Counter.values()) {
-                if (counter != Counter.MAX_CYCLE_NS) {   // no counter: shown as a gauge
-                    to.accept(counter.label(), counters.get(counter));
-                }
-            }
-        }
-
-        @Override
-        public void conductorCounters(final ObjLongConsumer<String> to) {
-            for (final ConductorCounter counter : ConductorCounter.values()) {
-                to.accept(counter.name().toLowerCase(java.util.Locale.ROOT), conductor.count(counter));
-            }
-        }
-
-        @Override
-        public int heldContexts() {
-            return held.count();
-        }
-
-        @Override
-        public long maxCycleNs() {
-            return counters.get(Counter.MAX_CYCLE_NS);
-        }
-
-        @Override
-        public long journalWritten() {
-            return journal.written();
-        }
-
-        @Override
-        public long journalLost() {
-            return journal.lost() + ring.dropped();
-        }
+    private String metricsText() {
+        return metricsAt == null ? "" : exporter == null ? metricsAt.toString() : exporter.endpoint().toString();
     }
 
     private void requireUsable(final PolicySettings settings) {
         try {
-            dispatcher.requireUsable(settings);
+            dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
             throw new StartUpException(e.getMessage(), e);
         }
@@ -428,7 +322,7 @@ public final class Daemon implements AutoCloseable {
         if (refused != null) {
             throw new StartUpException("--admission enforce: " + refused);
         }
-        dispatcher.submit(() -> dispatcher.applySettings(settings));
+        dispatcher.submit(() -> dispatcher.policy().apply(settings));
     }
 
     /** As if somebody gave the saved commands again; a file that cannot be used keeps no daemon from starting. */
@@ -438,12 +332,12 @@ public final class Daemon implements AutoCloseable {
             if (settings == PolicySettings.NONE) {
                 return;
             }
-            dispatcher.requireUsable(settings);
+            dispatcher.policy().requireUsable(settings);
             final String refused = admission == null ? null : admission.refuseSettings(settings);
             if (refused != null) {
                 throw new IllegalArgumentException(saved.path() + ": " + refused);
             }
-            dispatcher.submit(() -> dispatcher.applySettings(settings));
+            dispatcher.submit(() -> dispatcher.policy().apply(settings));
             saved.accepted();
             System.err.println("gpuseg: settings of `gpuseg policy --save` hold again (" + saved.path()
                 + "); --forget removes them");
@@ -492,72 +386,6 @@ public final class Daemon implements AutoCloseable {
 
     private void wakeDispatcher() {
         dispatcher.wake();
-    }
-
-    /** Every 200 ms, on the clerk's thread: orphaned processes and the watchdog. */
-    private void lookAround() {
-        liveModel.tick(System.nanoTime());
-        if (dispatcher.hasOrphans()) {
-            dispatcher.submit(() -> {
-                final List<ProcessEntry> orphans = dispatcher.orphans();
-                clerk.execute(() -> forgetDead(orphans));
-            });
-        }
-        if (admission != null) {
-            admission.expire();
-        }
-        followCgroups();
-        if (watchdog != null && !watchdog.isAlive() && stopAsked.getCount() > 0) {
-            restartWatchdog();
-        }
-    }
-
-    private void followCgroups() {
-        final int version = dispatcher.processVersion();
-        if (version != knownVersion) {
-            dispatcher.submit(() -> {
-                final List<ProcessView> views = dispatcher.processViews();
-                clerk.execute(() -> {
-                    knownProcesses = views;
-                    knownVersion = version;
-                    cgroups.look(knownProcesses, System.nanoTime());
-                });
-            });
-        } else if (cgroups.isDue(System.nanoTime())) {
-            cgroups.look(knownProcesses, System.nanoTime());
-        }
-    }
-
-    /** On the clerk's thread: what carries the journal's times to wall time and to other tracers' clocks. */
-    private void readClocks() {
-        final ClockReading clocks = ClockReading.now();
-        final String others = JsonNodeFactory.instance.objectNode().put("boottime_ns", clocks.boottimeNs())
-            .put("uncertainty_ns", clocks.uncertaintyNs()).toString();
-        dispatcher.submit(() -> dispatcher.journalClocks(clocks.monotonicNs(), clocks.realtimeNs(), others));
-    }
-
-    private void forgetDead(final List<ProcessEntry> orphans) {
-        for (final ProcessEntry orphan : orphans) {
-            if (!ProcessStatus.isAlive(orphan.pid, orphan.startTicks)) {
-                dispatcher.submit(() -> dispatcher.forgetOrphan(orphan));
-            }
-        }
-    }
-
-    private void restartWatchdog() {
-        try {
-            final WatchdogProcess next =
-                WatchdogProcess.start(config.directory(), config.watchdogPeriodMs(), config.priority(),
-                    ignored -> { });
-            watchdog = next;
-            for (final Enforcer enforcer : enforcers) {
-                enforcer.watchdog(next.page());
-            }
-            watchdogRestarts = watchdogRestarts + 1;
-            watchdogFailure = "";
-        } catch (final StartUpException e) {
-            watchdogFailure = e.getMessage();   // shown by status; tried again in 200 ms
-        }
     }
 
     private void requestStop(final String who) {
@@ -617,91 +445,6 @@ public final class Daemon implements AutoCloseable {
         return dispatcher.hotPathBytes();
     }
 
-    private ObjectNode configuration() {
-        final ObjectNode node = JsonNodeFactory.instance.objectNode();
-        node.put("pid", ProcessHandle.current().pid());
-        node.put("incarnation_ns", incarnationNs);
-        node.put("dir", config.directory().root().toString());
-        node.put("policy", config.policy().name());
-        node.put("policy_text", config.settings().policyText());
-        node.put("inputs", "all");
-        node.put("mechanism", mechanisms.get(0).name());
-        node.put("level", mechanisms.get(0).capabilities().level());
-        node.put("level_name", mechanisms.get(0).capabilities().levelName());
-        node.put("simulated", "sim".equals(mechanisms.get(0).name()));
-        node.put("gpus", config.gpus());
-        node.put("preemptive", mechanisms.get(0).capabilities().preemptive());
-        node.put("tasks_max", TASKS_MAX);
-        node.put("contexts_max", CONTEXTS_MAX);
-        node.put("disable_ns", mechanisms.get(0).capabilities().disableNs());
-        node.put("enable_ns", mechanisms.get(0).capabilities().enableNs());
-        node.put("idle", config.idle().name().toLowerCase(java.util.Locale.ROOT));
-        node.put("optimistic", config.optimistic());
-        node.put("journal", config.journal().toString());
-        node.put("journal_bytes", config.journalBytes());
-        node.put("metrics", metricsAt == null ? "" : exporter == null ? metricsAt.toString()
-            : exporter.endpoint().toString());
-        node.put("watchdog_period_ms", config.watchdogPeriodMs());
-        node.put("warm_up_records", config.warmUpRecords());
-        node.put("admission", config.site().admission().mode().word());
-        node.put("unmanaged", config.site().unmanaged() == Unmanaged.ALLOW ? "allow" : "best-effort");
-        return node;
-    }
-
-    /** On the clerk's thread: what {@code top} and {@code live} show. */
-    private ObjectNode liveView(final JsonNode request) {
-        final ObjectNode view = liveModel.view(request.path("since").asLong(-2), request.path("columns").asBoolean(),
-            System.nanoTime());
-        final ObjectNode self = configuration();
-        self.put("uptime_ns", System.nanoTime() - incarnationNs);
-        self.put("policy", view.path("policy").asText());
-        self.put("held_contexts", held.count());
-        self.put("tap_failure", journal.tapFailure());
-        self.put("heap_used_bytes", ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
-        view.set("daemon", self);
-        final ObjectNode counted = view.putObject("counters");
-        for (final Counter counter : Counter.values()) {
-            counted.put(counter.label(), counters.get(counter));
-        }
-        return view;
-    }
-
-    private void completeStatus(final ObjectNode root, final PeerCredentials peer) {
-        final boolean all = DispatcherCommands.mayChange(peer);
-        if (!all) {
-            StatusFilter.keepOwn(root, peer.uid());
-        }
-        final Set<Integer> own = new HashSet<>();
-        root.path("clients").forEach(client -> own.add(client.path("pid").asInt()));
-        root.set("cgroups", cgroups.status(System.nanoTime(), pid -> all || own.contains(pid)));
-        if (admission != null) {
-            root.set("admission", admission.status(all, peer.uid()));
-        }
-        final ObjectNode self = configuration();
-        self.put("uptime_ns", System.nanoTime() - incarnationNs);
-        self.put("policy", root.path("policy").asText());
-        self.put("watchdog_pid", watchdog == null ? 0 : watchdog.pid());
-        self.put("watchdog_restarts", watchdogRestarts);
-        self.put("watchdog_failure", watchdogFailure);
-        self.put("held_contexts", held.count());
-        self.put("journal_events", journal.written());
-        self.put("journal_lost", journal.lost());
-        self.put("journal_failure", journal.failure());
-        self.put("journal_tap_failure", journal.tapFailure());
-        self.put("warm_up_bytes_per_record", warmUpBytesPerRecord);
-        self.put("hot_path_allocated_bytes", hotPathBytes());
-        root.set("daemon", self);
-        final ArrayNode list = root.putArray("counters");
-        for (final Counter counter : Counter.values()) {
-            list.addObject().put("label", counter.label()).put("description", counter.description())
-                .put("value", counters.get(counter));
-        }
-        for (final ConductorCounter counter : ConductorCounter.values()) {
-            list.addObject().put("label", "conductor_" + counter.name().toLowerCase(java.util.Locale.ROOT))
-                .put("description", counter.description()).put("value", conductor.count(counter));
-        }
-    }
-
     /**
      * Stops cleanly: everybody is granted, everything is enabled, the journal is closed, the held file is empty.
      *
@@ -717,7 +460,7 @@ public final class Daemon implements AutoCloseable {
         if (pauseWatch != null) {
             pauseWatch.close();
         }
-        clerk.shutdownNow();
+        background.shutdownNow();
         if (exporter != null) {
             exporter.close();   // before the files that it reads
         }
@@ -771,7 +514,7 @@ public final class Daemon implements AutoCloseable {
                 return false;
             }
         }
-        return dispatcher.isStopping();
+        return dispatcher.policy().isStopping();
     }
 
     private static void await(final BooleanSupplier condition) throws InterruptedException {

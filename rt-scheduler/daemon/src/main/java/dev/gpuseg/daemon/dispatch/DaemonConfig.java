@@ -13,7 +13,7 @@ import java.nio.file.Path;
  * @param directory        where it and its clients meet
  * @param policy           who comes first
  * @param mechanism        name of the mechanism
- * @param gpus             number of GPUs, 1..16 (the virtual GPU is one)
+ * @param gpus             number of GPUs, 1..16 (as many as the mechanism drives)
  * @param idle             what the dispatcher does when nothing waits
  * @param optimistic       whether tasks may be pre-granted
  * @param journal          the journal's directory

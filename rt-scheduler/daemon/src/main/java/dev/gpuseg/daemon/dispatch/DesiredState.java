@@ -90,7 +90,12 @@ final class DesiredState {
         }
     }
 
-    /** Dispatcher: publishes what was set. Returns the version of the published state. */
+    /**
+     * Dispatcher: publishes what was set. A release store: whoever then asks whether the enforcer sleeps has to put a
+     * full fence between ({@link SleepFlag#mustWake}).
+     *
+     * @return the version of the published state
+     */
     long commit() {
         if ((open & 1) == 1) {
             open++;

@@ -19,13 +19,13 @@ import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.util.concurrent.Executor;
-import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * Carries the conductor's requests onto the dispatcher thread. Text is parsed on the caller's thread and rendered on
- * the clerk's, so that the dispatcher handles neither.
+ * the background thread, so that the dispatcher handles neither.
  */
 final class DispatcherCommands implements DispatcherProxy {
     private static final int EPERM = -1;
@@ -34,58 +34,41 @@ final class DispatcherCommands implements DispatcherProxy {
     private static final int EINVAL = -22;
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private final DispatcherAgent dispatcher;
-    private final Executor clerk;
-    private final BiConsumer<ObjectNode, PeerCredentials> completeStatus;
-    private final Consumer<String> requestStop;
-    private ConductorProxy conductor;
-    private Function<JsonNode, ObjectNode> liveView;
-    private SavedPolicy saved;
-    /** Null while admission is off. */
-    private ProvenAdmission admission;
-
     /**
-     * Wires the proxy.
+     * Whom commands concern.
      *
-     * @param dispatcher     whose thread runs the commands
-     * @param clerk          runs what may take long
-     * @param completeStatus adds to a status what the dispatcher does not know, for who asks
-     * @param requestStop    called with who asked
+     * @param dispatcher  whose thread runs the commands
+     * @param background  runs what may take long
+     * @param shown       what the daemon says of itself
+     * @param requestStop called with who asked
+     * @param saved       remembers what is changed; used on the background thread
+     * @param admission   asked before a change; null while it is off
+     * @param conductor   where answers go; asked for with the first answer
      */
-    DispatcherCommands(final DispatcherAgent dispatcher, final Executor clerk,
-        final BiConsumer<ObjectNode, PeerCredentials> completeStatus, final Consumer<String> requestStop) {
-        this.dispatcher = dispatcher;
-        this.clerk = clerk;
-        this.completeStatus = completeStatus;
-        this.requestStop = requestStop;
+    record Context(DispatcherAgent dispatcher, Executor background, DaemonStatus shown, Consumer<String> requestStop,
+        SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
     }
 
-    /** Who answers {@code live}, on the clerk's thread; the dispatcher is not asked. */
-    void liveView(final Function<JsonNode, ObjectNode> view) {
-        liveView = view;
+    private final Context context;
+    private final DispatcherAgent dispatcher;
+    private final Executor background;
+    private final ProvenAdmission admission;
+
+    DispatcherCommands(final Context context) {
+        this.context = context;
+        dispatcher = context.dispatcher();
+        background = context.background();
+        admission = context.admission();
     }
 
-    void conductor(final ConductorProxy proxy) {
-        conductor = proxy;
-    }
-
-    /** Remembers what is changed; used on the clerk's thread. */
-    void saved(final SavedPolicy policy) {
-        saved = policy;
-    }
-
-    void admission(final ProvenAdmission proven) {
-        admission = proven;
-    }
-
-    /** Does something unless admission speaks against it; on the clerk's thread if it has to be asked. */
+    /** Does something unless admission speaks against it; on the background thread if it has to be asked. */
     private void ifAdmitted(final long correlation, final Function<ProvenAdmission, String> refusal,
         final Runnable then) {
         if (admission == null) {
             then.run();
             return;
         }
-        clerk.execute(() -> {
+        background.execute(() -> {
             final String refused = refusal.apply(admission);
             if (refused == null) {
                 then.run();
@@ -97,22 +80,22 @@ final class DispatcherCommands implements DispatcherProxy {
 
     @Override
     public void addClient(final Client client) {
-        dispatcher.submit(() -> dispatcher.addClient(client));
+        dispatcher.submit(() -> dispatcher.clients().add(client));
     }
 
     @Override
     public void removeClient(final int clientId, final int reason) {
-        dispatcher.submit(() -> dispatcher.removeClient(clientId, reason));
+        dispatcher.submit(() -> dispatcher.clients().remove(clientId, reason));
     }
 
     @Override
     public void openTask(final TaskOpen request) {
-        dispatcher.submit(() -> dispatcher.openTask(request));
+        dispatcher.submit(() -> dispatcher.clients().openTask(request));
     }
 
     @Override
     public void closeTask(final long correlation, final int clientId, final int taskId) {
-        dispatcher.submit(() -> dispatcher.closeTask(correlation, clientId, taskId));
+        dispatcher.submit(() -> dispatcher.clients().closeTask(correlation, clientId, taskId));
     }
 
     @Override
@@ -125,7 +108,7 @@ final class DispatcherCommands implements DispatcherProxy {
             return;
         }
         final String command = request.path("command").asText("");
-        if (!"status".equals(command) && !mayChange(peer)) {   // "live" shows everybody
+        if (!"status".equals(command) && !mayChange(peer)) {   // "live" shows all users
             refuse(correlation, EPERM, "command \"" + command + "\": uid " + peer.uid()
                 + " may only ask for the status; use the daemon's user or root");
             return;
@@ -135,11 +118,11 @@ final class DispatcherCommands implements DispatcherProxy {
                 status(correlation, peer);
                 break;
             case "live":
-                clerk.execute(() -> live(correlation, request));
+                background.execute(() -> live(correlation, request));
                 break;
             case "stop":
                 reply(correlation, JsonNodeFactory.instance.objectNode().put("stopping", true));
-                requestStop.accept("pid " + peer.pid() + ", uid " + peer.uid());
+                context.requestStop().accept("pid " + peer.pid() + ", uid " + peer.uid());
                 break;
             case "policy":
                 policy(correlation, request);
@@ -166,9 +149,9 @@ final class DispatcherCommands implements DispatcherProxy {
 
     private void status(final long correlation, final PeerCredentials peer) {
         dispatcher.submit(() -> {
-            final ObjectNode snapshot = dispatcher.snapshot();
-            clerk.execute(() -> {
-                completeStatus.accept(snapshot, peer);
+            final ObjectNode snapshot = dispatcher.snapshot().take();
+            background.execute(() -> {
+                context.shown().complete(snapshot, peer);
                 reply(correlation, snapshot);
             });
         });
@@ -177,7 +160,7 @@ final class DispatcherCommands implements DispatcherProxy {
     private void live(final long correlation, final JsonNode request) {
         final ObjectNode view;
         try {
-            view = liveView.apply(request);
+            view = context.shown().live(request);
         } catch (final RuntimeException e) {
             refuse(correlation, EIO, "live: " + e);
             return;
@@ -199,9 +182,12 @@ final class DispatcherCommands implements DispatcherProxy {
             return;
         }
         ifAdmitted(correlation, proven -> proven.refusePolicy(policy.name()), () -> dispatcher.submit(() -> {
-            dispatcher.setPolicy(policy);
-            clerk.execute(() -> saved.changed(JsonNodeFactory.instance.objectNode().put("policy", policy.name())));
-            reply(correlation, JsonNodeFactory.instance.objectNode().put("policy", policy.name()));
+            dispatcher.policy().setPolicy(policy);
+            final ObjectNode change = JsonNodeFactory.instance.objectNode().put("policy", policy.name());
+            background.execute(() -> {
+                context.saved().changed(change);
+                reply(correlation, change);
+            });
         }));
     }
 
@@ -209,16 +195,16 @@ final class DispatcherCommands implements DispatcherProxy {
         final PolicySettings settings;
         try {
             settings = given.isMissingNode() ? PolicySettings.NONE : PolicySettings.parse(given, "policy");
-            dispatcher.requireUsable(settings);
+            dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
             refuse(correlation, EINVAL, e.getMessage());
             return;
         }
         ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
-            dispatcher.applySettings(settings);
+            dispatcher.policy().apply(settings);
             final ObjectNode answer = JsonNodeFactory.instance.objectNode();
-            dispatcher.describePolicy(answer.putArray("lines")::add);
-            clerk.execute(() -> keep(correlation, given, save, forget, answer));
+            dispatcher.policy().describe(answer.putArray("lines")::add);
+            background.execute(() -> keep(correlation, given, save, forget, answer));
         }));
     }
 
@@ -227,20 +213,20 @@ final class DispatcherCommands implements DispatcherProxy {
         final ObjectNode answer) {
         try {
             if (!given.isMissingNode()) {
-                saved.changed(given);
+                context.saved().changed(given);
             }
             if (save) {
-                saved.save();
+                context.saved().save();
             }
             if (forget) {
-                saved.forget();
+                context.saved().forget();
             }
         } catch (final IOException e) {
             refuse(correlation, EIO, e.getMessage());
             return;
         }
-        if (saved.exists()) {
-            answer.withArray("lines").add("saved in " + saved.path() + " for the next start");
+        if (context.saved().exists()) {
+            answer.withArray("lines").add("saved in " + context.saved().path() + " for the next start");
         }
         reply(correlation, answer);
     }
@@ -265,7 +251,8 @@ final class DispatcherCommands implements DispatcherProxy {
     private void hint(final long correlation, final int id, final String task, final int priority,
         final int gpuPriority) {
         final ObjectNode answer = JsonNodeFactory.instance.objectNode();
-        final int status = dispatcher.hint(id, task, priority, gpuPriority, answer.putArray("changed")::add);
+        final int status = dispatcher.policy().setPriority(id, task, priority, gpuPriority,
+            answer.putArray("changed")::add);
         if (status == 0) {
             reply(correlation, answer);
         } else {
@@ -274,10 +261,11 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     private void reply(final long correlation, final ObjectNode node) {
-        conductor.adminReply(correlation, 0, node.toString());
+        context.conductor().get().adminReply(correlation, 0, node.toString());
     }
 
     private void refuse(final long correlation, final int status, final String text) {
-        conductor.adminReply(correlation, status, JsonNodeFactory.instance.objectNode().put("error", text).toString());
+        context.conductor().get().adminReply(correlation, status,
+            JsonNodeFactory.instance.objectNode().put("error", text).toString());
     }
 }

@@ -29,7 +29,7 @@ import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
  * and built again. A context that cannot be disabled does not hold up the grant (fail open): it is reported and tried
  * again.
  */
-final class Enforcer implements Runnable {
+final class Enforcer implements Enforcement, Runnable {
     /** Result message: a context changed. Layout: id, 1 = off, began ns, done ns. */
     static final int CONTEXT = 1;
     /** Result message: the mechanism failed; UTF-8 text. */
@@ -88,8 +88,7 @@ final class Enforcer implements Runnable {
     private volatile long settledVersion;
     /** When enforcedVersion was reached. Written before it. */
     private volatile long enforcedNs;
-    /** W enforcer, R dispatcher; Dekker with {@link #kick}. */
-    private volatile boolean parked;
+    private final SleepFlag parked = new SleepFlag();
     private volatile long resultsLost;
 
     /**
@@ -130,20 +129,24 @@ final class Enforcer implements Runnable {
 
     // Dispatcher's side.
 
-    DesiredState desired() {
+    @Override
+    public DesiredState desired() {
         return desired;
     }
 
-    Mechanism mechanism() {
+    @Override
+    public Mechanism mechanism() {
         return mechanism;
     }
 
-    void attach(final ContextRef context) {
+    @Override
+    public void attach(final ContextRef context) {
         lifecycle.add(() -> onAttach(context));
         kick();
     }
 
-    void registered(final ContextRef context, final boolean registered) {
+    @Override
+    public void registered(final ContextRef context, final boolean registered) {
         lifecycle.add(() -> {
             if (contexts[context.contextId()] == context) {
                 mechanism.registered(context, registered);
@@ -152,13 +155,14 @@ final class Enforcer implements Runnable {
         kick();
     }
 
-    void detach(final int contextId) {
+    @Override
+    public void detach(final int contextId) {
         lifecycle.add(() -> onDetach(contextId));
         kick();
     }
 
-    /** The device's own round robin is to give a context this much at a time. Rare: weights or groups changed. */
-    void timeslice(final int contextId, final long wantedNs) {
+    @Override
+    public void timeslice(final int contextId, final long wantedNs) {
         lifecycle.add(() -> onTimeslice(contextId, wantedNs));
         kick();
     }
@@ -172,26 +176,32 @@ final class Enforcer implements Runnable {
         kick();
     }
 
-    /** Wakes the thread if it is parked: it re-reads the desired state after it announced that it parks. */
-    void kick() {
-        if (parked) {
-            try {
-                LockSupport.unpark(thread);
-            } catch (final InternalError e) {
-                FaultBarrier.postpone(e);   // the dispatcher's, from reading a truncated file; its decision comes first
-            }
+    /** Wakes the thread if it is parked. After every {@link DesiredState#commit} and every lifecycle command. */
+    @Override
+    public boolean kick() {
+        if (!parked.mustWake()) {
+            return false;
         }
+        try {
+            LockSupport.unpark(thread);
+        } catch (final InternalError e) {
+            FaultBarrier.postpone(e);   // the dispatcher's, from reading a truncated file; its decision comes first
+        }
+        return true;
     }
 
-    long enforcedVersion() {
+    @Override
+    public long enforcedVersion() {
         return enforcedVersion;
     }
 
-    long enforcedNs() {
+    @Override
+    public long enforcedNs() {
         return enforcedNs;
     }
 
-    boolean isIncomplete() {
+    @Override
+    public boolean isIncomplete() {
         return incomplete;
     }
 
@@ -200,7 +210,8 @@ final class Enforcer implements Runnable {
         return lifecycle.isEmpty() && !desired.isNewerThan(settledVersion);
     }
 
-    int poll(final MessageHandler handler) {
+    @Override
+    public int poll(final MessageHandler handler) {
         final int n = results.read(handler);
         return n == 0 && results.size() > 0 ? results.read(handler) : n;   // the first may have met the ring's end
     }
@@ -235,14 +246,28 @@ final class Enforcer implements Runnable {
             } else if (nowNs - lastWorkNs < idle.spinNs()) {
                 Thread.onSpinWait();
             } else {
-                parked = true;   // volatile store, then the load in isNewerThan: pairs with commit, then kick
-                if (running && lifecycle.isEmpty() && !desired.isNewerThan(appliedVersion)) {
+                if (announcePark()) {
                     LockSupport.parkNanos(this, PARK_NS);
                 }
-                parked = false;
+                unannouncePark();
             }
         }
         enableEverything();
+    }
+
+    /**
+     * Says that the thread is going to park, then looks for work once more: {@link #kick} wakes it from now on.
+     *
+     * @return false if there is work, so that it must not park
+     */
+    boolean announcePark() {
+        parked.announce();
+        return running && lifecycle.isEmpty() && !desired.isNewerThan(appliedVersion);
+    }
+
+    /** The thread runs again. */
+    void unannouncePark() {
+        parked.clear();
     }
 
     /** One step; false if there was nothing to do. */

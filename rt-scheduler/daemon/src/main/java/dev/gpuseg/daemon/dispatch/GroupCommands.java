@@ -27,8 +27,8 @@ final class GroupCommands implements GroupSink {
         final boolean said = says ? !ruled.add(groupId) : ruled.remove(groupId);
         if (says || said) {
             dispatcher.submit(() -> {
-                dispatcher.setWeight(groupId, rule.weight());
-                dispatcher.setCap(groupId, rule.quotaNs(), rule.periodNs());
+                dispatcher.policy().setWeight(groupId, rule.weight());
+                dispatcher.policy().setCap(groupId, rule.quotaNs(), rule.periodNs());
             });
         }
     }
@@ -37,8 +37,8 @@ final class GroupCommands implements GroupSink {
     public void assign(final ProcessView process, final int groupId, final boolean isProtected) {
         final int group = ruled.contains(groupId) ? groupId : SegmentScheduler.NONE;
         dispatcher.submit(() -> {
-            dispatcher.setProcessGroup(process.pid(), process.startTicks(), group);
-            dispatcher.protect(process.pid(), process.startTicks(), isProtected);
+            dispatcher.policy().setProcessGroup(process.pid(), process.startTicks(), group);
+            dispatcher.processes().protect(process.pid(), process.startTicks(), isProtected);
         });
     }
 }

@@ -4,9 +4,9 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.SegmentScheduler;
 
 /**
- * Keeps one GPU free for an announced begin while no real-time segment runs on it: a running segment's context must not
- * go off for one that has not begun, and need not have taken others off if it outranks nobody. Contexts that the
- * announced begin would leave on are spared. Dispatcher thread only.
+ * Keeps one GPU free for an announced begin while no real-time segment runs on it: a running segment is not preempted
+ * for one that has not begun, even if no other context is disabled for it. Contexts that the announced begin would
+ * leave enabled stay enabled. Dispatcher thread only.
  */
 final class Reservation {
     private final SegmentScheduler scheduler;
@@ -30,7 +30,7 @@ final class Reservation {
         ready = new int[contexts];
     }
 
-    /** Whether a begin is being waited for, with the GPU kept free or, for the moment, not. */
+    /** Whether a begin is expected, with the GPU kept free or, for the moment, not. */
     boolean isActive() {
         return active;
     }
@@ -42,7 +42,7 @@ final class Reservation {
         active = true;
     }
 
-    /** It came, or does not come. {@link #follow} is to be called. */
+    /** It came, or is not expected any more. {@link #follow} is to be called. */
     void end() {
         active = false;
     }

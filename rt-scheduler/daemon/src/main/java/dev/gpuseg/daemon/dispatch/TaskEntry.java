@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
-import dev.gpuseg.core.Strategy;
+import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import org.HdrHistogram.Histogram;
 
@@ -12,20 +12,19 @@ final class TaskEntry {
 
     final int id;
     final ClientEntry client;
-    final int slot;
+    final TaskSlot slot;
     final int contextId;
     final TaskOpen request;
     /** What the task was opened with or an administrator set; a demotion by the scheduler changes neither. */
     int priority;
     int gpuPriority;
-    /** What its segments do to lower work: asked for, or the daemon's choice. */
-    Strategy strategy = Strategy.INTERRUPT;
+    /** How its segments preempt lower work: asked for, or the daemon's choice. */
     /** Its begin waits for a grant that is decided but not enforced yet. */
     boolean grantPending;
     /** The begun segment did not wait. */
     boolean optimistic;
     long ticket;
-    /** A segment that was ended, or refused, without its client: its END is no offence. */
+    /** A segment that the daemon ended or refused without its client's doing: its END is no offence. */
     long forcedTicket;
     long jobReleaseNs;
     long jobs;
@@ -36,7 +35,8 @@ final class TaskEntry {
     /** Response times of jobs, ns; a longer one counts as an hour. */
     final Histogram responses = new Histogram(1, RESPONSE_MAX_NS, RESPONSE_DIGITS);
 
-    TaskEntry(final int id, final ClientEntry client, final int slot, final int contextId, final TaskOpen request) {
+    TaskEntry(final int id, final ClientEntry client, final TaskSlot slot, final int contextId,
+        final TaskOpen request) {
         this.id = id;
         this.client = client;
         this.slot = slot;
@@ -46,8 +46,16 @@ final class TaskEntry {
         gpuPriority = request.gpuPriority();
     }
 
+    int clientId() {
+        return client.client.clientId();
+    }
+
+    int gpu() {
+        return request.gpu();
+    }
+
     boolean isRealTime() {
-        return priority > 0;
+        return Priority.isRealTime(priority);
     }
 
     void jobEnded(final long responseNs) {

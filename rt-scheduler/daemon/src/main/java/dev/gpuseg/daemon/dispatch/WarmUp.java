@@ -4,7 +4,6 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SchedulerConfig;
-import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
@@ -20,21 +19,16 @@ import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
 import dev.gpuseg.ipc.platform.EventFd;
 import dev.gpuseg.ipc.platform.ProcessStatus;
-import dev.gpuseg.mechanisms.InstantMechanism;
 import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.gate.InstantMechanism;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
-import java.nio.ByteOrder;
-import java.nio.MappedByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Stream;
 
 /**
  * Runs synthetic segments of several processes through a second set of the real objects (queue, dispatcher, scheduler,
@@ -59,45 +53,7 @@ final class WarmUp {
     private static final int HIGH = 2;
     private static final int BACKGROUND = 3;
     private static final int CLIENTS = 4;
-    private static final int HEADER_BYTES = 4;
-    private static final int LENGTH_MASK = 0x3fffffff;
     private static final long JOURNAL_BYTES = 64L << 20;
-
-    /** Writes records as the C library does, without its locking: it is alone. */
-    private static final class Writer {
-        private final MappedByteBuffer file;
-        private int at;
-        private long seq;
-
-        Writer(final Path directory) throws IOException {
-            final Path cycle;
-            try (Stream<Path> files = Files.list(directory)) {
-                cycle = files.filter(p -> p.toString().endsWith(".cq4")).findFirst().orElseThrow();
-            }
-            try (FileChannel channel = FileChannel.open(cycle, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-                file = channel.map(FileChannel.MapMode.READ_WRITE, 0, channel.size());
-            }
-            file.order(ByteOrder.LITTLE_ENDIAN);
-            for (int header = file.getInt(0); header != 0; header = file.getInt(at)) {
-                at += HEADER_BYTES + ((header & LENGTH_MASK) + 3 & ~3);
-            }
-        }
-
-        void write(final int kind, final int flags, final int taskId, final long ticket, final long argNs) {
-            final int record = at + HEADER_BYTES;
-            file.putShort(record + Abi.Record.KIND_OFFSET, (short) kind);
-            file.putShort(record + Abi.Record.FLAGS_OFFSET, (short) flags);
-            file.putInt(record + Abi.Record.TASK_ID_OFFSET, taskId);
-            file.putLong(record + Abi.Record.SEQ_OFFSET, ++seq);
-            file.putLong(record + Abi.Record.TICKET_OFFSET, ticket);
-            final long nowNs = System.nanoTime();
-            file.putLong(record + Abi.Record.TIME_NS_OFFSET, nowNs);
-            file.putLong(record + Abi.Record.RELEASE_NS_OFFSET, (ticket & 1) == 0 ? nowNs : 0);   // 0: not said
-            file.putLong(record + Abi.Record.ARG_NS_OFFSET, argNs);
-            file.putInt(at, Abi.Record.SIZE);
-            at = record + Abi.Record.SIZE;
-        }
-    }
 
     /** The conductor's part: remembers the task that was opened last. */
     private static final class Answers implements ConductorProxy {
@@ -141,7 +97,7 @@ final class WarmUp {
 
     private final DispatcherAgent dispatcher;
     private final Enforcer enforcer;
-    private final Writer[] writers = new Writer[CLIENTS];
+    private final RecordWriter[] writers = new RecordWriter[CLIENTS];
     private final int[] taskIds = new int[CLIENTS];
     private final long[] tickets = new long[CLIENTS];
 
@@ -163,7 +119,7 @@ final class WarmUp {
     static double run(final Path scratch, final int records, final Policy policy, final Mechanism real) {
         final boolean preemptive = real.capabilities().preemptive();
         final Mechanism[] mechanisms = mechanisms(real);
-        final Policy played = policy instanceof TimePartitions partitions ? partitions.inner() : policy;
+        final Policy played = policy.ordering();
         double allocated = -1;
         for (final Mechanism mechanism : mechanisms) {
             RuntimeDirectory.deleteTree(scratch);
@@ -198,8 +154,7 @@ final class WarmUp {
         final int id = client + 1;
         switch (client) {
             case TIGHT:   // misses and overruns each time
-                return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0,
-                    null);
+                return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0);
             case LOW:
                 return new TaskOpen(0, id, "warm-up", 2, 2, 0, true, SECOND_NS, SECOND_NS, SECOND_NS);
             case HIGH:
@@ -232,10 +187,10 @@ final class WarmUp {
             final ClientQueue queue = ClientQueue.create(template, directory, c + 1, uid, gid, ProcessStatus.pid(),
                 session, () -> { });
             clients[c] = new Client(c + 1, ProcessStatus.pid(), uid, gid, c, "warm-up", session, queue, new EventFd());
-            dispatcher.addClient(clients[c]);
-            dispatcher.openTask(task(c));
+            dispatcher.clients().add(clients[c]);
+            dispatcher.clients().openTask(task(c));
             play.taskIds[c] = answers.taskId;
-            play.writers[c] = new Writer(queue.directory());
+            play.writers[c] = new RecordWriter(queue.directory());
         }
         final double allocated;
         try (JournalAgent journal = new JournalAgent(ring, scratch.resolve("journal"), JOURNAL_BYTES)) {

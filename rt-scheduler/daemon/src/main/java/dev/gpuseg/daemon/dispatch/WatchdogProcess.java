@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
 /** The C watchdog of this daemon: started with it, started again if it dies, left to finish by itself. */
-final class WatchdogProcess implements AutoCloseable {
+final class WatchdogProcess implements Watchdog {
     private static final int HIGHEST = 99;
     private static final long READY_NS = 3_000_000_000L;
     private static final long POLL_MS = 2;
@@ -101,15 +101,18 @@ final class WatchdogProcess implements AutoCloseable {
         return page;
     }
 
-    WatchdogPage page() {
+    @Override
+    public WatchdogPage page() {
         return page;
     }
 
-    long pid() {
+    @Override
+    public long pid() {
         return process.pid();
     }
 
-    boolean isAlive() {
+    @Override
+    public boolean isAlive() {
         return process.isAlive();
     }
 

@@ -20,6 +20,8 @@ import dev.gpuseg.ipc.platform.CpuSet;
 import dev.gpuseg.ipc.platform.NotifySocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,7 +35,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /** The daemon, in the foreground. */
-@Command(name = "run", mixinStandardHelpOptions = true,
+@Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = MechanismHelp.class,
     description = "Run the daemon until SIGTERM, SIGINT or `gpuseg stop`.")
 public final class RunCommand implements Callable<Integer> {
     @Spec
@@ -58,9 +60,8 @@ public final class RunCommand implements Callable<Integer> {
     private Path policyFile;
 
     @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
-        description = "how it is enforced: observe (level 0), gate (1), sim (3, the virtual GPU of the runtime "
-            + "directory), nvidia (3, the stock driver; as root), tegra (3), amd (3 or 2, see doctor) "
-            + "(default: ${DEFAULT-VALUE})")
+        completionCandidates = MechanismHelp.class, description = "how the policy is enforced: "
+            + "${COMPLETION-CANDIDATES}; explained below (default: ${DEFAULT-VALUE})")
     private String mechanism;
 
     @Option(names = "--gpus", paramLabel = "N", defaultValue = "1", description = "number of GPUs (default: 1)")
@@ -73,11 +74,6 @@ public final class RunCommand implements Callable<Integer> {
     @Option(names = "--optimistic", negatable = true, defaultValue = "true", fallbackValue = "true",
         description = "let tasks begin without waiting where nothing can outrank them (default: yes)")
     private boolean optimistic;
-
-    @Option(names = "--strategy", paramLabel = "NAME",
-        description = "how segments of tasks that choose nothing get the GPU: interrupt, slice or interrupt+slice "
-            + "(default: interrupt)")
-    private String strategy;
 
     @Option(names = "--resume-holdoff-us", paramLabel = "N",
         description = "best-effort work comes back so many microseconds after the last segment, 0..10000, so that the "
@@ -165,7 +161,7 @@ public final class RunCommand implements Callable<Integer> {
         Runtime.getRuntime().addShutdownHook(hook);
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
-            + ("sim".equals(config.mechanism()) ? " (simulated GPU)" : "") + ", journal " + config.journal()
+            + MechanismHelp.caveat(config.mechanism()) + ", journal " + config.journal()
             + (metricsAt == null ? "" : ", metrics " + daemon.metricsEndpoint()));
         out.flush();
         try {
@@ -249,7 +245,8 @@ public final class RunCommand implements Callable<Integer> {
         if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
         }
-        final String policyName = policy != null ? policy : "observe".equals(mechanism) ? "rr" : "fp";
+        final String policyName = policy != null ? policy : MechanismCatalog.find(mechanism)
+            .filter(m -> m.level() == Capabilities.OBSERVE).isPresent() ? "rr" : "fp";
         if (gpus < 1 || gpus > 16) {
             throw usage("--gpus is " + gpus + "; use 1..16");
         }
@@ -280,7 +277,7 @@ public final class RunCommand implements Callable<Integer> {
 
     /** The policy file, and what is said beside it. */
     private PolicySettings rules() {
-        if (policyFile == null && strategy == null && holdoffUs == null && keepReady == null) {
+        if (policyFile == null && holdoffUs == null && keepReady == null) {
             return PolicySettings.NONE;
         }
         final JsonNode file = policyFile == null ? JsonNodeFactory.instance.objectNode()
@@ -288,9 +285,6 @@ public final class RunCommand implements Callable<Integer> {
         final String source = policyFile == null ? "the command line" : policyFile.toString();
         if (!(file instanceof ObjectNode keys)) {
             return PolicySettings.parse(file, source);   // says what is wrong with it
-        }
-        if (strategy != null) {
-            keys.put("strategy", strategy);
         }
         if (holdoffUs != null) {
             keys.put("resume_holdoff", holdoffUs + "us");

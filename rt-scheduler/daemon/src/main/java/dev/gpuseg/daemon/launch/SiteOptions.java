@@ -47,7 +47,7 @@ public final class SiteOptions {
     private String unmanaged;
 
     @Option(names = "--protect", paramLabel = "NAME", split = ",",
-        description = "processes of root's programs of these names are never taken off the GPU (nvidia), besides "
+        description = "never disable processes that run these programs of root or of the daemon's user, in addition to "
             + "display servers and the driver's services")
     private List<String> protect = List.of();
 

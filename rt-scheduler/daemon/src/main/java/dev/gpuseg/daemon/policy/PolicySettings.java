@@ -11,7 +11,6 @@ import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.core.TimePartitions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -36,10 +35,9 @@ import java.util.Set;
  * windows: [{partition: 1, offset: 0ms, length: 40ms}, {partition: 2, offset: 50ms, length: 30ms}]
  * sharing: turns              # unequal weights by turns or by timeslices (default turns)
  * quantum: 10ms               # longest turn; with timeslices: the slice of a process of weight 100
- * strategy: interrupt         # how segments get the GPU: interrupt, slice or interrupt+slice (default interrupt)
  * resume_holdoff: 500us       # best-effort work comes back so much later than the last segment ends (default 0)
  * keep_ready: false           # also tasks that may begin over the running one are off meanwhile (default true: not)
- * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend, strategy: slice}]
+ * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend}]
  * groups: [{group: 7, weight: 50, cap: none}]
  * </pre>
  *
@@ -49,14 +47,13 @@ import java.util.Set;
  * @param policy     null = as it is
  * @param sharing    null = as it is
  * @param quantumNs  0 = the usual one of the sharing
- * @param strategy   of tasks that choose none, null = as it is
  * @param holdoffNs  -1 = as it is
  * @param keepReady  null = as it is
  * @param taskRules  by name, in order
  * @param groupRules by number, in order
  * @param text       one line for the journal
  */
-public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Strategy strategy, long holdoffNs,
+public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, long holdoffNs,
     Boolean keepReady, List<TaskRule> taskRules, List<GroupRule> groupRules, String text) {
 
     /** The longest turn that is usual: 10 ms. */
@@ -65,18 +62,18 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Str
     public static final long TIMESLICE_NS = 2_000_000;
     /** Nothing is said. */
     public static final PolicySettings NONE =
-        new PolicySettings(null, null, 0, null, -1, null, List.of(), List.of(), "");
+        new PolicySettings(null, null, 0, -1, null, List.of(), List.of(), "");
 
     private static final int UNSAID = -1;
     private static final long BYTES_MAX = 1 << 20;
     private static final Set<String> KEYS = Set.of("version", "policy", "class_width", "frame", "phase", "guard",
-        "inside", "lend_idle", "windows", "sharing", "quantum", "strategy", "resume_holdoff", "keep_ready",
+        "inside", "lend_idle", "windows", "sharing", "quantum", "resume_holdoff", "keep_ready",
         "tasks", "groups");
     /** What belongs to a policy, and goes with it. */
     static final List<String> POLICY_KEYS =
         List.of("class_width", "frame", "phase", "guard", "inside", "lend_idle", "windows");
     private static final Set<String> WINDOW_KEYS = Set.of("partition", "offset", "length");
-    private static final Set<String> TASK_KEYS = Set.of("task", "weight", "cap", "overrun", "strategy", "partition",
+    private static final Set<String> TASK_KEYS = Set.of("task", "weight", "cap", "overrun", "partition",
         "budget");
     private static final Set<String> GROUP_KEYS = Set.of("group", "weight", "cap");
     private static final ObjectMapper YAML = new ObjectMapper(new YAMLFactory());
@@ -101,11 +98,10 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Str
      * @param task      the name
      * @param share     of its process
      * @param overrun   null = as it is
-     * @param strategy  null = as it is
      * @param partition for the simulator, which has no clients that say it; -1 = not said
      * @param budgetNs  for the simulator; -1 = not said
      */
-    public record TaskRule(String task, Share share, OverrunAction overrun, Strategy strategy, int partition,
+    public record TaskRule(String task, Share share, OverrunAction overrun, int partition,
         long budgetNs) {
     }
 
@@ -187,7 +183,7 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Str
         if (root.has("keep_ready") && !root.path("keep_ready").isBoolean()) {
             throw refuse(source, "keep_ready is " + root.path("keep_ready") + "; use true or false");
         }
-        return new PolicySettings(policy, sharing, quantumNs, strategy(root, source, ""), holdoffNs,
+        return new PolicySettings(policy, sharing, quantumNs, holdoffNs,
             root.has("keep_ready") ? Boolean.valueOf(root.path("keep_ready").asBoolean()) : null,
             tasks(root, source), groups(root, source), root.toString());
     }
@@ -198,22 +194,7 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Str
      * @return one line, empty if nothing does
      */
     public String unproven() {
-        if (strategy == Strategy.SLICE || taskRules.stream().anyMatch(r -> r.strategy() == Strategy.SLICE)) {
-            return "strategy slice leaves best-effort work on the GPU, for which there is no bound; use interrupt or "
-                + "interrupt+slice";
-        }
         return holdoffNs > 0 ? "a resume hold-off is in none of the proofs; use 0" : "";
-    }
-
-    private static Strategy strategy(final JsonNode node, final String source, final String what) {
-        if (!node.has("strategy")) {
-            return null;
-        }
-        try {
-            return Strategy.named(node.path("strategy").asText());
-        } catch (final IllegalArgumentException e) {
-            throw refuse(source, what + e.getMessage());
-        }
     }
 
     /**
@@ -318,7 +299,7 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Str
                     throw refuse(source, what + ": " + e.getMessage());
                 }
             }
-            rules.add(new TaskRule(name, share(node, source, what), overrun, strategy(node, source, what + ": "),
+            rules.add(new TaskRule(name, share(node, source, what), overrun,
                 node.has("partition") ? number(node, source, what, "partition", 0, TimePartitions.PARTITIONS_MAX)
                     : UNSAID, node.has("budget") ? duration(node, source, what + ".budget", "budget") : UNSAID));
         }

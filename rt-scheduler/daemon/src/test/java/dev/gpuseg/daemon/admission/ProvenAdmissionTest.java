@@ -241,7 +241,7 @@ class ProvenAdmissionTest {
     }
 
     private static PolicySettings policy(final Policy policy) {
-        return new PolicySettings(policy, null, 0, null, -1, null, List.of(), List.of(), "");
+        return new PolicySettings(policy, null, 0, -1, null, List.of(), List.of(), "");
     }
 
     @Test
@@ -307,8 +307,8 @@ class ProvenAdmissionTest {
     }
 
     private static PolicySettings rule(final String task, final OverrunAction action) {
-        return new PolicySettings(null, null, 0, null, -1, null, List.of(new PolicySettings.TaskRule(task,
-            new PolicySettings.Share(0, -1, 0), action, null, -1, -1)), List.of(), "");
+        return new PolicySettings(null, null, 0, -1, null, List.of(new PolicySettings.TaskRule(task,
+            new PolicySettings.Share(0, -1, 0), action, -1, -1)), List.of(), "");
     }
 
     @Test

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.Policy;
-import dev.gpuseg.mechanisms.GateMechanism;
-import dev.gpuseg.mechanisms.InstantMechanism;
+import dev.gpuseg.mechanisms.gate.GateMechanism;
+import dev.gpuseg.mechanisms.gate.InstantMechanism;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Timeout;

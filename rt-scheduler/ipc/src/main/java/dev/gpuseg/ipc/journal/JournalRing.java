@@ -28,7 +28,7 @@ import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
  * if the ring is full the event is counted in {@link #dropped()} and its sequence number is skipped, which a reader
  * sees as a gap; when half of it is free again, a LOST event says how many were lost and from when on.
  */
-public final class JournalRing implements AutoCloseable {
+public final class JournalRing implements EventWriter, AutoCloseable {
     /** Default capacity: about 93,000 events, most of a second at 100,000 events/s: so long the disk may take. */
     public static final int DEFAULT_CAPACITY = 1 << 23;
     /** Longest text of one event, bytes of UTF-8; longer ones are cut. */
@@ -77,22 +77,7 @@ public final class JournalRing implements AutoCloseable {
         mapped.load();
     }
 
-    /**
-     * Writes an event without text. Dispatcher thread only.
-     *
-     * @param kind      what happened
-     * @param timeNs    when, CLOCK_MONOTONIC ns
-     * @param gpu       index of the GPU or 0
-     * @param flags     record flags or 0
-     * @param taskId    task or 0
-     * @param ticket    segment or 0
-     * @param contextId context or 0
-     * @param clientId  client or 0
-     * @param arg0      see {@link EventKind}
-     * @param arg1      see {@link EventKind}
-     * @param arg2      see {@link EventKind}
-     * @return false if the ring was full and the event is lost
-     */
+    @Override
     public boolean write(final EventKind kind, final long timeNs, final int gpu, final int flags, final int taskId,
         final long ticket, final int contextId, final int clientId, final long arg0, final long arg1, final long arg2) {
         if (lostCount > 0) {
@@ -110,20 +95,7 @@ public final class JournalRing implements AutoCloseable {
         return true;
     }
 
-    /**
-     * Writes an event with text; allocates, so not for the hot path. Dispatcher thread only.
-     *
-     * @param kind      what happened
-     * @param timeNs    when, CLOCK_MONOTONIC ns
-     * @param gpu       index of the GPU or 0
-     * @param taskId    task or 0
-     * @param contextId context or 0
-     * @param clientId  client or 0
-     * @param arg0      see {@link EventKind}
-     * @param arg1      see {@link EventKind}
-     * @param text      what a human should read; cut after {@link #TEXT_MAX} bytes
-     * @return false if the ring was full and the event is lost
-     */
+    @Override
     public boolean writeText(final EventKind kind, final long timeNs, final int gpu, final int taskId,
         final int contextId, final int clientId, final long arg0, final long arg1, final String text) {
         final byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);

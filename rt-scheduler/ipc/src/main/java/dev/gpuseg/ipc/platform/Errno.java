@@ -11,6 +11,7 @@ public final class Errno {
     public static final int EINTR = 4;
     public static final int EIO = 5;
     public static final int EBADF = 9;
+    public static final int ECHILD = 10;
     public static final int EAGAIN = 11;
     public static final int ENOMEM = 12;
     public static final int EACCES = 13;
@@ -22,6 +23,7 @@ public final class Errno {
     public static final int EPIPE = 32;
     public static final int ERANGE = 34;
     public static final int ENOSYS = 38;
+    public static final int ETIME = 62;
     public static final int EPROTO = 71;
     public static final int EMSGSIZE = 90;
     public static final int EPROTONOSUPPORT = 93;
@@ -31,6 +33,8 @@ public final class Errno {
     public static final int ECONNABORTED = 103;
     public static final int ECONNRESET = 104;
     public static final int ECONNREFUSED = 111;
+    public static final int EALREADY = 114;
+    public static final int ESTALE = 116;
     public static final int EDQUOT = 122;
     public static final int ENOTCONN = 107;
     public static final int ETIMEDOUT = 110;
@@ -48,7 +52,9 @@ public final class Errno {
         Map.entry(EADDRINUSE, "EADDRINUSE"), Map.entry(ECONNRESET, "ECONNRESET"),
         Map.entry(ENOPROTOOPT, "ENOPROTOOPT"), Map.entry(ECONNABORTED, "ECONNABORTED"),
         Map.entry(ECONNREFUSED, "ECONNREFUSED"), Map.entry(EDQUOT, "EDQUOT"), Map.entry(ENOTCONN, "ENOTCONN"),
-        Map.entry(ETIMEDOUT, "ETIMEDOUT"), Map.entry(ENFILE, "ENFILE"), Map.entry(ENAMETOOLONG, "ENAMETOOLONG"));
+        Map.entry(ETIMEDOUT, "ETIMEDOUT"), Map.entry(ENFILE, "ENFILE"), Map.entry(ENAMETOOLONG, "ENAMETOOLONG"),
+        Map.entry(ECHILD, "ECHILD"), Map.entry(ETIME, "ETIME"), Map.entry(EALREADY, "EALREADY"),
+        Map.entry(ESTALE, "ESTALE"));
 
     private Errno() {
     }

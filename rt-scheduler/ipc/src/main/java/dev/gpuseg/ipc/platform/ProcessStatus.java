@@ -57,6 +57,36 @@ public final class ProcessStatus {
     }
 
     /**
+     * Name of a process as the kernel keeps it. A process can change its own: trust nothing to it.
+     *
+     * @param pid the process
+     * @return from /proc/pid/comm, at most 15 bytes; empty if the process has ended
+     */
+    public static String commandName(final int pid) {
+        try {
+            return Files.readString(Path.of("/proc", Integer.toString(pid), "comm"), StandardCharsets.ISO_8859_1)
+                .strip();
+        } catch (final IOException e) {
+            return "";
+        }
+    }
+
+    /**
+     * File name of the program that a process runs.
+     *
+     * @param pid the process
+     * @return without its directory; empty if the process has ended or may not be examined
+     */
+    public static String programName(final int pid) {
+        try {
+            final Path program = Files.readSymbolicLink(Path.of("/proc", Integer.toString(pid), "exe")).getFileName();
+            return program == null ? "" : program.toString();
+        } catch (final IOException e) {
+            return "";
+        }
+    }
+
+    /**
      * Whether a process exists and is the one meant.
      *
      * @param pid        the process

@@ -33,23 +33,23 @@ final class AgentCalls {
     private AgentCalls() {
     }
 
-    /** Whether a descriptor is of a memory file whose size cannot change any more. */
+    /** Whether a descriptor refers to a memory file whose size can no longer change. */
     static boolean isSealed(final int fd) {
         final int seals = LibC.fcntl(fd, F_GET_SEALS, 0);
         return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & F_SEAL_GROW) != 0;
     }
 
-    /** Wakes one waiter, in whichever process. */
+    /** Wakes one waiter, in any process. */
     static void wake(final long address) {
         Futex.wake(address, 1);
     }
 
-    /** Memory for {@link #await}, of one thread. */
+    /** Memory for {@link #await}, for one thread. */
     static ByteBuffer timeout() {
         return ByteBuffer.allocateDirect(TIMESPEC_BYTES).order(ByteOrder.nativeOrder());
     }
 
-    /** Waits while the word has this value, for so long at most; may return early. */
+    /** Waits while the word has this value, at most this long; may return early. */
     static void await(final long address, final int value, final long ns, final ByteBuffer timeout) {
         timeout.putLong(0, ns / SECOND_NS).putLong(Long.BYTES, ns % SECOND_NS);
         LibC.syscall(SYS_FUTEX, address, FUTEX_WAIT, value, BufferUtil.address(timeout), 0, 0);

@@ -18,12 +18,13 @@ import java.nio.file.StandardOpenOption;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * One slot of the page by which an application with libgpuseg-preload.so is told to hold its own queues: {@code
- * segment-api/preload/gpuseg_kfd_agent.h} has the picture and the rules. The C side is rt-scheduler/native/amd.
+ * One slot of the page by which an application with libgpuseg-preload.so is ordered to hold its own queues, that is,
+ * to keep them disabled: {@code segment-api/preload/gpuseg_kfd_agent.h} has the layout and the rules. The C side is
+ * rt-scheduler/native/amd.
  *
- * <p>The application wrote the page and may write anything: it is mapped only if it is a sealed memory file of the
- * right size (then no access faults) that names the process whose descriptor it is; no length is read from it; its
- * answer decides nothing but what is reported of that application.
+ * <p>The application owns the page and may write anything into it. So it is mapped only if it is a sealed memory file
+ * of the right size (then no access faults) that names the process whose descriptor it is; no length is read from it;
+ * and its answer affects only what is reported of that application.
  */
 final class AgentPage {
     /** Slots, so GPUs. */
@@ -70,16 +71,16 @@ final class AgentPage {
         lapsesSeen = page.getIntVolatile(this.slot + LAPSES);
     }
 
-    /** Descriptors of a process that a search looks at: one with very many must not keep the daemon busy. */
+    /** How many descriptors of a process a search examines, so that one with very many cannot keep the daemon busy. */
     static final int SEARCHED_MAX = 4096;
-    /** Result of a search: there is none among {@link #SEARCHED_MAX}, and there are more descriptors. */
+    /** Result of a search: none of {@link #SEARCHED_MAX} is a page, and there are more descriptors. */
     static final int TOO_MANY = -7;
 
-    /** What a search found: a page, or -errno (ENOENT: the process has no agent). */
+    /** Result of a search: a page, or -errno (ENOENT: the process has no agent). */
     record Search(AgentPage page, int result) {
     }
 
-    /** Looks through a process's descriptors; opens none of them, for that could block. */
+    /** Searches the descriptors of a process. Opens none of them, because that could block. */
     static Search find(final AmdProcess p, final int slot) {
         return find(p, slot, SEARCHED_MAX);
     }
@@ -114,7 +115,7 @@ final class AgentPage {
                         if (found != null) {
                             return new Search(found, 0);
                         }
-                    } else if (fd != -Errno.EBADF) {   // else closed meanwhile
+                    } else if (fd != -Errno.EBADF) {   // EBADF: the process has closed it meanwhile
                         result = fd;
                     }
                 }
@@ -125,13 +126,13 @@ final class AgentPage {
         return new Search(null, result);
     }
 
-    /** Maps a descriptor of ours, which it closes; null if it is not such a page. */
+    /** Maps a descriptor of ours and closes it; null if it is not such a page. */
     private static AgentPage map(final int fd, final int pid, final int slot) {
         try {
             if (!AgentCalls.isSealed(fd)) {
                 return null;
             }
-            // a memory file: to open it again cannot block
+            // opening a memory file again cannot block
             try (FileChannel channel = FileChannel.open(Descriptor.path(fd), StandardOpenOption.READ,
                 StandardOpenOption.WRITE)) {
                 if (channel.size() != BYTES) {
@@ -142,7 +143,7 @@ final class AgentPage {
                 return found.isOf(pid) ? found : null;
             }
         } catch (final IOException e) {
-            return null;   // what cannot be mapped is none: the caller says that there is no agent
+            return null;   // it cannot be mapped: the caller reports that there is no agent
         } finally {
             AmdCalls.close(fd);
         }
@@ -154,7 +155,7 @@ final class AgentPage {
             && page.getInt(PID_OFFSET) == pid;
     }
 
-    /** Who gives orders by this slot, 0 = nobody. */
+    /** Pid of the daemon that uses this slot, 0 = none. */
     int owner() {
         return page.getInt(slot + OWNER);
     }
@@ -163,7 +164,7 @@ final class AgentPage {
         return page.getLong(slot + OWNER_TICKS);
     }
 
-    /** Takes the slot. */
+    /** Claims the slot. */
     void own(final int pid, final long ticks, final int gpuId, final boolean computeOnly, final int periodMs) {
         page.putLong(slot + OWNER_TICKS, ticks);
         page.putInt(slot + GPU_ID, gpuId);
@@ -172,12 +173,12 @@ final class AgentPage {
         page.putIntOrdered(slot + OWNER, pid);
     }
 
-    /** Gives the slot back; what was ordered last stands. */
+    /** Gives up the slot; the last order stays in force. */
     void disown() {
         page.putIntOrdered(slot + OWNER, 0);
     }
 
-    /** Gives a new order and wakes the agent; does not wait for it. */
+    /** Writes a new order and wakes the agent. Does not wait for the answer. */
     void order(final boolean hold) {
         beat();
         order = (page.getIntVolatile(slot + ORDER) | HOLD) + 1 | (hold ? HOLD : 0);
@@ -192,12 +193,12 @@ final class AgentPage {
         return (order & HOLD) != 0;
     }
 
-    /** Whether the newest order was followed; then {@link #result}, {@link #queue} and {@link #held} are its. */
+    /** Whether the newest order was answered; {@link #result}, {@link #queue} and {@link #held} then belong to it. */
     boolean hasAnswered() {
         return page.getIntVolatile(slot + ANSWERED) == order;
     }
 
-    /** Waits for an answer, for so long at most; may return early. */
+    /** Waits for an answer, at most this long; may return early. */
     void await(final long ns, final ByteBuffer timeout) {
         final int answered = page.getIntVolatile(slot + ANSWERED);
         if (answered != order) {
@@ -210,27 +211,27 @@ final class AgentPage {
         return Math.min(0, page.getInt(slot + RESULT));
     }
 
-    /** The queue that it failed for. */
+    /** The queue for which UPDATE_QUEUE failed. */
     int queue() {
         return page.getInt(slot + QUEUE);
     }
 
-    /** Queues that are off. */
+    /** How many queues are disabled. */
     int held() {
         return page.getInt(slot + HELD);
     }
 
-    /** Tells the agent that we live. */
+    /** Tells the agent that this process is alive. */
     void beat() {
         page.putIntOrdered(slot + BEAT, beats() + 1);
     }
 
-    /** How often that was done, by all daemons; wraps. */
+    /** How many beats all daemons wrote; wraps. */
     int beats() {
         return page.getInt(slot + BEAT);
     }
 
-    /** Whether a hold of ours ended without us: it lapsed, or the watchdog gave another order. True once. */
+    /** Whether a hold ended without an order of ours: it lapsed, or the watchdog ordered it. True once. */
     boolean ended() {
         final boolean ended = holds() && (page.getIntVolatile(slot + LAPSES) != lapsesSeen
             || page.getIntVolatile(slot + ORDER) != order);
@@ -240,7 +241,7 @@ final class AgentPage {
         return ended;
     }
 
-    /** Whether its thread has SCHED_FIFO. */
+    /** Whether the agent's thread has SCHED_FIFO. */
     boolean realTime() {
         return (page.getInt(FLAGS_OFFSET) & REAL_TIME) != 0;
     }

@@ -8,7 +8,7 @@ import dev.gpuseg.mechanisms.SystemCalls;
 
 /**
  * The system calls of this package. They come from the C library, or from the library that property
- * {@value #LIBRARY_PROPERTY} names: the stand-in exports the same functions. Addresses travel as {@code long}.
+ * {@value #LIBRARY_PROPERTY} names: the stand-in exports the same functions. Addresses are passed as {@code long}.
  */
 final class AmdCalls {
     /** Path of a library to take ioctl, open, close and readlink from instead of libc. */
@@ -40,7 +40,7 @@ final class AmdCalls {
     private AmdCalls() {
     }
 
-    /** Takes ioctl, open, close and readlink from another library from now on; for tests, while none is open. */
+    /** Binds ioctl, open, close and readlink to another library. For tests, while no mechanism is open. */
     static void use(final String library) {
         Native.register(Driver.class, NativeLibrary.getInstance(library));
         replaced = !Platform.C_LIBRARY_NAME.equals(library);
@@ -62,7 +62,7 @@ final class AmdCalls {
     }
 
     static void close(final int fd) {
-        Driver.close(fd);   // whatever it answers, the number is free
+        Driver.close(fd);   // the number is free, whatever the result
     }
 
     /** Bytes of the target or -errno. */
@@ -75,7 +75,7 @@ final class AmdCalls {
         return Math.min(0, SystemCalls.result(LibC.ptrace(request, pid, 0, data)));
     }
 
-    /** The pid if there is news of it, 0 if there is none, or -errno. */
+    /** The pid if its state has changed, 0 if not, or -errno. */
     static int waitpid(final int pid, final int[] status, final int options) {
         return SystemCalls.result(LibC.waitpid(pid, status, options));
     }

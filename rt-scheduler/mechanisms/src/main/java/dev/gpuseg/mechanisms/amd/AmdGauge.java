@@ -6,7 +6,6 @@ import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.Protection;
-import dev.gpuseg.mechanisms.nvidia.ProtectedProcesses;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -15,17 +14,17 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
- * Times what takes processes off an AMD GPU and brings them back, by the rung that the daemon would use here. Who is
- * off stands in a held file, so that a watchdog can bring back what this process leaves off when it is killed. Any
- * thread; calls wait for each other.
+ * Measures how long it takes to disable and enable processes on an AMD GPU, by the interface that the daemon would use
+ * here. Disabled processes are written to a held file, so that a watchdog can enable them if this process is killed.
+ * Any thread; calls wait for each other.
  */
 public final class AmdGauge implements AutoCloseable {
     /**
-     * A process that can be taken off.
+     * A process that can be disabled.
      *
      * @param pid    its id
      * @param name   of its program
-     * @param queues compute queues on this GPU, when it was looked at
+     * @param queues compute queues on this GPU when it was found
      */
     public record Subject(int pid, String name, int queues) {
     }
@@ -35,16 +34,16 @@ public final class AmdGauge implements AutoCloseable {
      *
      * @param beganNs CLOCK_MONOTONIC
      * @param doneNs  the same
-     * @param tookNs  by the kernel's clock, -1 = it does not say
-     * @param remaps  runlists that the kernel wrote because of it, -1 = it does not say
-     * @param lastNs  what the kernel calls the duration of its last change, -1 = it does not say
-     * @param counted by how much the count went up meanwhile
-     * @param failure why it did not come about, empty if it did
+     * @param tookNs  duration by the kernel's clock, -1 = unknown
+     * @param remaps  runlists that the kernel wrote because of it, -1 = unknown
+     * @param lastNs  duration of the kernel's last change as the kernel states it, -1 = unknown
+     * @param counted increase of the caller's count meanwhile
+     * @param failure why it failed, empty if it did not
      */
     public record Change(long beganNs, long doneNs, long tookNs, long remaps, long lastNs, long counted,
         String failure) {
         /**
-         * By the caller's clock.
+         * Duration by the caller's clock.
          *
          * @return ns
          */
@@ -72,24 +71,24 @@ public final class AmdGauge implements AutoCloseable {
      *
      * @param index  of the GPU, in the order of KFD's topology nodes
      * @param wanted pids, empty = every process with compute queues on it that is not protected
-     * @param held   where is written who is off; stays the caller's
-     * @throws MechanismException one line, why it cannot work here
+     * @param held   receives the disabled processes; the caller keeps and closes it
+     * @throws MechanismException why it cannot work here, one line
      */
     public AmdGauge(final int index, final List<Integer> wanted, final HeldFile held) {
         this.held = held;
         final AmdSysfs sysfs = AmdSysfs.ofThisMachine();
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
         if (gpus.isEmpty()) {
-            throw new MechanismException(AmdSurvey.verdict(sysfs).text());
+            throw new MechanismException(AmdSurvey.verdict(sysfs).reason());
         }
         mechanism = new AmdMechanism(index, Protection.DEFAULTS, sysfs, null,
-            Integer.getInteger(HoldDevice.WATCHDOG_PROPERTY, PERIOD_MS));
+            Integer.getInteger(PatchedKfdControl.WATCHDOG_PROPERTY, PERIOD_MS));
         try {
             final AmdSysfs.Gpu gpu = gpus.get(index);
             gpuId = gpu.gpuId();
             generation = gpu.generation();
-            final HoldDevice.GpuState state = state();
-            // the kernel that makes the change knows best how
+            final PatchedKfdControl.GpuState state = state();
+            // the patched kernel states its mode; /sys only implies it
             mode = state != null && state.mode() > 0 && state.mode() < MODES.length ? MODES[state.mode()]
                 : gpu.mode().word();
             find(sysfs, index, wanted);
@@ -99,21 +98,20 @@ public final class AmdGauge implements AutoCloseable {
         }
     }
 
-    private HoldDevice.GpuState state() {
-        return mechanism.rung() == Rung.KFD ? HoldDevice.state(gpuId) : null;
+    private PatchedKfdControl.GpuState state() {
+        return mechanism.controlInterface() == ControlInterface.KFD ? PatchedKfdControl.state(gpuId) : null;
     }
 
     private void find(final AmdSysfs sysfs, final int index, final List<Integer> wanted) {
-        final ProtectedProcesses spared = new ProtectedProcesses(ProtectedProcesses.DEFAULTS);
         final Set<Integer> pids = new HashSet<>(wanted.isEmpty() ? sysfs.pids() : wanted);
         for (final int pid : pids.stream().sorted().toList()) {
             final long ticks = ProcessStatus.startTicks(pid);
             final int queues = (int) sysfs.queues(pid).stream().filter(q -> q.compute() && q.gpuId() == gpuId).count();
-            final boolean usable = ticks != 0 && queues > 0 && !spared.isProtected(pid)
+            final boolean usable = ticks != 0 && queues > 0 && !Protection.DEFAULTS.covers(pid)
                 && pid != ProcessStatus.pid();
             if (usable) {
                 final ContextRef context = new ContextRef(contexts.size(), index, pid, ticks,
-                    ProtectedProcesses.nameOf(pid));
+                    ProcessStatus.commandName(pid));
                 mechanism.attach(context);
                 contexts.add(context);
                 subjects.add(new Subject(pid, context.name(), queues));
@@ -133,7 +131,7 @@ public final class AmdGauge implements AutoCloseable {
     }
 
     /**
-     * The processes that can be taken off.
+     * The processes that can be disabled.
      *
      * @return at least one, by pid
      */
@@ -142,12 +140,12 @@ public final class AmdGauge implements AutoCloseable {
     }
 
     /**
-     * By which rung.
+     * How queues are disabled here.
      *
-     * @return its name in files
+     * @return the interface in use
      */
-    public Rung rung() {
-        return mechanism.rung();
+    public ControlInterface controlInterface() {
+        return mechanism.controlInterface();
     }
 
     /**
@@ -169,19 +167,19 @@ public final class AmdGauge implements AutoCloseable {
     }
 
     /**
-     * The GPU, and whose it is.
+     * The GPU and the interface in use.
      *
-     * @return for people
+     * @return for reports
      */
     public String description() {
-        return generation + ", mode " + mode + ", by " + rung().text()
+        return generation + ", mode " + mode + ", by " + controlInterface().description()
             + (isStandIn() ? "; a stand-in of the driver, no AMD hardware" : "");
     }
 
     /**
-     * Whether it is not a driver of this machine that answers.
+     * Whether a stand-in answers instead of this machine's driver.
      *
-     * @return true if what is measured was chosen by whoever made it
+     * @return true if the delays that are measured were configured in the stand-in
      */
     public static boolean isStandIn() {
         return AmdCalls.isReplaced() || System.getProperty(AmdSysfs.ROOT_PROPERTY) != null
@@ -189,44 +187,44 @@ public final class AmdGauge implements AutoCloseable {
     }
 
     /**
-     * The longest change since the driver came.
+     * The longest change since the driver was loaded.
      *
-     * @return ns, -1 = the kernel does not say
+     * @return ns, -1 = unknown
      */
     public long kernelMaxNs() {
-        final HoldDevice.GpuState state = state();
+        final PatchedKfdControl.GpuState state = state();
         return state == null ? -1 : state.maxNs();
     }
 
     /**
-     * Takes processes off, or brings them back.
+     * Disables or enables processes.
      *
-     * @param which indices of {@link #subjects}
-     * @param off   whether they go off
-     * @param count read right before and right after
-     * @return what it took
-     * @throws MechanismException if one of them is not what it was; what is off comes back with {@link #close}
+     * @param which   indices of {@link #subjects}
+     * @param disable whether to disable them
+     * @param count   read right before and right after
+     * @return what was measured
+     * @throws MechanismException if one of them ended or changed its queues; {@link #close} enables all
      */
-    public synchronized Change change(final List<Integer> which, final boolean off, final LongSupplier count) {
+    public synchronized Change change(final List<Integer> which, final boolean disable, final LongSupplier count) {
         if (closed) {
-            throw new MechanismException("interrupted: everybody runs again");
+            throw new MechanismException("interrupted: all processes are enabled again");
         }
-        mechanism.changed();   // as an enforcer asks: it is what re-arms the kernel's watchdog
+        mechanism.changed();   // as an enforcer does: this re-arms the kernel's watchdog
         final ContextRef[] batch = which.stream().map(contexts::get).toArray(ContextRef[]::new);
         for (final int i : which) {
-            if (off && entries[i] == HeldFile.FULL) {
+            if (disable && entries[i] == HeldFile.FULL) {
                 final ContextRef c = contexts.get(i);
                 entries[i] = held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), c.gpu(), c.contextId(),
                     System.nanoTime(), mechanism.heldPayload(c));
             }
         }
-        final HoldDevice.GpuState before = state();
+        final PatchedKfdControl.GpuState before = state();
         final long counted = count.getAsLong();
-        final int failed = off ? mechanism.apply(batch, batch.length, NONE, 0)
+        final int failed = disable ? mechanism.apply(batch, batch.length, NONE, 0)
             : mechanism.apply(NONE, 0, batch, batch.length);
         final long countedAfter = count.getAsLong();
         final long tookNs = mechanism.kernelTookNs();
-        final HoldDevice.GpuState after = state();
+        final PatchedKfdControl.GpuState after = state();
         for (final ContextRef c : batch) {
             final int queues = ((AmdProcess) c.attachment()).queues().size();
             if (queues > 0 && queues != subjects.get(c.contextId()).queues()) {
@@ -235,32 +233,32 @@ public final class AmdGauge implements AutoCloseable {
             }
             if (c.outcome() == ContextRef.Outcome.ABSENT) {
                 throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" ended, or has no compute "
-                    + "queue any more; let them work until calibrate is through");
+                    + "queue any more; let it work until calibrate has finished");
             }
         }
-        if (!off && failed == 0) {
-            which.forEach(this::forget);
+        if (!disable && failed == 0) {
+            which.forEach(this::clearEntry);
         }
         return new Change(batch[0].beganNs(), batch[0].doneNs(), tookNs,
             after == null || before == null ? -1 : after.remaps() - before.remaps(),
             after == null ? -1 : after.lastNs(), countedAfter - counted, failed == 0 ? "" : mechanism.lastError());
     }
 
-    private void forget(final int i) {
+    private void clearEntry(final int i) {
         if (entries[i] != HeldFile.FULL) {
             held.release(entries[i]);
             entries[i] = HeldFile.FULL;
         }
     }
 
-    /** Brings everybody back. */
+    /** Enables all processes. */
     @Override
     public synchronized void close() {
         if (!closed) {
             closed = true;
             mechanism.close();
             for (int i = 0; i < entries.length; i++) {
-                forget(i);
+                clearEntry(i);
             }
         }
     }

@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
@@ -10,7 +11,6 @@ import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.Protection;
-import dev.gpuseg.mechanisms.nvidia.ProtectedProcesses;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -20,21 +20,17 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Level 3 (2 where waves cannot be saved) on AMD GPUs through KFD, by the best {@link Rung} that this machine has.
- * Compute queues are switched; copies (SDMA) only with {@link Protection#allEngines}, except by {@link Rung#CRIU},
- * which always takes everything.
+ * Level 3 (2 where waves cannot be saved) on AMD GPUs through KFD, by the best {@link ControlInterface} that this
+ * machine has. Experimental: tested against a stand-in only, never on AMD hardware.
  *
- * <p>A thread looks at the queues of attached processes every 20 ms (until they have one) to 250 ms, and at KFD's list
- * of processes for those that nobody attached.
+ * <p>Compute queues are disabled and enabled; queues for copies (SDMA) only with {@link Protection#allEngines}, except
+ * by {@link ControlInterface#CRIU}, which always pauses the whole process.
  *
- * <p>What an operation costs is unknown: {@link #capabilities} states 0.
- *
- * <p>No AMD hardware: tested against a stand-in only.
+ * <p>The cost of an operation is unknown: {@link #capabilities} states 0.
  */
 public final class AmdMechanism implements Mechanism {
-    /** Property: pids, separated by commas; no other process that nobody attached is found. For calibration. */
+    /** Property: pids, separated by commas; no other unattached process is announced. For calibration. */
     public static final String ONLY_PROPERTY = "gpuseg.amd.only";
-    private static final int ESRCH = 3;
 
     private final Object lock = new Object();
     private final Map<Integer, AmdProcess> processes = new HashMap<>();   // under the lock
@@ -43,10 +39,9 @@ public final class AmdMechanism implements Mechanism {
     private final int ownPid = ProcessStatus.pid();
     private final AmdSysfs sysfs;
     private final AmdSysfs.Gpu gpu;
-    private final boolean allEngines;
-    private final ProtectedProcesses spared;
+    private final Protection protection;
     private final Set<String> only = Set.of(System.getProperty(ONLY_PROPERTY, "").split(","));
-    private final Lever lever;
+    private final QueueControl control;
     private final Capabilities capabilities;
     private final LookThread watch;
     private AmdProcess[] batch = new AmdProcess[64];
@@ -58,15 +53,15 @@ public final class AmdMechanism implements Mechanism {
      *
      * @param gpu        index, in the order of KFD's topology nodes
      * @param protection processes that are never touched
-     * @throws MechanismException if no rung is possible here, with the reasons
+     * @throws MechanismException if no interface is usable here, with the reasons
      */
     public AmdMechanism(final int gpu, final Protection protection) {
-        this(gpu, protection, AmdSysfs.ofThisMachine(), null, Integer.getInteger(HoldDevice.WATCHDOG_PROPERTY,
-            HoldDevice.WATCHDOG_DEFAULT_MS));
+        this(gpu, protection, AmdSysfs.ofThisMachine(), null, Integer.getInteger(PatchedKfdControl.WATCHDOG_PROPERTY,
+            PatchedKfdControl.WATCHDOG_DEFAULT_MS));
     }
 
-    /** With this rung, or null = the best. */
-    AmdMechanism(final int index, final Protection protection, final AmdSysfs sysfs, final Rung wanted,
+    /** With this interface, or null = the best. */
+    AmdMechanism(final int index, final Protection protection, final AmdSysfs sysfs, final ControlInterface wanted,
         final int watchdogMs) {
         this.sysfs = sysfs;
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
@@ -75,70 +70,44 @@ public final class AmdMechanism implements Mechanism {
                 + ", numbered from 0");
         }
         gpu = gpus.get(index);
-        final List<AmdSurvey.Step> ladder = AmdSurvey.ladder(sysfs, gpu);
-        final AmdSurvey.Step step = wanted == null ? AmdSurvey.chosen(ladder)
-            : ladder.stream().filter(s -> s.rung() == wanted && s.possible()).findFirst().orElse(null);
-        if (step == null) {
-            throw new MechanismException(AmdSurvey.verdict(sysfs).text()
+        final List<AmdSurvey.Candidate> candidates = AmdSurvey.candidates(sysfs, gpu);
+        final AmdSurvey.Candidate chosen = wanted == null ? AmdSurvey.best(candidates)
+            : candidates.stream().filter(c -> c.by() == wanted && c.usable()).findFirst().orElse(null);
+        if (chosen == null) {
+            throw new MechanismException(AmdSurvey.verdict(sysfs).reason()
                 + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
         }
-        allEngines = protection.allEngines();
-        final Set<String> names = new HashSet<>(ProtectedProcesses.DEFAULTS);
-        names.addAll(protection.names());
-        spared = new ProtectedProcesses(names);
-        lever = open(step.rung(), index, watchdogMs);
-        capabilities =
-            new Capabilities(step.level(), 0, 0, 0, 0, step.rung() == Rung.KFD ? 64 : 1, false, step.rung()
-                .granularity());
+        this.protection = protection;
+        control = open(chosen.by(), index, gpu.gpuId(), !protection.allEngines(), watchdogMs);
+        capabilities = new Capabilities(chosen.level(), 0, 0, 0, 0, control.batchMax(), false,
+            chosen.by().granularity());
         watch = new LookThread("gpuseg-amd-watch", this::look, e -> lastError = e, () -> { });
         watch.start();
     }
 
-    private Lever open(final Rung rung, final int index, final int watchdogMs) {
-        switch (rung) {
-            case KFD:
-                final HoldDevice device = HoldDevice.open(gpu.gpuId(), !allEngines, watchdogMs);
-                if (device == null) {
-                    throw new MechanismException(HoldDevice.PATH + " cannot be opened any more, or refuses a watchdog "
-                        + "of " + watchdogMs + " ms (10 to 60000); run gpuseg doctor");
-                }
-                return device;
-            case DEBUG:
-                final int kfd = AmdCalls.open(KfdFile.PATH);
-                if (kfd < 0) {
-                    throw new MechanismException(KfdFile.PATH + " cannot be opened any more (errno " + -kfd
-                        + "); run gpuseg doctor");
-                }
-                final int events = AmdCalls.open("/dev/null");
-                if (events < 0) {
-                    AmdCalls.close(kfd);
-                    throw new MechanismException("/dev/null cannot be opened (errno " + -events + "); mount /dev");
-                }
-                return new DebugLever(kfd, events);
-            case AGENT:
-                if (watchdogMs < AgentLever.PERIOD_MIN_MS || watchdogMs > AgentLever.PERIOD_MAX_MS) {
-                    throw new MechanismException("watchdog of " + watchdogMs + " ms for applications' agents; use "
-                        + AgentLever.PERIOD_MIN_MS + " to " + AgentLever.PERIOD_MAX_MS);
-                }
-                return new AgentLever(index, gpu.gpuId(), !allEngines, watchdogMs);
-            default:
-                return new CriuLever();
-        }
+    private static QueueControl open(final ControlInterface by, final int gpu, final int gpuId,
+        final boolean computeOnly, final int watchdogMs) {
+        return switch (by) {
+            case KFD -> PatchedKfdControl.open(gpuId, computeOnly, watchdogMs);
+            case DEBUG -> DebuggerControl.open();
+            case CRIU -> new CheckpointControl();
+            case AGENT -> new AgentControl(gpu, gpuId, computeOnly, watchdogMs);
+        };
     }
 
     /**
-     * How queues are taken off here.
+     * How queues are disabled here.
      *
-     * @return the rung in use
+     * @return the interface in use
      */
-    public Rung rung() {
-        return lever.rung();
+    public ControlInterface controlInterface() {
+        return control.controlInterface();
     }
 
     /** What the last {@link #apply} took by the kernel's own clock, ns; -1 = it does not say. */
     long kernelTookNs() {
         synchronized (lock) {
-            return lever.tookNs();
+            return control.tookNs();
         }
     }
 
@@ -167,7 +136,7 @@ public final class AmdMechanism implements Mechanism {
     public boolean changed() {
         final boolean undone;
         synchronized (lock) {
-            undone = lever.beat();
+            undone = control.heartbeat();
         }
         return changed.get() && changed.getAndSet(false) || undone;
     }
@@ -178,7 +147,7 @@ public final class AmdMechanism implements Mechanism {
         synchronized (lock) {
             final AmdProcess known = processes.put(p.pid(), p);
             if (known != null) {
-                lever.forget(known);
+                control.release(known);
             }
             look(p);
         }
@@ -204,9 +173,9 @@ public final class AmdMechanism implements Mechanism {
         int n = 0;
         for (int i = 0; i < count; i++) {
             final AmdProcess p = (AmdProcess) contexts[i].attachment();
-            if (p == null || !p.isAlive() || disable && p.queues().isEmpty() && !lever.holdsInAdvance()) {
+            if (p == null || !p.isAlive() || disable && p.queues().isEmpty() && !control.coversFutureQueues()) {
                 contexts[i].outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
-            } else if (disable && lever.rung() == Rung.CRIU && p.elsewhere()) {
+            } else if (disable && control.controlInterface() == ControlInterface.CRIU && p.elsewhere()) {
                 contexts[i].outcome(ContextRef.Outcome.FAILED, beganNs, beganNs);
                 lastError = contexts[i] + ": has queues on another GPU too, which a pause would stop; use one GPU";
                 failed++;
@@ -216,7 +185,7 @@ public final class AmdMechanism implements Mechanism {
             }
         }
         if (n > 0) {
-            lever.switchAll(batch, n, disable);
+            control.apply(batch, n, disable);
         }
         final long doneNs = System.nanoTime();
         for (int i = 0; i < count; i++) {
@@ -230,12 +199,12 @@ public final class AmdMechanism implements Mechanism {
     private boolean settle(final ContextRef context, final boolean disable, final long beganNs, final long doneNs) {
         final AmdProcess p = (AmdProcess) context.attachment();
         final int result = p.result();
-        if (result == -ESRCH || result != 0 && !p.isAlive()) {
+        if (result == -Errno.ESRCH || result != 0 && !p.isAlive()) {
             context.outcome(ContextRef.Outcome.ABSENT, beganNs, doneNs);
             return true;
         }
         if (result != 0) {
-            lastError = context + ": " + (disable ? "hold" : "release") + " by " + lever.rung().word()
+            lastError = context + ": " + (disable ? "hold" : "release") + " by " + control.controlInterface().label()
                 + " failed with errno " + -result
                 + (p.reason().isEmpty() ? "; the kernel's log may say why" : ": " + p.reason());
         }
@@ -250,7 +219,7 @@ public final class AmdMechanism implements Mechanism {
 
     @Override
     public byte[] heldPayload(final ContextRef context) {
-        return lever.heldPayload();
+        return control.heldPayload();
     }
 
     @Override
@@ -258,7 +227,7 @@ public final class AmdMechanism implements Mechanism {
         synchronized (lock) {
             final AmdProcess p = (AmdProcess) context.attachment();
             if (p != null) {
-                lever.forget(p);
+                control.release(p);
                 processes.remove(p.pid(), p);
                 context.attachment(null);
             }
@@ -274,7 +243,7 @@ public final class AmdMechanism implements Mechanism {
     public void close() {
         watch.stop();
         synchronized (lock) {
-            lever.close();
+            control.close();
             processes.clear();
         }
     }
@@ -287,8 +256,8 @@ public final class AmdMechanism implements Mechanism {
         }
         boolean waiting = false;
         for (final AmdProcess p : all) {
-            // a hold covers queues to come; the other levers must be told of them
-            if (look(p) && !lever.holdsInAdvance()) {
+            // a hold covers future queues; the other interfaces must be applied again
+            if (look(p) && !control.coversFutureQueues()) {
                 changed.set(true);
             }
             waiting |= p.queues().isEmpty() && p.isAlive();
@@ -307,7 +276,7 @@ public final class AmdMechanism implements Mechanism {
         if (p.isAlive()) {
             for (final AmdSysfs.Queue q : sysfs.queues(p.pid())) {
                 elsewhere |= q.gpuId() != gpu.gpuId();
-                if (q.gpuId() == gpu.gpuId() && (q.compute() || allEngines)) {
+                if (q.gpuId() == gpu.gpuId() && (q.compute() || protection.allEngines())) {
                     here.add(q);
                 }
             }
@@ -326,8 +295,8 @@ public final class AmdMechanism implements Mechanism {
                 synchronized (lock) {
                     known = processes.containsKey(pid);
                 }
-                if (!known && announced.add(pid) && !spared.isProtected(pid)) {
-                    to.found(pid, ticks, ProtectedProcesses.nameOf(pid));
+                if (!known && announced.add(pid) && !protection.covers(pid)) {
+                    to.found(pid, ticks, ProcessStatus.commandName(pid));
                 }
             }
         }

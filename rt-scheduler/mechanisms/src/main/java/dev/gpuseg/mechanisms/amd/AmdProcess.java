@@ -4,7 +4,7 @@ package dev.gpuseg.mechanisms.amd;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.util.List;
 
-/** One attached process: what the watch thread knows of it, and what became of its last switch. */
+/** One attached process: its queues as the scan thread found them, and the result of its last disable or enable. */
 final class AmdProcess {
     private final int pid;
     private final long startTicks;
@@ -30,12 +30,12 @@ final class AmdProcess {
         return ProcessStatus.isAlive(pid, startTicks);
     }
 
-    /** Those on the mechanism's GPU that are to be switched. */
+    /** Its queues on the mechanism's GPU that enforcement acts on. */
     List<AmdSysfs.Queue> queues() {
         return queues;
     }
 
-    /** True if they are others than before. */
+    /** Sets what a scan found. True if the queues have changed. */
     boolean queues(final List<AmdSysfs.Queue> now, final boolean hasOthers) {
         elsewhere = hasOthers;
         if (now.equals(queues)) {
@@ -45,17 +45,17 @@ final class AmdProcess {
         return true;
     }
 
-    /** Whether it has queues on another GPU too. */
+    /** Whether it also has queues on another GPU. */
     boolean elsewhere() {
         return elsewhere;
     }
 
-    /** Of the last switch: 0 or -errno. */
+    /** Result of the last disable or enable: 0 or -errno. */
     int result() {
         return result;
     }
 
-    /** Why the last switch failed, in words; may be empty. */
+    /** Why the last disable or enable failed; may be empty. */
     String reason() {
         return reason;
     }

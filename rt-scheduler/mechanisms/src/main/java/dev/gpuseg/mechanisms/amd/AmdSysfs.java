@@ -12,7 +12,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/** What the KFD driver shows in /sys: GPUs, how their queues reach the hardware, processes and their queues. */
+/** Reads what the KFD driver shows in /sys: GPUs, how queues reach the hardware, processes and their queues. */
 final class AmdSysfs {
     /** Property: where {@code sys} lies, for tests; default {@code /}. */
     static final String ROOT_PROPERTY = "gpuseg.amd.root";
@@ -66,7 +66,7 @@ final class AmdSysfs {
         return new AmdSysfs(Path.of(System.getProperty(ROOT_PROPERTY, "/")));
     }
 
-    /** The GPUs in the order of their topology nodes; their place in the list is what the daemon calls GPU 0, 1, ... */
+    /** The GPUs in the order of their topology nodes. The index in this list is the daemon's GPU 0, 1, ... */
     List<Gpu> gpus() {
         final List<Gpu> found = new ArrayList<>();
         for (final Path node : numbered(kfd.resolve("topology/nodes"))) {
@@ -97,12 +97,12 @@ final class AmdSysfs {
         return (int) number(read(parameters.resolve("sched_policy")), -1);
     }
 
-    /** Whether waves that run can be saved; without it a queue that is taken off drains first. */
+    /** Whether running waves can be saved; if not, a queue that is disabled drains first. */
     boolean savesWaves() {
         return number(read(parameters.resolve("cwsr_enable")), 1) != 0;
     }
 
-    /** Processes that KFD knows, in no order; those that died may be among them. */
+    /** Processes that KFD lists; some may have ended. */
     List<Integer> pids() {
         final List<Integer> found = new ArrayList<>();
         for (final Path p : numbered(kfd.resolve("proc"))) {
@@ -111,12 +111,12 @@ final class AmdSysfs {
         return found;
     }
 
-    /** Queues of a process on all GPUs, by id; empty if it has none or is gone. */
+    /** Queues of a process on all GPUs, by id; empty if it has none or has ended. */
     List<Queue> queues(final int pid) {
         final List<Queue> found = new ArrayList<>();
         for (final Path q : numbered(kfd.resolve("proc/" + pid + "/queues"))) {
             final long gpuId = number(read(q.resolve("gpuid")), 0);
-            if (gpuId != 0) {   // else it went while we looked
+            if (gpuId != 0) {   // 0: the queue was destroyed meanwhile
                 found.add(new Queue(Integer.parseInt(q.getFileName().toString()), (int) gpuId,
                     number(read(q.resolve("type")), 0) == 0));
             }
@@ -133,7 +133,7 @@ final class AmdSysfs {
                 }
             }
         } catch (final IOException | DirectoryIteratorException e) {
-            return List.of();   // no driver, or the process is gone
+            return List.of();   // no driver, or the process has ended
         }
         found.sort(Comparator.comparingInt(p -> Integer.parseInt(p.getFileName().toString())));
         return found;

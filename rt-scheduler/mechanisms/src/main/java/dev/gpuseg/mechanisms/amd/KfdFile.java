@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
+import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -12,20 +13,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.agrona.BufferUtil;
 
-/** The driver's own device. */
+/** The stock driver's device, /dev/kfd. */
 final class KfdFile {
     static final String PATH = "/dev/kfd";
     private static final long GET_VERSION = 0x80084b01L;
     private static final int MAJOR = 1;
-    /** Result of {@link #duplicate}: it has several descriptors of the device, and one may be its parent's. */
+    /** Result of {@link #duplicate}: the process has several descriptors of the device; one may be inherited. */
     static final int SEVERAL = -76;
-    private static final int ESRCH = 3;
-    private static final int ENOENT = 2;
 
     private KfdFile() {
     }
 
-    /** Minor number of KFD's ABI 1 as an open descriptor tells it, or -errno; 0 for another ABI. */
+    /** Minor number of KFD's ABI 1, or -errno; 0 for another ABI. */
     static int version(final int fd) {
         final ByteBuffer argument = ByteBuffer.allocateDirect(2 * Integer.BYTES).order(ByteOrder.nativeOrder());
         final int rc = AmdCalls.ioctl(fd, GET_VERSION, BufferUtil.address(argument));
@@ -40,7 +39,7 @@ final class KfdFile {
         }
         try {
             // after pidfd_open the pid names one process: is it the one that was meant?
-            return p.isAlive() ? duplicate(p.pid(), pidfd) : -ESRCH;
+            return p.isAlive() ? duplicate(p.pid(), pidfd) : -Errno.ESRCH;
         } finally {
             AmdCalls.close(pidfd);
         }
@@ -60,8 +59,8 @@ final class KfdFile {
                 }
             }
         } catch (final IOException | DirectoryIteratorException e) {
-            return -ENOENT;   // gone, or not ours to look at: the caller says what is needed
+            return -Errno.ENOENT;   // it ended, or may not be examined: the caller says what is needed
         }
-        return remote < 0 ? -ENOENT : SystemCalls.pidfdGetfd(pidfd, remote);
+        return remote < 0 ? -Errno.ENOENT : SystemCalls.pidfdGetfd(pidfd, remote);
     }
 }

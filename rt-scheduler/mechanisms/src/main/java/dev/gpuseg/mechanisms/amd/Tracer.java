@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Descriptor;
+import dev.gpuseg.ipc.platform.Errno;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteOrder;
@@ -21,12 +22,12 @@ import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * The one thread that traces. The kernel asks who the tracer is by thread, not by process, so all that needs the
- * right happens here, in order. PTRACE_SEIZE does not stop the process; its signals come by here, though, and are
- * passed on within about a millisecond, and it cannot be traced by anybody else.
+ * The one thread that traces other processes. To the kernel a tracer is a thread, not a process, so every call that
+ * needs a tracer is made here, in order. PTRACE_SEIZE does not stop the process, but its signals arrive here first and
+ * are passed on within about a millisecond, and no other process can trace it.
  *
- * <p>A page of memory ({@code struct gpuseg_amd_rescue}) lets the watchdog ask this thread to bring everything back
- * when dispatcher or enforcer hang. It cannot help against a daemon that is stopped as a whole.
+ * <p>Through a page of memory ({@code struct gpuseg_amd_rescue}) the watchdog asks this thread to resume all queues
+ * when the dispatcher or the enforcer hangs. That does not help if the whole daemon is stopped.
  */
 final class Tracer implements AutoCloseable {
     private static final int SEIZE = 0x4206;
@@ -38,26 +39,24 @@ final class Tracer implements AutoCloseable {
     private static final int EVENT_SHIFT = 16;
     private static final int EVENT_STOP = 128;
     private static final int SIGTRAP = 5;
-    private static final int ESRCH = 3;
-    private static final int ECHILD = 10;
     private static final long BUSY_NS = 1_000_000;
     private static final long IDLE_NS = 20_000_000;
     private static final long CALL_MS = 900;
     private static final int RESCUE_BYTES = 64;
 
     private final ConcurrentLinkedQueue<Runnable> work = new ConcurrentLinkedQueue<>();
-    private final Set<Integer> traced = new LinkedHashSet<>();   // this thread
+    private final Set<Integer> traced = new LinkedHashSet<>();   // tracing thread
     private final int[] status = new int[1];
-    private final Runnable bringBack;
+    private final Runnable resumeAll;
     private final int pageFd;
     private final MappedByteBuffer mapping;
     private final UnsafeBuffer page;
     private final Thread thread;
     private volatile boolean running = true;
 
-    /** {@code bringBack} is called on the thread, when the watchdog asks and at the end. */
-    Tracer(final Runnable bringBack) {
-        this.bringBack = bringBack;
+    /** {@code resumeAll} is called on the tracing thread, when the watchdog asks for it and at the end. */
+    Tracer(final Runnable resumeAll) {
+        this.resumeAll = resumeAll;
         pageFd = Descriptor.createSealedMemory("gpuseg-amd-rescue", RESCUE_BYTES);
         try (FileChannel channel = FileChannel.open(Descriptor.path(pageFd), StandardOpenOption.READ,
             StandardOpenOption.WRITE)) {
@@ -78,7 +77,7 @@ final class Tracer implements AutoCloseable {
         return pageFd;
     }
 
-    /** Runs something there; null if it did not come to its end in time (it will, later) or threw. */
+    /** Runs something on the tracing thread; null if that did not end in time (it will end later). */
     <T> T call(final Callable<T> what) {
         final FutureTask<T> task = new FutureTask<>(what);
         work.add(task);
@@ -95,7 +94,7 @@ final class Tracer implements AutoCloseable {
         }
     }
 
-    /** On the thread: 0 or -errno. */
+    /** On the tracing thread: 0 or -errno. */
     int seize(final int pid) {
         if (traced.contains(pid)) {
             return 0;
@@ -112,33 +111,33 @@ final class Tracer implements AutoCloseable {
             for (Runnable next = work.poll(); next != null; next = work.poll()) {
                 next.run();
             }
-            passOn();
+            passOnSignals();
             rescue();
             if (work.isEmpty()) {
                 LockSupport.parkNanos(this, traced.isEmpty() ? IDLE_NS : BUSY_NS);
             }
         }
-        bringBack.run();
-        // the end of this thread lets go of all it traces
+        resumeAll.run();
+        // the kernel detaches all traced processes when this thread ends
     }
 
     private void rescue() {
-        final int asked = page.getIntVolatile(Integer.BYTES);   // W watchdog
+        final int asked = page.getIntVolatile(Integer.BYTES);   // writer: the watchdog
         if (asked != page.getInt(2 * Integer.BYTES)) {
-            bringBack.run();
+            resumeAll.run();
             page.putIntOrdered(2 * Integer.BYTES, asked);       // release; the watchdog waits for it
         }
     }
 
-    /** Stops of the traced are ended as if nobody traced. */
-    private void passOn() {
+    /** Ends the stops of traced processes as if they were not traced. */
+    private void passOnSignals() {
         traced.removeIf(pid -> {
             final int got = AmdCalls.waitpid(pid, status, WNOHANG_ALL);
             if (got == 0) {
                 return false;
             }
             if (got < 0) {
-                return got == -ECHILD;   // it is gone, or another thread of ours waited for it
+                return got == -Errno.ECHILD;   // it ended, or another thread of ours waited for it
             }
             if ((status[0] & BYTE) != STOPPED) {
                 return true;   // it ended
@@ -146,7 +145,7 @@ final class Tracer implements AutoCloseable {
             final int signal = status[0] >>> Byte.SIZE & BYTE;
             final int event = status[0] >>> EVENT_SHIFT;
             final boolean groupStop = event == EVENT_STOP && signal != SIGTRAP;
-            return AmdCalls.ptrace(groupStop ? LISTEN : CONT, pid, event == 0 ? signal : 0) == -ESRCH
+            return AmdCalls.ptrace(groupStop ? LISTEN : CONT, pid, event == 0 ? signal : 0) == -Errno.ESRCH
                 && !ProcessHandle.of(pid).isPresent();
         });
     }

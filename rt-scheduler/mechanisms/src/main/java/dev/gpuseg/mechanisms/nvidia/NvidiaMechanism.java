@@ -13,7 +13,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -70,15 +69,11 @@ public class NvidiaMechanism implements Mechanism {
      * @throws MechanismException if this machine has no NVIDIA driver that can be used, with the reason
      */
     public NvidiaMechanism(final int gpu, final Protection protection) {
-        this(gpu, protection.allEngines() ? Scope.ALL : Scope.COMPUTE, names(protection));
-    }
-
-    NvidiaMechanism(final int gpu, final Scope scope, final Set<String> protectedNames) {
-        this(gpu, scope, protectedNames, MpsPipe.PROC);
+        this(gpu, protection, MpsPipe.PROC);
     }
 
     /** With another place in which environments of processes are found. */
-    NvidiaMechanism(final int gpu, final Scope scope, final Set<String> protectedNames, final Path proc) {
+    NvidiaMechanism(final int gpu, final Protection protection, final Path proc) {
         this.gpu = gpu;
         rm = new RmControl();
         final int fd = DriverCalls.open(RmProcess.CONTROL_DEVICE);
@@ -92,7 +87,7 @@ public class NvidiaMechanism implements Mechanism {
             throw new MechanismException("GPU " + gpu + " does not exist; the driver lists " + gpus.count()
                 + ", numbered from 0");
         }
-        watch = new ProcessWatch(gpu, gpus, scope, new ProtectedProcesses(protectedNames), lock,
+        watch = new ProcessWatch(gpu, gpus, protection.allEngines() ? Scope.ALL : Scope.COMPUTE, protection, lock,
             () -> changed.set(true), proc);
         watch.start();
     }
@@ -102,12 +97,6 @@ public class NvidiaMechanism implements Mechanism {
         gpu = 0;
         this.rm = rm;
         watch = null;
-    }
-
-    private static Set<String> names(final Protection protection) {
-        final Set<String> names = new java.util.HashSet<>(ProtectedProcesses.DEFAULTS);
-        names.addAll(protection.names());
-        return names;
     }
 
     @Override

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -12,14 +14,8 @@ import java.util.concurrent.TimeUnit;
 
 /** What stands in the way of this mechanism on this machine, without touching any process but this one. */
 public final class NvidiaSurvey {
-    /**
-     * One thing that was looked at.
-     *
-     * @param subject what
-     * @param good    whether it is as the mechanism needs it
-     * @param text    what was found, and what to do where it is not good
-     */
-    public record Finding(String subject, boolean good, String text) {
+    /** One thing that was examined: what it is, whether the mechanism can work with it, what was found or is to do. */
+    private record Finding(String subject, boolean good, String text) {
     }
 
     private static final Path VERSION = Path.of("/proc/driver/nvidia/version");
@@ -32,12 +28,8 @@ public final class NvidiaSurvey {
     private NvidiaSurvey() {
     }
 
-    /**
-     * Looks at everything.
-     *
-     * @return findings, in the order in which they matter; empty only where there is no control device
-     */
-    public static List<Finding> findings() {
+    /** In the order in which they matter. */
+    private static List<Finding> findings() {
         final List<Finding> found = new ArrayList<>();
         final int fd = DriverCalls.open(RmProcess.CONTROL_DEVICE);
         if (fd < 0) {
@@ -59,16 +51,16 @@ public final class NvidiaSurvey {
     /**
      * The first thing that stands in the way, or what works.
      *
-     * @return one line
+     * @return usable, at level 3, only if nothing does
      */
-    public static Finding verdict() {
+    public static MechanismVerdict verdict() {
         final List<Finding> all = findings();
         for (final Finding f : all) {
             if (!f.good()) {
-                return f;
+                return new MechanismVerdict(false, Capabilities.INTERRUPT, f.text());
             }
         }
-        return new Finding("nvidia", true, all.get(1).text());
+        return new MechanismVerdict(true, Capabilities.INTERRUPT, all.get(1).text());
     }
 
     /**

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
-import dev.gpuseg.ipc.platform.EventFd;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ProcessListener;
+import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -20,7 +20,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.agrona.BufferUtil;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
@@ -96,12 +95,11 @@ final class ProcessWatch implements Runnable {
     private final int gpu;
     private final GpuIndex gpus;
     private final Scope scope;
-    private final ProtectedProcesses spared;
+    private final Protection protection;
     private final Object lock;
     private final Runnable onChange;
     private final RmControl rm = new RmControl();
-    private final EventFd bell = new EventFd();
-    private final AtomicBoolean ringing = new AtomicBoolean();
+    private final WatchBell bell = new WatchBell();
     private final ManyToOneConcurrentLinkedQueue<Tracked> arrivals = new ManyToOneConcurrentLinkedQueue<>();
     private final Map<Integer, Tracked> tracked = new HashMap<>();
     private final Map<Integer, Long> strangers = new HashMap<>();
@@ -119,13 +117,13 @@ final class ProcessWatch implements Runnable {
     private volatile String lastError = "";
     private Thread thread;
 
-    ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final ProtectedProcesses spared,
+    ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final Protection protection,
         final Object lock, final Runnable onChange, final Path proc) {
         this.proc = proc;
         this.gpu = gpu;
         this.gpus = gpus;
         this.scope = scope;
-        this.spared = spared;
+        this.protection = protection;
         this.lock = lock;
         this.onChange = onChange;
         inotify = Files.exists(Path.of(RmProcess.CONTROL_DEVICE)) ? DriverCalls.watchOpens(RmProcess.CONTROL_DEVICE)
@@ -140,7 +138,7 @@ final class ProcessWatch implements Runnable {
 
     void stop() {
         running = false;
-        ring();
+        bell.ring();
         try {
             thread.join(2_000);
         } catch (final InterruptedException e) {
@@ -151,7 +149,7 @@ final class ProcessWatch implements Runnable {
     /** Begins to announce processes that nobody attached. Any thread. */
     void listener(final ProcessListener to) {
         listener = to;
-        ring();
+        bell.ring();
     }
 
     /** Begins to look at a process. Any thread. */
@@ -159,20 +157,20 @@ final class ProcessWatch implements Runnable {
         final Tracked t = new Tracked(pid, startTicks, System.nanoTime());
         t.attached = true;
         arrivals.add(t);
-        ring();
+        bell.ring();
         return t;
     }
 
     /** Lets go of a process. Any thread. */
     void detach(final Tracked t) {
         t.detached = true;
-        ring();
+        bell.ring();
     }
 
     /** Its process registered, or is only found from now on. Any thread. */
     void registered(final Tracked t, final boolean registered) {
         t.registered = registered;
-        ring();
+        bell.ring();
     }
 
     /** Something known of a process turned out wrong: look at all of it again, now. Any thread. */
@@ -181,17 +179,11 @@ final class ProcessWatch implements Runnable {
         if (p != null) {
             p.distrust();
         }
-        ring();
+        bell.ring();
     }
 
     String lastError() {
         return lastError;
-    }
-
-    private void ring() {
-        if (!ringing.getAndSet(true)) {
-            bell.signal();
-        }
     }
 
     @Override
@@ -220,10 +212,7 @@ final class ProcessWatch implements Runnable {
             close(t);
             onChange.run();
         }
-        final boolean rung = ringing.getAndSet(false);
-        if (rung) {
-            bell.drain();
-        }
+        final boolean rung = bell.answer();
         for (Tracked t = arrivals.poll(); t != null; t = arrivals.poll()) {
             final Tracked known = tracked.put(t.pid, t);
             if (known != null) {
@@ -266,7 +255,7 @@ final class ProcessWatch implements Runnable {
         for (final Tracked t : tracked.values()) {
             if (t.pipe == null && !t.dead) {   // once: it is that of its start
                 t.pipe = MpsPipe.of(proc, t.pid);
-                t.mpsServer = MPS_SERVER.equals(ProtectedProcesses.programOf(t.pid));
+                t.mpsServer = MPS_SERVER.equals(ProcessStatus.programName(t.pid));
             }
             if (t.mpsServer && !t.dead && !t.detached) {
                 servers.add(t);
@@ -436,7 +425,7 @@ final class ProcessWatch implements Runnable {
         final ProcessListener to = listener;
         if (!t.attached && !t.announced && to != null && t.process.context(gpu) != null) {
             t.announced = true;
-            to.found(t.pid, t.startTicks, ProtectedProcesses.nameOf(t.pid));
+            to.found(t.pid, t.startTicks, ProcessStatus.commandName(t.pid));
         }
     }
 
@@ -492,7 +481,7 @@ final class ProcessWatch implements Runnable {
     }
 
     private void meet(final int pid, final long nowNs) {
-        if (spared.isProtected(pid)) {
+        if (protection.covers(pid)) {
             strangers.put(pid, nowNs + STRANGER_NS);   // never touched; asked again in case the pid is reused
             return;
         }

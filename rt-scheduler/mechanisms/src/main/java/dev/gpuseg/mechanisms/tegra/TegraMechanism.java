@@ -9,10 +9,7 @@ import dev.gpuseg.mechanisms.LookThread;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.ProcessListener;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import dev.gpuseg.mechanisms.Protection;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -32,22 +29,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <p>Source: nvgpu's public UAPI header. Not run on a board: tested against a stand-in only.
  */
 public final class TegraMechanism implements Mechanism {
-    /** Property: more protected processes, names separated by commas. */
-    public static final String PROTECT_PROPERTY = "gpuseg.tegra.protect";
-
     // published by GCAPS for a runlist update on Orin Nano, maximum; not measured here
     private static final long UPDATE_NS = 1_150_000;
     private static final Capabilities CAPABILITIES =
         new Capabilities(Capabilities.INTERRUPT, 0, UPDATE_NS, 0, UPDATE_NS, 1, true, "TSG");
-    private static final Set<String> DISPLAY = Set.of("Xorg", "Xwayland", "gnome-shell", "weston", "gdm-x-session",
-        "gdm-wayland-ses", "nvargus-daemon");
     private static final int US_IN_NS = 1_000;
 
     private final Object lock = new Object();
     private final Map<Integer, TegraProcess> processes = new HashMap<>();   // under the lock
     private final Set<Integer> announced = new HashSet<>();                 // watch thread
-    private final Set<String> spared = new HashSet<>(DISPLAY);
     private final AtomicBoolean changed = new AtomicBoolean();
+    private final Protection protection;
     private final TegraDevice device;
     private final int ownPid = ProcessStatus.pid();
     private final LookThread watch;
@@ -57,21 +49,14 @@ public final class TegraMechanism implements Mechanism {
     /**
      * Opens the mechanism.
      *
-     * @param gpu index; nvgpu drives one
+     * @param protection processes that are never touched
      * @throws MechanismException if this machine has no nvgpu that can be used, with the reason
      */
-    public TegraMechanism(final int gpu) {
-        if (gpu != 0) {
-            throw new MechanismException("GPU " + gpu + " does not exist; nvgpu drives one, number 0");
-        }
-        for (final String name : System.getProperty(PROTECT_PROPERTY, "").split(",")) {
-            if (!name.isBlank()) {
-                spared.add(name.strip());
-            }
-        }
+    public TegraMechanism(final Protection protection) {
+        this.protection = protection;
         device = TegraDevice.open();
         if (device == null) {
-            throw new MechanismException(TegraSurvey.verdict().text()
+            throw new MechanismException(TegraSurvey.verdict().reason()
                 + ", or use the next lower level, --mechanism gate");
         }
         watch = new LookThread("gpuseg-tegra-watch", this::look, e -> lastError = e, this::closeFiles);
@@ -252,20 +237,11 @@ public final class TegraMechanism implements Mechanism {
                 known = processes.containsKey(pid);
             }
             if (!known && pid != ownPid && announced.add(pid)) {
-                final String name = nameOf(pid);
                 final long ticks = ProcessStatus.startTicks(pid);
-                if (ticks != 0 && !spared.contains(name)) {
-                    to.found(pid, ticks, name);
+                if (ticks != 0 && !protection.covers(pid)) {
+                    to.found(pid, ticks, ProcessStatus.commandName(pid));
                 }
             }
-        }
-    }
-
-    private static String nameOf(final int pid) {
-        try {
-            return Files.readString(Path.of("/proc/" + pid + "/comm"), StandardCharsets.ISO_8859_1).strip();
-        } catch (final IOException e) {
-            return "";   // it is gone
         }
     }
 }

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Every rung against the stand-in of KFD; no AMD hardware. */
+/** Every interface against the stand-in of KFD; no AMD hardware. */
 @Timeout(600)
 class AmdMechanismTest {
     private static final ContextRef[] NONE = new ContextRef[0];
@@ -46,12 +46,12 @@ class AmdMechanismTest {
     void start() throws Exception {
         assumeTrue(ProcessStatus.effectiveUid() == 0, "tracing other processes needs root here");
         rig = new AmdRig(directory);
-        System.setProperty(AgentLever.ANSWER_PROPERTY, "20000");   // a loaded machine is no error here
+        System.setProperty(AgentControl.ANSWER_PROPERTY, "20000");   // a loaded machine is no error here
     }
 
     @AfterEach
     void stop() {
-        System.clearProperty(AgentLever.ANSWER_PROPERTY);
+        System.clearProperty(AgentControl.ANSWER_PROPERTY);
         if (rig == null) {
             return;
         }
@@ -64,9 +64,9 @@ class AmdMechanismTest {
         assertEquals(0, rig.table.getInt(AmdRig.FOREIGN), "an ioctl that is not in the table reached the driver");
     }
 
-    private void use(final Rung rung) {
-        mechanism = rig.mechanism(rung, PATIENT_MS);
-        assertEquals(rung, mechanism.rung());
+    private void use(final ControlInterface by) {
+        mechanism = rig.mechanism(by, PATIENT_MS);
+        assertEquals(by, mechanism.controlInterface());
     }
 
     private ContextRef attached(final App app, final int id) {
@@ -75,58 +75,58 @@ class AmdMechanismTest {
         return context;
     }
 
-    private int off(final ContextRef... contexts) {
+    private int disable(final ContextRef... contexts) {
         return mechanism.apply(contexts, contexts.length, NONE, 0);
     }
 
-    private int on(final ContextRef... contexts) {
+    private int enable(final ContextRef... contexts) {
         return mechanism.apply(NONE, 0, contexts, contexts.length);
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldTakeAProcessOffTheGpuAndBringItBack(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldDisableAndEnableAProcess(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(3);
         final App other = rig.start(1);
         final ContextRef c = attached(app, 1);
         app.mustAdvance("before");
-        assertEquals(0, off(c), mechanism.lastError());
+        assertEquals(0, disable(c), mechanism.lastError());
         assertEquals(ContextRef.Outcome.DONE, c.outcome());
         assertTrue(app.standsStill());
         other.mustAdvance("untouched");
-        assertEquals(0, off(c), "taking it off twice is harmless");
-        assertEquals(0, on(c));
+        assertEquals(0, disable(c), "disabling twice is harmless");
+        assertEquals(0, enable(c));
         app.mustAdvance("again");
-        assertEquals(0, on(c), "bringing it back twice is harmless");
-        assertEquals(0, off(c));
+        assertEquals(0, enable(c), "enabling twice is harmless");
+        assertEquals(0, disable(c));
         assertTrue(app.standsStill());
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldChangeOneForTheOther(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldChangeOneForTheOther(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(1);
         final App other = rig.start(2);
         final ContextRef c = attached(app, 1);
         final ContextRef d = attached(other, 2);
         assertEquals(0, mechanism.apply(new ContextRef[] {c}, 1, new ContextRef[] {d}, 1));
         assertTrue(app.standsStill());
-        other.mustAdvance("while the first is off");
+        other.mustAdvance("while the first is disabled");
         assertEquals(0, mechanism.apply(new ContextRef[] {d}, 1, new ContextRef[] {c}, 1));
         assertTrue(other.standsStill());
-        app.mustAdvance("while the second is off");
+        app.mustAdvance("while the second is disabled");
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldBringAProcessBackWhenItIsDetachedAndAllWhenItStops(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldEnableAProcessWhenItIsDetachedAndAllOnClose(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(2);
         final App other = rig.start(1);
         final ContextRef c = attached(app, 1);
-        assertEquals(0, off(c, attached(other, 2)));
+        assertEquals(0, disable(c, attached(other, 2)));
         assertTrue(app.standsStill());
         mechanism.detach(c);
         app.mustAdvance("detached");
@@ -137,14 +137,14 @@ class AmdMechanismTest {
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldLetGoOfAProcessThatIsKilledWhileItIsOff(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldReleaseAProcessThatIsKilledWhileDisabled(final ControlInterface by) throws Exception {
+        use(by);
         final App victim = rig.start(2);
         final App other = rig.start(1);
         final ContextRef c = attached(victim, 1);
         final ContextRef d = attached(other, 2);
-        assertEquals(0, off(c, d));
+        assertEquals(0, disable(c, d));
         victim.kill();
         assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {c, d}, 2));
         assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
@@ -153,62 +153,62 @@ class AmdMechanismTest {
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldNotTouchAProcessThatGotThePidOfADeadOne(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldNotTouchAProcessThatGotThePidOfADeadOne(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(1);
         final ContextRef reused = new ContextRef(1, 0, app.pid(), ProcessStatus.startTicks(app.pid()) - 1, "gone");
         mechanism.attach(reused);
-        assertEquals(0, off(reused));
+        assertEquals(0, disable(reused));
         assertEquals(ContextRef.Outcome.ABSENT, reused.outcome());
         app.mustAdvance("untouched");
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldNameTheErrorOfTheDriverAndSucceedTheNextTime(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldNameTheErrorOfTheDriverAndSucceedTheNextTime(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(1);
         final ContextRef c = attached(app, 1);
         rig.table.putInt(AmdRig.FAIL, 1);
-        assertEquals(1, off(c));
+        assertEquals(1, disable(c));
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
-        assertTrue(mechanism.lastError().contains("errno 5") && mechanism.lastError().contains(rung.word()),
+        assertTrue(mechanism.lastError().contains("errno 5") && mechanism.lastError().contains(by.label()),
             mechanism.lastError());
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertTrue(app.standsStill());
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         app.mustAdvance("again");
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldKeepQueuesThatAreMadeWhileTheProcessIsOffOffToo(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldDisableQueuesThatAreMadeWhileTheProcessIsDisabled(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(1);
         final ContextRef c = attached(app, 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         app.more();
-        if (rung == Rung.DEBUG) {
+        if (by == ControlInterface.DEBUG) {
             AmdRig.await("the mechanism tells of the queue", mechanism::changed);
             final int before = rig.table.getInt(AmdRig.SUSPENDS);
-            assertEquals(0, off(c));
+            assertEquals(0, disable(c));
             assertTrue(rig.table.getInt(AmdRig.SUSPENDS) > before, "the new queue must be suspended");
         }
         assertTrue(app.standsStill());
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         app.mustAdvance("with both queues");
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldBringBackWhatAHungDaemonHoldsWhenTheWatchdogAsks(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldEnableWhatAHungDaemonHoldsWhenTheWatchdogAsks(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(2);
         final ContextRef c = attached(app, 1);
         try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
             held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
-            assertEquals(0, off(c));
+            assertEquals(0, disable(c));
             assertTrue(app.standsStill());
             final ProcessBuilder builder = new ProcessBuilder(AmdRig.BUILD.resolve("gpuseg-watchdog").toString(),
                 "--dir", directory.toString(), "--release", "--force").inheritIO();
@@ -219,19 +219,19 @@ class AmdMechanismTest {
             app.mustAdvance("after the watchdog");
             assertEquals(0, held.count());
         }
-        if (rung != Rung.KFD) {
+        if (by != ControlInterface.KFD) {
             assertTrue(mechanism.changed(), "the enforcer must apply its state again");
         }
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertTrue(app.standsStill());
     }
 
     @ParameterizedTest
-    @EnumSource(value = Rung.class, names = "KFD", mode = EnumSource.Mode.EXCLUDE)
-    void shouldPassSignalsOnToWhatItTraces(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(value = ControlInterface.class, names = "KFD", mode = EnumSource.Mode.EXCLUDE)
+    void shouldPassSignalsOnToWhatItTraces(final ControlInterface by) throws Exception {
+        use(by);
         final App app = rig.start(1);
-        assertEquals(0, off(attached(app, 1)));
+        assertEquals(0, disable(attached(app, 1)));
         for (int i = 1; i <= 3; i++) {
             final int wanted = i;
             ProcessStatus.signal(app.pid(), USR1);
@@ -240,12 +240,12 @@ class AmdMechanismTest {
         assertTrue(app.standsStill());
     }
 
-    /** What holds after any history: no unbalanced pause (see stop), and everybody works once all is brought back. */
+    /** What holds after any history: no unbalanced pause (see stop), and every process works once all are enabled. */
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldKeepItsBooksThroughRandomHistories(final Rung rung) throws Exception {
-        use(rung);
-        final Random random = new Random(20 + rung.ordinal());
+    @EnumSource(ControlInterface.class)
+    void shouldKeepItsBooksThroughRandomHistories(final ControlInterface by) throws Exception {
+        use(by);
+        final Random random = new Random(20 + by.ordinal());
         final List<App> apps = new ArrayList<>();
         final List<ContextRef> contexts = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -268,76 +268,76 @@ class AmdMechanismTest {
                         contexts.set(i, attached(apps.get(i), i));
                     }
                 }
-                case 2, 3 -> on(contexts.get(i));
+                case 2, 3 -> enable(contexts.get(i));
                 case 4 -> mechanism.changed();
-                case 5 -> off(contexts.toArray(ContextRef[]::new));
-                default -> off(contexts.get(i));
+                case 5 -> disable(contexts.toArray(ContextRef[]::new));
+                default -> disable(contexts.get(i));
             }
         }
         rig.table.putInt(AmdRig.FAIL, 0);
         final ContextRef[] all = contexts.toArray(ContextRef[]::new);
-        assertEquals(0, off(all), mechanism.lastError());
+        assertEquals(0, disable(all), mechanism.lastError());
         for (final App app : apps) {
             assertTrue(app.standsStill());
         }
-        assertEquals(0, on(all), mechanism.lastError());
+        assertEquals(0, enable(all), mechanism.lastError());
         for (final App app : apps) {
             app.mustAdvance("at the end");
         }
-        assertEquals(rig.table.getInt(AmdRig.PAUSES) > 0, rung == Rung.CRIU);
-        assertEquals(rig.table.getInt(AmdRig.SUSPENDS) > 0, rung == Rung.DEBUG);
-        assertEquals(rig.table.getInt(AmdRig.HOLDS) > 0, rung == Rung.KFD);
-        assertEquals(rig.table.getInt(AmdRig.DEACTIVATED) > 0, rung == Rung.AGENT);
+        assertEquals(rig.table.getInt(AmdRig.PAUSES) > 0, by == ControlInterface.CRIU);
+        assertEquals(rig.table.getInt(AmdRig.SUSPENDS) > 0, by == ControlInterface.DEBUG);
+        assertEquals(rig.table.getInt(AmdRig.HOLDS) > 0, by == ControlInterface.KFD);
+        assertEquals(rig.table.getInt(AmdRig.DEACTIVATED) > 0, by == ControlInterface.AGENT);
     }
 
     @Test
     void shouldHoldAProcessBeforeItHasAQueue() throws Exception {
-        use(Rung.KFD);
+        use(ControlInterface.KFD);
         final App app = rig.start(0);
         final ContextRef c = attached(app, 1);
         app.mustAdvance("without queues");
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertEquals(ContextRef.Outcome.DONE, c.outcome());
         app.more();
         assertTrue(app.standsStill(), "its first queue starts held");
     }
 
     @ParameterizedTest
-    @EnumSource(value = Rung.class, names = "KFD", mode = EnumSource.Mode.EXCLUDE)
-    void shouldCallAProcessWithoutQueuesAbsent(final Rung rung) throws Exception {
-        use(rung);
+    @EnumSource(value = ControlInterface.class, names = "KFD", mode = EnumSource.Mode.EXCLUDE)
+    void shouldCallAProcessWithoutQueuesAbsent(final ControlInterface by) throws Exception {
+        use(by);
         final ContextRef c = attached(rig.start(0), 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
     }
 
     @Test
-    void shouldTakeABatchOfProcessesOffInOneChange() throws Exception {
-        use(Rung.KFD);
+    void shouldDisableABatchOfProcessesInOneChange() throws Exception {
+        use(ControlInterface.KFD);
         final ContextRef c = attached(rig.start(1), 1);
         final ContextRef d = attached(rig.start(3), 2);
         final int before = rig.table.getInt(AmdRig.APPLIES);
-        assertEquals(0, off(c, d));
+        assertEquals(0, disable(c, d));
         assertEquals(before + 1, rig.table.getInt(AmdRig.APPLIES), "in mode HWS every call remaps the whole GPU");
         assertEquals(64, mechanism.capabilities().batchMax());
     }
 
     @Test
     void shouldLoseItsHoldsToTheKernelsWatchdogAndSaySo() throws Exception {
-        mechanism = rig.mechanism(Rung.KFD, 50);
+        mechanism = rig.mechanism(ControlInterface.KFD, 50);
         final App app = rig.start(1);
         final ContextRef c = attached(app, 1);
-        off(c);
-        app.mustAdvance("once nobody kicks any more");   // bounded: the watchdog is what brings it back
+        disable(c);
+        app.mustAdvance("once nobody kicks any more");   // bounded: only the watchdog enables it
         assertTrue(mechanism.changed(), "the enforcer must apply its state again");
-        assertEquals(0, off(c), "armed again");
+        assertEquals(0, disable(c), "armed again");
     }
 
     @Test
     void shouldKeepItsHoldsAliveByTheEnforcersVisits() throws Exception {
-        mechanism = rig.mechanism(Rung.KFD, 5_000);
+        mechanism = rig.mechanism(ControlInterface.KFD, 5_000);
         final App app = rig.start(1);
-        assertEquals(0, off(attached(app, 1)));
+        assertEquals(0, disable(attached(app, 1)));
         final int before = rig.table.getInt(AmdRig.KICKS);
         AmdRig.await("kicks", () -> {
             mechanism.changed();
@@ -348,31 +348,32 @@ class AmdMechanismTest {
 
     @Test
     void shouldSayWhyAProcessCannotBeSuspendedByTheDebugger() throws Exception {
-        use(Rung.DEBUG);
+        use(ControlInterface.DEBUG);
         final App app = rig.start(1, AmdRig.GPU_ID, "plain", AmdRig.BUILD.resolve("gpuseg-amd-app"));
         final ContextRef c = attached(app, 1);
-        assertEquals(1, off(c));
+        assertEquals(1, disable(c));
         assertTrue(mechanism.lastError().contains("RUNTIME_ENABLE"), mechanism.lastError());
         app.mustAdvance("refused");
     }
 
     @Test
     void shouldNotPauseThroughADescriptorThatMayBeAnothersAndSayWhy() throws Exception {
-        use(Rung.CRIU);
+        use(ControlInterface.CRIU);
         final App app = rig.start(1, AmdRig.GPU_ID, "twice", AmdRig.BUILD.resolve("gpuseg-amd-app"));
-        assertEquals(1, off(attached(app, 1)));
+        assertEquals(1, disable(attached(app, 1)));
         assertTrue(mechanism.lastError().contains("several descriptors"), mechanism.lastError());
         app.mustAdvance("refused");
     }
 
     @Test
     void shouldLeaveCopiesAloneUnlessAllEnginesAreAskedFor() throws Exception {
-        use(Rung.DEBUG);
+        use(ControlInterface.DEBUG);
         final App app = rig.start(1, AmdRig.GPU_ID, "copies", AmdRig.BUILD.resolve("gpuseg-amd-app"));
         final ContextRef c = attached(app, 1);
         assertEquals(1, ((AmdProcess) c.attachment()).queues().size());
         mechanism.close();
-        mechanism = new AmdMechanism(0, new Protection(Set.of(), true), rig.sysfs(), Rung.DEBUG, PATIENT_MS);
+        mechanism = new AmdMechanism(0, new Protection(Set.of(), true), rig.sysfs(), ControlInterface.DEBUG,
+            PATIENT_MS);
         assertEquals(2, ((AmdProcess) attachment(app)).queues().size());
     }
 
@@ -382,16 +383,16 @@ class AmdMechanismTest {
 
     @Test
     void shouldSayThatTheCapabilityIsMissing() throws Exception {
-        use(Rung.CRIU);
+        use(ControlInterface.CRIU);
         final ContextRef c = attached(rig.start(1), 1);
         rig.table.putInt(AmdRig.CRIU_DENIED, 1);
-        assertEquals(1, off(c));
+        assertEquals(1, disable(c));
         assertTrue(mechanism.lastError().contains("CAP_CHECKPOINT_RESTORE"), mechanism.lastError());
     }
 
     @Test
     void shouldAnnounceProcessesThatNobodyAttachedAndNeverTheProtectedOnes() throws Exception {
-        use(Rung.KFD);
+        use(ControlInterface.KFD);
         final Path xorg = directory.resolve("Xorg");
         Files.copy(AmdRig.BUILD.resolve("gpuseg-amd-app"), xorg);
         final App display = rig.start(1, AmdRig.GPU_ID, "debug", xorg);
@@ -410,12 +411,12 @@ class AmdMechanismTest {
     void shouldLeaveTheOtherGpusQueuesAlone() throws Exception {
         final int second = 815;
         rig.gpu(2, second, AmdRig.GFX_90A);
-        use(Rung.KFD);
+        use(ControlInterface.KFD);
         final App app = rig.start(1, second, "debug", AmdRig.BUILD.resolve("gpuseg-amd-app"));
         final ContextRef c = attached(app, 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         app.mustAdvance("on the other GPU");
-        assertThrows(MechanismException.class, () -> rig.mechanism(Rung.CRIU, PATIENT_MS),
+        assertThrows(MechanismException.class, () -> rig.mechanism(ControlInterface.CRIU, PATIENT_MS),
             "a pause would stop it on both");
     }
 }

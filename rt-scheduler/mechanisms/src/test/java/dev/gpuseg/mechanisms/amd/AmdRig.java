@@ -219,9 +219,9 @@ final class AmdRig implements AutoCloseable {
             }
         }
         command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "-D" + AmdSysfs.ROOT_PROPERTY + "=" + directory,
-            "-D" + HoldDevice.WATCHDOG_PROPERTY + "=" + watchdogMs, "-D" + AmdCalls.LIBRARY_PROPERTY + "=" + FAKE,
-            "-D" + AgentLever.ANSWER_PROPERTY + "=" + ANSWER_MS, "-cp", System.getProperty("java.class.path"),
-            "dev.gpuseg.tools.cli.Gpuseg"));
+            "-D" + PatchedKfdControl.WATCHDOG_PROPERTY + "=" + watchdogMs,
+            "-D" + AmdCalls.LIBRARY_PROPERTY + "=" + FAKE, "-D" + AgentControl.ANSWER_PROPERTY + "=" + ANSWER_MS,
+            "-cp", System.getProperty("java.class.path"), "dev.gpuseg.tools.cli.Gpuseg"));
         command.addAll(List.of(arguments));
         final ProcessBuilder builder = new ProcessBuilder(command).redirectInput(new File("/dev/null"))
             .redirectOutput(output.toFile()).redirectError(errors(output).toFile());
@@ -246,8 +246,8 @@ final class AmdRig implements AutoCloseable {
         return new AmdSysfs(directory);
     }
 
-    AmdMechanism mechanism(final Rung rung, final int watchdogMs) {
-        return new AmdMechanism(0, Protection.DEFAULTS, sysfs(), rung, watchdogMs);
+    AmdMechanism mechanism(final ControlInterface by, final int watchdogMs) {
+        return new AmdMechanism(0, Protection.DEFAULTS, sysfs(), by, watchdogMs);
     }
 
     void environment(final Map<String, String> variables) {
@@ -260,7 +260,7 @@ final class AmdRig implements AutoCloseable {
     }
 
     App start(final int queues, final int gpuId, final String kind, final Path program) throws Exception {
-        return start(queues, gpuId, kind, program, true);   // the agent must not disturb the other rungs
+        return start(queues, gpuId, kind, program, true);   // the agent must not disturb the other interfaces
     }
 
     App start(final int queues, final int gpuId, final String kind, final Path program, final boolean agent)

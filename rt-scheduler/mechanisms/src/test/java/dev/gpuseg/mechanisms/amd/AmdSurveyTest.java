@@ -9,13 +9,14 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which rung is chosen, and what is said of the others; no AMD hardware. */
+/** Which interface is chosen, and why the others are refused; no AMD hardware. */
 class AmdSurveyTest {
     @TempDir
     private Path directory;
@@ -34,17 +35,17 @@ class AmdSurveyTest {
         }
     }
 
-    private Rung chosen() {
-        final AmdSurvey.Step step = AmdSurvey.chosen(AmdSurvey.ladder(rig.sysfs(), rig.sysfs().gpus().get(0)));
-        return step == null ? null : step.rung();
+    private ControlInterface chosen() {
+        final AmdSurvey.Candidate best =
+            AmdSurvey.best(AmdSurvey.candidates(rig.sysfs(), rig.sysfs().gpus().get(0)));
+        return best == null ? null : best.by();
     }
 
     private String text() {
-        final AmdSurvey.Finding found = AmdSurvey.verdict(rig.sysfs());
-        assertFalse(found.text().contains("\n"), "one line");
-        assertEquals(chosen() != null, found.good());
-        assertEquals(found.good(), found.text().contains("no AMD hardware"), found.text());
-        return found.text();
+        final MechanismVerdict found = AmdSurvey.verdict(rig.sysfs());
+        assertFalse(found.reason().contains("\n"), "one line");
+        assertEquals(chosen() != null, found.usable());
+        return found.reason();
     }
 
     private void says(final String... words) {
@@ -55,32 +56,32 @@ class AmdSurveyTest {
     }
 
     @Test
-    void shouldTakeThePatchWhereTheKernelHasIt() {
-        assertEquals(Rung.KFD, chosen());
+    void shouldChooseThePatchedInterfaceWhereTheKernelHasIt() {
+        assertEquals(ControlInterface.KFD, chosen());
         says("GPU 0 (gfx9.0.10, hws): by kfd", "level 3");
         assertFalse(text().contains("better ones"), text());
     }
 
     @Test
-    void shouldTakeTheDebuggersSuspendWithoutThePatch() {
+    void shouldChooseTheDebuggersSuspendWithoutThePatch() {
         rig.table.putInt(AmdRig.HOLD_ABI, 0);
-        assertEquals(Rung.DEBUG, chosen());
-        says("by debug", "better ones are not possible: kfd: /dev/gpuseg-kfd is missing; patch the kernel");
+        assertEquals(ControlInterface.DEBUG, chosen());
+        says("by debug", "better interfaces are not usable: kfd: /dev/gpuseg-kfd is missing; patch the kernel");
     }
 
     @Test
-    void shouldTakeThePauseOnAnOldKernel() {
+    void shouldChooseTheCheckpointsPauseOnAnOldKernel() {
         rig.table.putInt(AmdRig.HOLD_ABI, 0);
         rig.table.putInt(AmdRig.MINOR, 11);
-        assertEquals(Rung.CRIU, chosen());
+        assertEquals(ControlInterface.CRIU, chosen());
         says("by criu", "debug: KFD 1.13 is needed (Linux 6.5), this one is 1.11");
     }
 
     @Test
-    void shouldTakeThePauseInModeNoHws() throws Exception {
+    void shouldChooseTheCheckpointsPauseInModeNoHws() throws Exception {
         rig.table.putInt(AmdRig.HOLD_ABI, 0);
         rig.policy(2);
-        assertEquals(Rung.CRIU, chosen());
+        assertEquals(ControlInterface.CRIU, chosen());
         says("no-hws", "debug: DBG_TRAP is refused in mode NO_HWS");
     }
 
@@ -88,7 +89,7 @@ class AmdSurveyTest {
     void shouldLeaveItToTheApplicationsOnAnOlderKernelStill() {
         rig.table.putInt(AmdRig.HOLD_ABI, 0);
         rig.table.putInt(AmdRig.MINOR, 6);
-        assertEquals(Rung.AGENT, chosen());
+        assertEquals(ControlInterface.AGENT, chosen());
         says("by agent, UPDATE_QUEUE inside the applications that run with libgpuseg-preload.so, level 3",
             "criu: KFD 1.7 is needed (Linux 5.18), this one is 1.6");
     }
@@ -98,7 +99,7 @@ class AmdSurveyTest {
         rig.table.putInt(AmdRig.HOLD_ABI, 0);
         rig.table.putInt(AmdRig.MINOR, 11);
         rig.gpu(2, 12, AmdRig.GFX_90A);
-        assertEquals(Rung.AGENT, chosen());
+        assertEquals(ControlInterface.AGENT, chosen());
         says("criu: it pauses a process on all GPUs at once, and this machine has 2");
     }
 
@@ -108,25 +109,25 @@ class AmdSurveyTest {
         for (final int gfx : new int[] {110_000, 110_501, 120_001}) {
             rig.gpu(1, AmdRig.GPU_ID, gfx);
             assertEquals(null, chosen());
-            says("none of the ways is possible", "load amdgpu with sched_policy=0");
+            says("no interface is usable", "load amdgpu with sched_policy=0");
             final String refusal = assertThrows(MechanismException.class, () -> rig.mechanism(null, 100)).getMessage();
             assertTrue(refusal.contains("--mechanism gate"), refusal);
         }
         rig.gpu(1, AmdRig.GPU_ID, 100_300);
-        assertEquals(Rung.KFD, chosen());
+        assertEquals(ControlInterface.KFD, chosen());
         rig.policy(0);
         rig.gpu(1, AmdRig.GPU_ID, 110_000);
         assertEquals(AmdSysfs.Mode.MES, rig.sysfs().gpus().get(0).mode());
     }
 
     @Test
-    void shouldTakeAnotherWayWhereTheDeviceIsDeniedOrOfAnotherVersion() {
+    void shouldChooseAnotherInterfaceWhereTheDeviceIsDeniedOrOfAnotherVersion() {
         rig.table.putInt(AmdRig.HOLD_DENIED, 1);
-        assertEquals(Rung.DEBUG, chosen());
+        assertEquals(ControlInterface.DEBUG, chosen());
         says("cannot be opened (errno 1); run as root");
         rig.table.putInt(AmdRig.HOLD_DENIED, 0);
         rig.table.putInt(AmdRig.HOLD_ABI, 2);
-        says("speaks ABI 2, this daemon 1");
+        says("has ABI 2, this daemon 1");
         rig.table.putInt(AmdRig.HOLD_ABI, 1);
         rig.table.putInt(AmdRig.HOLD_REFUSED, 1);
         says("refuses to hold on this GPU (reason 1)");
@@ -144,9 +145,9 @@ class AmdSurveyTest {
     @Test
     void shouldSayThatThereIsNoGpu() throws Exception {
         rig.gpu(1, 0, 0);
-        final AmdSurvey.Finding found = AmdSurvey.verdict(rig.sysfs());
-        assertFalse(found.good());
-        assertTrue(found.text().contains("load amdgpu"), found.text());
+        final MechanismVerdict found = AmdSurvey.verdict(rig.sysfs());
+        assertFalse(found.usable());
+        assertTrue(found.reason().contains("load amdgpu"), found.reason());
         assertThrows(MechanismException.class, () -> rig.mechanism(null, 100));
     }
 }

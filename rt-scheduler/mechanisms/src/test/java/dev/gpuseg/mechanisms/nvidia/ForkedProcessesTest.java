@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,7 +31,7 @@ class ForkedProcessesTest {
     @BeforeEach
     void start() throws Exception {
         rig = new RmRig(directory);
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -47,7 +47,7 @@ class ForkedProcessesTest {
     }
 
     @Test
-    void shouldNotTakeTheParentOffWithItsForkedChild() throws Exception {
+    void shouldNotDisableTheParentWithItsForkedChild() throws Exception {
         final RmRig.App parent = rig.start("child", false, RmRig.appProgram());
         assertTrue(RmProcess.controlDescriptors(parent.childPid()).size() > 0, "the child has the descriptors");
         final ContextRef child = attached(2, parent.childPid());
@@ -77,7 +77,7 @@ class ForkedProcessesTest {
         assertTrue(RmRig.advances(parent, LIVELY_MS));
         final long before = child.kernels();
         Thread.sleep(60);
-        assertTrue(child.kernels() <= before + 1, "the child is off");
+        assertTrue(child.kernels() <= before + 1, "the child is disabled");
         assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {b}, 1));
         assertTrue(RmRig.advances(child, LIVELY_MS));
         parent.process.destroyForcibly().waitFor();

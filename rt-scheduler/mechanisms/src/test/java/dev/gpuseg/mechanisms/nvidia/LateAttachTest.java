@@ -111,7 +111,7 @@ class LateAttachTest {
     }
 
     @Test
-    void shouldLetGoOfAClientWhenItsProcessIsDead() throws Exception {
+    void shouldReleaseAClientWhenItsProcessIsDead() throws Exception {
         final RmRig.App app = rig.start();
         final RmProcess p = look(app, Scope.COMPUTE);
         app.process.destroyForcibly().waitFor();

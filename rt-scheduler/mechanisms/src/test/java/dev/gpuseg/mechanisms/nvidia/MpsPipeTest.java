@@ -43,7 +43,7 @@ class MpsPipeTest {
     }
 
     @Test
-    void shouldTakeTheDefaultWhereNothingIsSet() throws IOException {
+    void shouldUseTheDefaultWhereNothingIsSet() throws IOException {
         final MpsPipe unset = process(1, host, "HOME=/\0");
         assertEquals("/tmp/nvidia-mps", unset.name());
         final MpsPipe named = process(2, host, "CUDA_MPS_PIPE_DIRECTORY=/tmp/../tmp/nvidia-mps\0");

@@ -12,11 +12,11 @@ import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,7 +37,7 @@ class NvidiaMechanismTest {
     @BeforeEach
     void start() throws Exception {
         rig = new RmRig(directory);
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of("Xorg"));
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -56,11 +56,11 @@ class NvidiaMechanismTest {
         return context;
     }
 
-    private int off(final ContextRef... contexts) {
+    private int disable(final ContextRef... contexts) {
         return mechanism.apply(contexts, contexts.length, NONE, 0);
     }
 
-    private int on(final ContextRef... contexts) {
+    private int enable(final ContextRef... contexts) {
         return mechanism.apply(NONE, 0, contexts, contexts.length);
     }
 
@@ -90,12 +90,12 @@ class NvidiaMechanismTest {
         final RmRig.App app = rig.start();
         final ContextRef c = attached(app, 1);
         assertTrue(RmRig.advances(app, LIVELY_MS));
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertEquals(ContextRef.Outcome.DONE, c.outcome());
         assertTrue(c.doneNs() > c.beganNs());
         assertFalse(RmRig.advances(app, QUIET_MS), "works while disabled");
-        assertEquals(0, off(c), "disabling twice is harmless");
-        assertEquals(0, on(c));
+        assertEquals(0, disable(c), "disabling twice is harmless");
+        assertEquals(0, enable(c));
         assertTrue(RmRig.advances(app, LIVELY_MS));
         assertEquals(0, app.wrong());
     }
@@ -107,10 +107,10 @@ class NvidiaMechanismTest {
         final ContextRef a = attached(app, 1);
         final ContextRef b = attached(other, 2);
         for (int i = 0; i < 5; i++) {
-            assertEquals(0, off(a, b));
+            assertEquals(0, disable(a, b));
         }
         assertEquals(16, rig.stats().get("disabled_channels").asInt());
-        assertEquals(0, on(a, b));
+        assertEquals(0, enable(a, b));
         assertEquals(0, rig.stats().get("disabled_channels").asInt(), "the driver counts disables");
         assertTrue(RmRig.advances(app, LIVELY_MS));
         assertTrue(RmRig.advances(other, LIVELY_MS));
@@ -123,9 +123,9 @@ class NvidiaMechanismTest {
         final ContextRef a = attached(app, 1);
         final ContextRef b = attached(other, 2);
         rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 1, RmStatus.INVALID_CHANNEL);
-        assertEquals(0, off(a, b));
+        assertEquals(0, disable(a, b));
         assertEquals(16, rig.stats().get("disabled_channels").asInt());
-        assertEquals(0, on(a, b));
+        assertEquals(0, enable(a, b));
         assertEquals(0, rig.stats().get("disabled_channels").asInt());
     }
 
@@ -135,7 +135,7 @@ class NvidiaMechanismTest {
         for (int i = 0; i < all.length; i++) {
             all[i] = attached(rig.start(), i + 1);
         }
-        assertEquals(0, off(all));
+        assertEquals(0, disable(all));
         JsonNode stats = rig.stats();
         assertEquals(1, stats.get("disables").asInt());
         assertEquals(24, stats.get("largest_batch").asInt());
@@ -143,7 +143,7 @@ class NvidiaMechanismTest {
         assertEquals(0, mechanism.apply(new ContextRef[] {all[0]}, 1, new ContextRef[] {all[1], all[2]}, 2));
         stats = rig.stats();
         assertEquals(8, stats.get("disabled_channels").asInt());
-        assertEquals(0, on(all));
+        assertEquals(0, enable(all));
     }
 
     @Test
@@ -152,12 +152,12 @@ class NvidiaMechanismTest {
         for (int i = 0; i < all.length; i++) {
             all[i] = attached(rig.start(), i + 1);
         }
-        assertEquals(0, off(all));
+        assertEquals(0, disable(all));
         final JsonNode stats = rig.stats();
         assertEquals(2, stats.get("disables").asInt());
         assertEquals(64, stats.get("largest_batch").asInt());
         assertEquals(72, stats.get("disabled_channels").asInt());
-        assertEquals(0, on(all));
+        assertEquals(0, enable(all));
         assertEquals(0, rig.stats().get("disabled_channels").asInt());
     }
 
@@ -168,14 +168,14 @@ class NvidiaMechanismTest {
         final ContextRef gone = attached(victim, 1);
         final ContextRef stays = attached(other, 2);
         victim.process.destroyForcibly().waitFor();
-        final int failed = off(gone, stays);
+        final int failed = disable(gone, stays);
         assertEquals(ContextRef.Outcome.DONE, stays.outcome());
         assertEquals(gone.outcome() == ContextRef.Outcome.FAILED ? 1 : 0, failed);
         assertFalse(RmRig.advances(other, QUIET_MS));
         RmRig.await("the dead one's client is let go", () -> clients() == 1);
-        assertEquals(0, off(gone, stays), "what is gone is no failure");
+        assertEquals(0, disable(gone, stays), "what is gone is no failure");
         assertEquals(ContextRef.Outcome.ABSENT, gone.outcome());
-        assertEquals(0, on(gone, stays));
+        assertEquals(0, enable(gone, stays));
         assertTrue(RmRig.advances(other, LIVELY_MS));
     }
 
@@ -194,15 +194,15 @@ class NvidiaMechanismTest {
         while (mechanism.changed()) {
             Thread.sleep(1);
         }
-        off(c);
+        disable(c);
         app.makeSecondContext();
         RmRig.await("second context works", () -> app.kernelsOfSecondContext() > 2);
         // it may tell of the first context once more: what counts is what it consists of when it tells
-        RmRig.await("the mechanism tells", () -> mechanism.changed() && mechanism.units(c) == 16 && off(c) == 0);
+        RmRig.await("the mechanism tells", () -> mechanism.changed() && mechanism.units(c) == 16 && disable(c) == 0);
         final long before = app.kernelsOfSecondContext();
         Thread.sleep(QUIET_MS);
         assertTrue(app.kernelsOfSecondContext() <= before + 1, "the second context works on");
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         RmRig.await("second context goes on", () -> app.kernelsOfSecondContext() > before + 3);
     }
 
@@ -210,7 +210,7 @@ class NvidiaMechanismTest {
     void shouldCallAProcessWithoutGpuWorkAbsent() {
         final ContextRef self = new ContextRef(1, 0, (int) ProcessHandle.current().pid(), 0, "self");
         mechanism.attach(self);
-        assertEquals(0, off(self));
+        assertEquals(0, disable(self));
         assertEquals(ContextRef.Outcome.ABSENT, self.outcome());
         assertEquals(0, mechanism.heldPayload(self).length);
         mechanism.detach(self);
@@ -221,16 +221,16 @@ class NvidiaMechanismTest {
         final RmRig.App app = rig.start();
         final ContextRef c = attached(app, 1);
         rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 11, RmStatus.NOT_SUPPORTED);   // batch, its undoing, once more
-        assertEquals(1, off(c));
+        assertEquals(1, disable(c));
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
         assertTrue(mechanism.lastError().contains("NV_ERR_NOT_SUPPORTED (0x56)"), mechanism.lastError());
         assertTrue(RmRig.advances(app, LIVELY_MS));
-        RmRig.await("it works again", () -> off(c) == 0);
-        on(c);
+        RmRig.await("it works again", () -> disable(c) == 0);
+        enable(c);
     }
 
     @Test
-    void shouldSetTheTimesliceAndPutItBack() throws Exception {
+    void shouldSetAndRestoreTheTimeslice() throws Exception {
         final RmRig.App app = rig.start();
         final ContextRef c = attached(app, 1);
         final RmContext.Tsg tsg;
@@ -261,19 +261,19 @@ class NvidiaMechanismTest {
         assertEquals(List.of(early.pid(), late.pid()), new ArrayList<>(found));
         assertFalse(found.contains(display.pid()));
         final ContextRef c = attached(late, 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertTrue(RmRig.advances(display, LIVELY_MS));
         assertTrue(RmRig.advances(early, LIVELY_MS));
-        on(c);
+        enable(c);
     }
 
     @Test
-    void shouldLeaveWhatIsDisabledToTheWatchdogsReleaseWhenItIsGone() throws Exception {
+    void shouldLeaveDisabledContextsToTheWatchdogWhenTheDaemonDies() throws Exception {
         final RmRig.App app = rig.start();
         final ContextRef c = attached(app, 1);
         try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
             held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
-            off(c);
+            disable(c);
             mechanism.close();   // descriptors gone, as after a kill
             assertFalse(RmRig.advances(app, QUIET_MS), "the disabled state must outlive its maker");
             assertEquals(0, rig.run("gpuseg-watchdog", "--dir", directory.toString(), "--release", "--force"));
@@ -281,7 +281,7 @@ class NvidiaMechanismTest {
             assertEquals(0, held.count());
         }
         assertEquals(0, app.wrong());
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     private Path pipe(final String name) throws Exception {
@@ -310,7 +310,7 @@ class NvidiaMechanismTest {
     }
 
     @Test
-    void shouldTakeMpsServerAndClientsOffForATaskThatIsNoClient() throws Exception {
+    void shouldDisableMpsServerAndClientsForATaskThatIsNoClient() throws Exception {
         final RmRig.App server = server(pipe("mps"));
         final RmRig.App client = client(pipe("mps"));
         final RmRig.App outside = rig.start();
@@ -320,13 +320,13 @@ class NvidiaMechanismTest {
         final ContextRef task = attached(outside, 3);
         mechanism.registered(task, true);
         RmRig.await("the server is known", () -> !mechanism.remark(s).isEmpty());
-        assertEquals(0, off(s, c));
+        assertEquals(0, disable(s, c));
         assertFalse(RmRig.advances(server, QUIET_MS));
         assertFalse(RmRig.advances(client, QUIET_MS));
         assertTrue(RmRig.advances(outside, LIVELY_MS));
         assertEquals("MPS server: it goes off for tasks that are no clients of it", mechanism.remark(s));
         assertEquals("", mechanism.remark(c) + mechanism.remark(task));
-        assertEquals(0, on(s, c));
+        assertEquals(0, enable(s, c));
         assertTrue(RmRig.advances(server, LIVELY_MS));
         assertTrue(RmRig.advances(client, LIVELY_MS));
         assertEquals(0, server.wrong() + client.wrong());
@@ -343,7 +343,7 @@ class NvidiaMechanismTest {
         final ContextRef o = attached(other, 2);
         final ContextRef u = attached(unrelated, 3);
         final ContextRef e = attached(elsewhere, 4);
-        assertEquals(0, off(s, o, u, e), "nobody has a task");
+        assertEquals(0, disable(s, o, u, e), "nobody has a task");
         assertFalse(RmRig.advances(other, QUIET_MS));
 
         final RmRig.App task = client(pipe("mps"));
@@ -357,7 +357,7 @@ class NvidiaMechanismTest {
             RmRig.await(stays + " stays on", () -> mechanism.remark(stays).contains("stays on"));
         }
         RmRig.await("the mechanism tells, and the enforcer applies its state again", mechanism::changed);
-        assertEquals(2, off(s, o, u, e));
+        assertEquals(2, disable(s, o, u, e));
         assertTrue(RmRig.advances(task, LIVELY_MS), "the task hangs");
         assertTrue(RmRig.advances(server, LIVELY_MS));
         assertTrue(RmRig.advances(other, LIVELY_MS), "what the clients need of each other is unknown");
@@ -375,16 +375,16 @@ class NvidiaMechanismTest {
 
         mechanism.registered(t, false);
         RmRig.await("the task is closed", () -> !mechanism.remark(s).contains("stays on"));
-        assertEquals(0, off(s, o, u, e, t));
+        assertEquals(0, disable(s, o, u, e, t));
         assertFalse(RmRig.advances(server, QUIET_MS));
         assertFalse(RmRig.advances(task, QUIET_MS), "one among others, now");
         mechanism.registered(t, true);
         RmRig.await("it is a task again", () -> mechanism.remark(s).contains("stays on"));
         task.process.destroyForcibly().waitFor();
         RmRig.await("the task is gone", () -> !mechanism.remark(s).contains("stays on"));
-        assertEquals(0, off(s, o, u, e));
+        assertEquals(0, disable(s, o, u, e));
         assertFalse(RmRig.advances(other, QUIET_MS));
-        assertEquals(0, on(s, o, u, e));
+        assertEquals(0, enable(s, o, u, e));
         for (final RmRig.App app : List.of(server, other, unrelated, elsewhere)) {
             assertTrue(RmRig.advances(app, LIVELY_MS));
             assertEquals(0, app.wrong());
@@ -398,15 +398,15 @@ class NvidiaMechanismTest {
         final Path proc = Files.createDirectory(directory.resolve("proc"));   // knows the server alone
         Files.createSymbolicLink(proc.resolve(Integer.toString(server.pid())), Path.of("/proc/" + server.pid()));
         mechanism.close();
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of(), proc);
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS, proc);
         mechanism.processListener((pid, ticks, name) -> { });
         final ContextRef s = attached(server, 1);
         final ContextRef h = attached(hidden, 2);
-        assertEquals(0, off(s, h), "it has no task");
-        assertEquals(0, on(s, h));
+        assertEquals(0, disable(s, h), "it has no task");
+        assertEquals(0, enable(s, h));
         mechanism.registered(h, true);
         RmRig.await("it may be a client", () -> mechanism.remark(s).contains("for pid " + hidden.pid() + " "));
-        assertEquals(1, off(s));
+        assertEquals(1, disable(s));
         assertTrue(RmRig.advances(server, LIVELY_MS));
     }
 
@@ -426,7 +426,7 @@ class NvidiaMechanismTest {
         RmRig.await("it may be a client", () -> mechanism.remark(s).contains("no channels of its own"));
         assertTrue(mechanism.remark(s).contains("pid " + client.pid() + " "), mechanism.remark(s));
         RmRig.await("the mechanism tells", mechanism::changed);
-        assertEquals(1, off(s, o), "the enforcer applies its state again");
+        assertEquals(1, disable(s, o), "the enforcer applies its state again");
         assertEquals(ContextRef.Outcome.FAILED, s.outcome());
         assertEquals(ContextRef.Outcome.DONE, o.outcome());
         assertTrue(RmRig.advances(server, LIVELY_MS), "its client may be the one whose segment runs");
@@ -434,9 +434,9 @@ class NvidiaMechanismTest {
 
         client.process.destroyForcibly().waitFor();
         RmRig.await("nobody may be a client", () -> !mechanism.remark(s).contains("stays on"));
-        assertEquals(0, off(s, o));
+        assertEquals(0, disable(s, o));
         assertFalse(RmRig.advances(server, QUIET_MS));
-        assertEquals(0, on(s, o));
+        assertEquals(0, enable(s, o));
         assertTrue(RmRig.advances(server, LIVELY_MS));
         assertTrue(RmRig.advances(other, LIVELY_MS));
     }
@@ -451,7 +451,7 @@ class NvidiaMechanismTest {
     }
 
     @Test
-    void shouldLeaveTimeSlicesToTheWatchdogsReleaseWhenItIsGone() throws Exception {
+    void shouldLeaveTimeSlicesToTheWatchdogWhenTheDaemonDies() throws Exception {
         final RmRig.App app = rig.start();
         final RmRig.App dead = rig.start();
         final ContextRef c = attached(app, 1);
@@ -468,22 +468,22 @@ class NvidiaMechanismTest {
             assertEquals(1_000_000, timesliceUs(app), "the driver keeps it");
             dead.process.destroyForcibly().waitFor();
             assertEquals(2, held.timeslices());
-            assertEquals(0, held.count(), "nobody is off for it");
+            assertEquals(0, held.count(), "no process is disabled for it");
             assertEquals(0, rig.run("gpuseg-watchdog", "--dir", directory.toString(), "--release", "--force"));
             assertEquals(2048, timesliceUs(app));
             assertEquals(0, held.timeslices());
         }
-        mechanism = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
+        mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);
     }
 
     @Test
     void shouldRefuseToStartWithoutADevice() {
         DriverCalls.use("c");
         final String text =
-            assertThrows(MechanismException.class, () -> new NvidiaMechanism(0, Scope.COMPUTE, Set.of())).getMessage();
+            assertThrows(MechanismException.class, () -> new NvidiaMechanism(0, Protection.DEFAULTS)).getMessage();
         assertTrue(text.contains("/dev/nvidiactl") && text.contains("--mechanism gate"), text);
-        assertFalse(NvidiaSurvey.verdict().good());
+        assertFalse(NvidiaSurvey.verdict().usable());
         DriverCalls.use(RmRig.program("libgpuseg-rm-fake.so").toString());
-        assertTrue(NvidiaSurvey.verdict().good(), NvidiaSurvey.verdict().text());
+        assertTrue(NvidiaSurvey.verdict().usable(), NvidiaSurvey.verdict().reason());
     }
 }

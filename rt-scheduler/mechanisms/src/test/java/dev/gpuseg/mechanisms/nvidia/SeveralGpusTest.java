@@ -9,10 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,8 +34,8 @@ class SeveralGpusTest {
     @BeforeEach
     void start() throws Exception {
         rig = new RmRig(directory, 2);
-        first = new NvidiaMechanism(0, Scope.COMPUTE, Set.of());
-        second = new NvidiaMechanism(1, Scope.COMPUTE, Set.of());
+        first = new NvidiaMechanism(0, Protection.DEFAULTS);
+        second = new NvidiaMechanism(1, Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -51,7 +51,8 @@ class SeveralGpusTest {
         return rig.start(mode, false, RmRig.appProgram(), gpu);
     }
 
-    private static ContextRef on(final NvidiaMechanism mechanism, final int gpu, final int id, final RmRig.App app) {
+    private static ContextRef attached(final NvidiaMechanism mechanism, final int gpu, final int id,
+        final RmRig.App app) {
         final ContextRef c = new ContextRef(id, gpu, app.pid(), ProcessStatus.startTicks(app.pid()), "app" + id);
         mechanism.attach(c);
         return c;
@@ -62,11 +63,11 @@ class SeveralGpusTest {
         RmRig.await(units + " channels of " + c, () -> mechanism.units(c) == units);
     }
 
-    private static int off(final NvidiaMechanism mechanism, final ContextRef... contexts) {
+    private static int disable(final NvidiaMechanism mechanism, final ContextRef... contexts) {
         return mechanism.apply(contexts, contexts.length, NONE, 0);
     }
 
-    private static int back(final NvidiaMechanism mechanism, final ContextRef... contexts) {
+    private static int enable(final NvidiaMechanism mechanism, final ContextRef... contexts) {
         return mechanism.apply(NONE, 0, contexts, contexts.length);
     }
 
@@ -74,48 +75,48 @@ class SeveralGpusTest {
     void shouldSwitchOnlyWhatWorksOnItsGpu() throws Exception {
         final RmRig.App here = startOn(0, "");
         final RmRig.App there = startOn(1, "");
-        final ContextRef a = on(first, 0, 1, here);
-        final ContextRef b = on(first, 0, 2, there);
-        final ContextRef c = on(second, 1, 3, there);
+        final ContextRef a = attached(first, 0, 1, here);
+        final ContextRef b = attached(first, 0, 2, there);
+        final ContextRef c = attached(second, 1, 3, there);
         awaitUnits(first, a, 8);
         awaitUnits(second, c, 8);
         assertEquals(0, first.units(b));
-        assertEquals(0, off(first, a, b));
+        assertEquals(0, disable(first, a, b));
         assertEquals(ContextRef.Outcome.DONE, a.outcome());
         assertEquals(ContextRef.Outcome.ABSENT, b.outcome());
         assertFalse(RmRig.advances(here, QUIET_MS));
         assertTrue(RmRig.advances(there, LIVELY_MS), "it works on the other GPU");
-        assertEquals(0, off(second, c));
+        assertEquals(0, disable(second, c));
         assertFalse(RmRig.advances(there, QUIET_MS));
-        assertEquals(0, back(first, a, b));
+        assertEquals(0, enable(first, a, b));
         assertTrue(RmRig.advances(here, LIVELY_MS));
         assertFalse(RmRig.advances(there, QUIET_MS));
-        assertEquals(0, back(second, c));
+        assertEquals(0, enable(second, c));
         assertTrue(RmRig.advances(there, LIVELY_MS));
         assertEquals(0, here.wrong() + there.wrong());
     }
 
     @Test
-    void shouldTakeAProcessWithWorkOnBothOffOneAndLeaveItOnTheOther() throws Exception {
+    void shouldDisableAProcessWithWorkOnBothGpusOnOneOfThemOnly() throws Exception {
         final RmRig.App app = startOn(0, "gpus");
         app.makeSecondContext();
         RmRig.await("it works on both", () -> app.kernelsOfSecondContext() > 1);
-        final ContextRef a = on(first, 0, 1, app);
-        final ContextRef b = on(second, 1, 2, app);
+        final ContextRef a = attached(first, 0, 1, app);
+        final ContextRef b = attached(second, 1, 2, app);
         awaitUnits(first, a, 8);
         awaitUnits(second, b, 8);
-        assertEquals(0, off(first, a));
+        assertEquals(0, disable(first, a));
         assertFalse(RmRig.advances(app, QUIET_MS));
         final long before = app.kernelsOfSecondContext();
         RmRig.await("GPU 1 goes on", () -> app.kernelsOfSecondContext() > before + 2);
-        assertEquals(0, off(second, b));
+        assertEquals(0, disable(second, b));
         final long off = app.kernelsOfSecondContext();
         Thread.sleep(QUIET_MS);
-        assertTrue(app.kernelsOfSecondContext() <= off + 1, "GPU 1 is off as well");
-        assertEquals(0, back(first, a));
+        assertTrue(app.kernelsOfSecondContext() <= off + 1, "its context on GPU 1 is disabled too");
+        assertEquals(0, enable(first, a));
         assertTrue(RmRig.advances(app, LIVELY_MS));
-        assertEquals(0, back(second, b));
-        RmRig.await("both go on", () -> app.kernelsOfSecondContext() > off + 2);
+        assertEquals(0, enable(second, b));
+        RmRig.await("both continue", () -> app.kernelsOfSecondContext() > off + 2);
         assertEquals(0, rig.stats().get("disabled_channels").asInt());
     }
 
@@ -132,7 +133,7 @@ class SeveralGpusTest {
     @Test
     void shouldRefuseAGpuThatIsNotThere() {
         final String text = assertThrows(MechanismException.class,
-            () -> new NvidiaMechanism(2, Scope.COMPUTE, Set.of())).getMessage();
+            () -> new NvidiaMechanism(2, Protection.DEFAULTS)).getMessage();
         assertEquals("GPU 2 does not exist; the driver lists 2, numbered from 0", text);
     }
 

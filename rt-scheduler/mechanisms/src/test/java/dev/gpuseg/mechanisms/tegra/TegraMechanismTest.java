@@ -9,13 +9,20 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.MechanismSetup;
+import dev.gpuseg.mechanisms.Protection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -38,7 +45,7 @@ class TegraMechanismTest {
     @BeforeEach
     void start() throws Exception {
         rig = new TegraRig(directory);
-        mechanism = new TegraMechanism(0);
+        mechanism = new TegraMechanism(Protection.DEFAULTS);
     }
 
     @AfterEach
@@ -49,6 +56,10 @@ class TegraMechanismTest {
         }
     }
 
+    private RuntimeDirectory where() {
+        return RuntimeDirectory.resolve(directory.toString());
+    }
+
     private ContextRef attached(final TegraRig.App app, final int id) throws Exception {
         final ContextRef context = app.context(id);
         mechanism.attach(context);
@@ -56,28 +67,28 @@ class TegraMechanismTest {
         return context;
     }
 
-    private int off(final ContextRef... contexts) {
+    private int disable(final ContextRef... contexts) {
         return mechanism.apply(contexts, contexts.length, NONE, 0);
     }
 
-    private int on(final ContextRef... contexts) {
+    private int enable(final ContextRef... contexts) {
         return mechanism.apply(NONE, 0, contexts, contexts.length);
     }
 
     @Test
-    void shouldTakeEveryTsgOfAProcessOffTheRunlistAndBringItBack() throws Exception {
+    void shouldDisableAndEnableEveryTsgOfAProcess() throws Exception {
         final TegraRig.App app = rig.start(3);
         final ContextRef c = attached(app, 1);
         assertTrue(app.advances(LIVELY_MS));
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertEquals(ContextRef.Outcome.DONE, c.outcome());
         assertEquals(3, rig.disables());
         assertEquals(3, rig.preempts(), "a kernel that runs must be switched out");
         Thread.sleep(5);
         assertFalse(app.advances(QUIET_MS), "works while disabled");
-        assertEquals(0, off(c), "disabling twice is harmless");
+        assertEquals(0, disable(c), "disabling twice is harmless");
         assertEquals(3, rig.disables());
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         assertEquals(3, rig.enables());
         assertTrue(app.advances(LIVELY_MS));
     }
@@ -104,7 +115,7 @@ class TegraMechanismTest {
         app.page.putInt(12, 1);
         TegraRig.await("the mechanism tells", mechanism::changed);
         assertEquals(before + Integer.BYTES, mechanism.heldPayload(c).length);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         assertEquals(2, rig.disables());
     }
 
@@ -113,20 +124,20 @@ class TegraMechanismTest {
         final ContextRef self =
             new ContextRef(1, 0, ProcessStatus.pid(), ProcessStatus.startTicks(ProcessStatus.pid()), "self");
         mechanism.attach(self);
-        assertEquals(0, off(self));
+        assertEquals(0, disable(self));
         assertEquals(ContextRef.Outcome.ABSENT, self.outcome());
         assertEquals(0, mechanism.heldPayload(self).length);
         mechanism.detach(self);
     }
 
     @Test
-    void shouldLetGoOfAProcessThatIsKilledWhileDisabled() throws Exception {
+    void shouldReleaseAProcessThatIsKilledWhileDisabled() throws Exception {
         final TegraRig.App victim = rig.start(2);
         final ContextRef c = attached(victim, 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         victim.process.destroyForcibly().waitFor();
         TegraRig.await("its descriptors are let go", () -> mechanism.heldPayload(c).length == 0);
-        assertEquals(0, on(c));
+        assertEquals(0, enable(c));
         assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
     }
 
@@ -136,7 +147,7 @@ class TegraMechanismTest {
         final ContextRef reused = new ContextRef(1, 0, app.pid(), ProcessStatus.startTicks(app.pid()) - 1, "gone");
         mechanism.attach(reused);
         Thread.sleep(QUIET_MS);
-        assertEquals(0, off(reused));
+        assertEquals(0, disable(reused));
         assertEquals(ContextRef.Outcome.ABSENT, reused.outcome());
         assertEquals(0, rig.disables());
     }
@@ -146,17 +157,17 @@ class TegraMechanismTest {
         final TegraRig.App app = rig.start(1);
         final ContextRef c = attached(app, 1);
         rig.fail(1);
-        assertEquals(1, off(c));
+        assertEquals(1, disable(c));
         assertEquals(ContextRef.Outcome.FAILED, c.outcome());
         assertTrue(mechanism.lastError().contains("errno 5"), mechanism.lastError());
         assertTrue(app.advances(LIVELY_MS));
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         Thread.sleep(5);
         assertFalse(app.advances(QUIET_MS));
     }
 
     @Test
-    void shouldSetTheTimesliceAndPutItBack() throws Exception {
+    void shouldSetAndRestoreTheTimeslice() throws Exception {
         final TegraRig.App app = rig.start(1);
         final ContextRef c = attached(app, 1);
         final TegraProcess p = (TegraProcess) c.attachment();
@@ -170,10 +181,10 @@ class TegraMechanismTest {
     }
 
     @Test
-    void shouldBringAProcessBackWhenItIsDetached() throws Exception {
+    void shouldEnableAProcessWhenItIsDetached() throws Exception {
         final TegraRig.App app = rig.start(2);
         final ContextRef c = attached(app, 1);
-        assertEquals(0, off(c));
+        assertEquals(0, disable(c));
         mechanism.detach(c);
         assertTrue(app.advances(LIVELY_MS));
     }
@@ -196,12 +207,29 @@ class TegraMechanismTest {
     }
 
     @Test
-    void shouldLeaveWhatIsDisabledToTheWatchdogsReleaseWhenItIsGone() throws Exception {
+    void shouldNeverAnnounceProgramsThatTheAdministratorProtects() throws Exception {
+        mechanism.close();
+        final Path camera = Files.copy(TegraRig.build().resolve("gpuseg-tegra-app"), directory.resolve("camera"));
+        final TegraRig.App spared = rig.start(1, camera);
+        final TegraRig.App other = rig.start(1);
+        final List<Integer> found = new CopyOnWriteArrayList<>();
+        try (Mechanism made = MechanismCatalog.get("tegra").open(new MechanismSetup(where(), 0,
+            new Protection(Set.of("camera"), false)))) {
+            made.processListener((pid, ticks, name) -> found.add(pid));
+            TegraRig.await("the other one is announced", () -> found.contains(other.pid()));
+            final TegraRig.App late = rig.start(1);   // a later scan lists all three
+            TegraRig.await("the late one is announced", () -> found.contains(late.pid()));
+        }
+        assertFalse(found.contains(spared.pid()), "a protected program is announced");
+    }
+
+    @Test
+    void shouldLeaveDisabledContextsToTheWatchdogWhenTheDaemonDies() throws Exception {
         final TegraRig.App app = rig.start(2);
         final ContextRef c = attached(app, 1);
         try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
             held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
-            off(c);
+            disable(c);
             mechanism.close();   // descriptors gone, as after a kill
             Thread.sleep(5);
             assertFalse(app.advances(QUIET_MS), "the disabled state must outlive its maker");
@@ -216,14 +244,17 @@ class TegraMechanismTest {
 
     @Test
     void shouldRefuseToStartWithoutADeviceOrWithASecondGpu() {
-        assertTrue(TegraSurvey.verdict().good(), TegraSurvey.verdict().text());
-        assertTrue(TegraSurvey.verdict().text().contains("not run on a board"));
-        assertThrows(MechanismException.class, () -> new TegraMechanism(1));
+        assertTrue(TegraSurvey.verdict().usable(), TegraSurvey.verdict().reason());
+        final MechanismDescription row = MechanismCatalog.get("tegra");
+        final String second = assertThrows(MechanismException.class,
+            () -> row.open(new MechanismSetup(where(), 1, Protection.DEFAULTS))).getMessage();
+        assertTrue(second.contains("GPU 1") && second.contains("--gpus 1"), second);
         TegraCalls.use("c");
         assumeTrue(!Files.exists(Path.of(TegraDevice.PATH)), "this machine has nvgpu");
-        final String text = assertThrows(MechanismException.class, () -> new TegraMechanism(0)).getMessage();
+        final String text = assertThrows(MechanismException.class,
+            () -> new TegraMechanism(Protection.DEFAULTS)).getMessage();
         assertTrue(text.contains(TegraDevice.PATH) && text.contains("--mechanism gate"), text);
-        assertFalse(TegraSurvey.verdict().good());
+        assertFalse(TegraSurvey.verdict().usable());
         rig.use();
     }
 }

@@ -11,7 +11,7 @@ public final class GpuScenarios {
     private static final double SHORT_OTHER_MS = 0.5;
     private static final int SHORT_OTHERS = 3;
     private static final Set<GpuStrategy> SHORT_STRATEGIES = EnumSet.of(GpuStrategy.NONE, GpuStrategy.BARE_BLOCKING,
-        GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE);
+        GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC);
 
     private GpuScenarios() {
     }

@@ -25,10 +25,6 @@ public enum GpuStrategy {
     OPTIMISTIC_SLICE("interrupt+slice, optimistic", "segment", List.of(), "--slice-us", "1000000"),
     /** The begin is announced 2 ms ahead. */
     HINT("interrupt, hint 2 ms ahead", "segment", List.of(), "--hint-ms", "2"),
-    /** The daemon sets slices and takes nobody off. */
-    DAEMON_SLICE("slice by the daemon", "segment", List.of("--strategy", "slice")),
-    /** The daemon does both. */
-    DAEMON_INTERRUPT_SLICE("interrupt+slice by the daemon", "segment", List.of("--strategy", "interrupt+slice")),
     /** Who outranks the running one is off meanwhile, too; shows only where there are two levels. */
     ALL_OFF("interrupt, all others off", "segment", List.of("--no-keep-ready"));
 

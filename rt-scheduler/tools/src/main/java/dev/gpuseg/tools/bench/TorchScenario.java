@@ -15,7 +15,7 @@ final class TorchScenario implements GpuScenario {
     private static final int TRAININGS = 3;
     private static final String TRAINING_S = "600";
     private static final List<GpuStrategy> STRATEGIES =
-        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC, GpuStrategy.DAEMON_INTERRUPT_SLICE);
+        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC);
 
     @Override
     public String name() {

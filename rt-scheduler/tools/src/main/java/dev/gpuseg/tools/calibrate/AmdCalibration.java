@@ -12,7 +12,6 @@ import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.amd.AmdGauge;
 import dev.gpuseg.mechanisms.amd.AmdMechanism;
-import dev.gpuseg.mechanisms.amd.Rung;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
@@ -153,7 +152,7 @@ public final class AmdCalibration implements AutoCloseable {
         TimeoutException {
         final List<AmdGauge.Subject> subjects = gauge.subjects();
         into.put("mechanism", "amd").put("simulated", AmdGauge.isStandIn()).put("driver", gauge.description());
-        into.put("gpu", gpu).put("rung", gauge.rung().word()).put("mode", gauge.mode());
+        into.put("gpu", gpu).put("interface", gauge.controlInterface().label()).put("mode", gauge.mode());
         into.put("processes", subjects.size()).put("queues", queues(IntStream.range(0, subjects.size()).boxed()
             .toList()));
         final List<Cell> cells = cells();
@@ -200,7 +199,7 @@ public final class AmdCalibration implements AutoCloseable {
 
     /** Changes in one update that takes these off, as {@code AmdCosts} of the analysis counts them. */
     private int units(final int processes, final int queues) {
-        return !"hws".equals(gauge.mode()) || gauge.rung() == Rung.AGENT ? queues
+        return !"hws".equals(gauge.mode()) || gauge.controlInterface() == ControlInterface.AGENT ? queues
             : gauge.batch() > 1 ? (processes + RUNLIST_BATCH - 1) / RUNLIST_BATCH : processes;
     }
 
@@ -377,7 +376,7 @@ public final class AmdCalibration implements AutoCloseable {
         final long callNs = calls.values().stream().mapToLong(Long::longValue).max().orElseThrow();
         final long beginNs = whole.stream().mapToLong(Long::longValue).max().orElseThrow();
         final long[] returns = array(EnforcementCosts.returns(journal));
-        into.set("bringing_back_ns", EnforcementCosts.figures(returns));
+        into.set("enable_ns", EnforcementCosts.figures(returns));
         final long backNs = Arrays.stream(returns).max().orElseThrow();
         final long offNs = Math.max(beginNs, commandNs + callNs);
         return new Costs(offNs + backNs, Math.max(offNs, commandNs + backNs), callNs, commandNs, changeNs);

@@ -83,7 +83,7 @@ public final class AmdProfile {
         line(text, "timeslice", "unknown", "the firmware's; only kernels that share the GPU show it");
         line(text, "optimistic", "true", "");
         text.append("amd:\n");
-        line(text, "  rung", measured.path("rung").asText(), "");
+        line(text, "  interface", measured.path("interface").asText(), "");
         line(text, "  mode", measured.path("mode").asText(), "");
         line(text, "  command", Workload.us(commandNs), "longest begin to return less the driver's part (" + n + ")");
         line(text, "  change", Workload.us(changeNs), "longest, by the caller's clock (n " + calls() + "): "

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import dev.gpuseg.tools.bench.CudaBench;
 import dev.gpuseg.tools.bench.EnforcementCosts;
@@ -42,9 +43,9 @@ public final class NvidiaCalibration implements CalibrationRig {
 
     public NvidiaCalibration(final String idle, final int held) throws IOException, InterruptedException,
         TimeoutException {
-        final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
-        if (!verdict.good()) {
-            throw new IllegalStateException("calibrate: " + verdict.text());
+        final MechanismVerdict verdict = NvidiaSurvey.verdict();
+        if (!verdict.usable()) {
+            throw new IllegalStateException("calibrate: " + verdict.reason());
         }
         this.idle = idle;
         this.held = held;
@@ -142,7 +143,7 @@ public final class NvidiaCalibration implements CalibrationRig {
 
     @Override
     public void describe(final ObjectNode into) {
-        into.put("mechanism", "nvidia").put("simulated", false).put("driver", NvidiaSurvey.verdict().text());
+        into.put("mechanism", "nvidia").put("simulated", false).put("driver", NvidiaSurvey.verdict().reason());
     }
 
     @Override

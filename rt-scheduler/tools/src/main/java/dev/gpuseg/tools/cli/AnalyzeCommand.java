@@ -2,6 +2,7 @@
 package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.analysis.assign.PriorityAssignment;
+import dev.gpuseg.analysis.certificate.Certificate;
 import dev.gpuseg.analysis.io.BatchRunner;
 import dev.gpuseg.analysis.io.ForeignFormat;
 import dev.gpuseg.analysis.io.InvalidFileException;
@@ -33,6 +34,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -104,6 +106,11 @@ final class AnalyzeCommand implements Callable<Integer> {
             + "if one exceeds a bound that is sound for this scheduler")
     private Path measuredFile;
 
+    @Option(names = "--certificate", paramLabel = "FILE",
+        description = "also write the set with its bounds (gcaps-window-suspend) for `gpuseg verify`; nothing is "
+            + "written if a deadline does not hold")
+    private Path certificateFile;
+
     @Option(names = "--list", description = "list the analyses")
     private boolean list;
 
@@ -120,6 +127,9 @@ final class AnalyzeCommand implements Callable<Integer> {
             }
             if ((file == null) == (batch == null)) {
                 throw new IllegalArgumentException("name one FILE, or --batch FILE");
+            }
+            if (certificateFile != null && batch != null) {
+                throw new IllegalArgumentException("--certificate goes with one FILE, not with --batch");
             }
             return batch != null ? runBatch(out) : runOne(out);
         } catch (final InvalidFileException | IllegalArgumentException e) {
@@ -155,6 +165,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         }
         write(convert ? TaskSetWriter.json(set) : render(set, results, measured), out);
         boolean holds = results.stream().allMatch(AnalysisResult::schedulable);
+        holds &= certificateFile == null || certify(set);
         if (measured != null) {
             for (final AnalysisResult result : results) {
                 final boolean sound = Analyses.describing(result).claim() == Analysis.Claim.SOUND;
@@ -165,6 +176,14 @@ final class AnalyzeCommand implements Callable<Integer> {
             }
         }
         return holds ? OK : NO;
+    }
+
+    private boolean certify(final TaskSet set) throws IOException {
+        final Optional<Certificate> certificate = Certificate.of(set);
+        if (certificate.isPresent()) {
+            Files.writeString(certificateFile, certificate.get().json());
+        }
+        return certificate.isPresent();
     }
 
     private int runBatch(final PrintWriter out) throws IOException {

@@ -4,6 +4,7 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import dev.gpuseg.tools.bench.GpuBench;
 import dev.gpuseg.tools.bench.GpuBenchChart;
@@ -71,11 +72,10 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     @Option(names = "--strategies", paramLabel = "NAME", split = ",",
         description = "of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the others, and "
-            + "OPTIMISTIC_SLICE, which the daemon does by itself)")
+            + "OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC)")
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
-        GpuStrategy.HINT, GpuStrategy.DAEMON_SLICE, GpuStrategy.DAEMON_INTERRUPT_SLICE,
-        GpuStrategy.ALL_OFF);
+        GpuStrategy.HINT, GpuStrategy.ALL_OFF);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
         description = "the strategy that is held against the goals (default: ${DEFAULT-VALUE})")
@@ -127,16 +127,16 @@ final class BenchGpuCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--scenarios is " + String.join(",", scenarios)
                 + "; use " + String.join(", ", GpuScenarios.names()));
         }
-        final NvidiaSurvey.Finding verdict = NvidiaSurvey.verdict();
-        if (!verdict.good()) {
-            throw new IllegalStateException("bench gpu: " + verdict.text());
+        final MechanismVerdict verdict = NvidiaSurvey.verdict();
+        if (!verdict.usable()) {
+            throw new IllegalStateException("bench gpu: " + verdict.reason());
         }
         final GpuBenchRecord record = out == null ? null
             : new GpuBenchRecord(out, spec.root().commandLine().getParseResult().originalArgs());
         final List<String> xidBefore = GpuBenchRecord.xidLines();
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         result.put("begun", Instant.now().toString()).put("jobs", jobs).put("seed", seed).put("pause_ms", pauseMs);
-        result.put("idle", idle).put("driver", verdict.text());
+        result.put("idle", idle).put("driver", verdict.reason());
         result.put("simulated", !System.getProperty("gpuseg.nvidia.library", "").isEmpty());   // a stand-in's driver
         measure(result, record);
         final List<String> xidAfter = GpuBenchRecord.xidLines();

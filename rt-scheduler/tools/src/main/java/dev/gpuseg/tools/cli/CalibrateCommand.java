@@ -5,6 +5,9 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.dispatch.IdleMode;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.mechanisms.CalibrationMethod;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import dev.gpuseg.tools.calibrate.AmdCalibration;
 import dev.gpuseg.tools.calibrate.AmdProfile;
 import dev.gpuseg.tools.calibrate.Calibration;
@@ -20,6 +23,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -41,7 +45,8 @@ final class CalibrateCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--mechanism", paramLabel = "sim|nvidia|amd", required = true, description = "which GPU")
+    @Option(names = "--mechanism", paramLabel = "NAME", required = true, completionCandidates = Mechanisms.class,
+        description = "how the GPU is controlled: ${COMPLETION-CANDIDATES}")
     private String mechanism;
 
     @Option(names = "--out", paramLabel = "FILE", defaultValue = "platform.yaml",
@@ -91,6 +96,19 @@ final class CalibrateCommand implements Callable<Integer> {
     @Option(names = "--json", description = "print the result as JSON too")
     private boolean json;
 
+    /** The names to choose from. */
+    static final class Mechanisms implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return MechanismCatalog.all().stream().filter(m -> m.calibration() != CalibrationMethod.NONE)
+                .map(MechanismDescription::name).iterator();
+        }
+    }
+
+    private CalibrationMethod method() {
+        return MechanismCatalog.find(mechanism).map(MechanismDescription::calibration).orElse(CalibrationMethod.NONE);
+    }
+
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         if (jobs < 20 || jobs > 100_000 || margin < 0 || margin > 1000) {
@@ -109,7 +127,7 @@ final class CalibrateCommand implements Callable<Integer> {
             throw usage("--out is " + out + "; name a file of letters, digits, '.', '_' and '-' that ends in .yaml");
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
-        if ("amd".equals(mechanism)) {
+        if (method() == CalibrationMethod.AMD_QUEUES) {
             return amd(result);
         }
         if (!pids.isEmpty() || witness != null || gpu != 0 || !warmUp) {
@@ -164,17 +182,17 @@ final class CalibrateCommand implements Callable<Integer> {
     }
 
     private CalibrationRig rig() throws IOException, InterruptedException, TimeoutException {
-        switch (mechanism) {
-            case "sim":
+        switch (method()) {
+            case VIRTUAL_GPU:
                 try {
                     return new SimCalibration(Workload.named(workload), idle, others);
                 } catch (final IllegalArgumentException e) {
                     throw usage("--workload: " + e.getMessage());
                 }
-            case "nvidia":
+            case CUDA_KERNELS:
                 return new NvidiaCalibration(idle, others);
             default:
-                throw usage("--mechanism is \"" + mechanism + "\"; use sim, nvidia or amd");
+                throw usage("--mechanism is \"" + mechanism + "\"; use " + MechanismCatalog.namesOfCalibrated());
         }
     }
 
@@ -185,7 +203,7 @@ final class CalibrateCommand implements Callable<Integer> {
         final long[] blocking = say("blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result);
         final long[] optimistic = say("optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result);
         final long[] calls = say("driver_calls", rig.calls(), result);
-        final long[] returns = say("bringing_back", rig.returns(), result);
+        final long[] returns = say("enable", rig.returns(), result);
         final double one = rig.rate(1);
         final double two = rig.rate(2);
         result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);

@@ -9,7 +9,7 @@ import dev.gpuseg.daemon.launch.DirectoryOption;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.ipc.RuntimeDirectory;
-import dev.gpuseg.mechanisms.Mechanisms;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.tools.doctor.DoctorCheck;
 import dev.gpuseg.tools.doctor.DoctorCheck.Verdict;
 import dev.gpuseg.tools.doctor.MachineChecks;
@@ -45,7 +45,7 @@ final class DoctorCommand implements Callable<Integer> {
     public Integer call() throws InterruptedException {
         final RuntimeDirectory where = directory.resolve();
         final List<DoctorCheck> checks = new MachineChecks(where, dispatcherCpu()).all();
-        final List<Mechanisms.Availability> mechanisms = Mechanisms.survey(where.simControl());
+        final List<MechanismCatalog.Surveyed> mechanisms = MechanismCatalog.survey(where);
         final PrintWriter out = spec.commandLine().getOut();
         if (json) {
             out.println(asJson(checks, mechanisms));
@@ -72,28 +72,30 @@ final class DoctorCommand implements Callable<Integer> {
         return -1;
     }
 
-    private static Mechanisms.Availability best(final List<Mechanisms.Availability> mechanisms) {
-        return mechanisms.stream().filter(Mechanisms.Availability::usable).findFirst().orElseThrow();
+    private static MechanismCatalog.Surveyed best(final List<MechanismCatalog.Surveyed> mechanisms) {
+        return mechanisms.stream().filter(m -> m.verdict().usable()).findFirst().orElseThrow();
     }
 
     private static ObjectNode asJson(final List<DoctorCheck> checks,
-        final List<Mechanisms.Availability> mechanisms) {
+        final List<MechanismCatalog.Surveyed> mechanisms) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         for (final DoctorCheck check : checks) {
             root.withArray("checks").addObject().put("name", check.name())
                 .put("verdict", check.verdict().name().toLowerCase(java.util.Locale.ROOT)).put("found", check.found())
                 .put("remedy", check.remedy());
         }
-        for (final Mechanisms.Availability m : mechanisms) {
-            root.withArray("mechanisms").addObject().put("name", m.name()).put("level", m.level())
-                .put("usable", m.usable()).put("reason", m.reason());
+        for (final MechanismCatalog.Surveyed m : mechanisms) {
+            root.withArray("mechanisms").addObject().put("name", m.mechanism().name()).put("level", m.verdict().level())
+                .put("usable", m.verdict().usable()).put("reason", m.verdict().reason())
+                .put("consequence", m.mechanism().consequence()).put("experimental", m.mechanism().experimental())
+                .put("tested_on", m.mechanism().testedOn()).put("simulated", m.mechanism().simulated());
         }
-        root.put("best", best(mechanisms).name());
+        root.put("best", best(mechanisms).mechanism().name());
         root.put("can_run", checks.stream().noneMatch(c -> c.verdict() == Verdict.FAULT));
         return root;
     }
 
-    private static void print(final List<DoctorCheck> checks, final List<Mechanisms.Availability> mechanisms,
+    private static void print(final List<DoctorCheck> checks, final List<MechanismCatalog.Surveyed> mechanisms,
         final PrintWriter out) {
         for (final DoctorCheck check : checks) {
             out.printf("%-7s %-22s %s%n", check.verdict() == Verdict.OK ? "ok" : check.verdict() == Verdict.ADVICE
@@ -104,10 +106,12 @@ final class DoctorCommand implements Callable<Integer> {
         }
         out.println();
         out.println("mechanisms, best first:");
-        for (final Mechanisms.Availability m : mechanisms) {
-            out.printf("%-7s %-8s level %d  %s%n", m.usable() ? "yes" : "no", m.name(), m.level(), m.reason());
+        for (final MechanismCatalog.Surveyed m : mechanisms) {
+            out.printf("%-7s %-8s level %d  %s%s%n", m.verdict().usable() ? "yes" : "no", m.mechanism().name(),
+                m.verdict().level(), m.mechanism().experimental() ? "experimental (tested against "
+                + m.mechanism().testedOn() + "): " : "", m.verdict().reason());
         }
         out.println();
-        out.println("the daemon would start here with: --mechanism " + best(mechanisms).name());
+        out.println("the daemon would start here with: --mechanism " + best(mechanisms).mechanism().name());
     }
 }

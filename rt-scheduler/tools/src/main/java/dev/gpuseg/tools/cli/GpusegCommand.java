@@ -31,6 +31,7 @@ import picocli.CommandLine.Spec;
         BenchCommand.class,
         CalibrateCommand.class,
         AnalyzeCommand.class,
+        VerifyCommand.class,
         SimulateCommand.class,
         GenerateCommand.class,
         SweepCommand.class,

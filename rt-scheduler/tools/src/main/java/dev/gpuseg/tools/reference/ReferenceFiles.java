@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.reference;
 
+import dev.gpuseg.daemon.launch.CommandLines;
+import dev.gpuseg.daemon.launch.DaemonMain;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.tools.cli.Gpuseg;
 import java.io.IOException;
@@ -20,7 +22,8 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Model.PositionalParamSpec;
 
 /**
- * Writes the manual pages of all commands and the completion for bash, zsh and fish, from the command line's own model:
+ * Writes the manual pages of all commands of {@code gpuseg} and {@code gpuseg-daemon}, and the completion of
+ * {@code gpuseg} for bash, zsh and fish, from the command lines' own models:
  * {@code java ... dev.gpuseg.tools.reference.ReferenceFiles DIR EPOCH-SECONDS}. The same input gives the same bytes.
  */
 public final class ReferenceFiles {
@@ -52,8 +55,10 @@ public final class ReferenceFiles {
         final CommandLine root = Gpuseg.commandLine();
         final ReferenceFiles files = new ReferenceFiles(date, String.join("", root.getCommandSpec().version()));
         Files.createDirectories(directory);
-        for (final CommandSpec command : allOf(root.getCommandSpec())) {
-            Files.writeString(directory.resolve(pageName(command) + ".1"), files.page(command));
+        for (final CommandLine program : List.of(root, CommandLines.of(new DaemonMain()))) {
+            for (final CommandSpec command : allOf(program.getCommandSpec())) {
+                Files.writeString(directory.resolve(pageName(command) + ".1"), files.page(command));
+            }
         }
         Files.writeString(directory.resolve("gpuseg.bash"), files.bash(root));
         Files.writeString(directory.resolve("_gpuseg"), zsh());

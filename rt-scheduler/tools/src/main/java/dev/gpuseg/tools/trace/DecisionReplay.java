@@ -11,7 +11,6 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.policy.PolicySettings;
@@ -40,6 +39,7 @@ import java.util.regex.Pattern;
  * <p>A replay begins with the start of a daemon and ends where events are missing. One thread.
  */
 public final class DecisionReplay implements DecisionSink {
+    private static final String INTERRUPT = "interrupt";
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int DIFFERENCES_MAX = 20;
 
@@ -168,6 +168,14 @@ public final class DecisionReplay implements DecisionSink {
         }
     }
 
+    /** Journals of earlier versions say it for each task; the other strategies are gone. */
+    private static void requireInterrupt(final String strategy) {
+        if (!INTERRUPT.equals(strategy)) {
+            throw new IllegalArgumentException("the journal has a task of strategy " + strategy + ", which only gpuseg "
+                + "0.1.0 snapshots had; replay it with the version that wrote it");
+        }
+    }
+
     private void apply(final JournalEvent e) {
         inputs++;
         switch (e.kind()) {
@@ -176,11 +184,11 @@ public final class DecisionReplay implements DecisionSink {
             case CONTEXT_CLOSE -> scheduler.removeContext(e.contextId(), e.timeNs());
             case TASK_OPEN -> {
                 final JsonNode a = json(e);
+                requireInterrupt(a.path("strategy").asText(INTERRUPT));
                 scheduler.addTask(new TaskParameters(e.taskId(), e.contextId(), a.path("priority").asInt(),
                     a.path("gpu_priority").asInt(), a.path("deadline_ns").asLong(), a.path("budget_ns").asLong(),
                     a.path("optimistic").asBoolean(), OverrunAction.named(a.path("on_overrun").asText()),
-                    a.path("window_ns").asLong(), a.path("partition").asInt(),
-                    Strategy.named(a.path("strategy").asText(Strategy.INTERRUPT.label()))));
+                    a.path("window_ns").asLong(), a.path("partition").asInt()));
             }
             case TASK_CLOSE -> {
                 final int before = expected.size();
@@ -241,7 +249,7 @@ public final class DecisionReplay implements DecisionSink {
         } else if (text.startsWith("sharing ")) {
             scheduler.setSharing(Sharing.values()[(int) e.arg0()], e.arg1(), e.timeNs());
         } else if (text.startsWith("strategy ")) {
-            scheduler.setStrategy((int) e.arg0(), Strategy.named(text.replaceFirst(".* ", "")), e.timeNs());
+            requireInterrupt(text.replaceFirst(".* ", ""));
         } else if (text.startsWith("resume hold-off ")) {
             scheduler.setResumeHoldoff(e.arg1(), e.timeNs());
         } else if (text.startsWith("keep ready ")) {

@@ -115,7 +115,7 @@ class AmdCalibrateTest {
         final App untouched = rig.start(1);
         final JsonNode found = calibrate("--pid", one.pid() + "," + three.pid(), "--witness", untouched.file() + ":16");
         assertEquals(everybodyPays ? "hws" : mode == AmdRig.MODE_MES ? "mes" : "no-hws", found.path("mode").asText());
-        assertEquals("kfd", found.path("rung").asText());
+        assertEquals("kfd", found.path("interface").asText());
         assertTrue(found.path("simulated").asBoolean(), found.toString());
         assertEquals(2, found.path("processes").asInt());
         assertEquals(4, found.path("queues").asInt());
@@ -172,10 +172,10 @@ class AmdCalibrateTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = Rung.class, names = {"DEBUG", "CRIU", "AGENT"})
-    void shouldFindARunlistAProcessOrQueueWithTheStockDriver(final Rung rung) throws Exception {
+    @EnumSource(value = ControlInterface.class, names = {"DEBUG", "CRIU", "AGENT"})
+    void shouldFindARunlistAProcessOrQueueWithTheStockDriver(final ControlInterface by) throws Exception {
         rig.delay(AmdRig.MODE_HWS, CHANGE_US);
-        only(rung);
+        only(by);
         final App one = rig.start(1);
         final App three = rig.start(3);
         rig.table.putInt(AmdRig.FAIL, 2);
@@ -183,10 +183,10 @@ class AmdCalibrateTest {
         assertTrue(found.path("failed_changes").asInt() >= 2, found.toString());
         final String text = Files.readString(directory.resolve("card.yaml"));
         assertTrue(text.contains("changes failed and are not in these numbers") && text.contains("errno 5"), text);
-        assertEquals(rung.word(), found.path("rung").asText());
+        assertEquals(by.label(), found.path("interface").asText());
         assertEquals(2, found.path("processes").asInt(), "found by themselves");
         for (final JsonNode cell : found.path("changes")) {
-            final int units = cell.path(rung == Rung.AGENT ? "queues" : "processes").asInt();
+            final int units = cell.path(by == ControlInterface.AGENT ? "queues" : "processes").asInt();
             assertEquals(units, cell.path("units").asInt(), cell.toString());
             assertFalse(cell.has("kernel_took_ns"), cell.toString());
         }
@@ -196,9 +196,9 @@ class AmdCalibrateTest {
         three.mustAdvance("when all is done");
     }
 
-    private void only(final Rung rung) {
-        rig.table.putInt(AmdRig.HOLD_ABI, rung == Rung.KFD ? 1 : 0);
-        rig.table.putInt(AmdRig.MINOR, rung == Rung.CRIU ? 11 : rung == Rung.AGENT ? 6 : 17);
+    private void only(final ControlInterface by) {
+        rig.table.putInt(AmdRig.HOLD_ABI, by == ControlInterface.KFD ? 1 : 0);
+        rig.table.putInt(AmdRig.MINOR, by == ControlInterface.CRIU ? 11 : by == ControlInterface.AGENT ? 6 : 17);
     }
 
     private int taken() {
@@ -206,18 +206,18 @@ class AmdCalibrateTest {
             + rig.table.getInt(AmdRig.DEACTIVATED);
     }
 
-    /** What is off when it is interrupted, or killed, comes back: by itself, by the kernel, by the watchdog. */
+    /** When it is interrupted or killed, disabled processes are enabled by itself, the kernel or the watchdog. */
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldBringEverybodyBackWhenInterruptedOrKilled(final Rung rung) throws Exception {
+    @EnumSource(ControlInterface.class)
+    void shouldEnableAllProcessesWhenInterruptedOrKilled(final ControlInterface by) throws Exception {
         rig.delay(AmdRig.MODE_HWS, 50_000);
-        only(rung);
+        only(by);
         final App app = rig.start(2);
         for (final int signal : new int[] {TERM, KILL}) {
             final int before = taken();
             final Process process = program("calibrate", "--mechanism", "amd", "--jobs", "10000", "--out",
                 directory.resolve("never.yaml").toString());
-            AmdRig.await("it takes the process off", () -> taken() >= before + 2 || !process.isAlive());
+            AmdRig.await("it disables the process", () -> taken() >= before + 2 || !process.isAlive());
             assertTrue(process.isAlive(), "it ended too early");
             ProcessStatus.signal((int) process.pid(), signal);
             assertTrue(process.waitFor(AmdRig.LIMIT_MS, TimeUnit.MILLISECONDS), "it does not end");

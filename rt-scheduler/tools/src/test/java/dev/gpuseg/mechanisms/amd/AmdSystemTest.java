@@ -39,13 +39,13 @@ class AmdSystemTest {
         assumeTrue(ProcessStatus.effectiveUid() == 0, "tracing other processes needs root here");
         rig = new AmdRig(directory);
         System.setProperty(AmdSysfs.ROOT_PROPERTY, directory.toString());
-        System.setProperty(HoldDevice.WATCHDOG_PROPERTY, "10000");
+        System.setProperty(PatchedKfdControl.WATCHDOG_PROPERTY, "10000");
     }
 
     @AfterEach
     void stop() throws Exception {
         System.clearProperty(AmdSysfs.ROOT_PROPERTY);
-        System.clearProperty(HoldDevice.WATCHDOG_PROPERTY);
+        System.clearProperty(PatchedKfdControl.WATCHDOG_PROPERTY);
         for (final Process p : started) {
             p.destroyForcibly().waitFor();
         }
@@ -56,21 +56,21 @@ class AmdSystemTest {
         }
     }
 
-    private void only(final Rung rung) {
-        rig.table.putInt(AmdRig.HOLD_ABI, rung == Rung.KFD ? 1 : 0);
-        rig.table.putInt(AmdRig.MINOR, rung == Rung.CRIU ? 11 : rung == Rung.AGENT ? 6 : 17);
+    private void only(final ControlInterface by) {
+        rig.table.putInt(AmdRig.HOLD_ABI, by == ControlInterface.KFD ? 1 : 0);
+        rig.table.putInt(AmdRig.MINOR, by == ControlInterface.CRIU ? 11 : by == ControlInterface.AGENT ? 6 : 17);
     }
 
-    /** What was taken off, by all ways. */
+    /** How often a process was disabled, by any interface. */
     private int taken() {
         return rig.table.getInt(AmdRig.HOLDS) + rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES)
             + rig.table.getInt(AmdRig.DEACTIVATED);
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldKeepAProcessThatRanBeforeOffWhileARealTimeSegmentIsOpen(final Rung rung) throws Exception {
-        only(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldDisableAProcessThatRanBeforeWhileARealTimeSegmentIsOpen(final ControlInterface by) throws Exception {
+        only(by);
         final App app = rig.start(2);
         final Path where = directory.resolve("run");
         final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
@@ -84,7 +84,7 @@ class AmdSystemTest {
                 assertTrue(segments.waitFor(AmdRig.LIMIT_MS, TimeUnit.MILLISECONDS));
                 assertEquals(0, segments.exitValue());
             }
-            assertTrue(taken() > 0, "never taken off");
+            assertTrue(taken() > 0, "never disabled");
             app.mustAdvance("between segments");
             assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
         }
@@ -92,14 +92,14 @@ class AmdSystemTest {
     }
 
     @ParameterizedTest
-    @EnumSource(Rung.class)
-    void shouldLeaveNobodyOffWhenTheDaemonIsKilled(final Rung rung) throws Exception {
-        only(rung);
+    @EnumSource(ControlInterface.class)
+    void shouldLeaveNoProcessDisabledWhenTheDaemonIsKilled(final ControlInterface by) throws Exception {
+        only(by);
         final App app = rig.start(2);
         final Path where = directory.resolve("run");
         final Process daemon = daemon(where);
         final Process client = client(where);
-        AmdRig.await("it is taken off", () -> taken() > 0);
+        AmdRig.await("it is disabled", () -> taken() > 0);
         assertTrue(app.standsStill());
         assertTrue(client.isAlive(), "the segment must still be open");
         daemon.destroyForcibly().waitFor();
@@ -107,42 +107,42 @@ class AmdSystemTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = Rung.class, names = {"KFD", "AGENT"})
-    void shouldLeaveNobodyOffWhenTheDaemonIsStoppedAsAWhole(final Rung rung) throws Exception {
-        only(rung);
+    @EnumSource(value = ControlInterface.class, names = {"KFD", "AGENT"})
+    void shouldLeaveNoProcessDisabledWhenTheDaemonIsStoppedAsAWhole(final ControlInterface by) throws Exception {
+        only(by);
         final App app = rig.start(1);
         final Path where = directory.resolve("run");
         final Process daemon = daemon(where);
         client(where);
-        AmdRig.await("it is taken off", () -> taken() > 0);
+        AmdRig.await("it is disabled", () -> taken() > 0);
         assertTrue(app.standsStill());
         AmdRig.suspend((int) daemon.pid(), directory.resolve("table"));
         app.mustAdvance("while the daemon is stopped");
         ProcessStatus.signal((int) daemon.pid(), 18);
         final int before = taken();
-        AmdRig.await("the daemon takes it off again", () -> taken() > before);
+        AmdRig.await("the daemon disables it again", () -> taken() > before);
     }
 
     @Test
-    void shouldHoldAgainWhenTheDaemonIsStartedAnew() throws Exception {
-        only(Rung.AGENT);
+    void shouldHoldAgainWhenTheDaemonRestarts() throws Exception {
+        only(ControlInterface.AGENT);
         final App app = rig.start(1);
         final Path where = directory.resolve("run");
         final Process first = daemon(where);
         client(where);
-        AmdRig.await("it is taken off", () -> taken() > 0);
+        AmdRig.await("it is disabled", () -> taken() > 0);
         first.destroyForcibly().waitFor();
         app.mustAdvance("without a daemon");
         final int before = taken();
         daemon(directory.resolve("next"));
         client(directory.resolve("next"));
-        AmdRig.await("the next daemon takes it off", () -> taken() > before);
+        AmdRig.await("the next daemon disables it", () -> taken() > before);
         assertTrue(app.standsStill());
     }
 
     @Test
     void shouldGrantAndCountWhenAnApplicationDoesNotAnswer() throws Exception {
-        only(Rung.AGENT);
+        only(ControlInterface.AGENT);
         final App app = rig.start(1);
         final App stopped = rig.start(1);
         final Path where = directory.resolve("run");
@@ -151,13 +151,13 @@ class AmdSystemTest {
         try (Daemon daemon = Daemon.start(config)) {
             stopped.suspend();
             client(where);
-            AmdRig.await("the one that answers is taken off", () -> taken() > 0);
+            AmdRig.await("the one that answers is disabled", () -> taken() > 0);
             assertTrue(app.standsStill());
             AmdRig.await("the other is counted", () -> daemon.counters().get(Counter.MECHANISM_ERRORS) > 0
                 && daemon.counters().get(Counter.GRANTS_UNENFORCED) > 0);
             assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
             stopped.goOn();
-            AmdRig.await("it is taken off when it goes on", () -> taken() > 1);
+            AmdRig.await("it is disabled when it goes on", () -> taken() > 1);
         }
         app.mustAdvance("after the daemon's stop");
         stopped.mustAdvance("after the daemon's stop");

@@ -121,7 +121,7 @@ class AnalyzeCommandTest {
         final String tasks = "\ntasks: [{name: t, cpu: 1, period: 80ms, priority: 7, segments: [{gpu: {host: 1ms, "
             + "device: 2ms}}]}]\n";
         final String set = file("set.yaml", "platform: mi" + tasks);
-        final String known = "cpus: 2\ntheta: 1ms\ntimeslice: 5ms\namd: {rung: kfd, mode: hws, command: 300us, "
+        final String known = "cpus: 2\ntheta: 1ms\ntimeslice: 5ms\namd: {interface: kfd, mode: hws, command: 300us, "
             + "contexts: 4, foreign: 1s, change: ";
         file("mi.yaml", known + "unknown}\n");
         final StringOutput refused = StringOutput.of("analyze", set);

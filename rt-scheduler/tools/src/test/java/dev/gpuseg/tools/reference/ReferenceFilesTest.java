@@ -5,10 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.gpuseg.daemon.launch.CommandLines;
+import dev.gpuseg.daemon.launch.DaemonMain;
 import dev.gpuseg.tools.cli.Gpuseg;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -25,8 +28,10 @@ class ReferenceFilesTest {
     @Test
     void shouldWriteAPageForEveryCommandThatNamesEveryOption() throws Exception {
         ReferenceFiles.write(directory, "2026-11-21");
-        final List<CommandSpec> commands = ReferenceFiles.allOf(Gpuseg.commandLine().getCommandSpec());
+        final List<CommandSpec> commands = new ArrayList<>(ReferenceFiles.allOf(Gpuseg.commandLine().getCommandSpec()));
         assertTrue(commands.size() > 10, commands.size() + " commands");
+        commands.addAll(ReferenceFiles.allOf(CommandLines.of(new DaemonMain()).getCommandSpec()));
+        assertTrue(commands.stream().anyMatch(command -> "gpuseg-daemon run".equals(command.qualifiedName(" "))));
         for (final CommandSpec command : commands) {
             final String page = Files.readString(directory.resolve(command.qualifiedName("-") + ".1"));
             for (final OptionSpec option : command.options()) {

@@ -214,17 +214,6 @@ class NvidiaSystemTest {
     }
 
     @Test
-    void shouldGiveTimeSlicesBackAfterAKillOfTheDaemon() throws Exception {
-        final Child daemon = daemon("--strategy", "slice");
-        final App task = idle("80");
-        await("the slice is set", () -> timesliceUs(task) == 1_000_000);
-        assertEquals(1, notedSlices());
-        SystemRig.signal(daemon, "KILL");
-        await("the watchdog gives it back", () -> timesliceUs(task) == OWN_US);
-        await("and forgets it", () -> notedSlices() == 0);
-    }
-
-    @Test
     void shouldGiveSharesBackAfterAKillOfTheDaemon() throws Exception {
         final Path rules = root.resolve("policy.yaml");
         Files.writeString(rules, "version: 1\nsharing: timeslices\nquantum: 1ms\n");
@@ -243,9 +232,12 @@ class NvidiaSystemTest {
 
     @Test
     void shouldGiveTimeSlicesBackWhenTheDaemonStops() throws Exception {
-        final Child daemon = daemon("--strategy", "slice");
-        final App task = idle("80");
-        await("the slice is set", () -> timesliceUs(task) == 1_000_000);
+        final Path rules = root.resolve("policy.yaml");
+        Files.writeString(rules, "version: 1\nsharing: timeslices\nquantum: 1ms\n"
+            + "tasks: [{task: camera, weight: 400}]\n");
+        final Child daemon = daemon("--policy-file", rules.toString());
+        final App task = idle("0");
+        await("the slice is set", () -> timesliceUs(task) == 4_000);
         SystemRig.signal(daemon, "TERM");
         assertEquals(0, daemon.awaitExit(START_LIMIT_S), daemon.said());
         assertEquals(OWN_US, timesliceUs(task));

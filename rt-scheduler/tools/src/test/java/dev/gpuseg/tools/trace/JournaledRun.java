@@ -13,7 +13,6 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.core.Sharing;
-import dev.gpuseg.core.Strategy;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.policy.PolicySettings;
@@ -105,14 +104,12 @@ final class JournaledRun implements DecisionSink {
         final OverrunAction action = OverrunAction.values()[t % OverrunAction.values().length];
         final int partition = c % 3;
         final long windowNs = t % 4 == 1 ? 2 * BUDGET_NS : 0;
-        final Strategy strategy = Strategy.values()[t % Strategy.values().length];
         scheduler.addTask(new TaskParameters(t, c, priority, 0, DEADLINE_NS, t % 2 * BUDGET_NS, true, action, windowNs,
-            partition, strategy));
+            partition));
         ring.writeText(EventKind.TASK_OPEN, nowNs, gpuOf(c), t, c, 0, priority, 0, "{\"name\":\"t" + t
             + "\",\"priority\":" + priority + ",\"gpu_priority\":" + priority + ",\"deadline_ns\":" + DEADLINE_NS
             + ",\"budget_ns\":" + t % 2 * BUDGET_NS + ",\"window_ns\":" + windowNs + ",\"partition\":" + partition
-            + ",\"strategy\":\"" + strategy.label()
-            + "\",\"on_overrun\":\"" + action.label() + "\",\"optimistic\":true}");
+            + ",\"on_overrun\":\"" + action.label() + "\",\"optimistic\":true}");
         ticket[t] = 0;
         record();
     }
@@ -169,11 +166,7 @@ final class JournaledRun implements DecisionSink {
             case 17 -> exchangeContext();
             case 18 -> changeKind();
             case 19, 20 -> applied();
-            case 21 -> {
-                final Strategy strategy = Strategy.values()[random.nextInt(Strategy.values().length)];
-                scheduler.setStrategy(t, strategy, nowNs);
-                policy(0, t, 0, "strategy of task " + t + " is " + strategy.label());
-            }
+            case 21 -> applied();
             case 22 -> {
                 final long ns = random.nextBoolean() ? 0 : random.nextLong(MS);
                 scheduler.setResumeHoldoff(ns, nowNs);

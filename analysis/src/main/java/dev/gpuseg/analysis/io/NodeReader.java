@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.io;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonLocation;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
+import com.fasterxml.jackson.dataformat.yaml.YAMLParser;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import org.yaml.snakeyaml.LoaderOptions;
+
+/**
+ * Reads YAML or JSON into a {@link Node}, strictly: one document, no key twice, no aliases, limited size and depth.
+ * Every refusal names file, line and column. Immutable and thread-safe; cheap to create.
+ */
+public final class NodeReader {
+    private static final int MAX_DEPTH = 16;
+
+    private final String what;
+    private final long maxBytes;
+    private final String several;
+    private final JsonFactory json;
+    private final YAMLFactory yaml;
+
+    /**
+     * A reader of one kind of file.
+     *
+     * @param what     what a file holds, for refusals: like {@code task set}
+     * @param maxBytes size of the largest file
+     * @param several  what to do with more than one document or too large a file: a sentence without a full stop
+     */
+    public NodeReader(final String what, final long maxBytes, final String several) {
+        this.what = what;
+        this.maxBytes = maxBytes;
+        this.several = several;
+        final StreamReadConstraints limits = StreamReadConstraints.builder()
+            .maxNestingDepth(64).maxNumberLength(64).maxStringLength(1 << 16).maxNameLength(1 << 10).build();
+        json = JsonFactory.builder().streamReadConstraints(limits).build();
+        final LoaderOptions loader = new LoaderOptions();
+        loader.setCodePointLimit((int) Math.min(maxBytes, Integer.MAX_VALUE));
+        loader.setNestingDepthLimit(64);
+        loader.setMaxAliasesForCollections(0);
+        yaml = YAMLFactory.builder().loaderOptions(loader).streamReadConstraints(limits).build();
+    }
+
+    /**
+     * The text of a file.
+     *
+     * @param path a file in UTF-8
+     * @return its content
+     * @throws InvalidFileException if it is missing, a directory, too large or no text
+     * @throws IOException          if it cannot be read
+     */
+    public String load(final Path path) throws IOException {
+        if (Files.isDirectory(path)) {
+            throw new InvalidFileException(path.toString(), 0, "is a directory; name a file");
+        }
+        final long size;
+        try {
+            size = Files.size(path);
+        } catch (final NoSuchFileException e) {
+            throw new InvalidFileException(path.toString(), 0, "there is no such file; check the name");
+        }
+        if (size > maxBytes) {
+            throw new InvalidFileException(path.toString(), 0, "the file has " + size + " bytes; at most " + maxBytes
+                + " are read as one " + what + "; " + several);
+        }
+        final byte[] bytes = Files.readAllBytes(path);
+        try {
+            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+        } catch (final CharacterCodingException e) {
+            throw new InvalidFileException(path.toString(), 0, "is not UTF-8 text; save it as UTF-8");
+        }
+    }
+
+    /**
+     * Reads a file.
+     *
+     * @param path a file in YAML or JSON
+     * @return its outermost value
+     * @throws InvalidFileException if it is neither
+     * @throws IOException          if it cannot be read
+     */
+    public Node read(final Path path) throws IOException {
+        return read(load(path), path.toString());
+    }
+
+    /**
+     * Reads a text; its beginning decides whether it is JSON (an opening brace and a quoted key) or YAML.
+     *
+     * @param content YAML or JSON
+     * @param file    what refusals call it
+     * @return its outermost value
+     * @throws InvalidFileException if it is neither
+     */
+    public Node read(final String content, final String file) throws InvalidFileException {
+        return parse(looksLikeJson(content) ? json : yaml, content, file, 1);
+    }
+
+    /**
+     * Reads one line of a file that holds one JSON document a line.
+     *
+     * @param line       the document
+     * @param file       what refusals call the file
+     * @param lineNumber its line, from 1
+     * @return its outermost value
+     * @throws InvalidFileException if it is no JSON
+     */
+    public Node readLine(final String line, final String file, final int lineNumber) throws InvalidFileException {
+        if (line.length() > maxBytes) {
+            throw new InvalidFileException(file, lineNumber, "the line has " + line.length() + " characters; at most "
+                + maxBytes + " are read");
+        }
+        return parse(json, line, file, lineNumber);
+    }
+
+    private Node parse(final JsonFactory factory, final String content, final String file, final int firstLine)
+        throws InvalidFileException {
+        final String language = factory instanceof YAMLFactory ? "YAML" : "JSON";
+        try (JsonParser parser = factory.createParser(content)) {
+            if (parser.nextToken() == null) {
+                throw new InvalidFileException(file, firstLine, "the file is empty; write a " + what);
+            }
+            final Node root = value(parser, file, firstLine, 0).asOutermost("the " + what);
+            if (parser.nextToken() != null) {
+                throw new InvalidFileException(file, line(parser.currentTokenLocation(), firstLine),
+                    "a second document follows; write one " + what + " in a file; " + several);
+            }
+            return root;
+        } catch (final InvalidFileException e) {
+            throw e;
+        } catch (final JsonProcessingException e) {
+            final JsonLocation at = e.getLocation();
+            throw new InvalidFileException(file, at == null ? firstLine : line(at, firstLine), at == null ? 0
+                : at.getColumnNr(), "not readable as " + language + ": " + firstLineOf(e.getOriginalMessage()));
+        } catch (final IOException | RuntimeException e) {
+            throw new InvalidFileException(file, firstLine, "not readable as " + language + ": "
+                + firstLineOf(String.valueOf(e.getMessage())));
+        }
+    }
+
+    private Node value(final JsonParser parser, final String file, final int firstLine, final int depth)
+        throws IOException {
+        final JsonToken token = parser.currentToken();
+        final JsonLocation at = parser.currentTokenLocation();
+        final int line = line(at, firstLine);
+        final int column = at.getColumnNr();
+        if (depth > MAX_DEPTH) {
+            throw new InvalidFileException(file, line, column, "nested deeper than " + MAX_DEPTH
+                + " levels; this is no " + what);
+        }
+        return switch (token) {
+            case START_OBJECT -> {
+                final Node mapping = Node.mapping(file, line, column);
+                while (parser.nextToken() != JsonToken.END_OBJECT) {
+                    field(parser, mapping, file, firstLine, depth);
+                }
+                yield mapping;
+            }
+            case START_ARRAY -> {
+                final Node list = Node.list(file, line, column);
+                while (parser.nextToken() != JsonToken.END_ARRAY) {
+                    list.add(value(parser, file, firstLine, depth + 1));
+                }
+                yield list;
+            }
+            case VALUE_STRING -> {
+                if (parser instanceof YAMLParser yamlParser && yamlParser.isCurrentAlias()) {
+                    throw new InvalidFileException(file, line, column, "'*" + parser.getText()
+                        + "' is an alias; write the value itself");
+                }
+                yield Node.scalar(Node.Kind.TEXT, file, line, column, parser.getText());
+            }
+            case VALUE_NUMBER_INT -> Node.scalar(Node.Kind.INTEGER, file, line, column, parser.getText());
+            case VALUE_NUMBER_FLOAT -> Node.scalar(Node.Kind.DECIMAL, file, line, column, parser.getText());
+            case VALUE_TRUE, VALUE_FALSE -> Node.scalar(Node.Kind.BOOLEAN, file, line, column, parser.getText());
+            case VALUE_NULL -> Node.scalar(Node.Kind.NULL, file, line, column, "null");
+            default -> throw new InvalidFileException(file, line, column, "unexpected " + token + "; this is no "
+                + what);
+        };
+    }
+
+    private void field(final JsonParser parser, final Node mapping, final String file, final int firstLine,
+        final int depth) throws IOException {
+        final String key = parser.currentName();
+        final JsonLocation at = parser.currentTokenLocation();
+        parser.nextToken();
+        if (!mapping.put(key, line(at, firstLine), at.getColumnNr(), value(parser, file, firstLine, depth + 1))) {
+            throw new InvalidFileException(file, line(at, firstLine), at.getColumnNr(), "key '" + key
+                + "' occurs twice; remove one");
+        }
+    }
+
+    private static int line(final JsonLocation at, final int firstLine) {
+        return firstLine - 1 + Math.max(1, at.getLineNr());
+    }
+
+    private static boolean looksLikeJson(final String content) {
+        for (int i = 0; i < content.length(); i++) {
+            final char c = content.charAt(i);
+            if (!Character.isWhitespace(c) && c != '\uFEFF') {
+                return c == '{' && content.indexOf('"') >= 0 && jsonKeyFollows(content, i + 1);
+            }
+        }
+        return false;
+    }
+
+    /** A YAML flow mapping begins with a brace too, but its keys are rarely quoted. */
+    private static boolean jsonKeyFollows(final String content, final int from) {
+        for (int i = from; i < content.length(); i++) {
+            final char c = content.charAt(i);
+            if (!Character.isWhitespace(c)) {
+                return c == '"' || c == '}';
+            }
+        }
+        return false;
+    }
+
+    private static String firstLineOf(final String message) {
+        final int end = message.indexOf('\n');
+        return end < 0 ? message : message.substring(0, end);
+    }
+}

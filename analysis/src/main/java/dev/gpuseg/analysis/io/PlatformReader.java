@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.io;
+
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.Platform;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Reads the platform of a task set: its own keys, and those of the measured profile that it names. Profiles are read
+ * once. Not thread-safe.
+ */
+final class PlatformReader {
+    private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
+        "optimistic", "profile", "description", "measured", "stall", "amd");
+    private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
+    private static final Set<String> STALL_KEYS = Set.of("length", "period");
+
+    private final NodeReader files = new NodeReader("profile", TaskSetReader.MAX_BYTES, "give one file each");
+    private final List<Path> profileDirectories;
+    private final Map<String, Node> profiles = new HashMap<>();
+
+    PlatformReader(final List<Path> profileDirectories) {
+        this.profileDirectories = List.copyOf(profileDirectories);
+    }
+
+    /** A profile alone. */
+    Platform readProfile(final Path path) throws IOException {
+        return toPlatform(profile(path), path.toAbsolutePath().getParent());
+    }
+
+    /** What stands under platform; directory = where the profiles of this file are, or null. */
+    Platform toPlatform(final Node given, final Path directory) throws InvalidFileException {
+        Node node = given;
+        Node base = null;
+        String profile = null;
+        if (given.kind() == Node.Kind.TEXT) {
+            profile = given.text();
+            base = namedProfile(given, directory);
+            node = base;
+        } else {
+            given.requireMapping(PLATFORM_KEYS);
+            final Node named = given.get("profile");
+            if (named != null) {
+                profile = named.word();
+                base = namedProfile(named, directory);
+            }
+        }
+        final Node cpus = lookUp(node, base, "cpus");
+        if (cpus == null) {
+            throw given.refusal("platform: cpus is missing; write the number of cores, like cpus: 4");
+        }
+        final int count = cpus.integer(1, Platform.MAX_CPUS);
+        final Node optimistic = lookUp(node, base, "optimistic");
+        final List<Gpu> gpus = gpus(lookUp(node, base, "gpus"), toGpu(node, base, null));
+        try {
+            return new Platform(count, gpus, optimistic != null && optimistic.flag(), profile);
+        } catch (final InvalidModelException e) {
+            throw given.refusal(e.getMessage());
+        }
+    }
+
+    /** A list of GPUs, or their number; common = what all have, or null. */
+    private static List<Gpu> gpus(final Node node, final Gpu common) throws InvalidFileException {
+        final List<Gpu> gpus = new ArrayList<>();
+        if (node == null) {
+            if (common != null) {
+                gpus.add(common);
+            }
+        } else if (node.kind() == Node.Kind.LIST) {
+            for (final Node item : node.requireList("gpu", "a list of GPUs")) {
+                gpus.add(needEpsilon(item, toGpu(item.requireMapping(GPU_KEYS), null, common)));
+            }
+        } else {
+            final int number = node.integer(0, Platform.MAX_GPUS);
+            for (int i = 0; i < number; i++) {
+                gpus.add(needEpsilon(node, common));
+            }
+        }
+        return gpus;
+    }
+
+    private static Gpu needEpsilon(final Node node, final Gpu gpu) throws InvalidFileException {
+        if (gpu == null) {
+            throw node.refusal("platform: epsilon is missing; write the update delay of the GPU, like epsilon: 1ms");
+        }
+        return gpu;
+    }
+
+    /** Constants of one GPU from its own keys over {@code defaults}; null if there is no epsilon to be found. */
+    private static Gpu toGpu(final Node node, final Node base, final Gpu defaults) throws InvalidFileException {
+        final Node epsilonNode = lookUp(node, base, "epsilon");
+        final Node alphaNode = lookUp(node, base, "alpha");
+        final Node thetaNode = lookUp(node, base, "theta");
+        final Node timesliceNode = lookUp(node, base, "timeslice");
+        final Node amdNode = lookUp(node, base, "amd");
+        if (amdNode != null) {   // what a profile leaves unknown is given key by key
+            final Node amd = base == null ? amdNode : amdNode.over(base.get("amd"));
+            return toAmdGpu(amd, lookUp(node, base, "stall"), epsilonNode, alphaNode, thetaNode, timesliceNode);
+        }
+        if (epsilonNode == null && alphaNode == null && defaults == null) {
+            return null;
+        }
+        final long theta = thetaNode != null ? thetaNode.durationNs()
+            : defaults != null ? defaults.thetaNs() : Gpu.DEFAULT_THETA_NS;
+        final long timeslice = timesliceNode != null ? timesliceNode.durationNs()
+            : defaults != null ? defaults.timesliceNs() : Gpu.DEFAULT_TIMESLICE_NS;
+        final long epsilon;
+        if (epsilonNode != null) {
+            epsilon = epsilonNode.durationNs();
+        } else if (alphaNode != null) {
+            epsilon = alphaNode.durationNs() + theta;
+        } else {
+            epsilon = defaults.epsilonNs();
+        }
+        final long alpha = alphaNode != null ? alpha(alphaNode, epsilon) : Math.max(0, epsilon - theta);
+        try {
+            final Gpu gpu = new Gpu(epsilon, alpha, theta, timeslice);
+            final Node stallNode = lookUp(node, base, "stall");
+            return stallNode != null ? withStalls(gpu, stallNode)
+                : defaults == null ? gpu : gpu.withStalls(defaults.stallNs(), defaults.stallPeriodNs());
+        } catch (final InvalidModelException e) {
+            throw (timesliceNode != null ? timesliceNode : node).refusal(e.getMessage());
+        }
+    }
+
+    private static long alpha(final Node node, final long epsilonNs) throws InvalidFileException {
+        final long alphaNs = node.durationNs();
+        if (alphaNs > epsilonNs) {
+            throw node.refuse("is " + Durations.format(alphaNs) + ", more than epsilon = "
+                + Durations.format(epsilonNs) + "; epsilon contains alpha");
+        }
+        return alphaNs;
+    }
+
+    private static Gpu withStalls(final Gpu gpu, final Node node) throws InvalidFileException {
+        node.requireMapping(STALL_KEYS);
+        return gpu.withStalls(node.required("length").durationNs(), node.required("period").durationNs());
+    }
+
+    private static Gpu toAmdGpu(final Node amd, final Node stall, final Node epsilon, final Node alpha,
+        final Node theta, final Node timeslice) throws InvalidFileException {
+        if (stall != null) {
+            throw stall.refusal("platform: stall beside amd; write amd: foreign instead");
+        }
+        final AmdCosts costs = new AmdCosts(amd);
+        try {
+            final long thetaNs = costs.required(theta, "theta", "one switch between two processes that share the GPU");
+            final long sliceNs = costs.required(timeslice, "timeslice", "the time slice that the firmware gives");
+            final boolean measured = !AmdCosts.isUnknown(epsilon);
+            final long epsilonNs = measured ? epsilon.durationNs() : costs.epsilonNs();
+            // an alpha that was measured belongs to the epsilon that was
+            final long alphaNs = measured && !AmdCosts.isUnknown(alpha) ? alpha(alpha, epsilonNs)
+                : Math.max(0, epsilonNs - thetaNs);
+            return new Gpu(epsilonNs, alphaNs, thetaNs, sliceNs, costs.stallNs(), costs.stallPeriodNs());
+        } catch (final InvalidModelException e) {
+            throw amd.refusal(e.getMessage());
+        }
+    }
+
+    private static Node lookUp(final Node node, final Node base, final String key) {
+        final Node own = node.get(key);
+        return own != null || base == null ? own : base.get(key);
+    }
+
+    private Node namedProfile(final Node named, final Path directory) throws InvalidFileException {
+        final String name = named.text();
+        if (!name.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")) {
+            throw named.refusal("platform: profile is " + named.show()
+                + "; a profile name has letters, digits, '.', '_' and '-' only");
+        }
+        final Node known = profiles.get(name);
+        if (known != null) {
+            return known;
+        }
+        final List<Path> places = new ArrayList<>();
+        if (directory != null) {
+            places.add(directory);
+        }
+        places.addAll(profileDirectories);
+        for (final Path place : places) {
+            for (final String suffix : new String[] {".yaml", ".yml", ".json"}) {
+                final Path path = place.resolve(name + suffix);
+                if (Files.isRegularFile(path)) {
+                    final Node profile = profile(path);
+                    profiles.put(name, profile);
+                    return profile;
+                }
+            }
+        }
+        throw named.refusal("platform: there is no profile " + named.show() + " (looked for " + name
+            + ".yaml in " + places.size() + " places); write one with 'calibrate', or give cpus and epsilon here");
+    }
+
+    private Node profile(final Path path) throws InvalidFileException {
+        try {
+            return files.read(path).requireMapping(PLATFORM_KEYS).callIt("platform");
+        } catch (final InvalidFileException e) {
+            throw e;
+        } catch (final IOException e) {
+            throw new InvalidFileException(path.toString(), 0, "cannot be read: " + e.getMessage());
+        }
+    }
+}

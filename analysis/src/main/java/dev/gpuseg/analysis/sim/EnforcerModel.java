@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sim;
+
+import dev.gpuseg.core.Reconciler;
+import java.util.Arrays;
+
+/**
+ * The enforcers: one live {@link Reconciler} for each GPU, whose device takes epsilon for one update of all contexts.
+ * What changes during an update is taken up by the next one.
+ */
+final class EnforcerModel {
+    private final Run run;
+    private final SimulatedSet set;
+    private final One[] ofGpu;
+    private final boolean[] desired;
+    private final boolean[] applied;
+    private long updates;
+
+    EnforcerModel(final Run run) {
+        this.run = run;
+        set = run.set;
+        desired = new boolean[set.taskCount];
+        applied = new boolean[set.taskCount];
+        ofGpu = new One[set.gpuCount];
+        for (int g = 0; g < ofGpu.length; g++) {
+            ofGpu[g] = new One(g, set.gpuTasks[g]);
+        }
+    }
+
+    void reset() {
+        updates = 0;
+        Arrays.fill(desired, true);
+        Arrays.fill(applied, true);
+        for (final One one : ofGpu) {
+            one.generation = 0;
+            one.appliedGeneration = 0;
+            one.reconciler.reset();
+        }
+    }
+
+    long updates() {
+        return updates;
+    }
+
+    /** Counts the changes of the desired state. */
+    long generation(final int gpu) {
+        return ofGpu[gpu].generation;
+    }
+
+    /** The generation that is applied. */
+    long appliedGeneration(final int gpu) {
+        return ofGpu[gpu].appliedGeneration;
+    }
+
+    boolean isEnabled(final int task) {
+        return applied[task];
+    }
+
+    boolean isUpdating(final int gpu) {
+        return ofGpu[gpu].reconciler.isPending();
+    }
+
+    void desire(final int gpu, final int task, final boolean enabled) {
+        if (desired[task] != enabled) {
+            desired[task] = enabled;
+            ofGpu[gpu].generation++;
+        }
+    }
+
+    void enforceAll() {
+        for (int g = 0; g < ofGpu.length; g++) {
+            enforce(g);
+        }
+    }
+
+    private void enforce(final int gpu) {
+        while (ofGpu[gpu].reconciler.cycle(run.nowNs)) {
+            continue;   // until it waits for the device or nothing is left to do
+        }
+        run.segments.deliverGrants(gpu);
+    }
+
+    void onUpdateComplete(final int gpu) {
+        final One one = ofGpu[gpu];
+        if (run.trace != null) {
+            run.trace.onGpu(gpu, -1, TraceSink.Activity.UPDATE, one.updateSinceNs, run.nowNs);
+        }
+        run.device.account(gpu);   // contexts that were enabled until now have worked until now
+        run.device.updated(gpu);
+        one.reconciler.complete(run.nowNs);
+        run.segments.deliverGrants(gpu);
+        enforce(gpu);
+    }
+
+    /** The GPU stands still for this long: an update in progress takes longer. */
+    void delay(final int gpu, final long ns) {
+        final One one = ofGpu[gpu];
+        if (one.reconciler.isPending()) {
+            one.updateEndNs = Math.addExact(one.updateEndNs, ns);
+            run.queue.set(gpu, one.updateEndNs);
+        }
+    }
+
+    /** One GPU; its reconciler numbers contexts as the GPU's list of tasks does. */
+    private final class One implements Reconciler.Desired, Reconciler.Effects {
+        private final int gpu;
+        private final int[] tasks;
+        private final Reconciler reconciler;
+        private long generation;
+        private long appliedGeneration;
+        private long updateSinceNs;
+        private long updateEndNs;
+
+        One(final int gpu, final int[] tasks) {
+            this.gpu = gpu;
+            this.tasks = tasks;
+            reconciler = new Reconciler(tasks.length, true, this, this);
+            for (int k = 0; k < tasks.length; k++) {
+                reconciler.attach(k);
+            }
+        }
+
+        @Override
+        public boolean isNewerThan(final long version) {
+            return generation != version;
+        }
+
+        @Override
+        public long snapshot(final boolean[] off) {
+            for (int k = 0; k < tasks.length; k++) {
+                off[k] = !desired[tasks[k]];
+            }
+            return generation;
+        }
+
+        @Override
+        public boolean hold(final int context) {
+            return true;   // nobody dies here
+        }
+
+        @Override
+        public void clear(final int context) {
+            // no held file
+        }
+
+        @Override
+        public long apply(final int[] disable, final int disableCount, final int[] enable, final int enableCount) {
+            updateSinceNs = run.nowNs;
+            updates++;
+            final long epsilonNs = set.epsilonNs[gpu];
+            final long costNs = run.drawsWorst() ? epsilonNs : run.random.nextLong(epsilonNs + 1);
+            run.device.touch(gpu);
+            if (costNs == 0) {
+                run.device.updated(gpu);
+                return run.nowNs;
+            }
+            updateEndNs = Math.addExact(run.nowNs, costNs) + run.device.stallLeftNs(gpu);
+            run.queue.set(gpu, updateEndNs);
+            return PENDING;
+        }
+
+        @Override
+        public boolean succeeded(final int context) {
+            return true;
+        }
+
+        @Override
+        public void disabled(final int context) {
+            applied[tasks[context]] = false;
+        }
+
+        @Override
+        public void enabled(final int context) {
+            applied[tasks[context]] = true;
+        }
+
+        @Override
+        public void failed() {
+            throw new IllegalStateException("a simulated update cannot fail");
+        }
+
+        @Override
+        public void enforced(final long version, final boolean incomplete) {
+            if (appliedGeneration != version) {
+                appliedGeneration = version;
+                if (run.options.hold() == SimulationOptions.Hold.BOOST) {
+                    for (final int task : tasks) {
+                        run.cores.touch(task);
+                    }
+                }
+            }
+        }
+
+        @Override
+        public void settled(final long version) {
+            // grants wait for enforced states only
+        }
+    }
+}

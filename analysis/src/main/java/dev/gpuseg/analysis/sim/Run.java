@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sim;
+
+import java.util.SplittableRandom;
+
+/**
+ * What the parts of one simulation share: the set, the options, the time, the random choices, the pending events, and
+ * each other. The simulator wires it once and starts it anew for each run.
+ */
+final class Run {
+    final SimulatedSet set;
+    /** Event sources, in the order of simultaneous events: updates, GPUs, stops of GPUs, cores, arrivals. */
+    final EventQueue queue;
+    final int gpuSource;
+    final int stallSource;
+    final int cpuSource;
+    final int taskSource;
+
+    final Observations observations;
+    final Threads threads;
+    final Cores cores;
+    final Arrivals arrivals;
+    final Segments segments;
+    final EnforcerModel enforcers;
+    final Device device;
+
+    SimulationOptions options;
+    TraceSink trace;
+    SplittableRandom random;
+    long nowNs;
+    long events;
+
+    Run(final SimulatedSet set) {
+        this.set = set;
+        gpuSource = set.gpuCount;
+        stallSource = 2 * set.gpuCount;
+        cpuSource = 3 * set.gpuCount;
+        taskSource = cpuSource + set.cpuCount;
+        queue = new EventQueue(taskSource + set.taskCount);
+        observations = new Observations(set);
+        threads = new Threads(this);
+        cores = new Cores(this);
+        arrivals = new Arrivals(this);
+        segments = new Segments(this);
+        enforcers = new EnforcerModel(this);
+        device = new Device(this);
+    }
+
+    void reset(final SimulationOptions what, final TraceSink sink) {
+        options = what;
+        trace = sink;
+        random = new SplittableRandom(what.seed());
+        nowNs = 0;
+        events = 0;
+        queue.clear();
+        observations.reset();
+        threads.reset();
+        cores.reset();
+        arrivals.reset();
+        segments.reset();
+        enforcers.reset();
+        device.reset();
+    }
+
+    boolean isAbstract() {
+        return options.hold() == SimulationOptions.Hold.ABSTRACT;
+    }
+
+    /** A duration that is not a task's own: the worst case always, or in one case of four. */
+    boolean drawsWorst() {
+        return options.execution() == SimulationOptions.Execution.WORST || random.nextInt(4) == 0;
+    }
+}

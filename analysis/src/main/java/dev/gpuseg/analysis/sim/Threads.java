@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sim;
+
+import java.util.Arrays;
+
+/** The threads of the tasks: in which phase of which segment each one is, and what it does next. */
+final class Threads {
+    private static final byte IDLE = 0;
+    private static final byte CPU = 1;
+    private static final byte WAIT_GRANT = 2;
+    private static final byte HOST = 3;
+    private static final byte HOST_OVERLAP = 4;
+    private static final byte WAIT_DEVICE = 5;
+    private static final byte END = 6;
+
+    private final Run run;
+    private final SimulatedSet set;
+    private final byte[] phase;
+    private final int[] segment;
+    private final long[] work;
+    private final boolean[] deviceDone;
+    private final long[] arrivalNs;
+    private final boolean[] worstCaseJob;
+
+    Threads(final Run run) {
+        this.run = run;
+        set = run.set;
+        final int n = set.taskCount;
+        phase = new byte[n];
+        segment = new int[n];
+        work = new long[n];
+        deviceDone = new boolean[n];
+        arrivalNs = new long[n];
+        worstCaseJob = new boolean[n];
+    }
+
+    void reset() {
+        Arrays.fill(phase, IDLE);
+    }
+
+    // ---- questions ----
+
+    boolean isIdle(final int task) {
+        return phase[task] == IDLE;
+    }
+
+    boolean allIdle() {
+        return firstBusy() < 0;
+    }
+
+    /** A task whose job is not done, -1 if there is none. */
+    private int firstBusy() {
+        for (int i = 0; i < phase.length; i++) {
+            if (phase[i] != IDLE) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    /** Without a further event every job must be done; otherwise one waits for a grant that never comes. */
+    void requireRest() {
+        final int task = firstBusy();
+        if (task >= 0) {
+            throw new IllegalStateException("deadlock at " + run.nowNs + " ns: task \"" + set.nameOf(task)
+                + "\" waits in phase " + phase[task] + " and nothing will happen");
+        }
+    }
+
+    boolean isRunnable(final int task) {
+        switch (phase[task]) {
+            case CPU:
+            case HOST:
+            case HOST_OVERLAP:
+            case END:
+                return true;
+            case WAIT_GRANT:
+                // the library sleeps in begin; the published model spins from begin to end
+                return set.busy && run.isAbstract();
+            case WAIT_DEVICE:
+                return set.busy;
+            default:
+                return false;
+        }
+    }
+
+    boolean isSpinning(final int task) {
+        return phase[task] == WAIT_GRANT || phase[task] == WAIT_DEVICE;
+    }
+
+    boolean isInCpuSegment(final int task) {
+        return phase[task] == CPU;
+    }
+
+    /** Between grant and end. */
+    boolean isInWindow(final int task) {
+        return phase[task] == HOST || phase[task] == HOST_OVERLAP || phase[task] == WAIT_DEVICE || phase[task] == END;
+    }
+
+    long arrivalNs(final int task) {
+        return arrivalNs[task];
+    }
+
+    /** What is left of the phase on the core. */
+    long workNs(final int task) {
+        return work[task];
+    }
+
+    void worked(final int task, final long ns) {
+        work[task] -= ns;
+    }
+
+    // ---- jobs ----
+
+    void startJob(final int task, final long arrival) {
+        arrivalNs[task] = arrival;
+        worstCaseJob[task] = run.drawsWorst();
+        segment[task] = set.segmentStart[task] - 1;
+        nextSegment(task);
+    }
+
+    private long draw(final int task, final long worstNs) {
+        return worstCaseJob[task] || worstNs == 0 ? worstNs : run.random.nextLong(worstNs + 1);
+    }
+
+    /** Goes to the next segment; for the first one the thread need not have the core yet. */
+    private void nextSegment(final int task) {
+        final int next = segment[task] + 1;
+        segment[task] = next;
+        run.cores.touch(task);
+        if (next == set.segmentStart[task + 1]) {
+            endJob(task);
+        } else if (!set.gpuSegment[next]) {
+            phase[task] = CPU;
+            work[task] = draw(task, set.hostNs[next]);
+        } else {
+            // begin needs the core: zero-length work in front of the segment
+            phase[task] = CPU;
+            work[task] = 0;
+        }
+    }
+
+    private void endJob(final int task) {
+        final boolean missed = run.observations.ended(task, arrivalNs[task], run.nowNs);
+        if (run.trace != null) {
+            run.trace.onJob(task, arrivalNs[task], run.nowNs, missed);
+        }
+        phase[task] = IDLE;
+        run.cores.touch(task);
+        if (run.arrivals.isWaiting(task)) {
+            startJob(task, run.arrivals.pop(task));
+        }
+    }
+
+    // ---- steps ----
+
+    /** The thread has the core and no work left in its phase: it does what comes next. */
+    void step(final int task) {
+        switch (phase[task]) {
+            case CPU:
+                if (set.gpuSegment[segment[task]]) {
+                    startWindow(task);
+                } else {
+                    nextSegment(task);
+                }
+                break;
+            case HOST:
+                if (run.isAbstract()) {
+                    run.segments.begin(task);
+                    if (run.segments.isGranted(task)) {
+                        launch(task);
+                    } else {
+                        phase[task] = WAIT_GRANT;
+                    }
+                } else {
+                    launch(task);
+                }
+                break;
+            case HOST_OVERLAP:
+                if (!deviceDone[task]) {
+                    phase[task] = WAIT_DEVICE;
+                } else {
+                    endWindow(task);
+                }
+                break;
+            case END:
+                endWindow(task);
+                break;
+            default:
+                throw new IllegalStateException("task " + task + " has the core in phase " + phase[task]);
+        }
+    }
+
+    private void startWindow(final int task) {
+        if (run.isAbstract()) {
+            startHost(task);
+            return;
+        }
+        run.segments.begin(task);
+        if (run.segments.isGranted(task)) {
+            startHost(task);
+        } else {
+            phase[task] = WAIT_GRANT;
+        }
+    }
+
+    private void startHost(final int task) {
+        phase[task] = HOST;
+        work[task] = draw(task, set.hostNs[segment[task]]);
+    }
+
+    private void launch(final int task) {
+        final int s = segment[task];
+        phase[task] = HOST_OVERLAP;
+        work[task] = draw(task, set.overlapNs[s]);
+        final long deviceNs = draw(task, set.deviceNs[s]);
+        deviceDone[task] = deviceNs == 0;
+        if (!deviceDone[task]) {
+            run.device.launch(task, deviceNs);
+        } else if (run.isAbstract()) {
+            run.segments.end(task);
+        }
+    }
+
+    /** The host part is done, and the device part as well. */
+    private void endWindow(final int task) {
+        if (!run.isAbstract()) {
+            run.segments.end(task);
+        }
+        nextSegment(task);
+    }
+
+    void onDeviceDone(final int task) {
+        deviceDone[task] = true;
+        if (run.isAbstract()) {
+            run.segments.end(task);
+        }
+        if (phase[task] == WAIT_DEVICE) {
+            run.cores.accountOf(task);
+            phase[task] = END;
+            work[task] = 0;
+            run.cores.touch(task);
+        }
+    }
+
+    /** The grant of its segment is delivered. */
+    void onGranted(final int task) {
+        if (phase[task] == WAIT_GRANT) {
+            run.cores.accountOf(task);
+            if (run.isAbstract()) {
+                launch(task);
+            } else {
+                startHost(task);
+            }
+            run.cores.touch(task);
+        }
+    }
+
+    /** The run is over: unfinished jobs count with their age. */
+    void finish() {
+        for (int i = 0; i < phase.length; i++) {
+            if (phase[i] != IDLE) {
+                run.observations.unfinished(i, arrivalNs[i], run.nowNs);
+                run.arrivals.finish(i);
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.Epoll;
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
+import dev.gpuseg.ipc.platform.SystemCallException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.GroupPrincipal;
+import java.nio.file.attribute.UserPrincipalNotFoundException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongUnaryOperator;
+
+/**
+ * The socket on which programs register, and its connections: accepts them, takes a bounded number of packets of each
+ * in turn, keeps replies that a peer has not read yet, and tells an orderly end from a death. What packets say is the
+ * {@link Peers}' business. Conductor's thread; never blocks.
+ */
+final class RegistrationSocket {
+    static final int CONNECTIONS_MAX = 4 * Abi.CLIENTS_MAX;
+    static final int PACKETS_PER_TURN = 16;
+    static final int UNSENT_MAX = 1024;
+    /** A dying process closes its socket a little before its pidfd says so. */
+    static final long HANG_UP_GRACE_NS = 5_000_000L;
+    private static final String GROUP = "gpuseg";
+    private static final int BACKLOG = 128;
+
+    /** Who is told what connections do. */
+    interface Peers {
+        /** A packet came; it is overwritten by the next. */
+        void onPacket(Connection connection, Packet packet);
+
+        /** The peer of a registered client closed its end and has not died since. */
+        void onHangUp(Connection connection);
+
+        /** The peer broke the rules. */
+        void onOffence(Connection connection, String text);
+
+        /** A connection could not be accepted. */
+        void onAcceptError();
+
+        /** A connection was closed from this side. */
+        void onClosed(Connection connection);
+    }
+
+    private final Path path;
+    private final Epoll epoll;
+    private final long listenerToken;
+    private final LongUnaryOperator connectionToken;
+    private final Peers peers;
+    private final SeqPacketSocket listener;
+    private final Packet packet = new Packet(Abi.MSG_BYTES_MAX + 64);
+    private final Packet resent = new Packet(Abi.MSG_BYTES_MAX);
+    private final Map<Long, Connection> connections = new HashMap<>();
+    private final List<Connection> hungUp = new ArrayList<>();
+    private long nextId = 1;
+    private boolean listening = true;
+
+    /**
+     * Listens from now on.
+     *
+     * @param path            where
+     * @param epoll           waited for by the caller, who then calls {@link #accept} and {@link #serve}
+     * @param listenerToken   of the socket itself
+     * @param connectionToken of a connection, from its id
+     * @param peers           told what connections do
+     */
+    RegistrationSocket(final Path path, final Epoll epoll, final long listenerToken,
+        final LongUnaryOperator connectionToken, final Peers peers) {
+        this.path = path;
+        this.epoll = epoll;
+        this.listenerToken = listenerToken;
+        this.connectionToken = connectionToken;
+        this.peers = peers;
+        RuntimeDirectory.deleteTree(path);
+        listener = SeqPacketSocket.listen(path, BACKLOG);
+        openToGroup(path);
+        epoll.add(listener.fd(), Epoll.IN, listenerToken);
+    }
+
+    private static void openToGroup(final Path socket) {
+        try {
+            final GroupPrincipal group = socket.getFileSystem().getUserPrincipalLookupService()
+                .lookupPrincipalByGroupName(GROUP);
+            Files.setAttribute(socket, "posix:group", group);
+        } catch (final UserPrincipalNotFoundException e) {
+            // no such group: the daemon's own group it is
+            FileAccess.chown(socket, -1, ProcessStatus.effectiveGid());
+        } catch (final IOException e) {
+            throw new UncheckedIOException(socket + " cannot be given to group " + GROUP + ": " + e.getMessage()
+                + "; add the daemon's user to that group", e);
+        }
+        FileAccess.chmod(socket, 0660);
+    }
+
+    /** Connections wait: accepts some of them. */
+    void accept() {
+        for (int i = 0; i < PACKETS_PER_TURN; i++) {
+            SeqPacketSocket socket = null;
+            try {
+                socket = listener.accept();
+                if (socket == null) {
+                    return;
+                }
+                if (connections.size() >= CONNECTIONS_MAX) {
+                    peers.onAcceptError();
+                    socket.close();
+                    continue;
+                }
+                final Connection connection = new Connection(nextId++, socket, socket.peerCredentials());
+                epoll.add(socket.fd(), Epoll.IN | Epoll.RDHUP, connectionToken.applyAsLong(connection.id));
+                connections.put(connection.id, connection);
+            } catch (final SystemCallException e) {
+                // out of descriptors or memory: the connection waits in the backlog, others are served
+                peers.onAcceptError();
+                if (socket != null) {
+                    socket.close();
+                } else {
+                    // level-triggered: without a pause this would spin
+                    epoll.remove(listener.fd());
+                    listening = false;
+                }
+                return;
+            }
+        }
+    }
+
+    /**
+     * A connection is readable or writable.
+     *
+     * @param id    of its token
+     * @param ready what {@link Epoll} said
+     */
+    void serve(final long id, final int ready) {
+        final Connection connection = connections.get(id);
+        if (connection == null || !connection.open || connection.hungUpUntilNs != 0) {
+            return;
+        }
+        try {
+            if ((ready & Epoll.OUT) != 0) {
+                flush(connection);
+            }
+            for (int i = 0; i < PACKETS_PER_TURN && connection.open && connection.hungUpUntilNs == 0; i++) {
+                final int n = connection.socket.receive(packet);
+                if (n == SeqPacketSocket.NOTHING) {
+                    return;
+                }
+                if (n == SeqPacketSocket.CLOSED) {
+                    hangUp(connection);
+                    return;
+                }
+                peers.onPacket(connection, packet);
+            }
+        } catch (final SystemCallException e) {
+            peers.onOffence(connection, e.getMessage());
+        }
+    }
+
+    /** Sends a packet without descriptors, or keeps a copy until the peer has read what came before. */
+    void send(final Connection connection, final Packet reply) {
+        if (!connection.open || connection.hungUpUntilNs != 0) {
+            return;   // no peer reads it
+        }
+        if (connection.unsent.isEmpty()) {
+            final int n = connection.socket.send(reply);
+            if (n >= 0) {
+                return;
+            }
+            if (n == SeqPacketSocket.CLOSED) {
+                hangUp(connection);
+                return;
+            }
+            epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.OUT | Epoll.RDHUP,
+                connectionToken.applyAsLong(connection.id));
+        }
+        if (connection.unsent.size() >= UNSENT_MAX) {
+            peers.onOffence(connection, UNSENT_MAX + " replies are unread; read them");
+            return;
+        }
+        final byte[] copy = new byte[reply.length()];
+        reply.data().getBytes(0, copy);
+        connection.unsent.add(copy);
+    }
+
+    private void flush(final Connection connection) {
+        while (!connection.unsent.isEmpty()) {
+            final byte[] bytes = connection.unsent.peek();
+            resent.data().putBytes(0, bytes);
+            resent.length(bytes.length);
+            resent.clearDescriptors();
+            final int n = connection.socket.send(resent);
+            if (n == SeqPacketSocket.NOTHING) {
+                return;
+            }
+            if (n == SeqPacketSocket.CLOSED) {
+                hangUp(connection);
+                return;
+            }
+            connection.unsent.remove();
+        }
+        epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.RDHUP, connectionToken.applyAsLong(connection.id));
+    }
+
+    /** The peer closed its end: a death will show soon, or it was meant so. */
+    private void hangUp(final Connection connection) {
+        if (connection.hungUpUntilNs != 0) {
+            return;
+        }
+        if (connection.client == null || connection.client.removing) {
+            close(connection);
+            return;
+        }
+        connection.hungUpUntilNs = System.nanoTime() + HANG_UP_GRACE_NS;
+        epoll.remove(connection.socket.fd());
+        hungUp.add(connection);
+    }
+
+    /** Whether {@link #judgeHangUps} is to be called soon. */
+    boolean hasHungUp() {
+        return !hungUp.isEmpty();
+    }
+
+    /** Tells of the peers that hung up a while ago and have not died since. */
+    void judgeHangUps(final long nowNs) {
+        if (hungUp.isEmpty()) {
+            return;
+        }
+        for (final Connection connection : List.copyOf(hungUp)) {
+            if (connection.client.removing) {
+                hungUp.remove(connection);
+            } else if (nowNs - connection.hungUpUntilNs >= 0) {
+                hungUp.remove(connection);
+                peers.onHangUp(connection);
+            }
+        }
+    }
+
+    /** Ends a connection. */
+    void close(final Connection connection) {
+        if (!connection.open) {
+            return;
+        }
+        connection.open = false;
+        connections.remove(connection.id);
+        peers.onClosed(connection);
+        if (connection.hungUpUntilNs == 0) {
+            epoll.remove(connection.socket.fd());
+        }
+        connection.socket.close();
+        if (!listening) {
+            epoll.add(listener.fd(), Epoll.IN, listenerToken);
+            listening = true;
+        }
+    }
+
+    /** The connections, in no order. */
+    List<Connection> connections() {
+        return List.copyOf(connections.values());
+    }
+
+    /** Accepts no other connection; those there are go on. */
+    void stopListening() {
+        if (listening) {
+            epoll.remove(listener.fd());
+        }
+        listening = true;   // not to be listened to again when a connection is closed
+        listener.close();
+    }
+
+    /** Closes all connections and deletes the socket. After {@link #stopListening}. */
+    void close() {
+        for (final Connection connection : connections()) {
+            close(connection);
+        }
+        RuntimeDirectory.deleteTree(path);
+    }
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+/**
+ * Which contexts are wanted on each GPU: collects what one event changes, publishes it to the enforcers, and knows
+ * whether all that was ever disabled is off. Dispatcher thread only, allocates nothing.
+ */
+final class DesiredStates {
+    private final Enforcement[] enforcers;
+    private final boolean[] changed;
+    private final boolean[] disabling;
+    /** By GPU: version of the newest state that disables a context, or in which a reservation began or ended. */
+    private final long[] disableVersion;
+
+    DesiredStates(final Enforcement[] enforcers) {
+        this.enforcers = enforcers.clone();
+        changed = new boolean[enforcers.length];
+        disabling = new boolean[enforcers.length];
+        disableVersion = new long[enforcers.length];
+    }
+
+    int gpus() {
+        return enforcers.length;
+    }
+
+    Enforcement enforcer(final int gpu) {
+        return enforcers[gpu];
+    }
+
+    /** A context is wanted on or off; takes effect with the next {@link #publish}. */
+    void set(final int gpu, final int contextId, final boolean enabled) {
+        enforcers[gpu].desired().set(contextId, enabled);
+        changed[gpu] = true;
+        disabling[gpu] |= !enabled;
+    }
+
+    void timeslice(final int gpu, final int contextId, final long timesliceNs) {
+        enforcers[gpu].timeslice(contextId, timesliceNs);
+    }
+
+    /**
+     * Publishes what was set, if anything was.
+     *
+     * @param reservationChanged whether a reservation began or ended, which may disable contexts
+     */
+    void publish(final int gpu, final boolean reservationChanged) {
+        if (!changed[gpu] && !reservationChanged) {
+            return;
+        }
+        final long version = enforcers[gpu].desired().commit();
+        if (disabling[gpu] || reservationChanged) {
+            disableVersion[gpu] = version;
+        }
+        changed[gpu] = false;
+        disabling[gpu] = false;
+        enforcers[gpu].kick();
+    }
+
+    /** A context is gone: its id counts as wanted on, for who gets it next. */
+    void forget(final int gpu, final int contextId) {
+        enforcers[gpu].desired().set(contextId, true);
+        enforcers[gpu].desired().commit();
+        enforcers[gpu].detach(contextId);   // wakes the enforcer
+    }
+
+    /** Version of the newest state that disables a context. */
+    long disableVersion(final int gpu) {
+        return disableVersion[gpu];
+    }
+
+    /** Whether no context that any decision so far disabled is still on. */
+    boolean isSettled(final int gpu) {
+        return enforcers[gpu].enforcedVersion() >= disableVersion[gpu];
+    }
+}

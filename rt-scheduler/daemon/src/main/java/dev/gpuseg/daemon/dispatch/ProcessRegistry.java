@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.core.ContextKind;
+import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.daemon.cgroup.ProcessView;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.Removal;
+import dev.gpuseg.mechanisms.ContextRef;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * The processes that have a context on the GPUs, registered or found by the mechanism, and what kind of context that
+ * is. A process outlives its registrations: as long as it lives it may have work on a GPU. Dispatcher thread only,
+ * unless said otherwise; rare, may allocate.
+ */
+final class ProcessRegistry {
+    private final SegmentScheduler scheduler;
+    private final DesiredStates desired;
+    private final DispatcherJournal journal;
+    private final CycleClock clock;
+    private final Runnable settle;
+    private final boolean[] contextInUse;
+    private final List<ProcessEntry> processes = new ArrayList<>();
+    private volatile int orphanCount;
+    /** W dispatcher: another number whenever a process appears or goes. */
+    private volatile int version;
+
+    /**
+     * @param scheduler   decides
+     * @param desired     the enforcers that learn of contexts
+     * @param maxContexts highest context id
+     * @param journal     where changes are written down
+     * @param clock       of the duty cycle
+     * @param settle      carries out what the scheduler decided
+     */
+    ProcessRegistry(final SegmentScheduler scheduler, final DesiredStates desired, final int maxContexts,
+        final DispatcherJournal journal, final CycleClock clock, final Runnable settle) {
+        this.scheduler = scheduler;
+        this.desired = desired;
+        this.journal = journal;
+        this.clock = clock;
+        this.settle = settle;
+        contextInUse = new boolean[maxContexts + 1];
+    }
+
+    // ---- registered processes -------------------------------------------------------------------------------------
+
+    /** A client of a process registered: its contexts are managed from now on. */
+    ProcessEntry register(final Client client) {
+        ProcessEntry process = find(client.pid(), client.startTicks());
+        if (process == null) {
+            process = add(client.pid(), client.startTicks(), client.name(), ContextKind.MANAGED);
+        } else if (process.clients == 0) {
+            changeKind(process, kind(process, ContextKind.MANAGED));
+        }
+        process.clients++;
+        if (process.clients == 1) {
+            tellRegistered(process, true);
+        }
+        countOrphans();
+        return process;
+    }
+
+    /**
+     * A client of a process is gone. A process that lives on counts as unmanaged with its last registration.
+     *
+     * @param reason one of {@link Removal}
+     */
+    void unregister(final ProcessEntry process, final int reason) {
+        process.clients--;
+        if (process.clients == 0) {
+            if (reason == Removal.DIED) {
+                remove(process);
+            } else {
+                tellRegistered(process, false);
+                changeKind(process, kind(process, ContextKind.UNMANAGED));
+            }
+        }
+        countOrphans();
+    }
+
+    // ---- processes that did not register --------------------------------------------------------------------------
+
+    /** A process that has work on a GPU and has not registered. */
+    void addUnmanaged(final int pid, final long startTicks, final String name) {
+        if (find(pid, startTicks) == null) {
+            add(pid, startTicks, name, ContextKind.UNMANAGED);
+            countOrphans();
+        }
+    }
+
+    /** Processes without a live registration: their pidfd is closed, so they have to be asked for now and then. */
+    List<ProcessEntry> orphans() {
+        final List<ProcessEntry> found = new ArrayList<>();
+        for (final ProcessEntry process : processes) {
+            if (process.clients == 0) {
+                found.add(process);
+            }
+        }
+        return found;
+    }
+
+    /** Any thread. */
+    boolean hasOrphans() {
+        return orphanCount > 0;
+    }
+
+    /** An orphan turned out to be dead. */
+    void forgetOrphan(final ProcessEntry process) {
+        if (process.clients == 0 && processes.contains(process)) {
+            remove(process);
+            countOrphans();
+        }
+    }
+
+    private void countOrphans() {
+        int n = 0;
+        for (final ProcessEntry process : processes) {
+            n += process.clients == 0 ? 1 : 0;
+        }
+        orphanCount = n;
+    }
+
+    // ---- all ------------------------------------------------------------------------------------------------------
+
+    int count() {
+        return processes.size();
+    }
+
+    void forEach(final Consumer<ProcessEntry> visitor) {
+        processes.forEach(visitor);
+    }
+
+    /** Any thread: another number whenever a process appeared or went, so that {@link #views} is to be asked anew. */
+    int version() {
+        return version;
+    }
+
+    /** The processes that have contexts. */
+    List<ProcessView> views() {
+        final List<ProcessView> views = new ArrayList<>();
+        for (final ProcessEntry process : processes) {
+            final List<Integer> contexts = new ArrayList<>();
+            for (final int contextId : process.contexts) {
+                contexts.add(contextId);
+            }
+            views.add(new ProcessView(process.pid, process.startTicks, process.name, process.clients > 0, contexts));
+        }
+        return views;
+    }
+
+    /** A rule says that the contexts of a process are never to be disabled, or no longer so. */
+    void protect(final int pid, final long startTicks, final boolean isProtected) {
+        final ProcessEntry process = find(pid, startTicks);
+        if (process != null && process.isProtected != isProtected) {
+            process.isProtected = isProtected;
+            changeKind(process, kind(process, process.clients > 0 ? ContextKind.MANAGED : ContextKind.UNMANAGED));
+        }
+    }
+
+    private ProcessEntry find(final int pid, final long startTicks) {
+        for (final ProcessEntry process : processes) {
+            if (process.pid == pid && process.startTicks == startTicks) {
+                return process;
+            }
+        }
+        return null;
+    }
+
+    private ProcessEntry add(final int pid, final long startTicks, final String name, final ContextKind kind) {
+        final ContextRef[] contexts = new ContextRef[desired.gpus()];
+        for (int g = 0; g < contexts.length; g++) {
+            final int id = freeContext();
+            contextInUse[id] = true;
+            contexts[g] = new ContextRef(id, g, pid, startTicks, name);
+            desired.enforcer(g).attach(contexts[g]);
+            scheduler.addContext(id, g, kind);
+            journal.contextOpened(contexts[g], kind, name);
+        }
+        settle.run();
+        final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
+        processes.add(process);
+        version++;
+        return process;
+    }
+
+    private void remove(final ProcessEntry process) {
+        processes.remove(process);
+        version++;
+        for (int g = 0; g < process.contexts.length; g++) {
+            final int contextId = process.contexts[g];
+            scheduler.removeContext(contextId, clock.nowNs());
+            journal.contextClosed(process.refs[g]);
+            desired.forget(g, contextId);
+            contextInUse[contextId] = false;
+        }
+        settle.run();
+    }
+
+    private int freeContext() {
+        for (int i = 1; i < contextInUse.length; i++) {
+            if (!contextInUse[i]) {
+                return i;
+            }
+        }
+        throw new IllegalStateException("no free context of " + (contextInUse.length - 1) + "; stop some processes");
+    }
+
+    private static ContextKind kind(final ProcessEntry process, final ContextKind unruled) {
+        return process.isProtected ? ContextKind.PROTECTED : unruled;
+    }
+
+    private void changeKind(final ProcessEntry process, final ContextKind kind) {
+        for (int g = 0; g < process.contexts.length; g++) {
+            scheduler.setContextKind(process.contexts[g], kind);
+            journal.contextKind(process.refs[g], kind);
+        }
+        settle.run();
+    }
+
+    private void tellRegistered(final ProcessEntry process, final boolean registered) {
+        for (int g = 0; g < process.refs.length; g++) {
+            desired.enforcer(g).registered(process.refs[g], registered);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.gpuseg.daemon.admission.ProvenAdmission;
+import dev.gpuseg.daemon.cgroup.Cgroups;
+import dev.gpuseg.daemon.cgroup.ProcessView;
+import dev.gpuseg.daemon.metrics.LiveModel;
+import dev.gpuseg.ipc.platform.ClockReading;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * What the daemon looks after while it runs, at intervals, on the background thread: processes that died without a
+ * registration, control groups, the watchdog, admissions that expire, clocks. The dispatcher is asked through commands
+ * and never waited for.
+ */
+final class Supervisor {
+    private static final long LOOK_MS = 200;
+    private static final long CLOCKS_S = 10;
+
+    private final DispatcherAgent dispatcher;
+    private final ScheduledExecutorService background;
+    private final WatchdogKeeper watchdog;
+    private final Cgroups cgroups;
+    private final LiveModel liveModel;
+    private final ProvenAdmission admission;
+    /** What the dispatcher said last of its processes. Background thread. */
+    private List<ProcessView> knownProcesses = List.of();
+    private int knownVersion;
+
+    /**
+     * @param dispatcher whose processes are looked after
+     * @param background the thread that does so
+     * @param watchdog   kept running
+     * @param cgroups    followed
+     * @param liveModel  told of the time
+     * @param admission  told of the time; null while it is off
+     */
+    Supervisor(final DispatcherAgent dispatcher, final ScheduledExecutorService background,
+        final WatchdogKeeper watchdog, final Cgroups cgroups, final LiveModel liveModel,
+        final ProvenAdmission admission) {
+        this.dispatcher = dispatcher;
+        this.background = background;
+        this.watchdog = watchdog;
+        this.cgroups = cgroups;
+        this.liveModel = liveModel;
+        this.admission = admission;
+    }
+
+    /** Looks from now on, until the background thread is shut down. */
+    void start() {
+        background.scheduleWithFixedDelay(this::readClocks, 0, CLOCKS_S, TimeUnit.SECONDS);
+        background.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+    }
+
+    /** One look. */
+    void look() {
+        final long nowNs = System.nanoTime();
+        liveModel.tick(nowNs);
+        if (dispatcher.processes().hasOrphans()) {
+            dispatcher.submit(() -> {
+                final List<ProcessEntry> orphans = dispatcher.processes().orphans();
+                background.execute(() -> forgetDead(orphans));
+            });
+        }
+        if (admission != null) {
+            admission.expire();
+        }
+        followCgroups(nowNs);
+        watchdog.keep();
+    }
+
+    private void forgetDead(final List<ProcessEntry> orphans) {
+        for (final ProcessEntry orphan : orphans) {
+            if (!ProcessStatus.isAlive(orphan.pid, orphan.startTicks)) {
+                dispatcher.submit(() -> dispatcher.processes().forgetOrphan(orphan));
+            }
+        }
+    }
+
+    private void followCgroups(final long nowNs) {
+        final int version = dispatcher.processes().version();
+        if (version != knownVersion) {
+            dispatcher.submit(() -> {
+                final List<ProcessView> views = dispatcher.processes().views();
+                background.execute(() -> {
+                    knownProcesses = views;
+                    knownVersion = version;
+                    cgroups.look(knownProcesses, System.nanoTime());
+                });
+            });
+        } else if (cgroups.isDue(nowNs)) {
+            cgroups.look(knownProcesses, nowNs);
+        }
+    }
+
+    /** What carries the journal's times to wall time and to other tracers' clocks. */
+    private void readClocks() {
+        final ClockReading clocks = ClockReading.now();
+        final String others = JsonNodeFactory.instance.objectNode().put("boottime_ns", clocks.boottimeNs())
+            .put("uncertainty_ns", clocks.uncertaintyNs()).toString();
+        dispatcher.submit(() -> dispatcher.journal().clocks(clocks.monotonicNs(), clocks.realtimeNs(), others));
+    }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import java.util.function.Consumer;
+
+/** The open tasks by id, from 1. Dispatcher thread only; a look allocates nothing. */
+final class TaskTable {
+    static final int NONE = -1;
+
+    private final TaskEntry[] tasks;
+
+    /**
+     * @param maxTasks highest id
+     */
+    TaskTable(final int maxTasks) {
+        tasks = new TaskEntry[maxTasks + 1];
+    }
+
+    int capacity() {
+        return tasks.length - 1;
+    }
+
+    /** The open task of an id from a validated record, null if there is none. */
+    TaskEntry get(final int id) {
+        return tasks[id];
+    }
+
+    /** The open task of any number, null if there is none. */
+    TaskEntry find(final int id) {
+        return id > 0 && id < tasks.length ? tasks[id] : null;
+    }
+
+    /** The lowest free id, {@link #NONE} if all are taken. */
+    int freeId() {
+        for (int id = 1; id < tasks.length; id++) {
+            if (tasks[id] == null) {
+                return id;
+            }
+        }
+        return NONE;
+    }
+
+    void add(final TaskEntry task) {
+        tasks[task.id] = task;
+    }
+
+    void remove(final TaskEntry task) {
+        tasks[task.id] = null;
+    }
+
+    /** Some task that works on a context, null if there is none. */
+    TaskEntry ofContext(final int contextId) {
+        for (final TaskEntry task : tasks) {
+            if (task != null && task.contextId == contextId) {
+                return task;
+            }
+        }
+        return null;
+    }
+
+    /** All open tasks, by id. Rare, may allocate. */
+    void forEach(final Consumer<TaskEntry> visitor) {
+        for (final TaskEntry task : tasks) {
+            if (task != null) {
+                visitor.accept(task);
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.admission;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.TimePartitions;
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
+import org.junit.jupiter.api.Test;
+
+class SoundAnalysisTest {
+    private static void namesEveryMechanismOfLevel3(final String reason) {
+        for (final MechanismDescription row : MechanismCatalog.all()) {
+            if (row.level() == Capabilities.INTERRUPT) {
+                assertTrue(reason.contains(row.name()), row.name() + " in: " + reason);
+            }
+        }
+    }
+
+    @Test
+    void shouldNameEveryMechanismThatWouldDo() {
+        namesEveryMechanismOfLevel3(SoundAnalysis.of(FixedPriority.INSTANCE, Capabilities.OBSERVE, WaitMode.SUSPEND,
+            CoreOrder.FP).reason());
+        final TimePartitions partitions = new TimePartitions(FixedPriority.INSTANCE, 100_000_000, 0, 1_000_000, false,
+            new TimePartitions.Window[] {new TimePartitions.Window(1, 0, 40_000_000)});
+        namesEveryMechanismOfLevel3(SoundAnalysis.of(partitions, Capabilities.GATE, WaitMode.SUSPEND,
+            CoreOrder.FP).reason());
+        namesEveryMechanismOfLevel3(SoundAnalysis.of(FixedPriority.INSTANCE, Capabilities.GATE, WaitMode.SUSPEND,
+            CoreOrder.FP).boosted().reason());
+    }
+
+    @Test
+    void shouldHaveNoReasonWhereAnAnalysisHolds() {
+        final SoundAnalysis fixed =
+            SoundAnalysis.of(FixedPriority.INSTANCE, Capabilities.INTERRUPT, WaitMode.SUSPEND, CoreOrder.FP);
+        assertTrue(fixed.exists());
+        assertTrue(fixed.reason().isEmpty(), fixed.reason());
+        final SoundAnalysis edf = SoundAnalysis.of(EarliestDeadlineFirst.INSTANCE, Capabilities.GATE, WaitMode.SUSPEND,
+            CoreOrder.EDF);
+        assertFalse(edf.exists());
+        assertFalse(edf.reason().isEmpty());
+    }
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.platform.Epoll;
+import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Connections over a real socket; what packets say is left to a fake. */
+@Timeout(60)
+class RegistrationSocketTest {
+    private static final int LISTENER = 1;
+    private static final int LIMIT_MS = 30_000;
+    private static final int SIZE = 64;
+
+    private final class Fake implements RegistrationSocket.Peers {
+        @Override
+        public void onPacket(final Connection connection, final Packet packet) {
+            told.add("packet " + connection.id + " " + packet.data().getInt(0));
+        }
+
+        @Override
+        public void onHangUp(final Connection connection) {
+            told.add("hung up " + connection.id);
+        }
+
+        @Override
+        public void onOffence(final Connection connection, final String text) {
+            told.add("offence " + connection.id + " " + text);
+        }
+
+        @Override
+        public void onAcceptError() {
+            told.add("accept error");
+        }
+
+        @Override
+        public void onClosed(final Connection connection) {
+            told.add("closed " + connection.id);
+        }
+    }
+
+    @TempDir
+    private Path directory;
+    private final List<String> told = new ArrayList<>();
+    private final Epoll epoll = new Epoll(8);
+    private final List<SeqPacketSocket> clients = new ArrayList<>();
+    private RegistrationSocket socket;
+
+    private void listen() {
+        socket = new RegistrationSocket(directory.resolve("socket"), epoll, LISTENER, id -> LISTENER + id, new Fake());
+    }
+
+    @AfterEach
+    void close() {
+        clients.forEach(SeqPacketSocket::close);
+        if (Files.exists(directory.resolve("socket"))) {
+            socket.stopListening();
+            socket.close();
+        }
+        epoll.close();
+    }
+
+    private SeqPacketSocket connect() {
+        final SeqPacketSocket client = SeqPacketSocket.connect(directory.resolve("socket"), LIMIT_MS);
+        clients.add(client);
+        return client;
+    }
+
+    /** A turn of the conductor's loop. */
+    private void turn(final int timeoutMs) {
+        final int n = epoll.await(timeoutMs);
+        for (int i = 0; i < n; i++) {
+            if (epoll.token(i) == LISTENER) {
+                socket.accept();
+            } else {
+                socket.serve(epoll.token(i) - LISTENER, epoll.ready(i));
+            }
+        }
+    }
+
+    private static Packet packet(final int number) {
+        final Packet packet = new Packet(Abi.MSG_BYTES_MAX);
+        packet.data().setMemory(0, SIZE, (byte) 0);
+        packet.data().putInt(0, number);
+        packet.length(SIZE);
+        return packet;
+    }
+
+    private Connection accepted() {
+        turn(LIMIT_MS);
+        return socket.connections().get(0);
+    }
+
+    private static void register(final Connection connection) {
+        connection.client = new RegisteredClient(new Client(1, 1, 0, 0, 1, "client", null, null, null), null,
+            connection);
+    }
+
+    @Test
+    void shouldDropAPeerThatDoesNotReadItsReplies() {
+        listen();
+        connect();
+        final Connection deaf = accepted();
+        for (int i = 0; told.isEmpty() && i < 1_000_000; i++) {
+            socket.send(deaf, packet(i));
+        }
+        assertEquals(List.of("offence 1 " + RegistrationSocket.UNSENT_MAX + " replies are unread; read them"), told);
+    }
+
+    @Test
+    void shouldDeliverRepliesThatHadToWaitInTheirOrder() {
+        listen();
+        final SeqPacketSocket client = connect();
+        final Connection connection = accepted();
+        int sent = 0;
+        while (connection.unsent.size() < 10) {
+            socket.send(connection, packet(sent++));
+        }
+        final Packet received = new Packet(Abi.MSG_BYTES_MAX);
+        for (int expected = 0; expected < sent;) {
+            if (client.receive(received) == SeqPacketSocket.NOTHING) {
+                turn(LIMIT_MS);
+            } else {
+                assertEquals(expected++, received.data().getInt(0));
+            }
+        }
+        assertEquals(0, connection.unsent.size());
+        assertEquals(List.of(), told);
+    }
+
+    @Test
+    void shouldTakeABoundedNumberOfPacketsOfEachPeerInATurn() {
+        listen();
+        final SeqPacketSocket busy = connect();
+        for (int i = 0; i < RegistrationSocket.PACKETS_PER_TURN + 1; i++) {
+            busy.send(packet(i));
+        }
+        accepted();
+        turn(LIMIT_MS);
+        assertEquals(RegistrationSocket.PACKETS_PER_TURN, told.size());
+        assertEquals("packet 1 0", told.get(0));
+        turn(LIMIT_MS);
+        assertEquals(RegistrationSocket.PACKETS_PER_TURN + 1, told.size());
+    }
+
+    @Test
+    void shouldCloseAConnectionWithoutAClientWhenThePeerHangsUp() {
+        listen();
+        final SeqPacketSocket client = connect();
+        accepted();
+        client.close();
+        clients.clear();
+        turn(LIMIT_MS);
+        assertEquals(List.of("closed 1"), told);
+        assertEquals(List.of(), socket.connections());
+        assertFalse(socket.hasHungUp());
+    }
+
+    @Test
+    void shouldGiveADeathTimeToShowBeforeAHangUpCountsAsOne() {
+        listen();
+        final SeqPacketSocket client = connect();
+        final Connection connection = accepted();
+        register(connection);
+        client.close();
+        clients.clear();
+        turn(LIMIT_MS);
+        assertTrue(socket.hasHungUp());
+        socket.judgeHangUps(connection.hungUpUntilNs - 1);
+        assertEquals(List.of(), told);
+        socket.send(connection, packet(1));
+        assertEquals(0, connection.unsent.size(), "no peer reads it");
+        socket.judgeHangUps(connection.hungUpUntilNs);
+        assertEquals(List.of("hung up 1"), told);
+        assertFalse(socket.hasHungUp());
+    }
+
+    @Test
+    void shouldNotJudgeAHangUpOfAClientThatIsBeingRemoved() {
+        listen();
+        final SeqPacketSocket client = connect();
+        final Connection connection = accepted();
+        register(connection);
+        client.close();
+        clients.clear();
+        turn(LIMIT_MS);
+        connection.client.removing = true;   // it turned out to be dead
+        socket.judgeHangUps(connection.hungUpUntilNs);
+        assertEquals(List.of(), told);
+        assertFalse(socket.hasHungUp());
+    }
+
+    @Test
+    void shouldSayWhoIsAtTheOtherEnd() {
+        listen();
+        connect();
+        assertEquals(ProcessStatus.pid(), accepted().peer.pid());
+    }
+
+    @Test
+    void shouldDeleteTheSocketAndCloseAllWhenItStops() {
+        listen();
+        connect();
+        accepted();
+        socket.stopListening();
+        assertEquals(1, socket.connections().size(), "those there are go on");
+        socket.close();
+        assertEquals(List.of("closed 1"), told);
+        assertFalse(Files.exists(directory.resolve("socket")));
+    }
+}

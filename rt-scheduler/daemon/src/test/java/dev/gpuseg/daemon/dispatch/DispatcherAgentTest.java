@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.SchedulerConfig;
+import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.ClientQueue;
+import dev.gpuseg.ipc.QueueTemplate;
+import dev.gpuseg.ipc.Session;
+import dev.gpuseg.ipc.StatusPage;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.platform.EventFd;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The loop and the records, cycle by cycle, with queues as clients write them; enforcer and journal are fakes. */
+@Timeout(60)
+class DispatcherAgentTest {
+    private static final long MS = 1_000_000;
+    private static final long NEVER = Long.MAX_VALUE;
+
+    @TempDir
+    private Path directory;
+    private final FakeEnforcement enforcer = new FakeEnforcement(4);
+    private final FakeJournal events = new FakeJournal();
+    private final Counters counters = new Counters();
+    private final FakeConductor conductor = new FakeConductor();
+    private final List<Client> clients = new ArrayList<>();
+    private final List<RecordWriter> writers = new ArrayList<>();
+    private StatusPage status;
+    private DispatcherAgent dispatcher;
+    private QueueTemplate template;
+
+    @BeforeEach
+    void wire() {
+        status = StatusPage.create(directory.resolve("status"), 0, "fp", "fake", 3);
+        dispatcher = new DispatcherAgent(new SchedulerConfig(FixedPriority.INSTANCE, 1, 4, 4, true, true,
+            Unmanaged.BEST_EFFORT), new Enforcement[] {enforcer}, events, status, counters, IdleMode.SPIN);
+        dispatcher.conductor(conductor);
+        template = QueueTemplate.create(directory.resolve("template"), ClientQueue.BYTES_MIN);
+    }
+
+    @AfterEach
+    void close() {
+        for (final Client client : clients) {
+            client.queue().close();
+            client.session().close();
+            client.doorbell().close();
+        }
+        dispatcher.close();
+        status.close();
+    }
+
+    /** Registers a client with one task; both have the number that is returned. */
+    private int client(final int priority) throws IOException {
+        final int id = clients.size() + 1;
+        final Session session = Session.create(id, 0);
+        final ClientQueue queue = ClientQueue.create(template, directory.resolve("client" + id), id,
+            ProcessStatus.effectiveUid(), ProcessStatus.effectiveGid(), ProcessStatus.pid(), session, () -> { });
+        final Client client = new Client(id, 100 + id, 0, 0, 1, "client" + id, session, queue, new EventFd());
+        clients.add(client);
+        writers.add(new RecordWriter(queue.directory()));
+        dispatcher.clients().add(client);
+        dispatcher.clients().openTask(DispatchRig.request(id, "task" + id, priority));
+        assertEquals(id, conductor.taskId);
+        enforcer.enforce(1);
+        events.events.clear();
+        return id;
+    }
+
+    private void write(final int task, final int kind, final int flags, final long ticket) {
+        writers.get(task - 1).write(kind, flags, task, ticket, 0);
+    }
+
+    /** Without stalls: they depend on the machine. */
+    private List<FakeJournal.Event> journaled() {
+        return events.events.stream().filter(event -> event.kind() != EventKind.STALL).toList();
+    }
+
+    private List<EventKind> kinds() {
+        return journaled().stream().map(FakeJournal.Event::kind).toList();
+    }
+
+    private FakeJournal.Event last() {
+        return journaled().get(journaled().size() - 1);
+    }
+
+    private long count(final Counter counter) {
+        return counters.get(counter);
+    }
+
+    @Test
+    void shouldDropTheClientThatEndsWhatItNeverBeganAndServeTheOthers() throws IOException {
+        final int bad = client(10);
+        final int good = client(20);
+        write(bad, Abi.RECORD_END, 0, 3);
+        write(good, Abi.RECORD_BEGIN, 0, 1);
+        dispatcher.cycle();
+        assertTrue(conductor.last().startsWith("poisoned " + bad + " code " + Abi.POISON_TICKET), conductor.last());
+        assertEquals(1, count(Counter.POISONED));
+        assertEquals(1, count(Counter.BEGINS));
+        assertFalse(dispatcher.clients().get(1).poisoned);
+    }
+
+    @Test
+    void shouldDropTheClientThatUsesATicketTwice() throws IOException {
+        final int task = client(10);
+        write(task, Abi.RECORD_BEGIN, 0, 5);
+        write(task, Abi.RECORD_END, 0, 5);
+        write(task, Abi.RECORD_BEGIN, 0, 5);
+        dispatcher.cycle();
+        assertTrue(conductor.last().startsWith("poisoned " + task), conductor.last());
+    }
+
+    @Test
+    void shouldTakeABatchOfEachClientInTurn() throws IOException {
+        final int busy = client(10);
+        final int other = client(20);
+        for (int i = 1; i <= 20; i++) {
+            write(busy, Abi.RECORD_BEGIN, Abi.FLAG_OPTIMISTIC, i);
+            write(busy, Abi.RECORD_END, 0, i);
+        }
+        write(other, Abi.RECORD_BEGIN, Abi.FLAG_OPTIMISTIC, 1);
+        dispatcher.cycle();
+        assertEquals(17, count(Counter.RECORDS), "16 of one, then the other's");
+        dispatcher.cycle();
+        dispatcher.cycle();
+        assertEquals(41, count(Counter.RECORDS));
+    }
+
+    @Test
+    void shouldJournalABeginThatWaitsBeforeItsAnswer() throws IOException {
+        final int low = client(10);
+        final int high = client(20);
+        write(high, Abi.RECORD_BEGIN, 0, 1);
+        dispatcher.cycle();
+        assertEquals(List.of(EventKind.BEGIN, EventKind.DECIDED), kinds());
+        assertEquals(0, count(Counter.GRANTS));
+        enforcer.enforce(2);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.GRANTS));
+        assertEquals(List.of(EventKind.BEGIN, EventKind.DECIDED, EventKind.GRANT, EventKind.ENFORCED), kinds());
+        write(low, Abi.RECORD_BEGIN, 0, 1);
+        dispatcher.cycle();
+        assertEquals(EventKind.BEGIN, last().kind(), "it waits");
+        write(high, Abi.RECORD_END, 0, 1);
+        dispatcher.cycle();
+        assertTrue(kinds().indexOf(EventKind.END) > 0, kinds().toString());
+        assertEquals(1, count(Counter.ENDS));
+    }
+
+    @Test
+    void shouldNotDateADecisionBeforeTheRecordThatItFollowsFrom() throws IOException {
+        final int task = client(10);
+        write(task, Abi.RECORD_BEGIN, 0, 1);
+        dispatcher.cycle();
+        assertTrue(journaled().get(0).timeNs() - journaled().get(0).arg0() >= 0, events.events.toString());
+    }
+
+    @Test
+    void shouldCountAJobAndItsResponseTime() throws IOException {
+        final int task = client(10);
+        write(task, Abi.RECORD_RELEASE, 0, 0);
+        write(task, Abi.RECORD_JOB_END, 0, 0);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.JOBS));
+        assertEquals(List.of(EventKind.RELEASE, EventKind.JOB_END), kinds());
+    }
+
+    @Test
+    void shouldCancelABegin() throws IOException {
+        final int task = client(10);
+        write(task, Abi.RECORD_BEGIN, 0, 1);
+        write(task, Abi.RECORD_END, Abi.FLAG_CANCELLED, 1);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.CANCELS));
+        assertEquals(0, count(Counter.ENDS));
+        assertEquals(EventKind.CANCEL, last().kind());
+    }
+
+    @Test
+    void shouldRunOneCommandInEachCycleAndSurviveOneThatFails() {
+        final List<String> ran = new ArrayList<>();
+        dispatcher.submit(() -> {
+            throw new IllegalStateException("test");
+        });
+        dispatcher.submit(() -> ran.add("second"));
+        assertEquals(1, dispatcher.cycle());
+        assertEquals(List.of(), ran);
+        assertEquals(1, count(Counter.CYCLE_ERRORS));
+        assertTrue(last().text().contains("test"), last().text());
+        dispatcher.cycle();
+        assertEquals(List.of("second"), ran);
+        assertEquals(0, dispatcher.cycle());
+    }
+
+    /** It has not looked at everything: to sleep then would leave records of other clients behind. */
+    @Test
+    void shouldNotCountACycleThatFailedAsIdle() {
+        enforcer.failure = new IllegalStateException("test");
+        assertTrue(dispatcher.cycle() > 0);
+        assertEquals(1, count(Counter.CYCLE_ERRORS));
+        enforcer.failure = null;
+        assertEquals(0, dispatcher.cycle());
+    }
+
+    @Test
+    void shouldEnableEverythingWhenItStops() throws IOException {
+        final int low = client(10);
+        final int high = client(20);
+        write(low, Abi.RECORD_BEGIN, 0, 1);
+        dispatcher.cycle();
+        write(high, Abi.RECORD_BEGIN, 0, 1);
+        dispatcher.cycle();
+        assertEquals(List.of(clients.get(0).clientId()), enforcer.off());
+        dispatcher.submit(dispatcher::beginStop);
+        dispatcher.cycle();
+        assertEquals(List.of(), enforcer.off());
+        assertTrue(dispatcher.policy().isStopping());
+        dispatcher.journalStop();
+        assertEquals(EventKind.STOP, last().kind());
+        assertNotNull(dispatcher.snapshot().take());
+    }
+
+    @Test
+    void shouldSleepNoLongerThanTheHeartbeatAllows() {
+        assertEquals(14, DispatcherAgent.sleepMs(0, NEVER, NEVER));
+        assertEquals(14, DispatcherAgent.sleepMs(0, 100 * MS, 100 * MS));
+        assertEquals(0, DispatcherAgent.sleepMs(5 * MS, 4 * MS, NEVER), "a hint is overdue");
+        assertEquals(0, DispatcherAgent.sleepMs(5 * MS, NEVER, 4 * MS), "a timer is overdue");
+    }
+
+    @Test
+    void shouldWakeEarlyForAHintAndNotBeforeATimer() {
+        assertEquals(2, DispatcherAgent.sleepMs(0, 3 * MS - 1, NEVER));
+        assertEquals(3, DispatcherAgent.sleepMs(0, NEVER, 3 * MS - 1));
+        assertEquals(2, DispatcherAgent.sleepMs(0, 9 * MS, 2 * MS), "a budget must not wait for a hint");
+        assertEquals(2, DispatcherAgent.sleepMs(0, 2 * MS, 9 * MS));
+    }
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.ipc.platform.EventFd;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A wait that nothing ends would take longer than the test may. */
+@Timeout(20)
+class DoorbellsTest {
+    private static final int HANG_MS = 60_000;
+
+    private final Doorbells bells = new Doorbells();
+
+    @AfterEach
+    void close() {
+        bells.close();
+    }
+
+    private static Client client(final int id) {
+        return new Client(id, 1, 0, 0, 1, "client", null, null, new EventFd());
+    }
+
+    @Test
+    void shouldMakeNoSystemCallForADispatcherThatIsAwake() {
+        bells.ring();
+        assertFalse(rang(), "no bell rang");
+    }
+
+    @Test
+    void shouldWakeADispatcherThatHasAnnouncedItsSleep() {
+        bells.announceSleep();
+        bells.ring();
+        assertEquals(1, bells.await(HANG_MS));
+        assertFalse(rang(), "and be silent then");
+        bells.endSleep();
+        bells.ring();
+        assertFalse(rang(), "it is awake");
+    }
+
+    @Test
+    void shouldWakeTheNextSleepForAStop() {
+        bells.ringAlways();
+        assertEquals(1, bells.await(HANG_MS));
+        assertFalse(rang());
+    }
+
+    @Test
+    void shouldListenToClientsUntilTheyAreRemoved() {
+        final Client first = client(1);
+        final Client second = client(2);
+        bells.add(first);
+        bells.add(second);
+        second.doorbell().signal();
+        assertEquals(1, bells.await(HANG_MS));
+        assertEquals(0, second.doorbell().drain(), "silenced");
+        bells.remove(second);
+        second.doorbell().signal();
+        assertFalse(rang());
+        first.doorbell().signal();
+        assertEquals(1, bells.await(HANG_MS));
+        assertEquals(0, first.doorbell().drain());
+        first.doorbell().close();
+        assertTrue(second.doorbell().drain() > 0, "nobody listened");
+        second.doorbell().close();
+    }
+
+    private boolean rang() {
+        return bells.await(0) > 0;
+    }
+}

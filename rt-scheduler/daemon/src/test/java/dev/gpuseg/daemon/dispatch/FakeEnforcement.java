@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.agrona.concurrent.MessageHandler;
+
+/** An enforcer that enforces when the test says so. */
+final class FakeEnforcement implements Enforcement {
+    final FakeMechanism mechanism = new FakeMechanism();
+    final List<String> calls = new ArrayList<>();
+    final DesiredState desired;
+    boolean incomplete;
+    /** Thrown by each look at the results. */
+    RuntimeException failure;
+    private final int contexts;
+    private long enforcedVersion;
+    private long enforcedNs;
+
+    FakeEnforcement(final int maxContexts) {
+        contexts = maxContexts + 1;
+        desired = new DesiredState(contexts);
+    }
+
+    /** Everything that was published is off. */
+    void enforce(final long atNs) {
+        enforcedNs = atNs;
+        enforcedVersion = desired.commit();
+    }
+
+    /** The contexts that an enforcer would disable now. */
+    List<Integer> off() {
+        final boolean[] off = new boolean[contexts];
+        desired.snapshot(off);
+        return IntStream.range(1, contexts).filter(c -> off[c]).boxed().toList();
+    }
+
+    int kicks() {
+        return (int) calls.stream().filter("kick"::equals).count();
+    }
+
+    @Override
+    public DesiredState desired() {
+        return desired;
+    }
+
+    @Override
+    public Mechanism mechanism() {
+        return mechanism;
+    }
+
+    @Override
+    public void attach(final ContextRef context) {
+        calls.add("attach " + context.contextId() + " pid " + context.pid());
+    }
+
+    @Override
+    public void registered(final ContextRef context, final boolean registered) {
+        calls.add("registered " + context.contextId() + " " + registered);
+    }
+
+    @Override
+    public void detach(final int contextId) {
+        calls.add("detach " + contextId);
+    }
+
+    @Override
+    public void timeslice(final int contextId, final long wantedNs) {
+        calls.add("timeslice " + contextId + " " + wantedNs);
+    }
+
+    @Override
+    public boolean kick() {
+        calls.add("kick");
+        return true;
+    }
+
+    @Override
+    public long enforcedVersion() {
+        return enforcedVersion;
+    }
+
+    @Override
+    public long enforcedNs() {
+        return enforcedNs;
+    }
+
+    @Override
+    public boolean isIncomplete() {
+        return incomplete;
+    }
+
+    @Override
+    public int poll(final MessageHandler handler) {
+        if (failure != null) {
+            throw failure;
+        }
+        return 0;
+    }
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import static dev.gpuseg.daemon.dispatch.DispatchRig.told;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.ipc.journal.EventKind;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class GrantGateTest {
+    private static final long TICKET = 7;
+
+    private final DispatchRig rig = new DispatchRig(FixedPriority.INSTANCE);
+
+    @Test
+    void shouldHoldARealTimeGrantWhileAnotherContextIsStillEnabled() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, true);
+        assertEquals(List.of(1), rig.enforcer.off());
+        assertFalse(told(high).contains("granted 7"), told(high).toString());
+        assertTrue(high.grantPending);
+        assertEquals(List.of(EventKind.DECIDED), rig.events.kinds());
+        assertEquals(0, rig.grants.poll(0, rig.enforcer.enforcedVersion()), "not enforced yet");
+        assertTrue(high.grantPending);
+    }
+
+    @Test
+    void shouldWriteTheGrantWhenTheEnforcerConfirms() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, true);
+        rig.enforcer.enforce(50);
+        assertEquals(1, rig.grants.poll(0, rig.enforcer.enforcedVersion()));
+        assertEquals(List.of("running", "granted 7"), told(high).subList(told(high).size() - 2, told(high).size()));
+        assertEquals(List.of(EventKind.DECIDED, EventKind.GRANT, EventKind.ENFORCED), rig.events.kinds());
+        assertEquals(50, rig.events.last().timeNs(), "when it was enforced, not when that was noticed");
+        assertEquals(1, rig.count(Counter.GRANTS));
+        assertEquals(1, rig.count(Counter.GRANTS_AFTER_DISABLE));
+        assertEquals(0, rig.grants.poll(0, rig.enforcer.enforcedVersion()), "once");
+    }
+
+    @Test
+    void shouldNotTakeAnOlderStateForTheAwaitedOne() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        final long before = rig.enforcer.enforcedVersion();
+        rig.begin(high, TICKET, true);
+        rig.enforcer.enforce(50);
+        assertEquals(0, rig.grants.poll(0, before), "read before the results that led to it");
+        assertTrue(high.grantPending);
+    }
+
+    @Test
+    void shouldGrantAtOnceWhereNothingIsLeftToDisable() {
+        final TaskEntry alone = rig.task(1, 10);
+        rig.begin(alone, TICKET, true);
+        assertTrue(told(alone).contains("granted 7"));
+        assertEquals(List.of(EventKind.GRANT, EventKind.ENFORCED), rig.events.kinds());
+        assertEquals(0, rig.count(Counter.GRANTS_AFTER_DISABLE));
+    }
+
+    @Test
+    void shouldNotHoldBestEffortBack() {
+        rig.task(1, 0);
+        final TaskEntry other = rig.task(2, 0);
+        rig.begin(other, TICKET, true);
+        assertTrue(told(other).contains("granted 7"));
+        assertEquals(List.of(EventKind.GRANT), rig.events.kinds(), "nothing is enforced for it");
+    }
+
+    @Test
+    void shouldLeaveTheSlotOfABeginThatDidNotWaitAlone() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, false);
+        assertFalse(told(high).toString().contains("granted"), told(high).toString());
+        rig.enforcer.enforce(50);
+        assertEquals(1, rig.grants.poll(0, rig.enforcer.enforcedVersion()), "but its enforcement is recorded");
+        assertFalse(told(high).toString().contains("granted"));
+        assertEquals(List.of(EventKind.GRANT, EventKind.ENFORCED), rig.events.kinds());
+    }
+
+    @Test
+    void shouldGiveNoGrantToASegmentThatEndedBefore() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, true);
+        rig.end(high, TICKET);
+        rig.enforcer.enforce(50);
+        assertEquals(0, rig.grants.poll(0, rig.enforcer.enforcedVersion()));
+        assertFalse(told(high).toString().contains("granted"), told(high).toString());
+    }
+
+    @Test
+    void shouldNotTakeTheNextBeginForOneThatStillWaits() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, true);
+        rig.end(high, TICKET);
+        rig.enforcer.enforce(50);
+        rig.forget(high);
+        rig.begin(high, TICKET + 1, false);
+        assertEquals(EventKind.GRANT, rig.events.events.get(0).kind(), "it did not wait, so nothing is pending");
+    }
+
+    @Test
+    void shouldGrantAPreemptedSegmentOnlyWhenItRunsAgain() {
+        rig.task(1, 10);
+        final TaskEntry middle = rig.task(2, 20);
+        final TaskEntry high = rig.task(3, 30);
+        rig.begin(middle, TICKET, true);
+        rig.begin(high, TICKET, true);
+        rig.enforcer.enforce(50);
+        rig.grants.poll(0, rig.enforcer.enforcedVersion());
+        assertTrue(told(high).contains("granted 7"));
+        assertFalse(told(middle).contains("granted 7"), "preempted before it was enforced");
+        rig.end(high, TICKET);
+        rig.enforcer.enforce(60);
+        rig.grants.poll(0, rig.enforcer.enforcedVersion());
+        assertTrue(told(middle).contains("granted 7"));
+    }
+
+    @Test
+    void shouldGrantButCountItWhereTheDeviceFailed() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, true);
+        rig.enforcer.incomplete = true;
+        rig.enforcer.enforce(50);
+        rig.grants.poll(0, rig.enforcer.enforcedVersion());
+        assertTrue(told(high).contains("granted 7"), "fail open");
+        assertEquals(1, rig.count(Counter.GRANTS_UNENFORCED));
+        assertFalse(rig.events.kinds().contains(EventKind.ENFORCED));
+    }
+
+    @Test
+    void shouldGrantASegmentThatIsDemotedBeforeItIsEnforced() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20, 100, OverrunAction.DEMOTE);
+        rig.begin(high, TICKET, true);
+        assertTrue(high.grantPending);
+        rig.at(1_000);
+        assertTrue(rig.events.kinds().contains(EventKind.OVERRUN), rig.events.kinds().toString());
+        assertTrue(told(high).contains("granted 7"), "best effort waits for no enforcement");
+        assertFalse(high.grantPending);
+    }
+
+    @Test
+    void shouldRememberASegmentThatAGateEnded() {
+        final DispatchRig gate = new DispatchRig(FixedPriority.INSTANCE, false, 1);
+        final TaskEntry holder = gate.task(1, 10, 100, OverrunAction.DEMOTE);
+        final TaskEntry other = gate.task(2, 20);
+        gate.begin(holder, TICKET, true);
+        gate.begin(other, TICKET, true);
+        assertFalse(told(other).contains("granted 7"), "a gate does not preempt");
+        gate.at(1_000);
+        assertEquals(TICKET, holder.forcedTicket, "its END will be no offence");
+        assertTrue(gate.events.kinds().contains(EventKind.FORCED_END));
+        assertTrue(told(other).contains("granted 7"));
+    }
+
+    @Test
+    void shouldRecordNoEnforcementWhereNothingIsEnforced() {
+        final DispatchRig observer = new DispatchRig(RoundRobin.INSTANCE);
+        final TaskEntry task = observer.task(1, 10);
+        observer.begin(task, TICKET, true);
+        assertEquals(List.of(EventKind.GRANT), observer.events.kinds());
+        final DispatchRig gate = new DispatchRig(FixedPriority.INSTANCE, false, 1);
+        final TaskEntry gated = gate.task(1, 10);
+        gate.begin(gated, TICKET, true);
+        assertEquals(List.of(EventKind.GRANT), gate.events.kinds());
+    }
+}

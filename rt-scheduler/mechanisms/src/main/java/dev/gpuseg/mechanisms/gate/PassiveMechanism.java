@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.gate;
+
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+
+/** A mechanism that never touches a device: what it is asked is done at once. */
+abstract class PassiveMechanism implements Mechanism {
+    private static final byte[] NOTHING = new byte[0];
+
+    @Override
+    public final void attach(final ContextRef context) {
+        context.outcome(ContextRef.Outcome.DONE, 0, 0);
+    }
+
+    @Override
+    public final int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
+        final int enableCount) {
+        final long nowNs = System.nanoTime();
+        for (int i = 0; i < disableCount; i++) {
+            disable[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
+        }
+        for (int i = 0; i < enableCount; i++) {
+            enable[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
+        }
+        return 0;
+    }
+
+    @Override
+    public final boolean setTimeslice(final ContextRef context, final long timesliceNs) {
+        return false;
+    }
+
+    @Override
+    public final byte[] heldPayload(final ContextRef context) {
+        return NOTHING;
+    }
+
+    @Override
+    public final void detach(final ContextRef context) {
+        context.attachment(null);
+    }
+
+    @Override
+    public final String lastError() {
+        return "";
+    }
+
+    @Override
+    public final void close() {
+        // nothing is held
+    }
+}
