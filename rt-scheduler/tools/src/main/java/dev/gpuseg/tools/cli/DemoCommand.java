@@ -136,8 +136,8 @@ final class DemoCommand implements Callable<Integer> {
         Files.createDirectories(trace);
         Recorder.copy(journal, trace.resolve(RECORDING));
         final Source source = Source.open(trace.resolve(RECORDING));
-        Export.HTML.write(source, trace.resolve(TIMELINE));
-        Export.PERFETTO.write(source, trace.resolve(PERFETTO));
+        Export.HTML.write(source, trace.resolve(TIMELINE), null);
+        Export.PERFETTO.write(source, trace.resolve(PERFETTO), null);
     }
 
     private static void progress(final PrintWriter terminal, final boolean live, final String text) {

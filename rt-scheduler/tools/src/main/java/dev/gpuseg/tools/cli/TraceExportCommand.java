@@ -9,7 +9,10 @@ import dev.gpuseg.tools.trace.Source;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -19,31 +22,44 @@ import picocli.CommandLine.Spec;
 
 /** A recording for viewers. */
 @Command(name = "export", mixinStandardHelpOptions = true,
-    description = "Write a recording in the format of a viewer: html (a timeline in one file, opens in any browser), "
-        + "perfetto (ui.perfetto.dev, trace_processor), chrome (Trace Event JSON), csv (one line per segment), "
-        + "ctf-text (as babeltrace2 prints).")
+    description = "Write a recording in the format of a viewer.")
 final class TraceExportCommand implements Callable<Integer> {
-    @Spec
     private CommandSpec spec;
 
     @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
     private Path file;
 
-    @Option(names = "--format", paramLabel = "perfetto|chrome|csv|html|ctf-text", defaultValue = "html",
-        description = "default ${DEFAULT-VALUE}")
+    @Option(names = "--format", paramLabel = "NAME", defaultValue = "html",
+        completionCandidates = Formats.class, description = "One of ${COMPLETION-CANDIDATES} (default: "
+            + "${DEFAULT-VALUE}).")
     private String format;
+
+    /** For completion and help. */
+    private static final class Formats implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return Export.words().iterator();
+        }
+    }
 
     @Option(names = "--out", paramLabel = "FILE",
         description = "default: the recording's name with the ending of the format, in the current directory")
     private Path out;
 
     @Option(names = "--kernels", paramLabel = "FILE", description = "CSV of what another tool saw on the GPU, shown "
-        + "beside the segments (perfetto, chrome): gpu,name,start_gpu_ns,end_gpu_ns; needs --gpu-clock")
+        + "beside the segments (perfetto): gpu,name,start_gpu_ns,end_gpu_ns; needs --gpu-clock")
     private Path kernels;
 
     @Option(names = "--gpu-clock", paramLabel = "FILE", description = "CSV of readings of CLOCK_MONOTONIC and the "
         + "GPU's clock, two or more: before_ns,gpu_ns,after_ns")
     private Path gpuClock;
+
+    @Spec
+    void spec(final CommandSpec given) {
+        spec = given;
+        spec.usageMessage().footer(Stream.concat(Stream.of("", "Formats:"), Arrays.stream(Export.values())
+            .map(e -> String.format("  %-10s %s", e.word(), e.summary()))).toArray(String[]::new));
+    }
 
     @Override
     public Integer call() throws IOException {
@@ -59,16 +75,13 @@ final class TraceExportCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(),
                 "--kernels and --gpu-clock belong together; give both, or neither");
         }
-        if (kernels == null) {
-            chosen.write(Source.open(file), to);
-        } else {
-            try {
-                chosen.write(Source.open(file), to, Kernels.read(kernels, GpuClock.read(gpuClock)));
-            } catch (final IllegalArgumentException e) {
-                throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
-            }
+        try {
+            chosen.write(Source.open(file), to, kernels == null ? null
+                : Kernels.read(kernels, GpuClock.read(gpuClock)));
+        } catch (final IllegalArgumentException e) {
+            throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
-        spec.commandLine().getOut().println(to + ": " + Files.size(to) + " bytes; " + chosen.advice());
+        spec.commandLine().getOut().println(to + ": " + Files.size(to) + " bytes; " + chosen.summary());
         return ExitCode.OK;
     }
 }

@@ -3,6 +3,7 @@ package dev.gpuseg.tools.demo;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -87,7 +88,9 @@ public final class DemoRun implements AutoCloseable {
         machine.startGpu(gpu);
         machine.startDaemon("--policy", RoundRobin.NAME, "--journal", journal().toString());
         final List<TaskFigures> baseline = phase(RoundRobin.NAME, 1);
-        AdminClient.ask(machine.directory(), AdminClient.command("policy").put("policy", policy));
+        final ObjectNode change = AdminClient.command("policy");
+        change.putObject("settings").put("policy", policy);
+        AdminClient.ask(machine.directory(), change);
         final List<TaskFigures> tasks = phase(policy, 2);
         progress.accept("stopping and checking");
         final int status = machine.stopDaemon();

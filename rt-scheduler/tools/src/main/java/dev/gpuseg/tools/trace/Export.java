@@ -2,76 +2,73 @@
 package dev.gpuseg.tools.trace;
 
 import java.io.BufferedOutputStream;
+import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.OutputStreamWriter;
 import java.io.Writer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.stream.Collectors;
+import java.util.List;
+import java.util.Locale;
 
-/** The formats of {@code gpuseg trace export}. */
+/** The formats of {@code gpuseg trace export}, one row each: a new one is a class and a row here. */
 public enum Export {
     /** A timeline in one file. */
-    HTML("html", ".html", "open it in a browser") {
-        @Override
-        void writeText(final Source source, final Trace trace, final Writer to) throws IOException {
-            HtmlTimeline.write(trace, source.manifest(), to);
-        }
-    },
+    HTML(".html", "a timeline in one file for any browser", false,
+        (source, trace, to) -> inUtf8(to, text -> HtmlTimeline.write(trace, source.manifest(), text))),
     /** Perfetto's protobuf. */
-    PERFETTO("perfetto", ".pftrace", "open it in Perfetto") {
-        @Override
-        public void write(final Source source, final Path to) throws IOException {
-            try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(to))) {
-                PerfettoExport.write(TraceBuilder.read(source), out);
-            }
-        }
-
-        @Override
-        public void write(final Source source, final Path to, final Kernels kernels) throws IOException {
-            try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(to))) {
-                PerfettoExport.write(with(source, kernels), out);
-            }
-        }
-    },
-    /** Trace Event JSON. */
-    CHROME("chrome", ".json", "open it in chrome://tracing or Perfetto") {
-        @Override
-        void writeText(final Source source, final Trace trace, final Writer to) throws IOException {
-            ChromeExport.write(trace, to);
-        }
-
-        @Override
-        public void write(final Source source, final Path to, final Kernels kernels) throws IOException {
-            try (Writer out = Files.newBufferedWriter(to)) {
-                ChromeExport.write(with(source, kernels), out);
-            }
-        }
-    },
+    PERFETTO(".pftrace", "for ui.perfetto.dev and trace_processor", true,
+        (source, trace, to) -> PerfettoExport.write(trace, to)),
     /** A table of segments. */
-    CSV("csv", ".csv", "one line per segment") {
-        @Override
-        void writeText(final Source source, final Trace trace, final Writer to) throws IOException {
-            TextExport.csv(trace, to);
-        }
-    },
-    /** As babeltrace2 prints. */
-    CTF_TEXT("ctf-text", ".txt", "one line per event") {
-        @Override
-        void writeText(final Source source, final Trace trace, final Writer to) throws IOException {
-            TextExport.ctf(source, trace, to);
-        }
-    };
+    CSV(".csv", "one line per segment", false,
+        (source, trace, to) -> inUtf8(to, text -> CsvExport.write(trace, text)));
 
-    private final String word;
+    /** Writes a trace in one format. The stream stays open. */
+    private interface Format {
+        void write(Source source, Trace trace, OutputStream to) throws IOException;
+    }
+
+    private interface TextFormat {
+        void write(Writer to) throws IOException;
+    }
+
     private final String ending;
-    private final String advice;
+    private final String summary;
+    private final boolean showsKernels;
+    private final Format format;
 
-    Export(final String word, final String ending, final String advice) {
-        this.word = word;
+    Export(final String ending, final String summary, final boolean showsKernels, final Format format) {
         this.ending = ending;
-        this.advice = advice;
+        this.summary = summary;
+        this.showsKernels = showsKernels;
+        this.format = format;
+    }
+
+    private static void inUtf8(final OutputStream to, final TextFormat format) throws IOException {
+        final Writer text = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
+        format.write(text);
+        text.flush();
+    }
+
+    /**
+     * The name on the command line.
+     *
+     * @return in lower case
+     */
+    public String word() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /**
+     * All names.
+     *
+     * @return as {@code --format} takes them
+     */
+    public static List<String> words() {
+        return Arrays.stream(values()).map(Export::word).toList();
     }
 
     /**
@@ -82,13 +79,9 @@ public enum Export {
      * @throws IllegalArgumentException if there is none of that name
      */
     public static Export named(final String name) {
-        for (final Export format : values()) {
-            if (format.word.equals(name)) {
-                return format;
-            }
-        }
-        throw new IllegalArgumentException("--format is " + name + "; use one of "
-            + Arrays.stream(values()).map(f -> f.word).collect(Collectors.joining(", ")));
+        return Arrays.stream(values()).filter(e -> e.word().equals(name)).findAny()
+            .orElseThrow(() -> new IllegalArgumentException("--format is " + name + "; use one of "
+                + String.join(", ", words())));
     }
 
     /**
@@ -101,47 +94,32 @@ public enum Export {
     }
 
     /**
-     * What to do with the file.
+     * What the file is good for.
      *
      * @return a few words
      */
-    public String advice() {
-        return advice;
+    public String summary() {
+        return summary;
     }
 
     /**
      * Writes a source.
      *
-     * @param source recording or journal
-     * @param to     file, replaced if it exists
-     * @throws IOException if one cannot be read or the other written
-     */
-    public void write(final Source source, final Path to) throws IOException {
-        try (Writer out = Files.newBufferedWriter(to)) {
-            writeText(source, TraceBuilder.read(source), out);
-        }
-    }
-
-    /**
-     * Writes a source, with what another tool saw on the GPU beside it.
-     *
      * @param source  recording or journal
      * @param to      file, replaced if it exists
-     * @param kernels placed on the recording's clock
+     * @param kernels what another tool saw on the GPU, placed on the recording's clock; null if nothing
      * @throws IOException              if one cannot be read or the other written
-     * @throws IllegalArgumentException if this format has no place for them
+     * @throws IllegalArgumentException if there are kernels, and this format has no place for them
      */
     public void write(final Source source, final Path to, final Kernels kernels) throws IOException {
-        throw new IllegalArgumentException("--kernels with --format " + word + "; use perfetto or chrome");
-    }
-
-    private static Trace with(final Source source, final Kernels kernels) throws IOException {
+        if (kernels != null && !showsKernels) {
+            throw new IllegalArgumentException("--kernels with --format " + word() + "; use one of "
+                + String.join(", ", Arrays.stream(values()).filter(e -> e.showsKernels).map(Export::word).toList()));
+        }
         final Trace trace = TraceBuilder.read(source);
         trace.kernels = kernels;
-        return trace;
-    }
-
-    void writeText(final Source source, final Trace trace, final Writer to) throws IOException {
-        throw new UnsupportedOperationException(word + " is not a text format");
+        try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(to))) {
+            format.write(source, trace, out);
+        }
     }
 }

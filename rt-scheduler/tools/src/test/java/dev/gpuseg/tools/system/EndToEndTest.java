@@ -293,7 +293,7 @@ class EndToEndTest {
         final String dir = rig.directory().root().toString();
         rig.task("camera", 30, "50ms", "gpu:0ms+2ms", "10s");
         SystemRig.await("camera runs", 20_000, () -> rig.counter("ends") > 2);
-        assertEquals(ExitCode.OK, StringOutput.of("hint", "--dir", dir, "--policy", "edf").status());
+        assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--set", "edf").status());
         assertEquals("edf", rig.status().path("policy").asText());
         final StringOutput hint = StringOutput.of("hint", "--dir", dir, "camera", "--priority", "77");
         assertEquals(ExitCode.OK, hint.status(), hint.text());

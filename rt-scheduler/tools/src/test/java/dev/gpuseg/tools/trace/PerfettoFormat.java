@@ -33,7 +33,14 @@ import java.util.TreeMap;
 public final class PerfettoFormat {
     /** What a file holds. */
     public record Contents(List<String> problems, Set<String> fields, Map<Long, String> tracks, int slices, int counts,
-        int snapshots, int arrows) {
+        int snapshots, int arrows, List<Span> spans) {
+    }
+
+    /** A slice that has ended. */
+    public record Span(String track, String name, long fromNs, long toNs) {
+    }
+
+    private record Begun(String name, long timeNs) {
     }
 
     private enum Wire { VARINT, FIXED64, BYTES }
@@ -93,7 +100,8 @@ public final class PerfettoFormat {
     private final Set<Long> parents = new HashSet<>();
     private final Set<Long> counters = new HashSet<>();
     private final Set<Long> explicit = new HashSet<>();
-    private final Map<Long, Deque<Long>> open = new HashMap<>();
+    private final Map<Long, Deque<Begun>> open = new HashMap<>();
+    private final List<Span> spans = new ArrayList<>();
     private final Map<Long, Long> lastNs = new HashMap<>();
     private final Map<Long, Integer> flows = new HashMap<>();
     private final Set<Long> ended = new HashSet<>();
@@ -134,7 +142,7 @@ public final class PerfettoFormat {
         }
         format.finish();
         return new Contents(format.problems, format.fields, format.tracks, format.slices, format.counts,
-            format.snapshots, format.flows.size());
+            format.snapshots, format.flows.size(), format.spans);
     }
 
     private void problem(final String text) {
@@ -259,8 +267,7 @@ public final class PerfettoFormat {
         if (track.hasField(8)) {
             counters.add(uuid);
         }
-        tracks.put(uuid, track.getField(2).getLengthDelimitedList().isEmpty() ? ""
-            : track.getField(2).getLengthDelimitedList().get(0).toString(StandardCharsets.UTF_8));
+        tracks.put(uuid, text(track, 2));
     }
 
     private void event(final UnknownFieldSet event, final long timeNs) {
@@ -288,11 +295,14 @@ public final class PerfettoFormat {
             }
         }
         if (type == 1) {
-            open.computeIfAbsent(track, t -> new ArrayDeque<>()).push(timeNs);
+            open.computeIfAbsent(track, t -> new ArrayDeque<>()).push(new Begun(text(event, 23), timeNs));
             slices++;
         } else if (type == 2) {
-            if (open.getOrDefault(track, new ArrayDeque<>()).poll() == null) {
+            final Begun begun = open.getOrDefault(track, new ArrayDeque<>()).poll();
+            if (begun == null) {
                 problem("ends a slice that was not begun, on track " + track);
+            } else {
+                spans.add(new Span(tracks.get(track), begun.name(), begun.timeNs(), timeNs));
             }
         } else if (type == 4) {
             counts++;
@@ -328,6 +338,11 @@ public final class PerfettoFormat {
     private static UnknownFieldSet message(final UnknownFieldSet in, final int field)
         throws InvalidProtocolBufferException {
         return UnknownFieldSet.parseFrom(in.getField(field).getLengthDelimitedList().get(0));
+    }
+
+    private static String text(final UnknownFieldSet in, final int field) {
+        final List<ByteString> values = in.getField(field).getLengthDelimitedList();
+        return values.isEmpty() ? "" : values.get(0).toString(StandardCharsets.UTF_8);
     }
 
     private static long number(final UnknownFieldSet in, final int field, final long otherwise) {
