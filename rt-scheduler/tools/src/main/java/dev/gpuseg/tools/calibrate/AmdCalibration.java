@@ -12,6 +12,7 @@ import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.amd.AmdGauge;
 import dev.gpuseg.mechanisms.amd.AmdMechanism;
+import dev.gpuseg.mechanisms.amd.ControlInterface;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
