@@ -7,15 +7,28 @@ import java.util.Arrays;
 final class Cores {
     private final Run run;
     private final SimulatedSet set;
+    private final Threads threads;
+    private final int[] cpuOf;
+    private final int[][] cpuTasks;
+    private final boolean[] realTime;
+    private final int[] priority;
     private final int[] onCpu;
     private final long[] sinceNs;
     private final boolean[] dirty;
     /** Segments of real-time tasks alone keep their GPU until they end. */
     private boolean preemptive;
+    private boolean boosts;
+    private boolean hasCeiling;
+    private boolean byPriority;
 
     Cores(final Run run) {
         this.run = run;
         set = run.set;
+        threads = run.threads;
+        cpuOf = set.cpuOf;
+        cpuTasks = set.cpuTasks;
+        realTime = set.realTime;
+        priority = set.priority;
         onCpu = new int[set.cpuCount];
         sinceNs = new long[set.cpuCount];
         dirty = new boolean[set.cpuCount];
@@ -25,6 +38,9 @@ final class Cores {
         Arrays.fill(onCpu, -1);
         Arrays.fill(dirty, false);
         Arrays.fill(sinceNs, 0);
+        hasCeiling = run.options.hold() == SimulationOptions.Hold.CEILING;
+        boosts = hasCeiling || run.options.hold() == SimulationOptions.Hold.BOOST;
+        byPriority = run.options.cpuPolicy() == SimulationOptions.CpuPolicy.FP;
     }
 
     /** Whether the GPU's policy can preempt what was granted. */
@@ -34,7 +50,7 @@ final class Cores {
 
     /** Something changed for the core of a task. */
     void touch(final int task) {
-        dirty[set.cpuOf[task]] = true;
+        dirty[cpuOf[task]] = true;
     }
 
     void touchCore(final int cpu) {
@@ -59,34 +75,27 @@ final class Cores {
      * where they cannot lose it. With a ceiling: from begin to end, real-time threads only.
      */
     private boolean isBoosted(final int task) {
-        switch (run.options.hold()) {
-            case CEILING:
-                return set.realTime[task] && run.threads.isInWindow(task);
-            case BOOST:
-                return run.segments.holdsGpu(task) && (set.realTime[task] || !preemptive)
-                    && run.threads.isInWindow(task);
-            default:
-                return false;
-        }
+        return threads.isInWindow(task) && (hasCeiling ? realTime[task]
+            : run.segments.holdsGpu(task) && (realTime[task] || !preemptive));
     }
 
     /** True if a goes before b on their core. */
     private boolean isBefore(final int a, final int b) {
-        final boolean boostedA = isBoosted(a);
-        final boolean boostedB = isBoosted(b);
-        if (boostedA != boostedB) {
-            return boostedA;
-        }
-        if (set.realTime[a] != set.realTime[b]) {
-            return set.realTime[a];
-        }
-        final long arrivalA = run.threads.arrivalNs(a);
-        final long arrivalB = run.threads.arrivalNs(b);
-        if (run.options.cpuPolicy() == SimulationOptions.CpuPolicy.FP) {
-            if (set.priority[a] != set.priority[b]) {
-                return set.priority[a] > set.priority[b];
+        if (boosts) {
+            final boolean boostedA = isBoosted(a);
+            if (boostedA != isBoosted(b)) {
+                return boostedA;
             }
-        } else if (set.realTime[a]) {
+        }
+        if (realTime[a] != realTime[b]) {
+            return realTime[a];
+        }
+        if (byPriority && priority[a] != priority[b]) {
+            return priority[a] > priority[b];
+        }
+        final long arrivalA = threads.arrivalNs(a);
+        final long arrivalB = threads.arrivalNs(b);
+        if (!byPriority && realTime[a]) {
             final long deadlineA = arrivalA + set.deadlineNs[a];
             final long deadlineB = arrivalB + set.deadlineNs[b];
             if (deadlineA != deadlineB) {
@@ -100,28 +109,28 @@ final class Cores {
         account(cpu);
         while (true) {
             int best = -1;
-            for (final int task : set.cpuTasks[cpu]) {
-                if (run.threads.isRunnable(task) && (best < 0 || isBefore(task, best))) {
+            for (final int task : cpuTasks[cpu]) {
+                if (threads.isRunnable(task) && (best < 0 || isBefore(task, best))) {
                     best = task;
                 }
             }
             onCpu[cpu] = best;
-            if (best < 0 || run.threads.isSpinning(best)) {
+            if (best < 0 || threads.isSpinning(best)) {
                 run.queue.set(run.cpuSource + cpu, EventQueue.NEVER);
                 return;
             }
-            final long workNs = run.threads.workNs(best);
+            final long workNs = threads.workNs(best);
             if (workNs > 0) {
                 run.queue.set(run.cpuSource + cpu, Math.addExact(run.nowNs, workNs));
                 return;
             }
-            run.threads.step(best);
+            threads.step(best);
         }
     }
 
     /** Books what the core of a thread did up to now; called before the phase of the thread changes. */
     void accountOf(final int task) {
-        account(set.cpuOf[task]);
+        account(cpuOf[task]);
     }
 
     private void account(final int cpu) {
@@ -131,13 +140,13 @@ final class Cores {
         if (task < 0 || since == run.nowNs) {
             return;
         }
-        final boolean spins = run.threads.isSpinning(task);
+        final boolean spins = threads.isSpinning(task);
         if (!spins) {
-            run.threads.worked(task, run.nowNs - since);
+            threads.worked(task, run.nowNs - since);
         }
         if (run.trace != null) {
             run.trace.onCpu(cpu + 1, task, spins ? TraceSink.Activity.SPIN
-                : run.threads.isInCpuSegment(task) ? TraceSink.Activity.CPU : TraceSink.Activity.HOST, since,
+                : threads.isInCpuSegment(task) ? TraceSink.Activity.CPU : TraceSink.Activity.HOST, since,
                 run.nowNs);
         }
     }

@@ -24,6 +24,7 @@ final class Device {
     private final long[] stallEndNs;
     /** The policy only observes: contexts share the GPU whatever is begun. */
     private boolean sharesAlways;
+    private boolean stopsForUpdates;
 
     Device(final Run run) {
         this.run = run;
@@ -55,6 +56,7 @@ final class Device {
         Arrays.fill(lastOnGpu, -1);
         Arrays.fill(dirty, false);
         Arrays.fill(stalled, false);
+        stopsForUpdates = run.options.update() == SimulationOptions.Update.STALL;
     }
 
     void sharesAlways(final boolean always) {
@@ -136,9 +138,9 @@ final class Device {
         return moved;
     }
 
-    private boolean isEligible(final int gpu, final int task) {
-        return run.enforcers.isEnabled(task) && !stalled[gpu]
-            && !(run.enforcers.isUpdating(gpu) && run.options.update() == SimulationOptions.Update.STALL);
+    /** Whether the GPU serves those contexts that are enabled. */
+    private boolean isServing(final int gpu) {
+        return !stalled[gpu] && !(stopsForUpdates && run.enforcers.isUpdating(gpu));
     }
 
     /** Books what a GPU did up to now. */
@@ -162,9 +164,10 @@ final class Device {
         account(gpu);
         final boolean occupied = onGpu[gpu] >= 0;
         final int current = stillOnGpu(gpu);
+        final int[] order = turn[gpu];
         int candidates = 0;
-        for (int k = 0; k < turnSize[gpu]; k++) {
-            if (isEligible(gpu, turn[gpu][k])) {
+        for (int k = 0; k < turnSize[gpu] && isServing(gpu); k++) {
+            if (run.enforcers.isEnabled(order[k])) {
                 candidates++;
             }
         }
@@ -178,8 +181,8 @@ final class Device {
         }
         int next = -1;
         for (int k = 0; k < turnSize[gpu] && next < 0; k++) {
-            if (isEligible(gpu, turn[gpu][k])) {
-                next = turn[gpu][k];
+            if (run.enforcers.isEnabled(order[k])) {
+                next = order[k];
             }
         }
         switchTo(gpu, next, occupied, candidates);
@@ -195,7 +198,7 @@ final class Device {
             current = -1;
             run.threads.onDeviceDone(done);
         }
-        if (current >= 0 && !isEligible(gpu, current)) {
+        if (current >= 0 && !(isServing(gpu) && run.enforcers.isEnabled(current))) {
             switching[gpu] = false;
             onGpu[gpu] = -1;
             current = -1;

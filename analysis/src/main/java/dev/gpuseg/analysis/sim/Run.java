@@ -29,6 +29,10 @@ final class Run {
     SplittableRandom random;
     long nowNs;
     long events;
+    /** The device part alone holds the GPU: {@link SimulationOptions.Hold#ABSTRACT}. */
+    boolean isAbstract;
+    /** Every part takes its worst case. */
+    private boolean worst;
 
     Run(final SimulatedSet set) {
         this.set = set;
@@ -52,6 +56,8 @@ final class Run {
         random = new SplittableRandom(what.seed());
         nowNs = 0;
         events = 0;
+        isAbstract = what.hold() == SimulationOptions.Hold.ABSTRACT;
+        worst = what.execution() == SimulationOptions.Execution.WORST;
         queue.clear();
         observations.reset();
         threads.reset();
@@ -62,12 +68,8 @@ final class Run {
         device.reset();
     }
 
-    boolean isAbstract() {
-        return options.hold() == SimulationOptions.Hold.ABSTRACT;
-    }
-
     /** A duration that is not a task's own: the worst case always, or in one case of four. */
     boolean drawsWorst() {
-        return options.execution() == SimulationOptions.Execution.WORST || random.nextInt(4) == 0;
+        return worst || random.nextInt(4) == 0;
     }
 }

@@ -15,16 +15,22 @@ final class Threads {
 
     private final Run run;
     private final SimulatedSet set;
+    private final boolean[] gpuSegment;
+    private final int[] segmentStart;
     private final byte[] phase;
     private final int[] segment;
     private final long[] work;
     private final boolean[] deviceDone;
     private final long[] arrivalNs;
     private final boolean[] worstCaseJob;
+    /** Whether a thread in a phase can use its core. */
+    private final boolean[] runs = new boolean[END + 1];
 
     Threads(final Run run) {
         this.run = run;
         set = run.set;
+        gpuSegment = set.gpuSegment;
+        segmentStart = set.segmentStart;
         final int n = set.taskCount;
         phase = new byte[n];
         segment = new int[n];
@@ -36,6 +42,11 @@ final class Threads {
 
     void reset() {
         Arrays.fill(phase, IDLE);
+        Arrays.fill(runs, true);
+        runs[IDLE] = false;
+        // the library sleeps in begin; the published model spins from begin to end
+        runs[WAIT_GRANT] = set.busy && run.isAbstract;
+        runs[WAIT_DEVICE] = set.busy;
     }
 
     // ---- questions ----
@@ -68,20 +79,7 @@ final class Threads {
     }
 
     boolean isRunnable(final int task) {
-        switch (phase[task]) {
-            case CPU:
-            case HOST:
-            case HOST_OVERLAP:
-            case END:
-                return true;
-            case WAIT_GRANT:
-                // the library sleeps in begin; the published model spins from begin to end
-                return set.busy && run.isAbstract();
-            case WAIT_DEVICE:
-                return set.busy;
-            default:
-                return false;
-        }
+        return runs[phase[task]];
     }
 
     boolean isSpinning(final int task) {
@@ -115,7 +113,7 @@ final class Threads {
     void startJob(final int task, final long arrival) {
         arrivalNs[task] = arrival;
         worstCaseJob[task] = run.drawsWorst();
-        segment[task] = set.segmentStart[task] - 1;
+        segment[task] = segmentStart[task] - 1;
         nextSegment(task);
     }
 
@@ -128,9 +126,9 @@ final class Threads {
         final int next = segment[task] + 1;
         segment[task] = next;
         run.cores.touch(task);
-        if (next == set.segmentStart[task + 1]) {
+        if (next == segmentStart[task + 1]) {
             endJob(task);
-        } else if (!set.gpuSegment[next]) {
+        } else if (!gpuSegment[next]) {
             phase[task] = CPU;
             work[task] = draw(task, set.hostNs[next]);
         } else {
@@ -158,14 +156,14 @@ final class Threads {
     void step(final int task) {
         switch (phase[task]) {
             case CPU:
-                if (set.gpuSegment[segment[task]]) {
+                if (gpuSegment[segment[task]]) {
                     startWindow(task);
                 } else {
                     nextSegment(task);
                 }
                 break;
             case HOST:
-                if (run.isAbstract()) {
+                if (run.isAbstract) {
                     run.segments.begin(task);
                     if (run.segments.isGranted(task)) {
                         launch(task);
@@ -192,7 +190,7 @@ final class Threads {
     }
 
     private void startWindow(final int task) {
-        if (run.isAbstract()) {
+        if (run.isAbstract) {
             startHost(task);
             return;
         }
@@ -217,14 +215,14 @@ final class Threads {
         deviceDone[task] = deviceNs == 0;
         if (!deviceDone[task]) {
             run.device.launch(task, deviceNs);
-        } else if (run.isAbstract()) {
+        } else if (run.isAbstract) {
             run.segments.end(task);
         }
     }
 
     /** The host part is done, and the device part as well. */
     private void endWindow(final int task) {
-        if (!run.isAbstract()) {
+        if (!run.isAbstract) {
             run.segments.end(task);
         }
         nextSegment(task);
@@ -232,7 +230,7 @@ final class Threads {
 
     void onDeviceDone(final int task) {
         deviceDone[task] = true;
-        if (run.isAbstract()) {
+        if (run.isAbstract) {
             run.segments.end(task);
         }
         if (phase[task] == WAIT_DEVICE) {
@@ -247,7 +245,7 @@ final class Threads {
     void onGranted(final int task) {
         if (phase[task] == WAIT_GRANT) {
             run.cores.accountOf(task);
-            if (run.isAbstract()) {
+            if (run.isAbstract) {
                 launch(task);
             } else {
                 startHost(task);

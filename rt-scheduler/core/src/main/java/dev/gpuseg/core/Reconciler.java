@@ -302,8 +302,7 @@ public final class Reconciler {
             invalidate();
             return true;
         }
-        disableCount = collectDisables();
-        enableCount = disableCount > 0 && !atOnce ? 0 : collectEnables();
+        collect();
         lacksRoom = false;
         if (disableCount > 0) {
             holdDisables(nowNs);
@@ -329,24 +328,23 @@ public final class Reconciler {
         return retryAtNs != Time.NEVER && nowNs - retryAtNs >= 0;
     }
 
-    private int collectDisables() {
-        int n = 0;
+    /** What is to change; without enables if there is something to disable and the device does not do both at once. */
+    private void collect() {
+        int disables = 0;
+        int enables = 0;
         for (int c = 0; c < attached.length; c++) {
-            if (attached[c] && wantedOff[c] && !off[c]) {
-                toDisable[n++] = c;
+            if (attached[c]) {
+                if (!wantedOff[c]) {
+                    if (held[c]) {
+                        toEnable[enables++] = c;
+                    }
+                } else if (!off[c]) {
+                    toDisable[disables++] = c;
+                }
             }
         }
-        return n;
-    }
-
-    private int collectEnables() {
-        int n = 0;
-        for (int c = 0; c < attached.length; c++) {
-            if (attached[c] && !wantedOff[c] && held[c]) {
-                toEnable[n++] = c;
-            }
-        }
-        return n;
+        disableCount = disables;
+        enableCount = disables > 0 && !atOnce ? 0 : enables;
     }
 
     /** Leaves out those for which there is no room in the held file. */
@@ -457,9 +455,8 @@ public final class Reconciler {
      */
     public boolean enableAll(final long nowNs) {
         Arrays.fill(wantedOff, false);
-        disableCount = 0;
         lacksRoom = false;
-        enableCount = collectEnables();
+        collect();
         if (enableCount > 0) {
             effects.apply(toDisable, 0, toEnable, enableCount);
             if (finishEnables()) {
@@ -467,6 +464,7 @@ public final class Reconciler {
             }
         }
         invalidate();
-        return collectEnables() == 0;
+        collect();
+        return enableCount == 0;
     }
 }
