@@ -3,17 +3,13 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Descriptor;
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -55,7 +51,6 @@ final class AgentPage {
     private static final int HOLD = 1;
     private static final int REAL_TIME = 1;
     private static final int ALL_QUEUES = 1;
-    private static final int LINK_BYTES = 64;
 
     private final MappedByteBuffer mapping;   // keeps the memory
     private final UnsafeBuffer page;
@@ -86,44 +81,53 @@ final class AgentPage {
     }
 
     static Search find(final AmdProcess p, final int slot, final int most) {
-        final int pidfd = SystemCalls.pidfdOpen(p.pid());
+        final int pidfd = RemoteDescriptors.openProcess(p.pid(), p.startTicks());
         if (pidfd < 0) {
             return new Search(null, pidfd);
         }
+        final Finder finder = new Finder(p.pid(), pidfd, slot, most);
         try {
-            // after pidfd_open the pid names one process: is it the one that was meant?
-            return p.isAlive() ? find(p.pid(), pidfd, slot, most) : new Search(null, -Errno.ESRCH);
+            RemoteDescriptors.visit(p.pid(), AmdCalls.DRIVER, finder);
+            return new Search(finder.page, finder.page == null ? finder.result : 0);
+        } catch (final IOException e) {
+            return new Search(null, ProcessHandle.of(p.pid()).isPresent() ? -Errno.EACCES : -Errno.ESRCH);
         } finally {
-            AmdCalls.close(pidfd);
+            SystemCalls.closeOnce(pidfd);
         }
     }
 
-    private static Search find(final int pid, final int pidfd, final int slot, final int most) {
-        final byte[] target = new byte[LINK_BYTES];
-        int result = -Errno.ENOENT;
-        int left = most;
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
-            for (final Path p : list) {
-                if (left-- == 0) {
-                    return new Search(null, TOO_MANY);
-                }
-                final int n = AmdCalls.readlink(p.toString(), target);
-                if (n > 0 && new String(target, 0, n, StandardCharsets.ISO_8859_1).startsWith(LINK)) {
-                    final int fd = SystemCalls.pidfdGetfd(pidfd, Integer.parseInt(p.getFileName().toString()));
-                    if (fd >= 0) {
-                        final AgentPage found = map(fd, pid, slot);
-                        if (found != null) {
-                            return new Search(found, 0);
-                        }
-                    } else if (fd != -Errno.EBADF) {   // EBADF: the process has closed it meanwhile
-                        result = fd;
-                    }
+    /** Ends a visit at the first page. */
+    private static final class Finder implements RemoteDescriptors.Visitor {
+        private final int pid;
+        private final int pidfd;
+        private final int slot;
+        private int left;
+        private AgentPage page;
+        private int result = -Errno.ENOENT;
+
+        Finder(final int pid, final int pidfd, final int slot, final int most) {
+            this.pid = pid;
+            this.pidfd = pidfd;
+            this.slot = slot;
+            left = most;
+        }
+
+        @Override
+        public boolean visit(final RemoteDescriptors.Link link) {
+            if (left-- == 0) {
+                result = TOO_MANY;
+                return false;
+            }
+            if (link.startsWith(LINK)) {
+                final int fd = SystemCalls.pidfdGetfd(pidfd, link.fd());
+                if (fd >= 0) {
+                    page = map(fd, pid, slot);
+                } else if (fd != -Errno.EBADF) {   // EBADF: the process has closed it meanwhile
+                    result = fd;
                 }
             }
-        } catch (final IOException | DirectoryIteratorException e) {
-            return new Search(null, ProcessHandle.of(pid).isPresent() ? -Errno.EACCES : -Errno.ESRCH);
+            return page == null;
         }
-        return new Search(null, result);
     }
 
     /** Maps a descriptor of ours and closes it; null if it is not such a page. */

@@ -182,7 +182,7 @@ public final class AmdGauge implements AutoCloseable {
      * @return true if the delays that are measured were configured in the stand-in
      */
     public static boolean isStandIn() {
-        return AmdCalls.isReplaced() || System.getProperty(AmdSysfs.ROOT_PROPERTY) != null
+        return AmdCalls.DRIVER.isReplaced() || System.getProperty(AmdSysfs.ROOT_PROPERTY) != null
             || System.getenv("GPUSEG_AMD_STANDIN") != null;
     }
 

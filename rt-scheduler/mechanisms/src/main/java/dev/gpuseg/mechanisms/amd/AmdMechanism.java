@@ -3,21 +3,16 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Errno;
-import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
-import dev.gpuseg.mechanisms.LookThread;
-import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
-import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.Protection;
+import dev.gpuseg.mechanisms.ScanningMechanism;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
+import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
 
 /**
  * Level 3 (2 where waves cannot be saved) on AMD GPUs through KFD, by the best {@link ControlInterface} that this
@@ -28,25 +23,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>The cost of an operation is unknown: {@link #capabilities} states 0.
  */
-public final class AmdMechanism implements Mechanism {
+public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
     /** Property: pids, separated by commas; no other unattached process is announced. For calibration. */
     public static final String ONLY_PROPERTY = "gpuseg.amd.only";
 
-    private final Object lock = new Object();
-    private final Map<Integer, AmdProcess> processes = new HashMap<>();   // under the lock
-    private final Set<Integer> announced = new HashSet<>();               // watch thread
-    private final AtomicBoolean changed = new AtomicBoolean();
-    private final int ownPid = ProcessStatus.pid();
     private final AmdSysfs sysfs;
     private final AmdSysfs.Gpu gpu;
-    private final Protection protection;
+    private final boolean allEngines;
     private final Set<String> only = Set.of(System.getProperty(ONLY_PROPERTY, "").split(","));
     private final QueueControl control;
     private final Capabilities capabilities;
-    private final LookThread watch;
     private AmdProcess[] batch = new AmdProcess[64];
-    private volatile ProcessListener listener;
-    private volatile String lastError = "";
 
     /**
      * Opens the mechanism for one GPU.
@@ -63,6 +50,7 @@ public final class AmdMechanism implements Mechanism {
     /** With this interface, or null = the best. */
     AmdMechanism(final int index, final Protection protection, final AmdSysfs sysfs, final ControlInterface wanted,
         final int watchdogMs) {
+        super("gpuseg-amd-scan", protection);
         this.sysfs = sysfs;
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
         if (index >= gpus.size()) {
@@ -77,12 +65,11 @@ public final class AmdMechanism implements Mechanism {
             throw new MechanismException(AmdSurvey.verdict(sysfs).reason()
                 + "; the next lower level that works on this GPU is --mechanism gate (level 1)");
         }
-        this.protection = protection;
-        control = open(chosen.by(), index, gpu.gpuId(), !protection.allEngines(), watchdogMs);
+        allEngines = protection.allEngines();
+        control = open(chosen.by(), index, gpu.gpuId(), !allEngines, watchdogMs);
         capabilities = new Capabilities(chosen.level(), 0, 0, 0, 0, control.batchMax(), false,
             chosen.by().granularity());
-        watch = new LookThread("gpuseg-amd-watch", this::look, e -> lastError = e, () -> { });
-        watch.start();
+        startScanning();
     }
 
     private static QueueControl open(final ControlInterface by, final int gpu, final int gpuId,
@@ -104,9 +91,9 @@ public final class AmdMechanism implements Mechanism {
         return control.controlInterface();
     }
 
-    /** What the last {@link #apply} took by the kernel's own clock, ns; -1 = it does not say. */
+    /** Duration of the last {@link #apply} by the kernel's own clock, ns; -1 = unknown. */
     long kernelTookNs() {
-        synchronized (lock) {
+        synchronized (lock()) {
             return control.tookNs();
         }
     }
@@ -127,44 +114,23 @@ public final class AmdMechanism implements Mechanism {
     }
 
     @Override
-    public void processListener(final ProcessListener to) {
-        listener = to;
-        watch.wake();
-    }
-
-    @Override
     public boolean changed() {
         final boolean undone;
-        synchronized (lock) {
+        synchronized (lock()) {
             undone = control.heartbeat();
         }
-        return changed.get() && changed.getAndSet(false) || undone;
-    }
-
-    @Override
-    public void attach(final ContextRef context) {
-        final AmdProcess p = new AmdProcess(context.pid(), context.pidStartTicks());
-        synchronized (lock) {
-            final AmdProcess known = processes.put(p.pid(), p);
-            if (known != null) {
-                control.release(known);
-            }
-            look(p);
-        }
-        context.attachment(p);
-        context.outcome(ContextRef.Outcome.NONE, 0, 0);
-        watch.wake();
+        return super.changed() || undone;
     }
 
     @Override
     public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
         final int enableCount) {
-        synchronized (lock) {
-            return switchAll(disable, disableCount, true) + switchAll(enable, enableCount, false);
+        synchronized (lock()) {
+            return apply(disable, disableCount, true) + apply(enable, enableCount, false);
         }
     }
 
-    private int switchAll(final ContextRef[] contexts, final int count, final boolean disable) {
+    private int apply(final ContextRef[] contexts, final int count, final boolean disable) {
         if (batch.length < count) {
             batch = new AmdProcess[2 * count];
         }
@@ -172,12 +138,12 @@ public final class AmdMechanism implements Mechanism {
         int failed = 0;
         int n = 0;
         for (int i = 0; i < count; i++) {
-            final AmdProcess p = (AmdProcess) contexts[i].attachment();
+            final AmdProcess p = processOf(contexts[i]);
             if (p == null || !p.isAlive() || disable && p.queues().isEmpty() && !control.coversFutureQueues()) {
                 contexts[i].outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
             } else if (disable && control.controlInterface() == ControlInterface.CRIU && p.elsewhere()) {
                 contexts[i].outcome(ContextRef.Outcome.FAILED, beganNs, beganNs);
-                lastError = contexts[i] + ": has queues on another GPU too, which a pause would stop; use one GPU";
+                lastError(contexts[i] + ": has queues on another GPU too, which a pause would stop; use one GPU");
                 failed++;
             } else {
                 contexts[i].outcome(ContextRef.Outcome.NONE, beganNs, beganNs);
@@ -197,16 +163,16 @@ public final class AmdMechanism implements Mechanism {
     }
 
     private boolean settle(final ContextRef context, final boolean disable, final long beganNs, final long doneNs) {
-        final AmdProcess p = (AmdProcess) context.attachment();
+        final AmdProcess p = processOf(context);
         final int result = p.result();
         if (result == -Errno.ESRCH || result != 0 && !p.isAlive()) {
             context.outcome(ContextRef.Outcome.ABSENT, beganNs, doneNs);
             return true;
         }
         if (result != 0) {
-            lastError = context + ": " + (disable ? "hold" : "release") + " by " + control.controlInterface().label()
+            lastError(context + ": " + (disable ? "hold" : "release") + " by " + control.controlInterface().label()
                 + " failed with errno " + -result
-                + (p.reason().isEmpty() ? "; the kernel's log may say why" : ": " + p.reason());
+                + (p.reason().isEmpty() ? "; the kernel's log may say why" : ": " + p.reason()));
         }
         context.outcome(result == 0 ? ContextRef.Outcome.DONE : ContextRef.Outcome.FAILED, beganNs, doneNs);
         return result == 0;
@@ -214,7 +180,7 @@ public final class AmdMechanism implements Mechanism {
 
     @Override
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
-        return false;   // quanta are the firmware's
+        return false;   // the firmware sets the quanta
     }
 
     @Override
@@ -223,60 +189,44 @@ public final class AmdMechanism implements Mechanism {
     }
 
     @Override
-    public void detach(final ContextRef context) {
-        synchronized (lock) {
-            final AmdProcess p = (AmdProcess) context.attachment();
-            if (p != null) {
-                control.release(p);
-                processes.remove(p.pid(), p);
-                context.attachment(null);
-            }
-        }
+    protected AmdProcess newProcess(final int pid, final long startTicks) {
+        return new AmdProcess(pid, startTicks);
     }
 
     @Override
-    public String lastError() {
-        return lastError;
+    protected void attached(final AmdProcess process) {
+        refresh(process);   // the enforcer may disable it next
     }
 
     @Override
-    public void close() {
-        watch.stop();
-        synchronized (lock) {
-            control.close();
-            processes.clear();
-        }
+    protected void replaced(final AmdProcess process) {
+        control.release(process);
     }
 
-    /** Brings the picture up to date. True while some attached process has no queue yet. */
-    private boolean look() {
-        final List<AmdProcess> all;
-        synchronized (lock) {
-            all = new ArrayList<>(processes.values());
-        }
-        boolean waiting = false;
-        for (final AmdProcess p : all) {
-            // a hold covers future queues; the other interfaces must be applied again
-            if (look(p) && !control.coversFutureQueues()) {
-                changed.set(true);
-            }
-            waiting |= p.queues().isEmpty() && p.isAlive();
-        }
-        final ProcessListener to = listener;
-        if (to != null) {
-            announce(to);
-        }
-        return waiting;
+    @Override
+    protected void detached(final AmdProcess process) {
+        control.release(process);
     }
 
-    /** True if the queues of a process are others than before. */
-    private boolean look(final AmdProcess p) {
+    @Override
+    protected void closed(final Collection<AmdProcess> remaining) {
+        control.close();
+    }
+
+    @Override
+    protected boolean scan(final AmdProcess process) {
+        // a hold covers future queues; the other interfaces must be applied again
+        return refresh(process) && !control.coversFutureQueues();
+    }
+
+    /** True if the queues of a process have changed. */
+    private boolean refresh(final AmdProcess p) {
         final List<AmdSysfs.Queue> here = new ArrayList<>();
         boolean elsewhere = false;
         if (p.isAlive()) {
             for (final AmdSysfs.Queue q : sysfs.queues(p.pid())) {
                 elsewhere |= q.gpuId() != gpu.gpuId();
-                if (q.gpuId() == gpu.gpuId() && (q.compute() || protection.allEngines())) {
+                if (q.gpuId() == gpu.gpuId() && (q.compute() || allEngines)) {
                     here.add(q);
                 }
             }
@@ -284,22 +234,10 @@ public final class AmdMechanism implements Mechanism {
         return p.queues(here, elsewhere);
     }
 
-    private void announce(final ProcessListener to) {
-        final Set<Integer> now = new HashSet<>();
-        for (final int pid : sysfs.pids()) {
-            final long ticks = ProcessStatus.startTicks(pid);
-            if (ticks != 0 && pid != ownPid && (only.contains("") || only.contains(Integer.toString(pid)))
-                && sysfs.queues(pid).stream().anyMatch(q -> q.gpuId() == gpu.gpuId())) {
-                now.add(pid);
-                final boolean known;
-                synchronized (lock) {
-                    known = processes.containsKey(pid);
-                }
-                if (!known && announced.add(pid) && !protection.covers(pid)) {
-                    to.found(pid, ticks, ProcessStatus.commandName(pid));
-                }
-            }
-        }
-        announced.retainAll(now);
+    @Override
+    protected Set<Integer> pidsWithWork() {
+        return sysfs.pids().stream().filter(pid -> only.contains("") || only.contains(Integer.toString(pid)))
+            .filter(pid -> sysfs.queues(pid).stream().anyMatch(q -> q.gpuId() == gpu.gpuId()))
+            .collect(Collectors.toSet());
     }
 }

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
-import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.AttachedProcess;
 import java.util.List;
 
 /** One attached process: its queues as the scan thread found them, and the result of its last disable or enable. */
-final class AmdProcess {
-    private final int pid;
-    private final long startTicks;
+final class AmdProcess extends AttachedProcess {
     private volatile List<AmdSysfs.Queue> queues = List.of();
     private volatile boolean elsewhere;
     private volatile int result;
     private volatile String reason = "";
 
     AmdProcess(final int pid, final long startTicks) {
-        this.pid = pid;
-        this.startTicks = startTicks;
+        super(pid, startTicks);
     }
 
-    int pid() {
-        return pid;
-    }
-
-    long startTicks() {
-        return startTicks;
-    }
-
-    boolean isAlive() {
-        return ProcessStatus.isAlive(pid, startTicks);
+    @Override
+    protected boolean hasWork() {
+        return !queues.isEmpty();
     }
 
     /** Its queues on the mechanism's GPU that enforcement acts on. */

@@ -145,7 +145,7 @@ public final class AmdSurvey {
 
     /** Why processes cannot be controlled through /dev/kfd; empty if the driver is new enough and tracing allowed. */
     private static String driver(final int minor, final String kernel) {
-        final int fd = AmdCalls.open(KfdFile.PATH);
+        final int fd = AmdCalls.DRIVER.open(KfdFile.PATH);
         if (fd < 0) {
             return KfdFile.PATH + " cannot be opened (errno " + -fd + "); run as root or in group render";
         }

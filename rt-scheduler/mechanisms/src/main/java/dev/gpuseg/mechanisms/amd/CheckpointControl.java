@@ -71,7 +71,7 @@ final class CheckpointControl extends TracingControl {
             argument.putLong(at, 0);
         }
         argument.putInt(OP_OFFSET, op);
-        return Math.min(0, AmdCalls.ioctl(fd, CRIU_OP, BufferUtil.address(argument)));
+        return Math.min(0, AmdCalls.DRIVER.ioctl(fd, CRIU_OP, BufferUtil.address(argument)));
     }
 
     private int descriptor(final AmdProcess p) {

@@ -48,12 +48,12 @@ final class DebuggerControl extends TracingControl {
      * @throws MechanismException if it cannot be opened
      */
     static DebuggerControl open() {
-        final int kfd = AmdCalls.open(KfdFile.PATH);
+        final int kfd = AmdCalls.DRIVER.open(KfdFile.PATH);
         if (kfd < 0) {
             throw new MechanismException(KfdFile.PATH + " cannot be opened any more (errno " + -kfd
                 + "); run gpuseg doctor");
         }
-        final int events = AmdCalls.open("/dev/null");
+        final int events = AmdCalls.DRIVER.open("/dev/null");
         if (events < 0) {
             AmdCalls.close(kfd);
             throw new MechanismException("/dev/null cannot be opened (errno " + -events + "); mount /dev");
@@ -176,7 +176,7 @@ final class DebuggerControl extends TracingControl {
     }
 
     private int issue() {
-        return AmdCalls.ioctl(kfd, DBG_TRAP, BufferUtil.address(argument));
+        return AmdCalls.DRIVER.ioctl(kfd, DBG_TRAP, BufferUtil.address(argument));
     }
 
     @Override

@@ -2,15 +2,13 @@
 package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.agrona.BufferUtil;
 
 /** The stock driver's device, /dev/kfd. */
@@ -27,40 +25,30 @@ final class KfdFile {
     /** Minor number of KFD's ABI 1, or -errno; 0 for another ABI. */
     static int version(final int fd) {
         final ByteBuffer argument = ByteBuffer.allocateDirect(2 * Integer.BYTES).order(ByteOrder.nativeOrder());
-        final int rc = AmdCalls.ioctl(fd, GET_VERSION, BufferUtil.address(argument));
+        final int rc = AmdCalls.DRIVER.ioctl(fd, GET_VERSION, BufferUtil.address(argument));
         return rc < 0 ? rc : argument.getInt(0) == MAJOR ? argument.getInt(Integer.BYTES) : 0;
     }
 
     /** A duplicate of a process's only descriptor of it, or -errno, or {@link #SEVERAL}. */
     static int duplicate(final AmdProcess p) {
-        final int pidfd = SystemCalls.pidfdOpen(p.pid());
+        final int pidfd = RemoteDescriptors.openProcess(p.pid(), p.startTicks());
         if (pidfd < 0) {
             return pidfd;
         }
+        final List<Integer> found = new ArrayList<>();
         try {
-            // after pidfd_open the pid names one process: is it the one that was meant?
-            return p.isAlive() ? duplicate(p.pid(), pidfd) : -Errno.ESRCH;
-        } finally {
-            AmdCalls.close(pidfd);
-        }
-    }
-
-    private static int duplicate(final int pid, final int pidfd) {
-        final byte[] target = new byte[64];
-        int remote = -1;
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
-            for (final Path p : list) {
-                final int n = AmdCalls.readlink(p.toString(), target);
-                if (n > 0 && PATH.equals(new String(target, 0, n, StandardCharsets.ISO_8859_1))) {
-                    if (remote >= 0) {
-                        return SEVERAL;
-                    }
-                    remote = Integer.parseInt(p.getFileName().toString());
+            RemoteDescriptors.visit(p.pid(), AmdCalls.DRIVER, link -> {
+                if (link.is(PATH)) {
+                    found.add(link.fd());
                 }
-            }
-        } catch (final IOException | DirectoryIteratorException e) {
+                return found.size() < 2;
+            });
+            return found.isEmpty() ? -Errno.ENOENT
+                : found.size() > 1 ? SEVERAL : SystemCalls.pidfdGetfd(pidfd, found.get(0));
+        } catch (final IOException e) {
             return -Errno.ENOENT;   // it ended, or may not be examined: the caller says what is needed
+        } finally {
+            SystemCalls.closeOnce(pidfd);
         }
-        return remote < 0 ? -Errno.ENOENT : SystemCalls.pidfdGetfd(pidfd, remote);
     }
 }

@@ -70,7 +70,7 @@ final class PatchedKfdControl implements QueueControl {
      * @throws MechanismException if the device cannot be opened; {@link AmdSurvey} says why
      */
     static PatchedKfdControl open(final int gpuId, final boolean computeOnly, final int periodMs) {
-        final int fd = AmdCalls.open(PATH);
+        final int fd = AmdCalls.DRIVER.open(PATH);
         if (fd >= 0) {
             final PatchedKfdControl device = new PatchedKfdControl(fd, gpuId, computeOnly, periodMs);
             if (device.abi() == ABI && device.arm() >= 0) {
@@ -84,7 +84,7 @@ final class PatchedKfdControl implements QueueControl {
 
     /** 0 if it can be opened and has our ABI, -errno if it cannot be opened, or the number of its other ABI. */
     static int probe() {
-        final int fd = AmdCalls.open(PATH);
+        final int fd = AmdCalls.DRIVER.open(PATH);
         if (fd < 0) {
             return fd;
         }
@@ -95,7 +95,7 @@ final class PatchedKfdControl implements QueueControl {
 
     /** The kernel's state of a GPU; null if it does not know that GPU. */
     static GpuState state(final int gpuId) {
-        final int fd = AmdCalls.open(PATH);
+        final int fd = AmdCalls.DRIVER.open(PATH);
         if (fd < 0) {
             return null;
         }
@@ -103,7 +103,7 @@ final class PatchedKfdControl implements QueueControl {
         GpuState found = null;
         for (int i = 0; i < MAX_GPUS && found == null; i++) {
             gpu.putInt(0, i);
-            if (AmdCalls.ioctl(fd, GPU, BufferUtil.address(gpu)) < 0) {
+            if (AmdCalls.DRIVER.ioctl(fd, GPU, BufferUtil.address(gpu)) < 0) {
                 break;
             }
             if (gpu.getInt(4) == gpuId) {
@@ -116,14 +116,14 @@ final class PatchedKfdControl implements QueueControl {
     }
 
     private int abi() {
-        final int rc = AmdCalls.ioctl(fd, INFO, BufferUtil.address(argument));
+        final int rc = AmdCalls.DRIVER.ioctl(fd, INFO, BufferUtil.address(argument));
         return rc < 0 ? rc : argument.getInt(0);
     }
 
     private int arm() {
         argument.putInt(0, periodMs).putInt(Integer.BYTES, 0);
         kickedNs = System.nanoTime();
-        return AmdCalls.ioctl(fd, WATCHDOG, BufferUtil.address(argument));
+        return AmdCalls.DRIVER.ioctl(fd, WATCHDOG, BufferUtil.address(argument));
     }
 
     @Override
@@ -183,7 +183,7 @@ final class PatchedKfdControl implements QueueControl {
         argument.putLong(0, BufferUtil.address(entries)).putInt(8, to - from).putInt(12, 0);
         argument.putLong(16, 0).putLong(24, 0);
         kickedNs = System.nanoTime();   // the call re-arms the watchdog
-        final int rc = AmdCalls.ioctl(fd, APPLY, BufferUtil.address(argument));
+        final int rc = AmdCalls.DRIVER.ioctl(fd, APPLY, BufferUtil.address(argument));
         tookNs += rc < 0 ? 0 : argument.getLong(24);
         return rc;
     }
@@ -198,7 +198,7 @@ final class PatchedKfdControl implements QueueControl {
     public boolean heartbeat() {
         if (System.nanoTime() - kickedNs > (long) periodMs * MS_IN_NS / KICKS_PER_PERIOD) {
             kickedNs = System.nanoTime();
-            if (AmdCalls.ioctl(fd, KICK, 0) == -Errno.ESTALE) {
+            if (AmdCalls.DRIVER.ioctl(fd, KICK, 0) == -Errno.ESTALE) {
                 lapsed = true;
                 held.clear();
                 arm();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.SystemCalls;
 
 /**
@@ -31,7 +32,7 @@ final class ControlFile {
     /** Whether the application still has this very open file under that number. True if the kernel cannot tell. */
     boolean stillOpenIn(final int pid) {
         final int result = DriverCalls.compareFiles((int) ProcessHandle.current().pid(), fd, pid, remoteFd);
-        return result == 0 || result < 0 && result != -DriverCalls.EBADF && result != -DriverCalls.ESRCH;
+        return result == 0 || result < 0 && result != -Errno.EBADF && result != -Errno.ESRCH;
     }
 
     /** Call under the lock under which it is closed. */

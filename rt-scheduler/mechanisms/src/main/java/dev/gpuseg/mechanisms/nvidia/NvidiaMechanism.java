@@ -76,7 +76,7 @@ public class NvidiaMechanism implements Mechanism {
     NvidiaMechanism(final int gpu, final Protection protection, final Path proc) {
         this.gpu = gpu;
         rm = new RmControl();
-        final int fd = DriverCalls.open(RmProcess.CONTROL_DEVICE);
+        final int fd = DriverCalls.DRIVER.open(RmProcess.CONTROL_DEVICE);
         if (fd < 0) {
             throw new MechanismException(RmProcess.CONTROL_DEVICE + " cannot be opened: errno " + -fd
                 + "; load NVIDIA's driver and run as root, or use the next lower level, --mechanism gate");

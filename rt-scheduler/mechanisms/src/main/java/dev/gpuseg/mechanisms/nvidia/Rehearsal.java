@@ -20,7 +20,7 @@ final class Rehearsal extends NvidiaMechanism {
 
     Rehearsal() {
         super(RmControl.pretending());
-        final int fd = DriverCalls.open(STAGE);
+        final int fd = DriverCalls.DRIVER.open(STAGE);
         if (fd < 0) {
             throw new MechanismException(STAGE + " cannot be opened: errno " + -fd);
         }

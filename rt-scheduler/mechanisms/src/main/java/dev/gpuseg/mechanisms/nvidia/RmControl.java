@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.ipc.platform.Errno;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.agrona.BufferUtil;
@@ -124,8 +125,8 @@ final class RmControl {
         controls++;
         int result;
         do {
-            result = DriverCalls.ioctl(fd, request, blockAddress);
-        } while (result == -DriverCalls.EINTR || result == -DriverCalls.EAGAIN);
+            result = DriverCalls.DRIVER.ioctl(fd, request, blockAddress);
+        } while (result == -Errno.EINTR || result == -Errno.EAGAIN);
         return result < 0 ? result : memory.getInt(BLOCK_BYTES - Integer.BYTES);
     }
 }

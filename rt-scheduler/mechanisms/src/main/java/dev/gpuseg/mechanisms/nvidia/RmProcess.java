@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.file.AccessDeniedException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -51,7 +50,6 @@ final class RmProcess {
     private static final int CLASS_TSG = 0xa06c;
     private static final int ENGINE_GR0 = 1;
     private static final int INVALID_OBJECT = 0x31;
-    private static final int LINK_BYTES = 256;
     private static final long FULL_LOOK_NS = 10_000_000_000L;
 
     /** An object of a client: its class and parent. */
@@ -213,42 +211,36 @@ final class RmProcess {
         return refresh(nowNs, lock, pid -> Map.of());
     }
 
-    /** Numbers of the control descriptors of any process; empty if it is gone or may not be looked at. */
+    /** Numbers of the control descriptors of any process; empty if it has ended or may not be examined. */
     static List<Integer> controlDescriptors(final int pid) {
         final List<Integer> found = new ArrayList<>();
-        final byte[] target = new byte[LINK_BYTES];
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
-            for (final Path p : list) {
-                final int n = DriverCalls.readlink(p.toString(), target);
-                if (n == CONTROL_DEVICE.length()
-                    && CONTROL_DEVICE.equals(new String(target, 0, n, StandardCharsets.ISO_8859_1))) {
-                    found.add(Integer.valueOf(p.getFileName().toString()));
+        try {
+            RemoteDescriptors.visit(pid, DriverCalls.DRIVER, link -> {
+                if (link.is(CONTROL_DEVICE)) {
+                    found.add(link.fd());
                 }
-            }
-        } catch (final IOException | java.nio.file.DirectoryIteratorException e) {
+                return true;
+            });
+        } catch (final IOException e) {
             return List.of();
         }
         return found;
     }
 
-    /** Descriptors that matter, by number; null if the process is gone. */
+    /** Descriptors that matter, by number; null if the process has ended. */
     private Map<Integer, String> links() {
         final Map<Integer, String> found = new LinkedHashMap<>();
-        final byte[] target = new byte[LINK_BYTES];
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
-            for (final Path p : list) {
-                final int n = DriverCalls.readlink(p.toString(), target);
-                if (n > 0) {
-                    final String link = new String(target, 0, n, StandardCharsets.ISO_8859_1);
-                    if (link.equals(CONTROL_DEVICE) || link.startsWith(CaptureReport.LINK_PREFIX)) {
-                        found.put(Integer.valueOf(p.getFileName().toString()), link);
-                    }
+        try {
+            RemoteDescriptors.visit(pid, DriverCalls.DRIVER, link -> {
+                if (link.is(CONTROL_DEVICE) || link.startsWith(CaptureReport.LINK_PREFIX)) {
+                    found.put(link.fd(), link.toString());
                 }
-            }
-        } catch (final java.nio.file.AccessDeniedException e) {
+                return true;
+            });
+        } catch (final AccessDeniedException e) {
             refusal = "descriptors of pid " + pid + " cannot be read; run the daemon as root or as the same user";
             return found;
-        } catch (final IOException | java.nio.file.DirectoryIteratorException e) {
+        } catch (final IOException e) {
             return null;
         }
         return found;
@@ -279,7 +271,7 @@ final class RmProcess {
                 if (fd >= 0) {
                     files.put(e.getKey(), new ControlFile(fd, e.getKey()));
                     changed = true;
-                } else if (fd != -DriverCalls.EBADF && fd != -DriverCalls.ESRCH) {
+                } else if (fd != -Errno.EBADF && fd != -Errno.ESRCH) {
                     refused = "pidfd_getfd of pid " + pid + ": errno " + -fd
                         + "; the daemon needs CAP_SYS_PTRACE (run it as root) and a kernel of 5.6 or later";
                 }

@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.agrona.BufferUtil;
 
-/** nvgpu's device for schedulers: which TSGs there are, and which process each belongs to. One thread at a time. */
+/** nvgpu's device for schedulers: which TSGs exist, and to which process each belongs. One thread at a time. */
 final class TegraDevice implements AutoCloseable {
     static final String PATH = "/dev/nvhost-sched-gpu";
     private static final long GET_TSGS = 0xc0105301L;
@@ -25,17 +25,17 @@ final class TegraDevice implements AutoCloseable {
         this.fd = fd;
     }
 
-    /** Opens it; null where it cannot be opened, then {@link TegraSurvey} says why. */
+    /** Null if it cannot be opened; {@link TegraSurvey} says why. */
     static TegraDevice open() {
-        final int fd = TegraCalls.open(PATH);
+        final int fd = TegraCalls.DRIVER.open(PATH);
         return fd < 0 ? null : new TegraDevice(fd);
     }
 
-    /** Processes that have a TSG; empty where the driver refuses. */
+    /** Processes that have a TSG; empty if the driver refuses the question. */
     Set<Integer> pids() {
         final Set<Integer> found = new TreeSet<>();
         request.putInt(0, BITMAP_BYTES).putInt(Integer.BYTES, 0).putLong(Long.BYTES, BufferUtil.address(bitmap));
-        if (TegraCalls.ioctl(fd, GET_TSGS, BufferUtil.address(request)) < 0) {
+        if (TegraCalls.DRIVER.ioctl(fd, GET_TSGS, BufferUtil.address(request)) < 0) {
             return found;
         }
         final int bits = Byte.SIZE * Math.min(BITMAP_BYTES, request.getInt(0));
@@ -45,7 +45,7 @@ final class TegraDevice implements AutoCloseable {
                     request.putLong(at, 0);
                 }
                 request.putInt(0, i);
-                if (TegraCalls.ioctl(fd, GET_PARAMS, BufferUtil.address(request)) >= 0) {
+                if (TegraCalls.DRIVER.ioctl(fd, GET_PARAMS, BufferUtil.address(request)) >= 0) {
                     found.add((int) request.getLong(PID_OFFSET));
                 }
             }

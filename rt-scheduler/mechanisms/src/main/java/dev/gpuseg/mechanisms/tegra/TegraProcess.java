@@ -1,44 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.tegra;
 
-import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.AttachedProcess;
+import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 
-/** One attached process and its TSGs. Everything but the identity is touched under the mechanism's lock. */
-final class TegraProcess {
+/** One attached process and its TSGs. All but the identity is guarded by the mechanism's lock. */
+final class TegraProcess extends AttachedProcess {
     /** Version of the held payload; {@code struct gpuseg_tegra_held} in rt-scheduler/native/tegra/gpuseg_tegra.h. */
     static final int HELD_VERSION = 1;
     static final int TSGS_MAX = 64;
+    private static final String DEVICES = "/dev/nv";
     private static final Pattern TSG = Pattern.compile("/dev/nvhost-tsg-gpu|/dev/nvgpu/[^/]+/tsg");
     private static final byte[] NOTHING = new byte[0];
 
-    private final int pid;
-    private final long startTicks;
-    private final byte[] target = new byte[128];
     private int pidfd = -1;
     private List<TsgFile> tsgs = List.of();
     private byte[] heldPayload = NOTHING;
     private String refusal = "";
 
     TegraProcess(final int pid, final long startTicks) {
-        this.pid = pid;
-        this.startTicks = startTicks;
+        super(pid, startTicks);
     }
 
-    int pid() {
-        return pid;
+    @Override
+    protected boolean hasWork() {
+        return !tsgs.isEmpty();
     }
 
     List<TsgFile> tsgs() {
@@ -49,16 +44,12 @@ final class TegraProcess {
         return heldPayload;
     }
 
-    /** Why its descriptors cannot be had; empty if nothing stands in the way. */
+    /** Why its descriptors cannot be duplicated; empty if they can. */
     String refusal() {
         return refusal;
     }
 
-    boolean isAlive() {
-        return ProcessStatus.isAlive(pid, startTicks);
-    }
-
-    /** Looks at its descriptors. True: its TSGs are others than before. Those that went are closed. */
+    /** Examines its descriptors. True if its TSGs have changed. Duplicates of those that it closed are closed. */
     boolean refresh() {
         if (!isAlive()) {
             final boolean had = !tsgs.isEmpty();
@@ -78,7 +69,7 @@ final class TegraProcess {
         }
         for (final int fd : remote) {
             if (next.size() == TSGS_MAX) {
-                refusal = "pid " + pid + " has more than " + TSGS_MAX + " TSGs; the others are not scheduled";
+                refusal = "pid " + pid() + " has more than " + TSGS_MAX + " TSGs; the others are not scheduled";
                 break;
             }
             final TsgFile file = duplicate(fd);
@@ -96,20 +87,15 @@ final class TegraProcess {
 
     private TsgFile duplicate(final int remoteFd) {
         if (pidfd < 0) {
-            pidfd = SystemCalls.pidfdOpen(pid);
-            // after pidfd_open the pid names one process: is it the one that was meant?
-            if (pidfd >= 0 && !isAlive()) {
-                SystemCalls.closeOnce(pidfd);
-                pidfd = -1;
-            }
+            pidfd = RemoteDescriptors.openProcess(pid(), startTicks());
         }
         final int fd = pidfd < 0 ? pidfd : SystemCalls.pidfdGetfd(pidfd, remoteFd);
         if (fd >= 0) {
             refusal = "";
             return new TsgFile(fd, remoteFd);
         }
-        if (pidfd >= 0 && fd != -TegraCalls.EBADF) {
-            refusal = "pid " + pid + ": its TSG descriptors cannot be duplicated (errno " + -fd
+        if (pidfd >= 0 && fd != -Errno.EBADF) {
+            refusal = "pid " + pid() + ": its TSG descriptors cannot be duplicated (errno " + -fd
                 + "); run the daemon with CAP_SYS_PTRACE";
         }
         return null;
@@ -117,16 +103,16 @@ final class TegraProcess {
 
     private TreeSet<Integer> remoteTsgs() {
         final TreeSet<Integer> found = new TreeSet<>();
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
-            for (final Path p : list) {
-                final int n = TegraCalls.readlink(p.toString(), target);
-                if (n > 0 && TSG.matcher(new String(target, 0, n, StandardCharsets.ISO_8859_1)).matches()) {
-                    found.add(Integer.parseInt(p.getFileName().toString()));
+        try {
+            RemoteDescriptors.visit(pid(), TegraCalls.DRIVER, link -> {
+                if (link.startsWith(DEVICES) && TSG.matcher(link.toString()).matches()) {
+                    found.add(link.fd());
                 }
-            }
-        } catch (final IOException | DirectoryIteratorException e) {
+                return true;
+            });
+        } catch (final IOException e) {
             if (isAlive()) {
-                refusal = "/proc/" + pid + "/fd cannot be read: " + e.getMessage()
+                refusal = "/proc/" + pid() + "/fd cannot be read: " + e.getMessage()
                     + "; run the daemon with CAP_SYS_PTRACE";
             }
         }
@@ -145,7 +131,7 @@ final class TegraProcess {
         return b.array();
     }
 
-    /** Lets go of all descriptors; what is disabled stays so. */
+    /** Closes all descriptors. A disabled TSG stays disabled. */
     void close() {
         for (final TsgFile t : tsgs) {
             t.close();

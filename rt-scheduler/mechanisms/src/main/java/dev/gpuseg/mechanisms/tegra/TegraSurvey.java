@@ -3,11 +3,12 @@ package dev.gpuseg.mechanisms.tegra;
 
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismVerdict;
+import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What stands in the way of this mechanism on this machine, without touching any process but this one. */
+/** Says whether this mechanism works on this machine. Touches no process but this one. */
 public final class TegraSurvey {
     private static final Path PATCHED = Path.of("/dev/nvgpu/igpu0/ctrl");
 
@@ -15,27 +16,21 @@ public final class TegraSurvey {
     }
 
     /**
-     * The first thing that stands in the way, or what works.
+     * The first obstacle, or what was found.
      *
-     * @return usable, at level 3, only if nothing does
+     * @return usable, at level 3, if there is no obstacle
      */
     public static MechanismVerdict verdict() {
-        final int fd = TegraCalls.open(TegraDevice.PATH);
+        final int fd = TegraCalls.DRIVER.open(TegraDevice.PATH);
         if (fd < 0) {
             return refused(TegraDevice.PATH + " cannot be opened (errno " + -fd
                 + "); load nvgpu on a Tegra board and run as root");
         }
         SystemCalls.closeOnce(fd);
-        final int pidfd = SystemCalls.pidfdOpen((int) ProcessHandle.current().pid());
-        final int copy = pidfd < 0 ? pidfd : SystemCalls.pidfdGetfd(pidfd, pidfd);
-        if (pidfd >= 0) {
-            SystemCalls.closeOnce(pidfd);
+        final String refusal = RemoteDescriptors.refusal();
+        if (!refusal.isEmpty()) {
+            return refused(refusal);
         }
-        if (copy < 0) {
-            return refused("descriptors of other processes cannot be duplicated: errno " + -copy
-                + "; a kernel of 5.6 or later is needed, and a container must allow pidfd_getfd");
-        }
-        SystemCalls.closeOnce(copy);
         return new MechanismVerdict(true, Capabilities.INTERRUPT, TegraDevice.PATH
             + " can be opened; TSGs are removed from the runlist by the stock driver"
             + (Files.exists(PATCHED) ? ", no ioctl of a patch is used" : ""));

@@ -7,8 +7,8 @@ import java.nio.ByteOrder;
 import org.agrona.BufferUtil;
 
 /**
- * A duplicate of a TSG's descriptor, and the only commands that are ever issued on one. The name in /proc must have
- * said that it is a TSG: 'T' is the type of terminal ioctls too. Used by one thread at a time.
+ * A duplicate of a TSG's descriptor, and the only commands that are ever issued on one. The caller must know from /proc
+ * that the descriptor is a TSG, because 'T' is also the type of terminal ioctls. Used by one thread at a time.
  */
 final class TsgFile {
     private static final long ENABLE = 0x5403;
@@ -32,15 +32,15 @@ final class TsgFile {
         return remoteFd;
     }
 
-    /** Off the runlist, and what runs is switched out. 0 or -errno; after a failure it is on. */
+    /** Removes it from the runlist and preempts what runs. 0 or -errno; after a failure it is enabled. */
     int disable() {
         if (disabled) {
             return 0;
         }
-        int rc = TegraCalls.ioctl(fd, DISABLE, 0);
+        int rc = TegraCalls.DRIVER.ioctl(fd, DISABLE, 0);
         if (rc >= 0) {
             disabled = true;
-            rc = TegraCalls.ioctl(fd, PREEMPT, 0);
+            rc = TegraCalls.DRIVER.ioctl(fd, PREEMPT, 0);
         }
         if (rc < 0) {
             enable();
@@ -48,9 +48,9 @@ final class TsgFile {
         return Math.min(rc, 0);
     }
 
-    /** 0 or -errno. Always issued: another may have disabled it. */
+    /** 0 or -errno. Always issued, because another process may have disabled it. */
     int enable() {
-        final int rc = TegraCalls.ioctl(fd, ENABLE, 0);
+        final int rc = TegraCalls.DRIVER.ioctl(fd, ENABLE, 0);
         disabled &= rc < 0;
         return Math.min(rc, 0);
     }
@@ -62,11 +62,11 @@ final class TsgFile {
     /** Microseconds or -errno. */
     int timesliceUs() {
         argument.putInt(0, 0).putInt(Integer.BYTES, 0);
-        final int rc = TegraCalls.ioctl(fd, GET_TIMESLICE, BufferUtil.address(argument));
+        final int rc = TegraCalls.DRIVER.ioctl(fd, GET_TIMESLICE, BufferUtil.address(argument));
         return rc < 0 ? rc : argument.getInt(0);
     }
 
-    /** 0 = as it was before the first change. 0 or -errno. */
+    /** 0 = restores the value before the first change. Returns 0 or -errno. */
     int setTimesliceUs(final int us) {
         if (us == 0 && originalUs == 0) {
             return 0;
@@ -79,7 +79,7 @@ final class TsgFile {
             originalUs = now;
         }
         argument.putInt(0, us == 0 ? originalUs : us).putInt(Integer.BYTES, 0);
-        final int rc = TegraCalls.ioctl(fd, SET_TIMESLICE, BufferUtil.address(argument));
+        final int rc = TegraCalls.DRIVER.ioctl(fd, SET_TIMESLICE, BufferUtil.address(argument));
         if (rc >= 0 && us == 0) {
             originalUs = 0;
         }

@@ -172,7 +172,7 @@ final class AmdRig implements AutoCloseable {
         gpu(1, GPU_ID, GFX_90A);
         policy(0);
         Function.getFunction("c", "setenv").invokeInt(new Object[] {STANDIN_ENV, directory.toString(), 1});
-        AmdCalls.use(FAKE.toString());
+        AmdCalls.DRIVER.use(FAKE.toString());
     }
 
     static MappedByteBuffer map(final Path file, final int bytes) throws IOException {
@@ -318,7 +318,7 @@ final class AmdRig implements AutoCloseable {
 
     /** Whether the stand-in's lock (flock of its table) can be had; others that hold it let go of it soon. */
     private static boolean isFree(final Path table) throws InterruptedException {
-        final int fd = AmdCalls.open(table.toString());
+        final int fd = AmdCalls.DRIVER.open(table.toString());
         try {
             for (int attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
                 if (Function.getFunction("c", "flock").invokeInt(new Object[] {fd, LOCK_EX_NB}) == 0) {
@@ -345,6 +345,6 @@ final class AmdRig implements AutoCloseable {
     @Override
     public void close() {
         apps.forEach(App::close);
-        AmdCalls.use("c");
+        AmdCalls.DRIVER.use("c");
     }
 }

@@ -478,12 +478,12 @@ class NvidiaMechanismTest {
 
     @Test
     void shouldRefuseToStartWithoutADevice() {
-        DriverCalls.use("c");
+        DriverCalls.DRIVER.use("c");
         final String text =
             assertThrows(MechanismException.class, () -> new NvidiaMechanism(0, Protection.DEFAULTS)).getMessage();
         assertTrue(text.contains("/dev/nvidiactl") && text.contains("--mechanism gate"), text);
         assertFalse(NvidiaSurvey.verdict().usable());
-        DriverCalls.use(RmRig.program("libgpuseg-rm-fake.so").toString());
+        DriverCalls.DRIVER.use(RmRig.program("libgpuseg-rm-fake.so").toString());
         assertTrue(NvidiaSurvey.verdict().usable(), NvidiaSurvey.verdict().reason());
     }
 }

@@ -107,7 +107,7 @@ final class RmRig implements AutoCloseable {
             throw new IllegalStateException("the RM stand-in did not start at " + socket);
         }
         Function.getFunction("c", "setenv").invokeInt(new Object[] {STANDIN_ENV, socket, 1});
-        DriverCalls.use(FAKE.toString());
+        DriverCalls.DRIVER.use(FAKE.toString());
         if (gpus > 1) {   // as /proc/driver/nvidia/gpus
             for (int gpu = 0; gpu < gpus; gpu++) {
                 Files.createDirectories(directory.resolve("gpus/0000:0" + (6 + gpu) + ":00.0"));
@@ -268,7 +268,7 @@ final class RmRig implements AutoCloseable {
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        DriverCalls.use("c");
+        DriverCalls.DRIVER.use("c");
         System.clearProperty(GpuIndex.GPUS_PROPERTY);
     }
 }

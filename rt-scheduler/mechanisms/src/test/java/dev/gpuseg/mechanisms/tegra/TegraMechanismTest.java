@@ -249,7 +249,7 @@ class TegraMechanismTest {
         final String second = assertThrows(MechanismException.class,
             () -> row.open(new MechanismSetup(where(), 1, Protection.DEFAULTS))).getMessage();
         assertTrue(second.contains("GPU 1") && second.contains("--gpus 1"), second);
-        TegraCalls.use("c");
+        TegraCalls.DRIVER.use("c");
         assumeTrue(!Files.exists(Path.of(TegraDevice.PATH)), "this machine has nvgpu");
         final String text = assertThrows(MechanismException.class,
             () -> new TegraMechanism(Protection.DEFAULTS)).getMessage();

@@ -55,7 +55,7 @@ public final class TegraRig implements AutoCloseable {
 
     /** Calls go to the stand-in from now on. */
     public void use() {
-        TegraCalls.use(FAKE.toString());
+        TegraCalls.DRIVER.use(FAKE.toString());
     }
 
     /** The directory of the native programs. */
@@ -88,7 +88,7 @@ public final class TegraRig implements AutoCloseable {
         for (final App app : apps) {
             app.process.destroyForcibly().onExit().join();
         }
-        TegraCalls.use("c");
+        TegraCalls.DRIVER.use("c");
         assertEquals(0, table.getInt(FOREIGN), "an ioctl that is not in the table reached the driver");
     }
 

@@ -6,50 +6,49 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
- * The thread by which a mechanism looks at GPU processes where no driver tells of changes: every 20 ms while it waits
- * for something, else every 250 ms. A look that fails is told, and made again. All methods on any thread.
+ * A thread that scans GPU processes for a driver that reports no changes: every 20 ms while the last scan asked for
+ * another one soon, else every 250 ms. A scan that fails is reported and repeated. All methods on any thread.
  */
-public final class LookThread {
+final class ScanThread {
     private static final long MS = 1_000_000;
     private static final long SOON_NS = 20 * MS;
     private static final long LATER_NS = 250 * MS;
     private static final int END_WAIT_MS = 2_000;
 
-    private final BooleanSupplier look;
+    private final BooleanSupplier scan;
     private final Consumer<String> failed;
     private final Runnable atEnd;
     private final Thread thread;
     private volatile boolean running = true;
 
     /**
-     * Starts nothing yet.
+     * Does not start the thread yet.
      *
      * @param name   of the thread
-     * @param look   brings the picture up to date; true = look again soon
-     * @param failed receives why a look failed, one line
-     * @param atEnd  done by the thread after its last look
+     * @param scan   updates what is known; true = scan again soon
+     * @param failed receives why a scan failed, one line
+     * @param atEnd  run by the thread after its last scan
      */
-    public LookThread(final String name, final BooleanSupplier look, final Consumer<String> failed,
-        final Runnable atEnd) {
-        this.look = look;
+    ScanThread(final String name, final BooleanSupplier scan, final Consumer<String> failed, final Runnable atEnd) {
+        this.scan = scan;
         this.failed = failed;
         this.atEnd = atEnd;
         thread = new Thread(this::run, name);
         thread.setDaemon(true);
     }
 
-    /** Once. */
-    public void start() {
+    /** To be called once. */
+    void start() {
         thread.start();
     }
 
-    /** Look now. */
-    public void wake() {
+    /** Scan now. */
+    void wake() {
         LockSupport.unpark(thread);
     }
 
-    /** Ends it; waits 2 s at most for a look that is being made. */
-    public void stop() {
+    /** Ends the thread. Waits at most 2 s for a scan in progress. */
+    void stop() {
         running = false;
         wake();
         try {
@@ -62,9 +61,9 @@ public final class LookThread {
     private void run() {
         while (running) {
             try {
-                LockSupport.parkNanos(look.getAsBoolean() ? SOON_NS : LATER_NS);
+                LockSupport.parkNanos(scan.getAsBoolean() ? SOON_NS : LATER_NS);
             } catch (final RuntimeException e) {
-                failed.accept("watch of GPU processes: " + e);
+                failed.accept("scan of GPU processes: " + e);
                 LockSupport.parkNanos(LATER_NS);
             }
         }

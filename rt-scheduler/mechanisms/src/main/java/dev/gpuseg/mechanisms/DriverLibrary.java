@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms;
+
+import com.sun.jna.Native;
+import com.sun.jna.NativeLibrary;
+import com.sun.jna.Platform;
+
+/**
+ * ioctl, open and readlink as a driver's package calls them: those of the C library, or of a stand-in that exports the
+ * same functions. Addresses are passed as {@code long}; errors come back as -errno. Any thread.
+ */
+public final class DriverLibrary {
+    /** The functions. JNA binds native methods by class, so each package declares a class of its own with these. */
+    public interface Functions {
+        /**
+         * ioctl(2).
+         *
+         * @param fd       descriptor
+         * @param request  its number
+         * @param argument address
+         * @return negative: it failed, and errno says why
+         */
+        int ioctl(int fd, long request, long argument);
+
+        /**
+         * open(2).
+         *
+         * @param path  the file
+         * @param flags of open
+         * @param mode  unused
+         * @return a descriptor; negative: it failed, and errno says why
+         */
+        int open(String path, int flags, int mode);
+
+        /**
+         * readlink(2).
+         *
+         * @param path   the link
+         * @param buffer receives the target
+         * @param size   of the buffer
+         * @return bytes; negative: it failed, and errno says why
+         */
+        long readlink(String path, byte[] buffer, long size);
+    }
+
+    private final Functions functions;
+    private volatile boolean replaced;
+
+    /**
+     * Binds the functions.
+     *
+     * @param property  system property that names a stand-in; the C library is used if it is not set
+     * @param functions an object whose class declares them as native methods
+     */
+    public DriverLibrary(final String property, final Functions functions) {
+        this.functions = functions;
+        use(System.getProperty(property, Platform.C_LIBRARY_NAME));
+    }
+
+    /**
+     * Binds the functions to another library. For tests, while no mechanism is open.
+     *
+     * @param library path or name
+     */
+    public void use(final String library) {
+        Native.register(functions.getClass(), NativeLibrary.getInstance(library));
+        replaced = !Platform.C_LIBRARY_NAME.equals(library);
+    }
+
+    /**
+     * Whether a stand-in answers.
+     *
+     * @return true if it is not the C library
+     */
+    public boolean isReplaced() {
+        return replaced;
+    }
+
+    /**
+     * ioctl(2).
+     *
+     * @param fd       descriptor
+     * @param request  its number
+     * @param argument address
+     * @return 0 or more: what ioctl returned; negative: -errno
+     */
+    public int ioctl(final int fd, final long request, final long argument) {
+        return SystemCalls.result(functions.ioctl(fd, request, argument));
+    }
+
+    /**
+     * Opens a file for reading and writing, closed on exec.
+     *
+     * @param path the file
+     * @return a descriptor or -errno
+     */
+    public int open(final String path) {
+        return SystemCalls.result(functions.open(path, SystemCalls.READ_WRITE, 0));
+    }
+
+    /**
+     * readlink(2).
+     *
+     * @param path   the link
+     * @param buffer receives the target
+     * @return bytes of the target, or -errno
+     */
+    public int readlink(final String path, final byte[] buffer) {
+        return SystemCalls.result(functions.readlink(path, buffer, buffer.length));
+    }
+}
