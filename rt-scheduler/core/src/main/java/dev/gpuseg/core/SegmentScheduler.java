@@ -11,9 +11,9 @@ import java.util.Objects;
  * It keeps the set of begun segments of each GPU and at every event decides anew from that set (see
  * {@code rt-scheduler/docs/adr/0001-recompute-from-the-begun-set.md}). The first segment in the order of the
  * {@link Policy} leads; ties are broken by the earlier begin, then by the lower task id. While a real-time segment
- * leads, its context has the GPU to itself: every other context is desired off, save the protected ones and, if
- * {@link #setKeepReady} says so, those of tasks that may begin over it at once. While none is begun, all best-effort
- * segments run and all contexts are desired on.
+ * leads, its context has the GPU to itself: every other context is to be disabled, save the protected ones and, if
+ * {@link #setKeepReady} says so, those of idle tasks that may preempt it at once. While none is begun, all best-effort
+ * segments run and all contexts are to be enabled.
  *
  * <h2>Several tasks of one context</h2>
  * The hardware cannot tell them apart, so the grant does: a segment whose context already has a granted one waits until
@@ -22,15 +22,15 @@ import java.util.Objects;
  * counts as running.
  *
  * <h2>Gate</h2>
- * If the mechanism cannot take work off the GPU ({@link SchedulerConfig#preemptive()} is false), what runs is never
- * displaced, a real-time segment waits until every granted segment of its GPU has ended, no best-effort segment is
- * granted while a real-time one is begun, contexts are always desired on and there are no pre-grants.
+ * If the mechanism cannot preempt ({@link SchedulerConfig#preemptive()} is false), what runs is never
+ * preempted, a real-time segment waits until every granted segment of its GPU has ended, no best-effort segment is
+ * granted while a real-time one is begun, contexts are always to be enabled and there are no pre-grants.
  *
  * <h2>Overruns</h2>
  * A segment that uses up its budget or its window is reported, and then what its task's {@link OverrunAction} says
  * happens within the same event (see {@code rt-scheduler/docs/adr/0020-overruns.md}).
  *
- * <h2>Who takes part</h2>
+ * <h2>What takes part</h2>
  * Some segments and contexts are held back whatever the policy's order is: those whose time partition is closed, those
  * of a suspended context, and, while no real-time segment leads, best-effort groups that do not have the turn or have
  * used up their cap (see {@code rt-scheduler/docs/adr/0021-shares-and-partitions.md}). All else is decided among the
@@ -85,7 +85,7 @@ public final class SegmentScheduler {
     private final int[] suspendedCount;
     /** Until then best-effort contexts stay off although no segment is begun; in the past = not so. */
     private final long[] restUntilNs;
-    /** Whether the last decision of a GPU held somebody back for reasons that are not the policy's order. */
+    /** Whether the last decision of a GPU held contexts back for reasons that are not the policy's order. */
     private final boolean[] gated;
 
     private Policy policy;
@@ -127,7 +127,7 @@ public final class SegmentScheduler {
 
     /**
      * Makes a context known. It is taken to be on the hardware; if a real-time segment has that GPU to itself, the sink
-     * is told at once that it is desired off.
+     * is told at once to disable it.
      *
      * @param contextId 0..{@link SchedulerConfig#maxContexts()}; may be used again after removal
      * @param gpu       0..gpuCount - 1
@@ -282,11 +282,11 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Keeps on the hardware, while a segment runs, contexts without begun segments whose only task is pre-granted, so
-     * is of higher rank, or with classes of no lower class: nobody is taken off for a task of lower rank. Such a task's
-     * begin then finds its context on, and under fixed priorities, if no two are equal, a change of the running task
-     * either takes contexts off or brings some back. Work of such a process outside of segments can disturb segments of
-     * lower rank. Of no meaning while time partitions, weights or caps decide. Initially not.
+     * Keeps the contexts of idle pre-granted tasks enabled while a segment runs. Such a task is of higher rank than the
+     * running one, or with classes of no lower class, and must be the only one of its context: no context is disabled
+     * for a task of lower rank. Its begin then finds its context enabled. Under fixed priorities, if no two are equal,
+     * a change of the running task either disables contexts or enables some. Work of such a process outside of segments
+     * can disturb segments of lower rank. Of no meaning while time partitions, weights or caps decide. Initially not.
      *
      * @param keep  whether to
      * @param nowNs now
@@ -298,11 +298,12 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Lets best-effort contexts rest when the last segment has ended: they come back only after this long, unless a
-     * best-effort segment begins. A real-time segment that begins earlier finds them off already and waits for nobody.
-     * Contexts with real-time tasks come back at once. Of no meaning while time partitions, weights or caps decide.
+     * Leaves best-effort contexts disabled when the last segment has ended: they are enabled only after this long,
+     * unless a best-effort segment begins. A real-time segment that begins earlier finds them disabled and need not
+     * wait. Contexts with real-time tasks are enabled at once. Of no meaning while time partitions, weights or caps
+     * decide.
      *
-     * @param ns    0..{@value #HOLDOFF_MAX_NS}; 0 = they come back at once
+     * @param ns    0..{@value #HOLDOFF_MAX_NS}; 0 = they are enabled at once
      * @param nowNs now
      * @throws IllegalArgumentException if it is out of range
      */
@@ -517,7 +518,7 @@ public final class SegmentScheduler {
 
     /**
      * Says when a decision about a context took effect, so that turns and caps count the time on the hardware and not
-     * the time of the operations. Who does not call it has his operations counted for the group that comes.
+     * the time of the operations. If it is never called, the cost of a switch is charged to the incoming group.
      *
      * @param contextId the context that was switched
      * @param on        whether it came on or went off
@@ -780,7 +781,7 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Whether a task's begun segment has its context taken off the hardware after an overrun.
+     * Whether a task's begun segment has its context disabled after an overrun.
      *
      * @param taskId a task
      * @return false if no segment is begun
@@ -843,7 +844,7 @@ public final class SegmentScheduler {
 
     // ---- the decision ----------------------------------------------------------------------------------------------
 
-    /** As {@link #decide(int)}; this context may have become one that is kept ready, or no longer be one. */
+    /** As {@link #decide(int)}; this context may have become that of an idle pre-granted task, or no longer be one. */
     private void decide(final int gpu, final int context) {
         desired.touch(context);
         decide(gpu);
@@ -1075,11 +1076,11 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Which contexts would be kept ready if a segment of this task ran now. Changes nothing.
+     * Which contexts of idle tasks would stay enabled if a segment of this task ran now. Changes nothing.
      *
      * @param taskId an open real-time task
      * @param out    receives their ids, each once; as long as there are contexts
-     * @return how many, 0 if none are kept ready ({@link #setKeepReady}) or time partitions, weights or caps decide
+     * @return how many, 0 if they are disabled, too ({@link #setKeepReady}) or time partitions, weights or caps decide
      */
     public int readyFor(final int taskId, final int[] out) {
         final int gpu = contexts.gpu[segments.contextId[taskId]];
@@ -1099,7 +1100,7 @@ public final class SegmentScheduler {
         return n;
     }
 
-    /** Something changed that makes this context one that is kept ready, or not. */
+    /** Something changed that makes this context one of an idle pre-granted task, or not. */
     private void refreshReady(final int c) {
         if (keepReady && !gated[contexts.gpu[c]]) {
             desired.set(c, desired.wants(c));
@@ -1216,7 +1217,7 @@ public final class SegmentScheduler {
         pregrants.refresh(t);
     }
 
-    /** Whether a task qualifies may have changed. Nobody is told yet. */
+    /** Whether a task qualifies may have changed. The sink is not told yet. */
     private void list(final int t) {
         pregrants.qualify(t, contexts.gpu[segments.contextId[t]], qualifies(t));
     }
@@ -1236,7 +1237,7 @@ public final class SegmentScheduler {
         }
     }
 
-    /** A pre-grant is sound only for a task that is alone in its context, and whose context can be taken off. */
+    /** A pre-grant is sound only for a task that is alone in its context, and whose context can be disabled. */
     private boolean qualifies(final int t) {
         final int c = segments.contextId[t];
         return config.optimistic() && config.preemptive() && segments.optimistic[t]
