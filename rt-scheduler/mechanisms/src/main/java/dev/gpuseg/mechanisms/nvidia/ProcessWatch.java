@@ -15,13 +15,6 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-<<<<<<< HEAD
-import java.util.Objects;
-import java.util.stream.Stream;
-import org.agrona.BufferUtil;
-=======
-import java.util.concurrent.atomic.AtomicBoolean;
->>>>>>> wt-mech
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 
 /**
@@ -56,21 +49,11 @@ final class ProcessWatch implements Runnable {
     private final Runnable onChange;
     private final MpsRule mps;
     private final RmControl rm = new RmControl();
-<<<<<<< HEAD
     private final WatchBell bell = new WatchBell();
-    private final ManyToOneConcurrentLinkedQueue<Tracked> arrivals = new ManyToOneConcurrentLinkedQueue<>();
-    private final Map<Integer, Tracked> tracked = new HashMap<>();
-    private final Map<Integer, Long> strangers = new HashMap<>();
-    private final ByteBuffer pollfds =
-        ByteBuffer.allocateDirect(POLLFDS_MAX * POLLFD_BYTES).order(ByteOrder.nativeOrder());
-=======
-    private final EventFd wakeUp = new EventFd();
-    private final AtomicBoolean waking = new AtomicBoolean();
     private final ManyToOneConcurrentLinkedQueue<WatchedProcess> arrivals = new ManyToOneConcurrentLinkedQueue<>();
     private final Map<Integer, WatchedProcess> watched = new HashMap<>();
     private final Map<Integer, Long> protectedUntilNs = new HashMap<>();
     private final PollSet polled = new PollSet();
->>>>>>> wt-mech
     private final byte[] scratch = new byte[4096];
     private final int ownPid = ProcessStatus.pid();
     private final int inotify;
@@ -102,11 +85,7 @@ final class ProcessWatch implements Runnable {
 
     void stop() {
         running = false;
-<<<<<<< HEAD
         bell.ring();
-=======
-        wake();
->>>>>>> wt-mech
         try {
             thread.join(JOIN_MS);
         } catch (final InterruptedException e) {
@@ -117,31 +96,7 @@ final class ProcessWatch implements Runnable {
     /** Begins to announce processes that were never attached. Any thread. */
     void listener(final ProcessListener to) {
         listener = to;
-<<<<<<< HEAD
         bell.ring();
-    }
-
-    /** Begins to look at a process. Any thread. */
-    Tracked attach(final int pid, final long startTicks) {
-        final Tracked t = new Tracked(pid, startTicks, System.nanoTime());
-        t.attached = true;
-        arrivals.add(t);
-        bell.ring();
-        return t;
-    }
-
-    /** Lets go of a process. Any thread. */
-    void detach(final Tracked t) {
-        t.detached = true;
-        bell.ring();
-    }
-
-    /** Its process registered, or is only found from now on. Any thread. */
-    void registered(final Tracked t, final boolean registered) {
-        t.registered = registered;
-        bell.ring();
-=======
-        wake();
     }
 
     /** Begins to follow a process. Any thread. */
@@ -149,21 +104,20 @@ final class ProcessWatch implements Runnable {
         final WatchedProcess p = new WatchedProcess(pid, startTicks, System.nanoTime());
         p.attached = true;
         arrivals.add(p);
-        wake();
+        bell.ring();
         return p;
     }
 
     /** Ends following a process. Any thread. */
     void detach(final WatchedProcess p) {
         p.detached = true;
-        wake();
+        bell.ring();
     }
 
     /** Its process registered, or its last registration ended. Any thread. */
     void registered(final WatchedProcess p, final boolean registered) {
         p.registered = registered;
-        wake();
->>>>>>> wt-mech
+        bell.ring();
     }
 
     /** Something known of a process was wrong: refresh all of it, now. Any thread. */
@@ -172,26 +126,13 @@ final class ProcessWatch implements Runnable {
         if (process != null) {
             process.invalidate();
         }
-<<<<<<< HEAD
         bell.ring();
-=======
-        wake();
->>>>>>> wt-mech
     }
 
     String lastError() {
         return lastError;
     }
 
-<<<<<<< HEAD
-=======
-    private void wake() {
-        if (!waking.getAndSet(true)) {
-            wakeUp.signal();
-        }
-    }
-
->>>>>>> wt-mech
     @Override
     public void run() {
         while (running) {
@@ -207,7 +148,7 @@ final class ProcessWatch implements Runnable {
         if (inotify >= 0) {
             SystemCalls.closeOnce(inotify);
         }
-        wakeUp.close();
+        bell.close();
     }
 
     private void cycle() {
@@ -217,27 +158,9 @@ final class ProcessWatch implements Runnable {
             close(p);
             onChange.run();
         }
-<<<<<<< HEAD
-        final boolean rung = bell.answer();
-        for (Tracked t = arrivals.poll(); t != null; t = arrivals.poll()) {
-            final Tracked known = tracked.put(t.pid, t);
-            if (known != null) {
-                t.process = known.process;
-                known.process = null;
-                t.mpsServer = known.mpsServer;
-                t.stay = known.stay;
-                t.announced = true;
-            }
-        }
-        lookForMps();   // before looks that may take long: a new task's segment may have begun
-=======
-        final boolean woken = waking.getAndSet(false);
-        if (woken) {
-            wakeUp.drain();
-        }
+        final boolean woken = bell.answer();
         takeArrivals();
         applyMpsRule();   // before refreshes that may take long: a new task's segment may have begun
->>>>>>> wt-mech
         final long nowNs = System.nanoTime();
         final Iterator<WatchedProcess> each = watched.values().iterator();
         while (each.hasNext()) {
@@ -284,7 +207,7 @@ final class ProcessWatch implements Runnable {
         final long nowNs = System.nanoTime();
         long wakeNs = nowNs + REFRESH_KNOWN_NS;
         polled.clear();
-        polled.add(wakeUp.fd());
+        polled.add(bell.fd());
         final int opens = inotify >= 0 ? polled.add(inotify) : -1;
         int first = -1;
         for (final WatchedProcess p : watched.values()) {
