@@ -23,13 +23,15 @@ import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
  * Carries events from the dispatcher to the journal thread.
  *
  * <p>W: the dispatcher, R: the journal thread; a message is published by the release store of its length (Agrona's
- * one-to-one ring). It lies in a mapped file of the runtime directory, so the events that a killed daemon left here are
- * still readable by the next one ({@link JournalAgent} appends them first). Writing never blocks and never allocates:
- * if the ring is full the event is counted in {@link #dropped()} and its sequence number is skipped, which a reader
- * sees as a gap; when half of it is free again, a LOST event says how many were lost and from when on.
+ * one-to-one ring). The ring is a mapped file of the runtime directory, so the next daemon can read the events that a
+ * killed one left ({@link JournalAgent} appends them first).
+ *
+ * <p>Writing never blocks and never allocates. If the ring is full, the event is counted in {@link #dropped()} and its
+ * sequence number is skipped, which a reader sees as a gap. When half of the ring is free again, a LOST event says how
+ * many events were lost, and from when on.
  */
 public final class JournalRing implements AutoCloseable {
-    /** Default capacity: about 93,000 events, most of a second at 100,000 events/s: so long the disk may take. */
+    /** Default capacity: about 93,000 events. At 100,000 events/s the disk may take almost a second. */
     public static final int DEFAULT_CAPACITY = 1 << 23;
     /** Longest text of one event, bytes of UTF-8; longer ones are cut. */
     public static final int TEXT_MAX = 4096;
@@ -40,7 +42,7 @@ public final class JournalRing implements AutoCloseable {
     private final OneToOneRingBuffer ring;
     private long seq;
     private volatile long dropped;
-    /** Of the gap that no LOST event has told yet. */
+    /** Of the gap that no LOST event has reported yet. */
     private long lostCount;
     private long lostFrom;
     private long lostSinceNs;
@@ -55,11 +57,11 @@ public final class JournalRing implements AutoCloseable {
         final long length = (long) capacity + RingBufferDescriptor.TRAILER_LENGTH;
         try (FileChannel channel = FileChannel.open(file,
             StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            FileAccess.chmod(file, 0600);   // it says what every user's tasks do
+            FileAccess.chmod(file, 0600);   // it shows what the tasks of every user do
             if (channel.size() != length) {
                 channel.truncate(0);
             }
-            Descriptor.allocate(file, length);   // or a full file system would show as a fault, at any later write
+            Descriptor.allocate(file, length);   // else a full file system would cause a fault at a later write
             mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, length);
         } catch (final IOException | SystemCallException e) {
             throw new IllegalStateException("journal ring " + file + ": " + e.getMessage()
@@ -70,7 +72,7 @@ public final class JournalRing implements AutoCloseable {
         final long pending = opened.producerPosition() - opened.consumerPosition();
         if (pending < 0 || pending > capacity || (opened.producerPosition() & 7) != 0
             || (opened.consumerPosition() & 7) != 0) {
-            buffer.setMemory(0, (int) length, (byte) 0);   // not a ring of ours, or torn: nothing can be recovered
+            buffer.setMemory(0, (int) length, (byte) 0);   // not such a ring, or damaged: nothing can be recovered
             opened = new OneToOneRingBuffer(buffer);
         }
         ring = opened;
@@ -121,7 +123,7 @@ public final class JournalRing implements AutoCloseable {
      * @param clientId  client or 0
      * @param arg0      see {@link EventKind}
      * @param arg1      see {@link EventKind}
-     * @param text      what a human should read; cut after {@link #TEXT_MAX} bytes
+     * @param text      for people; cut after {@link #TEXT_MAX} bytes
      * @return false if the ring was full and the event is lost
      */
     public boolean writeText(final EventKind kind, final long timeNs, final int gpu, final int taskId,
@@ -155,7 +157,7 @@ public final class JournalRing implements AutoCloseable {
 
     private void tellLoss() {
         if (ring.size() > ring.capacity() / 2) {
-            return;   // it would take the room of the next event, which would be lost in its place
+            return;   // it would use the space of the next event, which would be lost instead
         }
         final int index = ring.tryClaim(MESSAGE, JournalEvent.BYTES);
         if (index >= 0) {
@@ -183,7 +185,7 @@ public final class JournalRing implements AutoCloseable {
     }
 
     /**
-     * Hands over what was written. Journal thread only.
+     * Delivers what was written. Journal thread only.
      *
      * @param handler receives type, buffer, offset, length
      * @param limit   most messages to read
