@@ -203,7 +203,7 @@ class NvidiaMechanismTest {
         Thread.sleep(QUIET_MS);
         assertTrue(app.kernelsOfSecondContext() <= before + 1, "the second context works on");
         assertEquals(0, enable(c));
-        RmRig.await("second context goes on", () -> app.kernelsOfSecondContext() > before + 3);
+        RmRig.await("second context continues", () -> app.kernelsOfSecondContext() > before + 3);
     }
 
     @Test
@@ -343,12 +343,12 @@ class NvidiaMechanismTest {
         final ContextRef o = attached(other, 2);
         final ContextRef u = attached(unrelated, 3);
         final ContextRef e = attached(elsewhere, 4);
-        assertEquals(0, disable(s, o, u, e), "nobody has a task");
+        assertEquals(0, disable(s, o, u, e), "no process has a task");
         assertFalse(RmRig.advances(other, QUIET_MS));
 
         final RmRig.App task = client(pipe("mps"));
         final ContextRef t = attached(task, 5);
-        assertFalse(RmRig.advances(task, QUIET_MS), "its server is off: it hangs, as it did on an H200");
+        assertFalse(RmRig.advances(task, QUIET_MS), "its server is disabled: it hangs, as it did on an H200");
         while (mechanism.changed()) {
             Thread.sleep(1);
         }
@@ -433,7 +433,7 @@ class NvidiaMechanismTest {
         assertFalse(RmRig.advances(other, QUIET_MS));
 
         client.process.destroyForcibly().waitFor();
-        RmRig.await("nobody may be a client", () -> !mechanism.remark(s).contains("stays enabled"));
+        RmRig.await("no process may be a client", () -> !mechanism.remark(s).contains("stays enabled"));
         assertEquals(0, disable(s, o));
         assertFalse(RmRig.advances(server, QUIET_MS));
         assertEquals(0, enable(s, o));
