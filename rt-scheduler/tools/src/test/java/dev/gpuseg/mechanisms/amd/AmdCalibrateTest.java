@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,6 +40,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * is found must be at least that. No AMD hardware, and none of these times is one.
  */
 @Timeout(600)
+@Tag("long")
 class AmdCalibrateTest {
     private static final int CHANGE_US = 3_000;
     private static final long CHANGE_NS = CHANGE_US * 1_000L;

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,6 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** The whole daemon on the stand-in of KFD, and what is left when it is killed; no AMD hardware. */
 @Timeout(600)
+@Tag("long")
 class AmdSystemTest {
     @TempDir
     private Path directory;

@@ -25,6 +25,7 @@ import java.util.stream.StreamSupport;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -34,6 +35,7 @@ import org.junit.jupiter.api.Timeout;
  * are not looked at.
  */
 @Timeout(400)
+@Tag("long")
 class BenchGpuTest {
     private static final int LIMIT_S = 300;
     private static final int JOBS = 20;

@@ -9,10 +9,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.tools.rig.StringOutput;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 @Timeout(120)
+@Tag("long")
 class BenchLoadTest {
     @Test
     void shouldRefuseMoreClientsThanAUserMayHave() {

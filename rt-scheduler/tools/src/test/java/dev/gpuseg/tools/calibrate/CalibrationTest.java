@@ -17,11 +17,13 @@ import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(300)
+@Tag("long")
 class CalibrationTest {
     @TempDir
     private Path directory;

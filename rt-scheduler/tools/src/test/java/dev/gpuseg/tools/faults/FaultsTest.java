@@ -11,10 +11,12 @@ import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 @Timeout(480)
+@Tag("long")
 class FaultsTest {
     private static final int LIMIT_MS = 1_000;
 

@@ -17,6 +17,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * Admission by a real daemon of a real client of the C library, next to what {@code analyze} says of the same file.
  */
 @Timeout(120)
+@Tag("long")
 class AdmissionSystemTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String PLATFORM = "version: 1\nid: robot\nplatform: {cpus: 2, epsilon: 1ms}\nmode: suspend\n"

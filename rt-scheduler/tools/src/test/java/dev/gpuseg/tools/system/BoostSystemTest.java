@@ -19,12 +19,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A boosted task of the C library, a real daemon that admits it, and what the kernel says of its thread. */
 @Timeout(120)
+@Tag("long")
 class BoostSystemTest {
     private static final int RT_PRIORITY = 40;
     private static final int BOOST = 37;

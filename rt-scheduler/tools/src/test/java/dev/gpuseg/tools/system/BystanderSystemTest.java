@@ -18,12 +18,14 @@ import dev.gpuseg.tools.trace.Source;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What segments and the resume hold-off do to a process without a segment, on the virtual GPU. */
 @Timeout(120)
+@Tag("long")
 class BystanderSystemTest {
     private static final int JOBS = 40;
     private static final ObjectMapper JSON = new ObjectMapper();

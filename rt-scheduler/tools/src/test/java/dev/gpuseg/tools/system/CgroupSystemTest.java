@@ -16,12 +16,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Real processes in real control groups, where this machine lets us make some. */
 @Timeout(90)
+@Tag("long")
 class CgroupSystemTest {
     private static final int ATTEMPTS = 5;
     private static final int MEASURED_MS = 2_000;

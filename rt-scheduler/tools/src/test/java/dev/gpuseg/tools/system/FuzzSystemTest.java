@@ -15,6 +15,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * -Dgpuseg.fuzz.seed=7}.
  */
 @Timeout(value = 24, unit = TimeUnit.HOURS)
+@Tag("long")
 class FuzzSystemTest {
     private static final int ROUNDS = Integer.getInteger("gpuseg.fuzz.rounds", 6_000);
     private static final long SEED = Long.getLong("gpuseg.fuzz.seed", 20261121);

@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * daemon, "How long one client can make another wait") is in duty cycles; here each cycle's real length is taken.
  */
 @Timeout(180)
+@Tag("long")
 class KillDelayTest {
     private static final int KILLS = Integer.getInteger("gpuseg.kills", 60);
     private static final int STALLS = 2;

@@ -13,12 +13,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The daemon's memory is locked where its dispatcher was given a processor; what is sparse stays so. */
 @Timeout(120)
+@Tag("long")
 class LockedMemorySystemTest {
     private static final long LEAST_KB = 50_000;
     private static final int CAP_IPC_LOCK = 14;

@@ -19,12 +19,14 @@ import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Policies and their parameters on the virtual GPU, with real processes and a real daemon. */
 @Timeout(120)
+@Tag("long")
 class PolicySystemTest {
     private static final long MS = 1_000_000;
     /** Wide: the machine that tests may be busy. {@code gpuseg bench fair} measures in earnest. */

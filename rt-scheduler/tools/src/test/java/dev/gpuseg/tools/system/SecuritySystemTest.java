@@ -26,12 +26,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What one user can do to another, and what a daemon can do with exactly the privileges that the documents name. */
 @Timeout(120)
+@Tag("long")
 class SecuritySystemTest {
     private static final int DAEMON = 65_533;
     private static final int ALICE = 65_531;

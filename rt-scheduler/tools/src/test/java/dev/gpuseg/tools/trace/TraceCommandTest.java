@@ -30,12 +30,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Every trace command, on one recording of a real daemon on the virtual GPU, and on copies with planted faults. */
 @Timeout(180)
+@Tag("long")
 class TraceCommandTest {
     private static final Path CHROMIUM = Path.of("/usr/bin/chromium");
     private static final ObjectMapper JSON = new ObjectMapper();
