@@ -383,7 +383,7 @@ def mps(c):
         table = c.contexts(daemon)[0]
         for pid in servers + [p.process.pid for p in clients]:
             remark = table.get(pid, {}).get("remark", "")
-            c.row(f"MPS: with that task, remark of pid {pid}", "stays on", remark, "stays on" in remark)
+            c.row(f"MPS: with that task, remark of pid {pid}", "stays enabled", remark, "stays enabled" in remark)
         for number, client in enumerate(clients):
             c.goes_on(f"MPS: client {number}, with that task", client.page)
         inside.process.send_signal(signal.SIGTERM)

@@ -135,7 +135,7 @@ final class EnforcerModel {
 
         @Override
         public boolean hold(final int context) {
-            return true;   // nobody dies here
+            return true;   // no process dies here
         }
 
         @Override

@@ -103,15 +103,15 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         BOOST,
         /** The device part alone, and the end needs no core: the model of the published equations. */
         ABSTRACT,
-        /** As boost, but from begin to end, whoever has the GPU meanwhile: what libgpuseg does. */
+        /** As boost, but from begin to end, also while another segment has the GPU: what libgpuseg does. */
         CEILING
     }
 
     /** What the GPU does while its runlist is rewritten. */
     public enum Update {
-        /** Nothing advances on it: the worst case for the one who leaves and for the one who comes. */
+        /** Nothing advances on it: the worst case. */
         STALL,
-        /** Who is on the hardware goes on, in time slices, until the update is complete. */
+        /** Enabled contexts go on, in time slices, until the update is complete. */
         SHARE
     }
 

@@ -42,7 +42,7 @@ public record SimulationResult(SimulationOptions options, String taskSetId, List
      *                         run
      * @param meanResponseNs   mean response of completed jobs, 0 if none
      * @param worstArrivalNs   arrival of the job with the longest response, -1 if none
-     * @param preemptions      times that a segment was taken off the GPU
+     * @param preemptions      times that a segment was preempted on the GPU
      * @param maxGrantWaitNs   longest wait from begin to grant
      */
     public record TaskObservation(String name, boolean bestEffort, long deadlineNs, long jobs, long completed,

@@ -7,6 +7,6 @@ public enum ContextKind {
     MANAGED,
     /** Of a process that never registered: best effort, or left alone, as {@link Unmanaged} says. It has no tasks. */
     UNMANAGED,
-    /** Never taken off the hardware: display servers, compositors, a configured list. */
+    /** Never disabled: display servers, compositors, a configured list. */
     PROTECTED
 }

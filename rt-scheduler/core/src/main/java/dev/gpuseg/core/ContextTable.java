@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
-/** One row per context id, and for each GPU the list of contexts that may be taken off it. */
+/** One row per context id, and for each GPU the list of contexts that may be disabled. */
 final class ContextTable {
     static final int NONE = -1;
 
@@ -24,7 +24,7 @@ final class ContextTable {
     final int[] firstGranted;
     /** The decision that last found a begun segment in this context. */
     final long[] begunIn;
-    /** Held back whatever the policy's order says; false for all contexts of a GPU on which nobody is. */
+    /** Held back whatever the policy's order says; false for all contexts of a GPU that holds none back. */
     final boolean[] blocked;
     /** The decision that last made this context an exception to its GPU's background. */
     final long[] exception;
@@ -83,7 +83,7 @@ final class ContextTable {
         kind[c] = null;
     }
 
-    /** Whether it may be taken off the hardware. */
+    /** Whether it may be disabled. */
     boolean isSteerable(final int c) {
         return steerablePosition[c] != NONE;
     }

@@ -20,7 +20,7 @@ public interface DecisionSink {
     void onContextDesired(int gpu, int contextId, boolean enabled);
 
     /**
-     * A begun segment was taken off the GPU by a better one (also: an optimistic begin that found a better one), or
+     * A begun segment was preempted by a better one (also: an optimistic begin that found a better one), or
      * because its partition is closed, it is another's turn, its cap is used up or it was suspended.
      *
      * @param gpu      index of the GPU

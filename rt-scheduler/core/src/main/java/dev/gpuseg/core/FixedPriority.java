@@ -4,8 +4,8 @@ package dev.gpuseg.core;
 import java.util.Set;
 
 /**
- * The begun segment of the highest GPU priority runs alone, and nobody whom it outranks is on the GPU; best-effort
- * segments share it when there is no real-time one. Stateless and thread-safe.
+ * The begun segment of the highest GPU priority runs alone: the contexts that it outranks are disabled. Best-effort
+ * segments share the GPU when there is no real-time one. Stateless and thread-safe.
  *
  * <p>Pre-grants: a task outranks every begun segment, now and later, exactly if its priority is higher than that of the
  * best one. An equal priority does not do: the earlier begin goes first.

@@ -2,7 +2,7 @@
 package dev.gpuseg.core;
 
 /**
- * What follows when a segment uses up its budget, beside the report. Where nothing can be taken off the hardware (the
+ * What follows when a segment uses up its budget, beside the report. Where nothing can be preempted (the
  * gate), all but {@link #NOTIFY} end the segment, so that the next one is let in.
  */
 public enum OverrunAction {

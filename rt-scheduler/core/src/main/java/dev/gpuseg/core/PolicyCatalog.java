@@ -51,7 +51,7 @@ public final class PolicyCatalog {
             List.of(
                 PolicyParameter.duration("frame", 1, TimePartitions.FRAME_MAX_NS, null, "length of the major frame"),
                 PolicyParameter.duration("guard", 0, TimePartitions.FRAME_MAX_NS, null,
-                    "time before a change of owner in which nobody uses the GPU: longest tail plus epsilon"),
+                    "time before a change of owner in which the GPU is unused: longest tail plus epsilon"),
                 PolicyParameter.duration("phase", 0, TimePartitions.FRAME_MAX_NS, 0L,
                     "start of some frame on CLOCK_MONOTONIC"),
                 PolicyParameter.policy("inside", FixedPriority.NAME, "the policy that decides inside a window"),

@@ -95,7 +95,7 @@ final class PregrantTable {
         }
     }
 
-    /** The task is closed: nobody is told. */
+    /** The task is closed; the sink is not told. */
     void forget(final int task) {
         if (listed[task]) {
             unlist(task);

@@ -35,7 +35,7 @@ public final class Reconciler {
     public static final long RETRY_NS = 10_000_000;
     private static final long NONE = -1;
 
-    /** The desired state, written by somebody else, perhaps on another thread. */
+    /** The desired state, perhaps written by another thread. */
     public interface Desired {
         /**
          * Whether there is another state than that of a version.

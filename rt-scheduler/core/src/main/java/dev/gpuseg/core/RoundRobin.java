@@ -2,7 +2,7 @@
 package dev.gpuseg.core;
 
 /**
- * Observes only: every begin is granted at once, nothing is ever taken off the hardware, and the driver shares the GPU
+ * Observes only: every begin is granted at once, nothing is ever disabled, and the driver shares the GPU
  * out as it would without a scheduler (round robin among contexts on most). Stateless and thread-safe.
  */
 public final class RoundRobin implements Policy {

@@ -10,7 +10,7 @@ import java.util.Objects;
  * @param gpuCount    number of GPUs, 1..{@value #GPUS_MAX}
  * @param maxTasks    highest task id, 1..{@value #TASKS_MAX}
  * @param maxContexts highest context id, 1..{@value #CONTEXTS_MAX}
- * @param preemptive  true if a context can be taken off the hardware (mechanism level 2 or 3); false for the gate,
+ * @param preemptive  true if a context can be disabled (mechanism level 2 or 3); false for the gate,
  *                    which can only hold begins back
  * @param optimistic  whether tasks that allow it are pre-granted
  * @param unmanaged   how contexts of processes that never registered are treated

@@ -11,9 +11,9 @@ import java.util.Objects;
  * It keeps the set of begun segments of each GPU and at every event decides anew from that set (see
  * {@code rt-scheduler/docs/adr/0001-recompute-from-the-begun-set.md}). The first segment in the order of the
  * {@link Policy} leads; ties are broken by the earlier begin, then by the lower task id. While a real-time segment
- * leads, its context has the GPU to itself: every other context is desired off, save the protected ones and, if
- * {@link #setKeepReady} says so, those of tasks that may begin over it at once. While none is begun, all best-effort
- * segments run and all contexts are desired on.
+ * leads, its context has the GPU to itself: every other context is to be disabled, save the protected ones and, if
+ * {@link #setKeepReady} says so, those of idle tasks that may preempt it at once. While none is begun, all best-effort
+ * segments run and all contexts are to be enabled.
  *
  * <h2>Several tasks of one context</h2>
  * The hardware cannot tell them apart, so the grant does: a segment whose context already has a granted one waits until
@@ -22,15 +22,15 @@ import java.util.Objects;
  * counts as running.
  *
  * <h2>Gate</h2>
- * If the mechanism cannot take work off the GPU ({@link SchedulerConfig#preemptive()} is false), what runs is never
- * displaced, a real-time segment waits until every granted segment of its GPU has ended, no best-effort segment is
- * granted while a real-time one is begun, contexts are always desired on and there are no pre-grants.
+ * If the mechanism cannot preempt ({@link SchedulerConfig#preemptive()} is false), what runs is never
+ * preempted, a real-time segment waits until every granted segment of its GPU has ended, no best-effort segment is
+ * granted while a real-time one is begun, contexts are always to be enabled and there are no pre-grants.
  *
  * <h2>Overruns</h2>
  * A segment that uses up its budget or its window is reported, and then what its task's {@link OverrunAction} says
  * happens within the same event (see {@code rt-scheduler/docs/adr/0020-overruns.md}).
  *
- * <h2>Who takes part</h2>
+ * <h2>What takes part</h2>
  * Some segments and contexts are held back whatever the policy's order is: those whose time partition is closed, those
  * of a suspended context, and, while no real-time segment leads, best-effort groups that do not have the turn or have
  * used up their cap (see {@code rt-scheduler/docs/adr/0021-shares-and-partitions.md}). All else is decided among the
@@ -40,6 +40,10 @@ import java.util.Objects;
  * All in ns of CLOCK_MONOTONIC, never negative. {@code nowNs} should not decrease from call to call; one that lies
  * before an earlier one counts as that earlier one. Every event first reports what is due by then, as {@link
  * #onTimer} does.
+ *
+ * <p>This class is the one entrance to a decision, and most of its length is the description of its events and
+ * questions. What runs is chosen by {@link SegmentChooser}, what is enabled by {@link DesiredContexts}, time slices by
+ * {@link TimeSlices}, turns and caps by {@link FairShares}, pre-grants by {@link PregrantTable}.
  *
  * <p>Not thread-safe: one thread drives it, and the sink must not call back. No event allocates. The cost of an event
  * is linear in the number of begun segments of the GPU and of changed contexts and pre-grants (of known contexts, while
@@ -62,51 +66,31 @@ public final class SegmentScheduler {
     /** Longest resume hold-off. */
     public static final long HOLDOFF_MAX_NS = 10_000_000;
 
-    private static final long TIMESLICE_MIN_NS = 10_000;
-
     private final SchedulerConfig config;
     private final DecisionSink sink;
     private final SegmentTable segments;
     private final ContextTable contexts;
     private final PregrantTable pregrants;
     private final TimerHeap timers;
-    private final SegmentView one;
-    private final SegmentView other;
 
     /** Begun segments of each GPU, in the order of the last decision; a new one stands at the end until the next. */
     private final int[][] begun;
     private final int[] begunCount;
-    /** Whether contexts without begun segments are desired on; the exceptions are the ones that differ. */
-    private final boolean[] background;
-    private int[][] exceptions;
-    private int[][] exceptionsBefore;
-    private final int[] exceptionCount;
-    /**
-     * Contexts of idle tasks that qualify for pre-grants and are above this priority stay on; {@link Priority#MAX} =
-     * none. It is the bound for pre-grants of all but the leader, whose own pre-grant has a lower one.
-     */
-    private final int[] readyCeiling;
-    /** To be looked at in the decision being made although its segments and the ceiling do not say so. */
-    private int touched = NONE;
-    private final long[] decisionOf;
     private final int[] running;
-    /** For each task, whether the decision being made lets it run. */
-    private final boolean[] chosen;
-
+    private final SegmentChooser chooser;
+    private final DesiredContexts desired;
     private final FairShares shares;
-    private final long[] timesliceNs;
+    private final TimeSlices slices;
     /** Suspended segments of each GPU. */
     private final int[] suspendedCount;
     /** Until then best-effort contexts stay off although no segment is begun; in the past = not so. */
     private final long[] restUntilNs;
-    /** Whether the last decision of a GPU held somebody back for reasons that are not the policy's order. */
+    /** Whether the last decision of a GPU held contexts back for reasons that are not the policy's order. */
     private final boolean[] gated;
 
     private Policy policy;
     private long decision;
     private long clockNs;
-    private long baseTimesliceNs;
-    private boolean hasTimeslices;
     private boolean keepReady;
     private long holdoffNs;
 
@@ -127,24 +111,15 @@ public final class SegmentScheduler {
         pregrants = new PregrantTable(segments, sink, config.maxTasks(), gpus);
         timers = new TimerHeap(config.maxTasks() + gpus);
         shares = new FairShares(2 * (config.maxContexts() + 1), gpus);
-        timesliceNs = new long[config.maxContexts() + 1];
+        slices = new TimeSlices(contexts, shares, sink, config);
         suspendedCount = new int[gpus];
         gated = new boolean[gpus];
         restUntilNs = new long[gpus];
-        one = new SegmentView(segments);
-        other = new SegmentView(segments);
+        chooser = new SegmentChooser(segments, contexts, config.maxTasks(), policy);
+        desired = new DesiredContexts(segments, contexts, pregrants, sink, config.maxContexts(), gpus);
         begun = new int[gpus][config.maxTasks() + 1];
         begunCount = new int[gpus];
-        background = new boolean[gpus];
-        exceptions = new int[gpus][config.maxContexts() + 1];
-        exceptionsBefore = new int[gpus][config.maxContexts() + 1];
-        exceptionCount = new int[gpus];
-        readyCeiling = new int[gpus];
-        decisionOf = new long[gpus];
         running = new int[gpus];
-        chosen = new boolean[config.maxTasks() + 1];
-        java.util.Arrays.fill(background, true);
-        java.util.Arrays.fill(readyCeiling, Priority.MAX);
         java.util.Arrays.fill(running, NONE);
     }
 
@@ -152,7 +127,7 @@ public final class SegmentScheduler {
 
     /**
      * Makes a context known. It is taken to be on the hardware; if a real-time segment has that GPU to itself, the sink
-     * is told at once that it is desired off.
+     * is told at once to disable it.
      *
      * @param contextId 0..{@link SchedulerConfig#maxContexts()}; may be used again after removal
      * @param gpu       0..gpuCount - 1
@@ -172,13 +147,13 @@ public final class SegmentScheduler {
         contexts.setSteerable(contextId, maySteer(kind));
         contexts.group[contextId] = ownGroup(contextId);
         shares.reset(ownGroup(contextId));
-        timesliceNs[contextId] = 0;
+        slices.reset(contextId);
         if (isGated(gpu)) {
             decide(gpu);
         } else {
-            setDesired(contextId, background[gpu]);
+            desired.set(contextId, desired.background(gpu));
         }
-        refreshTimeslices();
+        slices.refresh();
     }
 
     /**
@@ -199,10 +174,10 @@ public final class SegmentScheduler {
         contexts.setSteerable(contextId, maySteer(kind));
         final int only = listOnlyTask(contextId);
         if (isGated(contexts.gpu[contextId])) {
-            setDesired(contextId, contexts.desired[contextId]);   // at least what a protected one must have
+            desired.set(contextId, contexts.desired[contextId]);   // at least what a protected one must have
             decide(contexts.gpu[contextId]);
         } else {
-            setDesired(contextId, wants(contextId));
+            desired.set(contextId, desired.wants(contextId));
         }
         refreshPregrant(only);
     }
@@ -231,7 +206,7 @@ public final class SegmentScheduler {
         shares.reset(ownGroup(contextId));
         contexts.remove(contextId);
         decide(gpu);
-        refreshTimeslices();
+        slices.refresh();
         return true;
     }
 
@@ -302,16 +277,16 @@ public final class SegmentScheduler {
             refreshReady(c);
         }
         refreshPregrant(only);
-        refreshTimeslices();
+        slices.refresh();
         return true;
     }
 
     /**
-     * Keeps on the hardware, while a segment runs, contexts without begun segments whose only task is pre-granted, so
-     * is of higher rank, or with classes of no lower class: nobody is taken off for a task of lower rank. Such a task's
-     * begin then finds its context on, and under fixed priorities, if no two are equal, a change of the running task
-     * either takes contexts off or brings some back. Work of such a process outside of segments can disturb segments of
-     * lower rank. Of no meaning while time partitions, weights or caps decide. Initially not.
+     * Keeps the contexts of idle pre-granted tasks enabled while a segment runs. Such a task is of higher rank than the
+     * running one, or with classes of no lower class, and must be the only one of its context: no context is disabled
+     * for a task of lower rank. Its begin then finds its context enabled. Under fixed priorities, if no two are equal,
+     * a change of the running task either disables contexts or enables some. Work of such a process outside of segments
+     * can disturb segments of lower rank. Of no meaning while time partitions, weights or caps decide. Initially not.
      *
      * @param keep  whether to
      * @param nowNs now
@@ -323,11 +298,12 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Lets best-effort contexts rest when the last segment has ended: they come back only after this long, unless a
-     * best-effort segment begins. A real-time segment that begins earlier finds them off already and waits for nobody.
-     * Contexts with real-time tasks come back at once. Of no meaning while time partitions, weights or caps decide.
+     * Leaves best-effort contexts disabled when the last segment has ended: they are enabled only after this long,
+     * unless a best-effort segment begins. A real-time segment that begins earlier finds them disabled and need not
+     * wait. Contexts with real-time tasks are enabled at once. Of no meaning while time partitions, weights or caps
+     * decide.
      *
-     * @param ns    0..{@value #HOLDOFF_MAX_NS}; 0 = they come back at once
+     * @param ns    0..{@value #HOLDOFF_MAX_NS}; 0 = they are enabled at once
      * @param nowNs now
      * @throws IllegalArgumentException if it is out of range
      */
@@ -382,6 +358,7 @@ public final class SegmentScheduler {
         Objects.requireNonNull(newPolicy, "newPolicy");
         advance(nowNs);
         policy = newPolicy;
+        chooser.policy(newPolicy);
         for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
             decide(gpu);
         }
@@ -535,13 +512,13 @@ public final class SegmentScheduler {
         chargeAll();
         shares.sharing(how);
         shares.quantumNs(how == Sharing.TURNS ? quantumNs : FairShares.QUANTUM_DEFAULT_NS);
-        baseTimesliceNs = how == Sharing.TIMESLICES ? quantumNs : 0;
+        slices.base(how == Sharing.TIMESLICES ? quantumNs : 0);
         decideAll();
     }
 
     /**
      * Says when a decision about a context took effect, so that turns and caps count the time on the hardware and not
-     * the time of the operations. Who does not call it has his operations counted for the group that comes.
+     * the time of the operations. If it is never called, the cost of a switch is charged to the incoming group.
      *
      * @param contextId the context that was switched
      * @param on        whether it came on or went off
@@ -611,33 +588,7 @@ public final class SegmentScheduler {
         for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
             decide(gpu);
         }
-        refreshTimeslices();
-    }
-
-    /** Rare: when weights, groups or contexts change. */
-    private void refreshTimeslices() {
-        if (!config.preemptive() || !hasTimeslices
-            && (baseTimesliceNs == 0 || shares.sharing() == Sharing.TURNS)) {
-            return;
-        }
-        hasTimeslices = false;
-        for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
-            for (int i = 0; i < contexts.steerableCount(gpu); i++) {
-                final int c = contexts.steerable(gpu, i);
-                int members = 0;
-                for (int j = 0; j < contexts.steerableCount(gpu); j++) {
-                    members += contexts.group[contexts.steerable(gpu, j)] == contexts.group[c] ? 1 : 0;
-                }
-                final int weight = shares.weight(contexts.group[c]);
-                final long wanted = baseTimesliceNs == 0 || !shares.isInUse() || shares.sharing() == Sharing.TURNS ? 0
-                    : Math.max(TIMESLICE_MIN_NS, baseTimesliceNs * weight / WEIGHT_DEFAULT / members);
-                hasTimeslices |= wanted != 0;
-                if (timesliceNs[c] != wanted) {
-                    timesliceNs[c] = wanted;
-                    sink.onTimeslice(gpu, c, wanted);
-                }
-            }
-        }
+        slices.refresh();
     }
 
     // ---- segments --------------------------------------------------------------------------------------------------
@@ -830,7 +781,7 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Whether a task's begun segment has its context taken off the hardware after an overrun.
+     * Whether a task's begun segment has its context disabled after an overrun.
      *
      * @param taskId a task
      * @return false if no segment is begun
@@ -893,23 +844,18 @@ public final class SegmentScheduler {
 
     // ---- the decision ----------------------------------------------------------------------------------------------
 
-    /** As {@link #decide(int)}; this context may have become one that is kept ready, or no longer be one. */
+    /** As {@link #decide(int)}; this context may have become that of an idle pre-granted task, or no longer be one. */
     private void decide(final int gpu, final int context) {
-        touched = context;
+        desired.touch(context);
         decide(gpu);
-        touched = NONE;
+        desired.touch(NONE);
     }
 
     private void decide(final int gpu) {
         final int[] order = begun[gpu];
         final int count = begunCount[gpu];
-        sort(order, count);
-        decisionOf[gpu] = ++decision;
-        final boolean wasBackground = background[gpu];
-        final int wasExceptions = exceptionCount[gpu];
-        final int wasReady = readyCeiling[gpu];
-        exceptionCount[gpu] = 0;
-        readyCeiling[gpu] = Priority.MAX;
+        chooser.sort(order, count);
+        desired.start(gpu, ++decision);
         if (isGated(gpu)) {
             decideGated(gpu, order, count);
             return;
@@ -922,27 +868,25 @@ public final class SegmentScheduler {
             contexts.unblockAll(gpu);
         }
         if (count == 0) {
-            rest(gpu, wasBackground, wasGated);
+            rest(gpu, wasGated);
         } else if (config.preemptive()) {
             endRest(gpu);
-            markContexts(order, count, order[0]);
-            running[gpu] = chooseByContext(order, count, order[0]);
-            background[gpu] = policy.admitsBackground(one.at(order[0]));
-            collectExceptions(gpu, order, count);
-            if (keepReady && !background[gpu]) {
-                readyCeiling[gpu] = policy.pregrantCeiling(one.at(order[0]));
+            chooser.markContexts(order, count, order[0], decision);
+            running[gpu] = chooser.chooseByContext(order, count, order[0]);
+            desired.background(gpu, chooser.admitsBackground(order[0]));
+            desired.except(gpu, order, count, decision);
+            if (keepReady && !desired.background(gpu)) {
+                desired.enableAbove(gpu, chooser.pregrantCeiling(order[0]));
             }
         } else {
-            running[gpu] = chooseByGate(order, count, order[0]);
+            running[gpu] = chooser.chooseByGate(order, count, order[0]);
         }
-        final boolean all = wasGated || wasBackground != background[gpu];
-        applyContexts(gpu, all, wasExceptions, wasReady, false);
+        final boolean all = wasGated || desired.wasBackground(gpu) != desired.background(gpu);
+        desired.apply(gpu, all, false);
         leave(gpu, order, count);
-        applyContexts(gpu, all, wasExceptions, wasReady, true);
+        desired.apply(gpu, all, true);
         enter(gpu, order, count);
-        final int[] spare = exceptionsBefore[gpu];
-        exceptionsBefore[gpu] = exceptions[gpu];
-        exceptions[gpu] = spare;
+        desired.finish(gpu);
         if (config.preemptive() && config.optimistic()) {
             boundPregrants(gpu, order, count);
         }
@@ -953,28 +897,25 @@ public final class SegmentScheduler {
     }
 
     /** No segment is begun: everybody may run, best-effort contexts perhaps a little later. */
-    private void rest(final int gpu, final boolean wasBackground, final boolean wasGated) {
-        if (holdoffNs > 0 && running[gpu] != NONE && !wasBackground && !wasGated && policy.enforces()) {
+    private void rest(final int gpu, final boolean wasGated) {
+        if (holdoffNs > 0 && running[gpu] != NONE && !desired.wasBackground(gpu) && !wasGated
+            && policy.enforces()) {
             restUntilNs[gpu] = Time.addSaturating(clockNs, holdoffNs);
             timers.set(gpuTimer(gpu), restUntilNs[gpu]);
         }
         running[gpu] = NONE;
         if (!isResting(gpu)) {
             endRest(gpu);
-            background[gpu] = true;
+            desired.background(gpu, true);
             return;
         }
-        background[gpu] = false;
-        final int[] list = exceptions[gpu];
-        int n = 0;
+        desired.background(gpu, false);
         for (int i = 0; i < contexts.steerableCount(gpu); i++) {
             final int c = contexts.steerable(gpu, i);
             if (hasRealTimeTask(c)) {
-                contexts.exception[c] = decision;
-                list[n++] = c;
+                desired.except(gpu, c, decision);
             }
         }
-        exceptionCount[gpu] = n;
     }
 
     private boolean isResting(final int gpu) {
@@ -1007,24 +948,22 @@ public final class SegmentScheduler {
         shares.charge(gpu, clockNs);
         markBegun(order, count);
         blockByTime(gpu, order, count);
-        int leader = firstFree(order, count);
-        final boolean shared = leader == NONE || policy.admitsBackground(one.at(leader));
+        int leader = chooser.firstFree(order, count);
+        final boolean shared = leader == NONE || chooser.admitsBackground(leader);
         if (shared) {
             takeTurns(gpu);
-            leader = firstFree(order, count);
+            leader = chooser.firstFree(order, count);
         } else {
             shares.pause(gpu, clockNs);
         }
         if (leader == NONE && config.preemptive()) {
             running[gpu] = NONE;
-            for (int i = 0; i < count; i++) {
-                chosen[order[i]] = false;
-            }
+            chooser.chooseNone(order, count);
         } else if (config.preemptive()) {
-            markContexts(order, count, leader);
-            running[gpu] = chooseByContext(order, count, leader);
+            chooser.markContexts(order, count, leader, decision);
+            running[gpu] = chooser.chooseByContext(order, count, leader);
         } else {
-            running[gpu] = chooseByGate(order, count, leader);
+            running[gpu] = chooser.chooseByGate(order, count, leader);
         }
         applyGated(gpu, shared, false);
         leave(gpu, order, count);
@@ -1064,19 +1003,6 @@ public final class SegmentScheduler {
             || policy.isTimed() && !lent && !policy.isOpen(contexts.partition[c], clockNs);
     }
 
-    private boolean isBlocked(final int t) {
-        return contexts.blocked[segments.contextId[t]];
-    }
-
-    private int firstFree(final int[] order, final int count) {
-        for (int i = 0; i < count; i++) {
-            if (!isBlocked(order[i])) {
-                return order[i];
-            }
-        }
-        return NONE;
-    }
-
     /** Best effort has the GPU: holds back the groups whose turn it is not. */
     private void takeTurns(final int gpu) {
         if (!shares.isInUse()) {
@@ -1107,113 +1033,15 @@ public final class SegmentScheduler {
             final boolean wanted = !contexts.blocked[c]
                 && (shared || contexts.begunIn[c] == decision && contexts.admitted[c]);
             if (wanted == enable) {
-                setDesired(c, wanted);
+                desired.set(c, wanted);
             }
         }
-    }
-
-    /** Insertion sort: linear where the order still holds, which is nearly always. */
-    private void sort(final int[] order, final int count) {
-        for (int i = 1; i < count; i++) {
-            final int t = order[i];
-            int at = i;
-            while (at > 0 && isBefore(t, order[at - 1])) {
-                order[at] = order[at - 1];
-                at--;
-            }
-            order[at] = t;
-        }
-    }
-
-    private boolean isBefore(final int a, final int b) {
-        final int byPolicy = policy.compare(one.at(a), other.at(b));
-        if (byPolicy != 0) {
-            return byPolicy < 0;
-        }
-        final long aBeginNs = segments.beginNs[a];
-        final long bBeginNs = segments.beginNs[b];
-        return aBeginNs != bBeginNs ? aBeginNs < bBeginNs : a < b;
-    }
-
-    private boolean mayRunBeside(final int a, final int b) {
-        return a == b || policy.mayRunBeside(one.at(a), other.at(b));
-    }
-
-    /** A context is admitted by its best segment; what then runs in it is the first of its granted ones, if any. */
-    private void markContexts(final int[] order, final int count, final int leader) {
-        for (int i = 0; i < count; i++) {
-            final int t = order[i];
-            final int c = segments.contextId[t];
-            if (contexts.seen[c] != decision) {
-                contexts.seen[c] = decision;
-                contexts.firstGranted[c] = NONE;
-                contexts.admitted[c] = false;
-            }
-            if (segments.granted[t] && contexts.firstGranted[c] == NONE) {
-                contexts.firstGranted[c] = t;
-            }
-            if (!contexts.admitted[c] && !contexts.blocked[c] && mayRunBeside(leader, t)) {
-                contexts.admitted[c] = true;
-            }
-        }
-    }
-
-    private int chooseByContext(final int[] order, final int count, final int leader) {
-        int first = NONE;
-        for (int i = 0; i < count; i++) {
-            final int t = order[i];
-            final int c = segments.contextId[t];
-            boolean choose = false;
-            if (contexts.admitted[c]) {
-                final int holder = contexts.firstGranted[c];
-                if (holder == NONE) {
-                    choose = mayRunBeside(leader, t);
-                    if (choose) {
-                        contexts.firstGranted[c] = t;
-                    }
-                } else {
-                    choose = mayRunBeside(holder, t) && (segments.granted[t] || mayRunBeside(leader, t));
-                }
-            }
-            chosen[t] = choose;
-            if (choose && first == NONE) {
-                first = t;
-            }
-        }
-        return first;
-    }
-
-    private int chooseByGate(final int[] order, final int count, final int leader) {
-        int holder = NONE;
-        int granted = NONE;
-        for (int i = count - 1; i >= 0; i--) {
-            final int t = order[i];
-            if (segments.state[t] == SegmentState.RUNNING) {
-                holder = t;
-            }
-            if (segments.granted[t] && !isBlocked(t)) {
-                granted = t;
-            }
-        }
-        if (holder == NONE) {
-            holder = granted == NONE ? leader : granted;
-        }
-        int first = NONE;
-        for (int i = 0; i < count; i++) {
-            final int t = order[i];
-            chosen[t] = segments.state[t] == SegmentState.RUNNING
-                || !isBlocked(t) && mayRunBeside(holder, t) && (segments.granted[t] || mayRunBeside(leader, t));
-            if (chosen[t] && first == NONE) {
-                first = t;
-            }
-        }
-        return first;
     }
 
     private void leave(final int gpu, final int[] order, final int count) {
         for (int i = 0; i < count; i++) {
             final int t = order[i];
-            if (chosen[t]) {
+            if (chooser.isChosen(t)) {
                 continue;
             }
             if (segments.state[t] == SegmentState.RUNNING) {
@@ -1234,7 +1062,7 @@ public final class SegmentScheduler {
         for (int i = 0; i < count; i++) {
             final int t = order[i];
             final int before = segments.state[t];
-            if (!chosen[t] || before == SegmentState.RUNNING) {
+            if (!chooser.isChosen(t) || before == SegmentState.RUNNING) {
                 continue;
             }
             segments.enterRunning(t, clockNs);
@@ -1247,83 +1075,18 @@ public final class SegmentScheduler {
         }
     }
 
-    /** The contexts with begun segments for which the background of their GPU does not hold. */
-    private void collectExceptions(final int gpu, final int[] order, final int count) {
-        final int[] list = exceptions[gpu];
-        int n = 0;
-        for (int i = 0; i < count; i++) {
-            final int c = segments.contextId[order[i]];
-            if (contexts.admitted[c] != background[gpu] && contexts.exception[c] != decision) {
-                contexts.exception[c] = decision;
-                list[n++] = c;
-            }
-        }
-        exceptionCount[gpu] = n;
-    }
-
-    private void applyContexts(final int gpu, final boolean all, final int wasExceptions, final int wasReady,
-        final boolean enable) {
-        if (all) {
-            for (int i = 0; i < contexts.steerableCount(gpu); i++) {
-                applyContext(contexts.steerable(gpu, i), enable);
-            }
-            return;
-        }
-        if (touched != NONE) {
-            applyContext(touched, enable);
-        }
-        final int[] before = exceptionsBefore[gpu];
-        for (int i = 0; i < wasExceptions; i++) {
-            applyContext(before[i], enable);
-        }
-        final int[] now = exceptions[gpu];
-        for (int i = 0; i < exceptionCount[gpu]; i++) {
-            applyContext(now[i], enable);
-        }
-        final int high = Math.max(wasReady, readyCeiling[gpu]);
-        final int low = Math.min(wasReady, readyCeiling[gpu]);
-        for (int p = pregrants.levelFrom(gpu, low + 1); p <= high; p = pregrants.levelFrom(gpu, p + 1)) {
-            for (int t = pregrants.first(gpu, p); t != NONE; t = pregrants.next(t)) {
-                applyContext(segments.contextId[t], enable);
-            }
-        }
-    }
-
-    private void applyContext(final int c, final boolean enable) {
-        // An exception of the decision before may have been removed since.
-        if (contexts.open[c] && wants(c) == enable) {
-            setDesired(c, enable);
-        }
-    }
-
-    private boolean wants(final int c) {
-        final int gpu = contexts.gpu[c];
-        final boolean isException = contexts.exception[c] != 0 && contexts.exception[c] == decisionOf[gpu];
-        return background[gpu] != isException || isReady(c);
-    }
-
-    private boolean isReady(final int c) {
-        final int ceiling = readyCeiling[contexts.gpu[c]];
-        if (ceiling == Priority.MAX || contexts.taskCount[c] != 1) {
-            return false;
-        }
-        final int t = contexts.firstTask(c);
-        return segments.state[t] == SegmentState.IDLE && pregrants.isListed(t)
-            && Priority.isHigherThan(segments.gpuPriority[t], ceiling);
-    }
-
     /**
-     * Which contexts would be kept ready if a segment of this task ran now. Changes nothing.
+     * Which contexts of idle tasks would stay enabled if a segment of this task ran now. Changes nothing.
      *
      * @param taskId an open real-time task
      * @param out    receives their ids, each once; as long as there are contexts
-     * @return how many, 0 if none are kept ready ({@link #setKeepReady}) or time partitions, weights or caps decide
+     * @return how many, 0 if they are disabled, too ({@link #setKeepReady}) or time partitions, weights or caps decide
      */
     public int readyFor(final int taskId, final int[] out) {
         final int gpu = contexts.gpu[segments.contextId[taskId]];
         int n = 0;
         if (keepReady && !gated[gpu]) {
-            final int ceiling = policy.pregrantCeiling(one.at(taskId));
+            final int ceiling = chooser.pregrantCeiling(taskId);
             for (int p = pregrants.levelFrom(gpu, ceiling + 1); p <= Priority.MAX;
                 p = pregrants.levelFrom(gpu, p + 1)) {
                 for (int t = pregrants.first(gpu, p); t != NONE; t = pregrants.next(t)) {
@@ -1337,25 +1100,17 @@ public final class SegmentScheduler {
         return n;
     }
 
-    /** Something changed that makes this context one that is kept ready, or not. */
+    /** Something changed that makes this context one of an idle pre-granted task, or not. */
     private void refreshReady(final int c) {
         if (keepReady && !gated[contexts.gpu[c]]) {
-            setDesired(c, wants(c));
-        }
-    }
-
-    private void setDesired(final int c, final boolean wanted) {
-        final boolean enabled = wanted || !contexts.isSteerable(c);
-        if (contexts.desired[c] != enabled) {
-            contexts.desired[c] = enabled;
-            sink.onContextDesired(contexts.gpu[c], c, enabled);
+            desired.set(c, desired.wants(c));
         }
     }
 
     private void boundPregrants(final int gpu, final int[] order, final int count) {
         final int leader = count == 0 ? NONE : order[0];
-        final int ceiling = count == 0 ? Priority.BELOW_ALL : policy.pregrantCeiling(one.at(leader));
-        final int leaderCeiling = count < 2 ? Priority.BELOW_ALL : policy.pregrantCeiling(one.at(order[1]));
+        final int ceiling = count == 0 ? Priority.BELOW_ALL : chooser.pregrantCeiling(leader);
+        final int leaderCeiling = count < 2 ? Priority.BELOW_ALL : chooser.pregrantCeiling(order[1]);
         if (gated[gpu]) {
             // A window may close, and a best-effort group may not have the turn, when the next begin comes.
             final int least = policy.isTimed() ? Priority.MAX : Priority.BEST_EFFORT;
@@ -1462,7 +1217,7 @@ public final class SegmentScheduler {
         pregrants.refresh(t);
     }
 
-    /** Whether a task qualifies may have changed. Nobody is told yet. */
+    /** Whether a task qualifies may have changed. The sink is not told yet. */
     private void list(final int t) {
         pregrants.qualify(t, contexts.gpu[segments.contextId[t]], qualifies(t));
     }
@@ -1482,7 +1237,7 @@ public final class SegmentScheduler {
         }
     }
 
-    /** A pre-grant is sound only for a task that is alone in its context, and whose context can be taken off. */
+    /** A pre-grant is sound only for a task that is alone in its context, and whose context can be disabled. */
     private boolean qualifies(final int t) {
         final int c = segments.contextId[t];
         return config.optimistic() && config.preemptive() && segments.optimistic[t]

@@ -9,7 +9,7 @@ public final class SegmentState {
     public static final int WAITING = 1;
     /** Granted, and its context may use the GPU. */
     public static final int RUNNING = 2;
-    /** Granted, and taken off the GPU by a better segment. */
+    /** Granted, and preempted by a better segment. */
     public static final int PREEMPTED = 3;
 
     private static final String[] NAMES = {"idle", "waiting", "running", "preempted"};

@@ -132,7 +132,7 @@ final class SegmentTable {
         promote(t);
     }
 
-    /** First instant at which the deadline has passed and nobody was told; an end at the deadline itself is in time. */
+    /** First instant at which a deadline has passed that was not reported; an end at the deadline itself is in time. */
     long missDueNs(final int t) {
         return missReported[t] ? Time.NEVER : Time.addSaturating(deadlineNs[t], 1);
     }

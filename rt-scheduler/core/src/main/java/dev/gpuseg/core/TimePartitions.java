@@ -27,7 +27,7 @@ import java.util.Set;
  * owner begins one; it then waits for one update. Work conserving, but no longer isolating: an owner's begin finds the
  * GPU in use.
  *
- * <p>There are no pre-grants: whoever begins at a later time may find its window closed.
+ * <p>There are no pre-grants: a task that begins at a later time may find its window closed.
  */
 public final class TimePartitions implements Policy {
     /** The name of this policy. */

@@ -5,6 +5,6 @@ package dev.gpuseg.core;
 public enum Unmanaged {
     /** They count as best effort: off the hardware while a real-time segment holds the GPU. */
     BEST_EFFORT,
-    /** They are left alone: never taken off the hardware. */
+    /** They are never disabled. */
     ALLOW
 }

@@ -22,9 +22,9 @@ import org.agrona.concurrent.UnsafeBuffer;
  * The queue of one client: a Chronicle queue whose only appender is that client and whose only reader is the
  * dispatcher.
  *
- * <p>Cycles are files of fixed size with reserved space. When a third of the current one is read, the next is made
- * complete and announced in the session, so that the client maps it ahead of time; at 60 % the current one is ended,
- * and after the dispatcher has read to its end it is deleted.
+ * <p>Cycles are files of fixed size with reserved space. When a third of the current cycle is read, the next one is
+ * written completely and announced in the session, so that the client maps it ahead of time. At 60 % the current cycle
+ * is ended. It is deleted after the dispatcher has read it to its end.
  *
  * <pre>
  *   dispatcher thread      poll: header word, guard, tailer, copy, validate, handler         (allocates nothing)
@@ -32,15 +32,17 @@ import org.agrona.concurrent.UnsafeBuffer;
  *   conductor thread       create before, close after both
  * </pre>
  *
- * <p>The client can write anything into the files at any time. The header word is judged in a mapping of the daemon's
- * own before Chronicle's tailer acts on it: a forged length would make the tailer enlarge the file. A length that is
- * forged between judgement and use is noticed right after, because the document is then not where and what it must
- * be. A file that is truncated faults as {@link InternalError}. For
- * clients of other users than the daemon's it is brought to light within {@link #poll} ({@link FaultBarrier}); for
- * those of the same user it may surface later and elsewhere on the dispatcher thread: then {@link #isIntact} tells
- * whose file it was. The client cannot remove or replace files:
- * the directories are the daemon's. Chronicle's reader works in one that the client cannot enter, with a metadata table
- * of its own; cycle files are linked into both.
+ * <p>The client can write anything into the files at any time. The header word is checked in a mapping of the daemon's
+ * own before Chronicle's tailer uses it, because a forged length would make the tailer enlarge the file. A length that
+ * is forged between check and use is detected right after, because the document does not have the expected position and
+ * size then.
+ *
+ * <p>Access to a truncated file throws {@link InternalError}. For clients of other users than the daemon's this happens
+ * within {@link #poll} ({@link FaultBarrier}). For clients of the same user it may happen later and elsewhere on the
+ * dispatcher thread; then {@link #isIntact} tells whose file it was.
+ *
+ * <p>The client cannot remove or replace files, because the directories belong to the daemon. Chronicle's reader works
+ * in a directory that the client cannot enter, with a metadata table of its own; cycle files are linked into both.
  */
 public final class ClientQueue implements AutoCloseable {
     /** Smallest size of a cycle file. */
@@ -59,7 +61,7 @@ public final class ClientQueue implements AutoCloseable {
     private final Path directory;
     private final Path readerDirectory;
     private final int uid;
-    /** Of another user than the daemon's. One of the same could do the daemon worse things than truncate a file. */
+    /** Whether the client belongs to another user. One of the daemon's user could harm the daemon in worse ways. */
     private final boolean guarded;
     private final QueueTemplate template;
     private final SingleChronicleQueue queue;
@@ -81,14 +83,14 @@ public final class ClientQueue implements AutoCloseable {
     private boolean prepareAsked;
     private boolean rollAsked;
 
-    /** Housekeeping makes and closes cycles, the dispatcher goes over from one to the next. */
+    /** Housekeeping makes and closes cycles; the dispatcher advances from one to the next. */
     private Handover<QueueCycle> cycles;
     /** W dispatcher: how far the current cycle is read. R housekeeping, {@link #usagePercent}. */
     private volatile int position;
-    /** W housekeeping: a poison code found there, taken over by the dispatcher at its next poll. */
+    /** W housekeeping: a poison code that it found; the dispatcher adopts it at its next poll. */
     private volatile int housekeepingPoison;
     private volatile String housekeepingText = "";
-    /** W dispatcher: nothing more is to be done. */
+    /** W dispatcher: the client was dropped, so housekeeping does nothing more. */
     private volatile boolean dropped;
     /** Housekeeping thread: the file system was full. */
     private long prepareNotBeforeNs = System.nanoTime();
@@ -122,9 +124,9 @@ public final class ClientQueue implements AutoCloseable {
     /**
      * Makes the queue of a client.
      *
-     * @param template         what its files look like
-     * @param clientDirectory  to be made, must not exist; it and {@code queue} in it are the daemon's, 0750 with the
-     *                         client's group; the files are the client's, 0600
+     * @param template         pattern of its files
+     * @param clientDirectory  to be made, must not exist; it and {@code queue} in it belong to the daemon, 0750 with
+     *                         the client's group; the files belong to the client, 0600
      * @param clientId         the client
      * @param uid              its user
      * @param gid              its group
@@ -132,8 +134,8 @@ public final class ClientQueue implements AutoCloseable {
      * @param session          where cycles are announced
      * @param wakeHousekeeping called on the dispatcher thread (rarely) when {@link #housekeep} has work
      * @return the queue, its first cycle announced
-     * @throws dev.gpuseg.ipc.platform.SystemCallException with ENOSPC where the file system is full
-     * @throws UncheckedIOException                           where a file cannot be made
+     * @throws dev.gpuseg.ipc.platform.SystemCallException with ENOSPC if the file system is full
+     * @throws UncheckedIOException                           if a file cannot be made
      */
     public static ClientQueue create(final QueueTemplate template, final Path clientDirectory, final int clientId,
         final int uid, final int gid, final int daemonPid, final Session session, final Runnable wakeHousekeeping) {
@@ -164,7 +166,7 @@ public final class ClientQueue implements AutoCloseable {
             for (final Path path : new Path[] {clientDirectory, directory}) {
                 FileAccess.chmod(path, 0750);
                 if (uid != ProcessStatus.effectiveUid()) {
-                    FileAccess.chown(path, -1, gid); // the daemon's own user needs no group, and may not be in that one
+                    FileAccess.chown(path, -1, gid); // the daemon's own user needs no group, and may not belong to it
                 }
             }
             FileAccess.chmod(metadataPath, 0600);
@@ -211,19 +213,19 @@ public final class ClientQueue implements AutoCloseable {
         validator.closeTask(taskId);
     }
 
-    /** Replaces the judge of records; for tests whose records mean something else. */
-    void check(final RecordCheck judge) {
-        check = judge;
+    /** Replaces the check of records; for tests whose records mean something else. */
+    void check(final RecordCheck other) {
+        check = other;
     }
 
     /**
      * Reads records. Dispatcher thread; allocates nothing unless the client is poisoned.
      *
      * @param handler receives each valid record
-     * @param limit   most records, so that one client cannot keep the others waiting
+     * @param limit   most records, so that one client cannot delay the others
      * @param nowNs   CLOCK_MONOTONIC ns
-     * @return records read, or minus a poison code ({@code Abi.POISON_*}, again at every later call; why is in
-     *         {@link #poisonText}). Records before the offence have been delivered.
+     * @return records read, or minus a poison code ({@code Abi.POISON_*}, also at every later call; the reason is in
+     *         {@link #poisonText}). Records before the violation have been delivered.
      */
     public int poll(final RecordHandler handler, final int limit, final long nowNs) {
         if (poison != 0) {
@@ -295,7 +297,7 @@ public final class ClientQueue implements AutoCloseable {
         return poison != 0 ? -poison : count;
     }
 
-    /** Brings a fault of this queue to light; one of another's waits until the record in hand has been handled. */
+    /** Delivers a pending fault of this queue now. One of another queue waits until the current record is handled. */
     private void settle() {
         try {
             FaultBarrier.settle();
@@ -326,7 +328,7 @@ public final class ClientQueue implements AutoCloseable {
         }
         try (DocumentContext document = cycle.tailer().readingDocument()) {
             if (!document.isPresent()) {
-                poison(Abi.POISON_LENGTH, "record at " + at + " was taken back after it was published");
+                poison(Abi.POISON_LENGTH, "record at " + at + " was withdrawn after it was published");
                 return false;
             }
             final Bytes<?> bytes = document.wire().bytes();
@@ -351,7 +353,7 @@ public final class ClientQueue implements AutoCloseable {
     }
 
     /**
-     * Drops the client for a reason found elsewhere (a foreign message, a fault that {@link #isIntact} has traced).
+     * Drops the client for a reason found elsewhere (a foreign message, a fault that {@link #isIntact} traced).
      * Dispatcher thread.
      *
      * @param code {@code Abi.POISON_*}
@@ -366,7 +368,7 @@ public final class ClientQueue implements AutoCloseable {
     /**
      * Makes, announces, ends and deletes cycles as far as needed. Housekeeping thread; never waits for the client.
      *
-     * @return true if it must be called again soon although nobody will ask (the client held the queue's lock)
+     * @return true if it must be called again soon without a request (the client held the queue's lock)
      */
     public boolean housekeep() {
         if (dropped || closed || housekeepingPoison != 0) {
@@ -392,8 +394,8 @@ public final class ClientQueue implements AutoCloseable {
                     if (!isForWantOfSpace(e)) {
                         throw e;
                     }
-                    // full: the client goes on in this cycle and is refused at its end; there may be space by then,
-                    // and this thread looks at every queue some ten times a second, asked or not
+                    // full: the client continues in this cycle and is refused at its end; there may be space by then,
+                    // and this thread visits every queue about ten times a second
                     RuntimeDirectory.deleteTree(readerDirectory.resolve(QueueTemplate.cycleName(cycle.number() + 1)));
                     prepareNotBeforeNs = System.nanoTime() + FULL_RETRY_NS;
                 }
@@ -412,7 +414,7 @@ public final class ClientQueue implements AutoCloseable {
             return again;
         } catch (final InternalError e) {
             if (isIntact()) {
-                return true; // the fault of another client's file, come to light here: try again
+                return true; // the fault of another client's file was delivered here: try again
             }
             dropFromHousekeeping("a file of the queue was truncated: " + e.getMessage());
             return false;
@@ -422,7 +424,7 @@ public final class ClientQueue implements AutoCloseable {
         }
     }
 
-    /** Of a full file system Java's own calls say text alone: ask it, before what was written is deleted. */
+    /** Java's own calls report a full file system as text only: ask for its space before the new file is deleted. */
     private boolean isForWantOfSpace(final RuntimeException e) {
         return e instanceof SystemCallException
             ? ((SystemCallException) e).errno() == Errno.ENOSPC || ((SystemCallException) e).errno() == Errno.EDQUOT
@@ -446,7 +448,7 @@ public final class ClientQueue implements AutoCloseable {
     }
 
     /**
-     * Ends a cycle under the queue's lock, as an appender of Chronicle's would. False: the lock is taken, try later.
+     * Ends a cycle under the queue's lock, as an appender of Chronicle's would. False: the lock is held, try later.
      */
     private boolean end(final QueueCycle cycle) {
         cycle.setEnding();
@@ -461,7 +463,7 @@ public final class ClientQueue implements AutoCloseable {
         final long startNs = System.nanoTime();
         int at = position;
         try {
-            // where an appender without a session looks for what follows; one that attaches now goes there at once
+            // an appender without a session finds the next cycle by this; one that attaches now starts there
             words.putLongOrdered(template.highestCycleOffset(), cycle.number() + 1L);
             words.getAndAddLong(template.modCountOffset(), 1);
             while (at <= template.bytes() - QueueFormat.HEADER_BYTES) {
@@ -486,8 +488,8 @@ public final class ClientQueue implements AutoCloseable {
     }
 
     /**
-     * Whether all files still have their size. After an {@link InternalError} the dispatcher asks every queue: the one
-     * that says no is the culprit. Makes system calls.
+     * Whether all files still have their size. After an {@link InternalError} the dispatcher asks every queue, to find
+     * the one that caused it. Makes system calls.
      *
      * @return false if a file was truncated
      */
@@ -575,7 +577,7 @@ public final class ClientQueue implements AutoCloseable {
         return directory;
     }
 
-    /** Closes and deletes everything. Conductor thread, when neither dispatcher nor housekeeping use it any more. */
+    /** Closes and deletes everything. Conductor thread, after dispatcher and housekeeping have stopped using it. */
     @Override
     public void close() {
         if (closed) {

@@ -2,8 +2,8 @@
 package dev.gpuseg.ipc;
 
 /**
- * A current thing, its successor and its predecessor, passed between the thread that uses them and the thread that
- * makes and destroys them. Neither waits for the other.
+ * A current object, its successor and its predecessor, passed between the thread that uses them and the thread that
+ * makes and destroys them. Neither thread waits for the other.
  *
  * <pre>
  *   maker   offer(b)                    b is complete
@@ -11,9 +11,9 @@ package dev.gpuseg.ipc;
  *   maker   retired() ... reclaimed()   a is destroyed
  * </pre>
  *
- * <p>What {@link #current} returns to the maker is never something that it has taken from {@link #retired} before.
+ * <p>{@link #current} never returns to the maker what {@link #retired} returned to it before.
  *
- * @param <T> what is passed
+ * @param <T> the objects
  */
 final class Handover<T> {
     private volatile T current;
@@ -24,22 +24,22 @@ final class Handover<T> {
         current = first;
     }
 
-    /** What is used now. Any thread. */
+    /** The object in use. Any thread. */
     T current() {
         return current;
     }
 
-    /** What will be used next, null if it is not made yet. Any thread. */
+    /** The successor, null if it is not made yet. Any thread. */
     T next() {
         return next;
     }
 
-    /** What is not used any more and not reclaimed yet, or null. Maker's thread. */
+    /** The predecessor, if it is not reclaimed yet, or null. Maker's thread. */
     T retired() {
         return retired;
     }
 
-    /** Something is complete. Maker's thread; only while {@link #next} is null. */
+    /** Passes a complete successor. Maker's thread; only while {@link #next} is null. */
     void offer(final T made) {
         next = made;
     }
@@ -54,13 +54,13 @@ final class Handover<T> {
         return next != null && retired == null;
     }
 
-    /** Goes over to the next. User's thread. */
+    /** Makes the successor the current object. User's thread. */
     T advance() {
         final T left = current;
         final T entered = next;
         current = entered;
         next = null;
-        retired = left; // last: the maker destroys it at once, and must not find it as the current one
+        retired = left; // last: the maker destroys it at once, and must not see it as the current one
         return entered;
     }
 }

@@ -10,9 +10,10 @@ import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * What is disabled, and whose time slices are changed, at this moment: {@code struct gpuseg_held}. Written before a
- * context is disabled and cleared after it is enabled, so that whoever starts next can enable what a dead daemon left.
- * It survives daemons, not a reboot (neither does what it describes).
+ * The contexts that are disabled, or have changed time slices, at this moment: {@code struct gpuseg_held}. An entry is
+ * written before a context is disabled and cleared after it is enabled. So the next daemon, the watchdog or
+ * {@code gpuseg release} can enable what a dead daemon left disabled. The file survives daemons but not a reboot, and
+ * neither does the state that it describes.
  *
  * <p>{@link #hold} and {@link #release} may be called by several enforcer threads; a held entry belongs to the thread
  * that took it.
@@ -50,10 +51,10 @@ public final class HeldFile implements AutoCloseable {
     }
 
     /**
-     * Maps the file, making it (0600, space reserved) if there is none.
+     * Maps the file; creates it (0600, space reserved) if it is missing.
      *
      * @param path where
-     * @return the file with what earlier daemons left in it
+     * @return the file, with the entries that earlier daemons left
      * @throws IllegalStateException if it is of another version
      */
     public static HeldFile openOrCreate(final Path path) {
@@ -96,7 +97,7 @@ public final class HeldFile implements AutoCloseable {
     }
 
     /**
-     * Writes down a context before it is disabled.
+     * Records a context before it is disabled.
      *
      * @param mechanism  {@code Abi.MECHANISM_*}
      * @param pid        the process
@@ -113,7 +114,7 @@ public final class HeldFile implements AutoCloseable {
     }
 
     /**
-     * Writes down a context before its time slices are changed.
+     * Records a context before its time slices are changed.
      *
      * @param mechanism  {@code Abi.MECHANISM_*}
      * @param pid        the process
@@ -121,7 +122,7 @@ public final class HeldFile implements AutoCloseable {
      * @param gpu        index of the GPU
      * @param contextId  the daemon's number for it
      * @param sinceNs    now, CLOCK_MONOTONIC ns
-     * @param payload    what the mechanism needs to give its own back, at most {@code Abi.HELD_PAYLOAD} bytes
+     * @param payload    what the mechanism needs to restore them, at most {@code Abi.HELD_PAYLOAD} bytes
      * @return index for {@link #release}, or {@link #FULL}
      */
     public int noteTimeslice(final int mechanism, final int pid, final long startTicks, final int gpu,
@@ -176,7 +177,7 @@ public final class HeldFile implements AutoCloseable {
     }
 
     /**
-     * Shows all held contexts.
+     * Visits all held contexts.
      *
      * @param visitor called for each on this thread; may call {@link #release}
      */
@@ -206,7 +207,7 @@ public final class HeldFile implements AutoCloseable {
     }
 
     /**
-     * How many contexts have time slices that are not their own.
+     * How many contexts have changed time slices.
      *
      * @return 0 .. {@code Abi.HELD_MAX}
      */

@@ -16,8 +16,8 @@ import net.openhft.chronicle.wire.DocumentContext;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * One cycle file with a tailer that never leaves it. Made and closed by the housekeeping thread, read by the dispatcher
- * thread between the two.
+ * One cycle file, with a tailer that never leaves it. The housekeeping thread makes and closes it; in between the
+ * dispatcher thread reads it.
  */
 final class QueueCycle implements AutoCloseable {
     private final int number;
@@ -28,7 +28,7 @@ final class QueueCycle implements AutoCloseable {
     private final UnsafeBuffer buffer;
     private final ExcerptTailer tailer;
     private final FileChannel channel;
-    /** The daemon has decided to end this cycle: an end-of-data header is no forgery from now on. W housekeeping. */
+    /** The daemon has decided to end this cycle; before that an end-of-data header is a forgery. W housekeeping. */
     private volatile boolean ending;
     /** The end-of-data header is written. Housekeeping thread. */
     private boolean ended;
@@ -47,9 +47,9 @@ final class QueueCycle implements AutoCloseable {
 
     /** Writes a complete cycle file that the client cannot reach yet, its space reserved. */
     static void write(final QueueTemplate template, final Path path) {
-        RuntimeDirectory.deleteTree(path); // left by an attempt that was interrupted
+        RuntimeDirectory.deleteTree(path); // left by an interrupted attempt
         try (FileChannel out = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
-            Descriptor.allocate(path, template.bytes()); // first: a full file system is refused here and cleanly
+            Descriptor.allocate(path, template.bytes()); // first, so that a full file system is refused here
             final ByteBuffer content = ByteBuffer.wrap(template.cycle());
             while (content.hasRemaining()) {
                 out.write(content);
@@ -63,10 +63,10 @@ final class QueueCycle implements AutoCloseable {
     }
 
     /**
-     * Opens a file that {@link #write} made. Reads its ROLL record, so that the tailer stands at the first record of
-     * the client, then gives the file the size that the client may use, and only then makes it visible to the client.
+     * Opens a file that {@link #write} made. Reads its ROLL record, which moves the tailer to the first record of the
+     * client, then sets the size that the client may use, and only then makes the file visible to the client.
      *
-     * @param path where Chronicle reads it, a directory of the daemon's
+     * @param path where Chronicle reads it, in a directory of the daemon's
      * @param link where the client finds the same file
      * @param uid  the client's user
      */
@@ -154,7 +154,7 @@ final class QueueCycle implements AutoCloseable {
         ended = true;
     }
 
-    /** Whether the file still has its size: reading a truncated one faults. */
+    /** Whether the file still has its size; access to a truncated one faults. */
     boolean isIntact() {
         try {
             return channel.size() >= bytes;
@@ -163,7 +163,7 @@ final class QueueCycle implements AutoCloseable {
         }
     }
 
-    /** Closes all that this process has of the file and deletes it. */
+    /** Closes everything that this process has open of the file, and deletes it. */
     @Override
     public void close() {
         tailer.close();

@@ -9,7 +9,7 @@ final class QueueFormat {
     static final int END_OF_DATA = 0xC0000000;
     static final int LENGTH_MASK = 0x3fffffff;
     static final int HEADER_BYTES = 4;
-    /** What a document of one record takes. */
+    /** Size of a document with one record. */
     static final int DOCUMENT_BYTES = HEADER_BYTES + Abi.Record.SIZE;
     static final long UNLOCKED = Long.MIN_VALUE;
     static final long DAY_NS = 86_400_000_000_000L;

@@ -20,9 +20,9 @@ import net.openhft.chronicle.queue.impl.single.SingleChronicleQueueBuilder;
 import net.openhft.chronicle.wire.DocumentContext;
 
 /**
- * A queue that Chronicle itself made at start-up, with one ROLL record in it. Cycle files do not name their cycle, so
- * every cycle of every client is a copy of this one: a complete next file is there long before the old one ends, and
- * making it needs neither the queue's lock nor the client's patience.
+ * A queue that Chronicle itself made at start-up, with one ROLL record in it. Cycle files do not contain their cycle's
+ * number, so every cycle of every client is a copy of this one. The next file is complete long before the current one
+ * ends, and making it neither takes the queue's lock nor delays the client.
  */
 public final class QueueTemplate {
     private static final DateTimeFormatter CYCLE_NAME = DateTimeFormatter.ofPattern("yyyyMMdd'F.cq4'");
@@ -48,7 +48,7 @@ public final class QueueTemplate {
     }
 
     /**
-     * Makes the template, in a directory that is deleted again.
+     * Makes the template, in a directory that is deleted afterwards.
      *
      * @param directory scratch, on the file system of the queues
      * @param bytes     size of a cycle file, a power of two, {@link ClientQueue#BYTES_MIN} .. {@link
@@ -81,8 +81,8 @@ public final class QueueTemplate {
                 header = header(file, position);
             }
             if (position < end || header(file, position - QueueFormat.DOCUMENT_BYTES) != Abi.Record.SIZE) {
-                throw new IllegalStateException(directory + ": this version of chronicle-queue writes cycle files that"
-                    + " are not understood; use the version named in pom.xml");
+                throw new IllegalStateException(directory + ": this version of chronicle-queue writes cycle files of"
+                    + " unknown form; use the version named in pom.xml");
             }
             return new QueueTemplate(bytes, file.length, metadata, Arrays.copyOf(file, position));
         } catch (final IOException e) {
@@ -93,7 +93,7 @@ public final class QueueTemplate {
     }
 
     static SingleChronicleQueueBuilder builder(final Path directory, final int bytes) {
-        // the clock stands still: cycles change when the daemon says so, not at midnight
+        // a clock that stands still: the daemon changes cycles, not midnight
         return SingleChronicleQueueBuilder.binary(directory.toFile()).rollCycle(RollCycles.FAST_DAILY)
             .timeProvider(new SetTimeProvider(0)).blockSize(bytes).timeoutMS(200);
     }
@@ -135,7 +135,7 @@ public final class QueueTemplate {
         return bytes;
     }
 
-    /** Size that Chronicle wants a cycle file to have when it maps it (one block and its overlap). */
+    /** Size that a cycle file must have when Chronicle maps it (one block and its overlap). */
     int mappedBytes() {
         return mappedBytes;
     }

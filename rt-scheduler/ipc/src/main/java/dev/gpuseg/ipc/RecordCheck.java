@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.ipc;
 
-/** Judges a copied record. */
+/** Checks a copied record. */
 interface RecordCheck {
     /**
-     * One record.
+     * Checks one record.
      *
      * @return {@link RecordValidator#VALID}, {@link RecordValidator#STALE} or {@code Abi.POISON_*}
      */

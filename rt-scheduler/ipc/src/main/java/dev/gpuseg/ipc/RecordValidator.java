@@ -8,8 +8,8 @@ import org.agrona.concurrent.UnsafeBuffer;
  * Decides whether a copied record may be used: kind, flags, reserved fields, order, ownership of the task, ticket,
  * times. Remembers what this client has sent so far. One thread; allocates nothing per record.
  *
- * <p>A task that was closed while records of it were still in the queue is no offence: those records are skipped and
- * counted ({@link #STALE}).
+ * <p>If a task was closed while records of it were still in the queue, these records are skipped and counted
+ * ({@link #STALE}); the client did nothing wrong.
  */
 public final class RecordValidator implements RecordCheck {
     /** The record may be used. */
@@ -32,7 +32,7 @@ public final class RecordValidator implements RecordCheck {
     private long stale;
     private String reason = "";
 
-    /** A validator that has seen nothing. */
+    /** A validator for a new client. */
     public RecordValidator() {
     }
 
@@ -71,7 +71,7 @@ public final class RecordValidator implements RecordCheck {
     }
 
     /**
-     * Judges one record and, if it is valid, remembers it.
+     * Checks one record and, if it is valid, remembers it.
      *
      * @param view  the copy
      * @param nowNs CLOCK_MONOTONIC ns

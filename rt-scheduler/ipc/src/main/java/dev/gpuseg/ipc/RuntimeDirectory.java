@@ -17,7 +17,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.Map;
 
 /**
- * Where a daemon and its clients meet. The rule is the same in the C library ({@code gpuseg_runtime_dir}):
+ * The directory by which clients find a daemon. The rule is the same in the C library ({@code gpuseg_runtime_dir}):
  * {@code $GPUSEG_DIR}, else {@code /run/gpuseg} where it exists (an installed daemon's; only root can make it), else
  * {@code /dev/shm/gpuseg} for root, else {@code $XDG_RUNTIME_DIR/gpuseg}, else {@code /dev/shm/gpuseg-UID}.
  */
@@ -70,8 +70,7 @@ public final class RuntimeDirectory {
      * Creates the directory (0755) if needed.
      *
      * @throws UncheckedIOException  if it cannot be created
-     * @throws IllegalStateException if it belongs to somebody else or is not a directory: an attacker could have made
-     * it
+     * @throws IllegalStateException if it belongs to another user or is not a directory: an attacker could have made it
      */
     public void create() {
         try {
@@ -96,7 +95,7 @@ public final class RuntimeDirectory {
     }
 
     /**
-     * Claims the directory for this process; the kernel gives the claim up when the process ends in any way.
+     * Claims the directory for this process. The kernel ends the claim when the process ends, in whatever way.
      *
      * @return the claim, to be kept until the daemon ends
      * @throws IllegalStateException if another daemon has it
@@ -119,7 +118,7 @@ public final class RuntimeDirectory {
         }
     }
 
-    /** Deletes what an earlier daemon left of clients, queues and the socket. Call only when no other daemon lives. */
+    /** Deletes clients, queues and socket of an earlier daemon. To be called only when no other daemon runs. */
     public void deleteLeftovers() {
         deleteTree(clients());
         deleteTree(template());
@@ -133,7 +132,7 @@ public final class RuntimeDirectory {
 
     private void createClients() throws IOException {
         Files.createDirectories(clients());
-        FileAccess.chmod(clients(), 0711);   // everybody finds his own, nobody lists them
+        FileAccess.chmod(clients(), 0711);   // each client finds its own directory, and cannot list the others
     }
 
     /**
@@ -153,7 +152,7 @@ public final class RuntimeDirectory {
             }
             Files.deleteIfExists(path);
         } catch (final NoSuchFileException e) {
-            return; // gone already: that is what was wanted
+            return; // it does not exist: nothing to do
         } catch (final IOException e) {
             throw new UncheckedIOException(path + " cannot be deleted: " + e.getMessage(), e);
         }
@@ -234,7 +233,7 @@ public final class RuntimeDirectory {
     /**
      * The policy settings that an administrator keeps for the next daemon.
      *
-     * @param stateDirectories {@code $STATE_DIRECTORY} of a systemd service, null elsewhere: what lies there outlives a
+     * @param stateDirectories {@code $STATE_DIRECTORY} of a systemd service, null elsewhere: files there survive a
      *                         reboot
      * @return absolute path in the first state directory, else in this directory
      */

@@ -8,12 +8,11 @@ import java.lang.invoke.VarHandle;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Memory shared with one client: {@code struct gpuseg_session} and its slots, a sealed memory file (it cannot shrink,
- * so touching it cannot fault). The client may scribble over all of it; the daemon reads back nothing but {@code
- * waiting}.
+ * Memory shared with one client: {@code struct gpuseg_session} and its slots, in a sealed memory file (it cannot
+ * shrink, so access cannot fault). The client may overwrite all of it; the daemon reads back {@code waiting} only.
  *
  * <p>Slot words and {@code poisoned} are written by the dispatcher thread, {@code prepared_cycle} and
- * {@code roll_generation} by the housekeeping thread, the rest once before the client knows of it.
+ * {@code roll_generation} by the housekeeping thread, the rest once before it is sent to the client.
  */
 public final class Session implements AutoCloseable {
     private static final int SLOTS = Abi.Session.SIZE;
@@ -79,7 +78,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Takes a free slot, its words cleared but for the ticket's high-water mark in the grant word.
+     * Takes a free slot. Its words are cleared, except the ticket's high-water mark in the grant word.
      *
      * @return 0 .. 63, or -1 if the client has as many open tasks as it may
      */
@@ -94,7 +93,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Gives a slot back: no task, no pre-grant, state idle. The grant word is left as it is.
+     * Frees a slot: no task, no pre-grant, state idle. The grant word is left as it is.
      *
      * @param slot as returned by {@link #allocateSlot}
      */
@@ -120,7 +119,7 @@ public final class Session implements AutoCloseable {
     }
 
     private void wakeIfWaiting(final int at) {
-        // Dekker: the client stores `waiting`, fences, then looks at the grant word again before it sleeps
+        // Dekker: the client stores `waiting`, fences, then loads the grant word again before it sleeps
         VarHandle.fullFence();
         if (buffer.getIntVolatile(at + Abi.Slot.WAITING_OFFSET) != 0) {
             Futex.wake(buffer.addressOffset() + at + Abi.Slot.GRANT_OFFSET, WAKE_ALL);
@@ -129,7 +128,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Lets the next begin of the task return at once, or not.
+     * Sets whether the next begin of the task returns at once.
      *
      * @param slot      the task's slot
      * @param pregrant  true if begin need not wait
@@ -238,7 +237,7 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * A counter that the client keeps about itself. Not to be trusted, for display alone.
+     * A counter that the client keeps about itself. Not trustworthy; for display only.
      *
      * @param offset {@code Abi.Session.RECORDS_OFFSET}, {@code BELLS_OFFSET}, {@code DROPS_OFFSET} ...
      * @return its value
@@ -254,7 +253,7 @@ public final class Session implements AutoCloseable {
         return buffer;
     }
 
-    /** Unmaps and closes; the client's own mapping lives on. */
+    /** Unmaps and closes; the client's own mapping stays valid. */
     @Override
     public void close() {
         page.close();

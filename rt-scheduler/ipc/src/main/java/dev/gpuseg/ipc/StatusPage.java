@@ -13,8 +13,8 @@ import java.nio.file.StandardCopyOption;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * What a daemon shows of itself: {@code struct gpuseg_status}. Written by the dispatcher thread alone; mapped read-only
- * by clients and by the watchdog. A new daemon makes a new file, so that clients of the old one keep what they saw.
+ * The public state of a daemon: {@code struct gpuseg_status}. Written by the dispatcher thread only; mapped read-only
+ * by clients and by the watchdog. A new daemon makes a new file, so that clients of the old one keep their mapping.
  */
 public final class StatusPage implements AutoCloseable {
     private final MappedPage page;
@@ -60,7 +60,7 @@ public final class StatusPage implements AutoCloseable {
     }
 
     /**
-     * Opens the page of a daemon to look at.
+     * Opens the page of a daemon for reading.
      *
      * @param path where
      * @return the page, read-only
@@ -93,7 +93,7 @@ public final class StatusPage implements AutoCloseable {
     }
 
     /**
-     * Says that the dispatcher lives; at least every 20 ms.
+     * Shows that the dispatcher is alive; to be called at least every 20 ms.
      *
      * @param nowNs CLOCK_MONOTONIC ns
      */
@@ -102,8 +102,9 @@ public final class StatusPage implements AutoCloseable {
     }
 
     /**
-     * Says whether a client must ring after it appended. After {@code sleeping(true)} every queue must be polled once
-     * more before waiting: the store is followed by a full fence, as the client's append is before its load.
+     * Sets whether a client must signal the doorbell after it appended. After {@code sleeping(true)} every queue must
+     * be polled once more before waiting: a full fence follows this store, as one stands between the client's append
+     * and its load of this word.
      *
      * @param sleeping true before waiting
      */
@@ -112,13 +113,13 @@ public final class StatusPage implements AutoCloseable {
         VarHandle.fullFence();
     }
 
-    /** Says that the daemon stops on purpose, so that the watchdog does not count it as a failure. */
+    /** Shows that the daemon stops on purpose, so that the watchdog does not count it as a failure. */
     public void stopping() {
         buffer.putIntOrdered(Abi.Status.STOPPING_OFFSET, 1);
     }
 
     /**
-     * Shows another policy.
+     * Shows the name of another policy.
      *
      * @param policy at most 15 bytes
      */
@@ -163,7 +164,7 @@ public final class StatusPage implements AutoCloseable {
     }
 
     /**
-     * The daemon's start in clock ticks, to tell a reused pid.
+     * The daemon's start in clock ticks, to recognise a reused pid.
      *
      * @return field 22 of /proc/pid/stat
      */
@@ -172,7 +173,7 @@ public final class StatusPage implements AutoCloseable {
     }
 
     /**
-     * Which daemon this is.
+     * Identifies this run of the daemon.
      *
      * @return its start, CLOCK_MONOTONIC ns
      */
@@ -181,7 +182,7 @@ public final class StatusPage implements AutoCloseable {
     }
 
     /**
-     * The last sign of life.
+     * The last heartbeat.
      *
      * @return CLOCK_MONOTONIC ns
      */
@@ -190,7 +191,7 @@ public final class StatusPage implements AutoCloseable {
     }
 
     /**
-     * Whether clients must ring.
+     * Whether clients must signal the doorbell.
      *
      * @return the word's value
      */

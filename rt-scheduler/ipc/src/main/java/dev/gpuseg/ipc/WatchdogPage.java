@@ -4,7 +4,7 @@ package dev.gpuseg.ipc;
 import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** The watchdog's sign of life: {@code struct gpuseg_watchdog}, written by the watchdog alone. Any thread may read. */
+/** The watchdog's state: {@code struct gpuseg_watchdog}, written by the watchdog only. Any thread may read. */
 public final class WatchdogPage implements AutoCloseable {
     private final MappedPage page;
     private final UnsafeBuffer buffer;
@@ -36,7 +36,7 @@ public final class WatchdogPage implements AutoCloseable {
     }
 
     /**
-     * How often the watchdog has enabled held contexts. A change means: what was applied is undone, apply it again.
+     * How often the watchdog has enabled held contexts. If it changes, the enforcer must apply its state again.
      *
      * @return count, acquire
      */
@@ -63,17 +63,17 @@ public final class WatchdogPage implements AutoCloseable {
     }
 
     /**
-     * When it first did so in the daemon's last silence: from then on contexts may have run that the daemon believed to
-     * be off.
+     * When it first did so during the daemon's last silence. From then on contexts may have run that the daemon
+     * considered disabled.
      *
-     * @return CLOCK_MONOTONIC ns, 0 = never, or not told by a watchdog of ABI 1.3 and before
+     * @return CLOCK_MONOTONIC ns, 0 = never, or a watchdog of ABI 1.3 or before
      */
     public long firstReleaseNs() {
         return buffer.getLongVolatile(Abi.Watchdog.FIRST_RELEASE_NS_OFFSET);
     }
 
     /**
-     * Its last sign of life.
+     * Its last heartbeat.
      *
      * @return CLOCK_MONOTONIC ns
      */

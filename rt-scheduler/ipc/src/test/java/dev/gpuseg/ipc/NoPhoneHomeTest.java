@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Opening queues tells nobody: neither the artifact is there that would, nor is a network socket made. */
+/** Opening queues sends no data: the artifact that would do so is absent, and no network socket is made. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class NoPhoneHomeTest {
     @TempDir

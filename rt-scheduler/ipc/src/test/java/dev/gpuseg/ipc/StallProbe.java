@@ -6,7 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * How late the machine itself is: a thread that sleeps 1 ms again and again and keeps the longest lateness. A test that
- * holds a program to a stated time adds it: on a machine that runs nobody for 50 ms nobody reacts sooner.
+ * holds a program to a stated time adds it: if a machine runs no process for 50 ms, none can react sooner.
  */
 public final class StallProbe implements AutoCloseable {
     private static final long PERIOD_NS = 1_000_000;

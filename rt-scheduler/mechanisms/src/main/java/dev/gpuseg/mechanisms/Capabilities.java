@@ -2,28 +2,29 @@
 package dev.gpuseg.mechanisms;
 
 /**
- * What a mechanism can do and what it costs. Costs are nanoseconds, measured or stated by the device; 0 = free.
+ * What a mechanism can do and what it costs. Costs are nanoseconds, measured or stated by the device; 0 = none, or
+ * unknown.
  *
- * @param level              0 observe, 1 gate (hold begins), 2 deactivate (no new work starts), 3 interrupt (running
- *                           kernels are switched out)
+ * @param level              0 observe, 1 gate (begins wait), 2 deactivate (no new work starts), 3 interrupt (running
+ *                           kernels are preempted)
  * @param disableNs          cost of one disable call
  * @param disablePerContextNs cost added by each context of that call
  * @param enableNs           cost of one enable call
  * @param enablePerContextNs cost added by each context of that call
  * @param batchMax           contexts one call can carry, at least 1
  * @param timeslice          whether {@link Mechanism#setTimeslice} works
- * @param granularity        what one operation acts on, for humans: "process", "TSG", "queue"
+ * @param granularity        what one operation acts on, for reports: "process", "TSG", "queue"
  */
 public record Capabilities(int level, long disableNs, long disablePerContextNs, long enableNs, long enablePerContextNs,
     int batchMax, boolean timeslice, String granularity) {
 
-    /** Decisions are recorded and nothing is held back. */
+    /** Decisions are recorded; nothing waits. */
     public static final int OBSERVE = 0;
-    /** Begins are held back; what was launched runs on. */
+    /** Begins wait; work that was launched continues. */
     public static final int GATE = 1;
     /** No new work of a disabled context starts. */
     public static final int DEACTIVATE = 2;
-    /** Running kernels of a disabled context are switched out. */
+    /** Running kernels of a disabled context are preempted. */
     public static final int INTERRUPT = 3;
 
     /**
@@ -37,7 +38,7 @@ public record Capabilities(int level, long disableNs, long disablePerContextNs, 
     }
 
     /**
-     * Whether a granted segment can be taken off the GPU.
+     * Whether a granted segment can be preempted.
      *
      * @return true for levels 2 and 3
      */

@@ -8,9 +8,9 @@ package dev.gpuseg.mechanisms;
 public final class ContextRef {
     /** Outcome of an operation on one context. */
     public enum Outcome {
-        /** Nothing was asked yet. */
+        /** Not requested yet. */
         NONE,
-        /** The device confirmed. */
+        /** The device confirmed it. */
         DONE,
         /** The process has no work on this device (yet); there was nothing to do. */
         ABSENT,
@@ -26,16 +26,16 @@ public final class ContextRef {
     private Outcome outcome = Outcome.NONE;
     private long beganNs;
     private long doneNs;
-    /** Volatile: a status page may look at it while the enforcer attaches. */
+    /** Volatile: the status may be read while the enforcer attaches. */
     private volatile Object attachment;
 
     /**
      * Names a context.
      *
-     * @param contextId     the daemon's number of it
+     * @param contextId     the daemon's number for it
      * @param gpu           index of the GPU
      * @param pid           its process
-     * @param pidStartTicks field 22 of /proc/pid/stat: tells a reused pid
+     * @param pidStartTicks field 22 of /proc/pid/stat: distinguishes a reused pid
      * @param name          of the process, for messages
      */
     public ContextRef(final int contextId, final int gpu, final int pid, final long pidStartTicks,
@@ -48,9 +48,9 @@ public final class ContextRef {
     }
 
     /**
-     * The daemon's number of it.
+     * The daemon's number for it.
      *
-     * @return dense, from 0, reused after the process is gone
+     * @return dense, from 0, reused after the process has ended
      */
     public int contextId() {
         return contextId;
@@ -93,11 +93,11 @@ public final class ContextRef {
     }
 
     /**
-     * Set by the mechanism for every context it was given.
+     * Set by the mechanism for every context of a call.
      *
-     * @param result  what came of it
-     * @param began   when the operation was begun, CLOCK_MONOTONIC ns
-     * @param done    when the device had it in effect
+     * @param result  how the operation ended
+     * @param began   when the operation began, CLOCK_MONOTONIC ns
+     * @param done    when it was in effect
      */
     public void outcome(final Outcome result, final long began, final long done) {
         outcome = result;
@@ -106,7 +106,7 @@ public final class ContextRef {
     }
 
     /**
-     * What came of the last operation.
+     * How the last operation ended.
      *
      * @return never null
      */
@@ -115,7 +115,7 @@ public final class ContextRef {
     }
 
     /**
-     * When the last operation was begun.
+     * When the last operation began.
      *
      * @return CLOCK_MONOTONIC ns
      */
@@ -133,7 +133,7 @@ public final class ContextRef {
     }
 
     /**
-     * What the mechanism keeps for this context between attach and detach (handles, descriptors).
+     * What the mechanism stores for this context between attach and detach (handles, descriptors).
      *
      * @return the mechanism's own object or null
      */
@@ -142,7 +142,7 @@ public final class ContextRef {
     }
 
     /**
-     * Keeps something for this context.
+     * Stores something for this context.
      *
      * @param kept the mechanism's own object or null
      */

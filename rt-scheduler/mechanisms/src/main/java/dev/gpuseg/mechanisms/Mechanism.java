@@ -2,12 +2,12 @@
 package dev.gpuseg.mechanisms;
 
 /**
- * The port to a device. One instance per GPU; every call is made on the thread of that GPU's enforcer (the constructor
- * and {@link #close} on the thread that starts and stops the daemon, while the enforcer does not run).
+ * Disables and enables contexts on one GPU. All calls are made on the thread of that GPU's enforcer, except the
+ * constructor and {@link #close}: these are called while the enforcer does not run.
  *
- * <p>Contract of {@link #apply}: contexts to disable are off the hardware before any context to enable is touched, and
- * each {@link ContextRef} tells what came of it. Disabling a disabled context and enabling an enabled one are
- * harmless. An implementation bounds every call in time; it never blocks for longer than a second.
+ * <p>Contract of {@link #apply}: all contexts to disable are disabled before the first context is enabled, and each
+ * {@link ContextRef} gets its outcome. Disabling a disabled context and enabling an enabled one are harmless. An
+ * implementation bounds the time of every call; it never blocks for longer than a second.
  */
 public interface Mechanism extends AutoCloseable {
     /**
@@ -25,7 +25,7 @@ public interface Mechanism extends AutoCloseable {
     int id();
 
     /**
-     * What this device can do.
+     * What it can do on this device.
      *
      * @return constant for the life of the instance
      */
@@ -34,37 +34,36 @@ public interface Mechanism extends AutoCloseable {
     /**
      * A process appeared.
      *
-     * @param context what will be named in later calls
+     * @param context names it in later calls
      * @throws MechanismException if the process cannot be controlled, with the reason
      */
     void attach(ContextRef context);
 
     /**
-     * The process of an attached context registered, or its last registration ended. Until this is called it is one
-     * that was only found.
+     * The process of an attached context registered, or its last registration ended. Until this is called, the process
+     * counts as not registered.
      *
      * @param context    the context
      * @param registered whether it may have tasks from now on
      */
     default void registered(final ContextRef context, final boolean registered) {
-        // a mechanism that treats all processes alike does not ask
+        // most mechanisms treat all processes alike
     }
 
     /**
-     * Takes contexts off the hardware, then brings others back.
+     * Disables contexts, then enables others.
      *
-     * @param disable      contexts to take off
-     * @param disableCount how many of them count
-     * @param enable       contexts to bring back
-     * @param enableCount  how many of them count
+     * @param disable      contexts to disable
+     * @param disableCount how many elements of the array are used
+     * @param enable       contexts to enable
+     * @param enableCount  how many elements of the array are used
      * @return contexts whose outcome is {@link ContextRef.Outcome#FAILED}
      */
     int apply(ContextRef[] disable, int disableCount, ContextRef[] enable, int enableCount);
 
     /**
-     * Whether what stands behind some context is no longer what the last {@link #apply} acted on, for instance because
-     * a process made its first channels. Resets itself; the enforcer then writes its held entries and applies its
-     * desired state again.
+     * Whether a context no longer consists of what the last {@link #apply} acted on, for instance because a process
+     * made its first channels. The enforcer then writes its held entries and applies its desired state again.
      *
      * @return true once per change
      */
@@ -73,12 +72,12 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
-     * Asks to be told of processes that have work on this GPU and were never attached.
+     * Sets the receiver of processes that have work on this GPU and were never attached.
      *
      * @param listener called on a thread of the mechanism
      */
     default void processListener(final ProcessListener listener) {
-        // a mechanism that sees only processes that registered has nothing to tell
+        // a mechanism that finds no processes by itself has nothing to report
     }
 
     /**
@@ -91,7 +90,7 @@ public interface Mechanism extends AutoCloseable {
     boolean setTimeslice(ContextRef context, long timesliceNs);
 
     /**
-     * What a tool without this daemon's memory needs to enable the context again.
+     * What another program, such as the watchdog, needs to enable the context.
      *
      * @param context the context
      * @return at most {@code GPUSEG_HELD_PAYLOAD} bytes, in the form that the watchdog reads
@@ -99,29 +98,29 @@ public interface Mechanism extends AutoCloseable {
     byte[] heldPayload(ContextRef context);
 
     /**
-     * What a tool without this daemon's memory needs to give the context its own time slices back. Asked before
+     * What another program, such as the watchdog, needs to restore the context's own time slices. Called before
      * {@link #setTimeslice}.
      *
      * @param context the context
      * @return at most {@code GPUSEG_HELD_PAYLOAD} bytes, in the form that the watchdog reads; empty: there is nothing
-     *     to give back, or the watchdog cannot do it for this mechanism
+     *     to restore, or the watchdog cannot do it for this mechanism
      */
     default byte[] timeslicePayload(final ContextRef context) {
         return new byte[0];
     }
 
     /**
-     * What stands behind a context now, for status pages. Any thread.
+     * The number of channels, queues or the like of a context now, for the status. Any thread.
      *
      * @param context the context
-     * @return its channels, queues or the like; -1 = this mechanism does not count them
+     * @return their number; -1 = this mechanism does not count them
      */
     default int units(final ContextRef context) {
         return -1;
     }
 
     /**
-     * What is special about a context, for status pages. Any thread.
+     * What is special about a context, for the status. Any thread.
      *
      * @param context the context
      * @return one line, empty if there is nothing to say
@@ -131,17 +130,17 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
-     * The process is gone.
+     * The process has ended, or is no longer scheduled: everything of it must be enabled.
      *
      * @param context the context; not named again
      */
     void detach(ContextRef context);
 
     /**
-     * Something to practise on: runs the code of this class's {@link #apply} with driver calls that reach no device,
-     * for contexts that it makes up, so that the first real segment does not find it interpreted.
+     * A mechanism for the warm-up: it runs the code of this class's {@link #apply} for made-up contexts, with driver
+     * calls that reach no device, so that this code is compiled before the first real segment.
      *
-     * @return another mechanism, or null if there is nothing worth practising
+     * @return another mechanism, or null if none is needed
      */
     default Mechanism rehearsal() {
         return null;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
-/** A mechanism cannot do what was asked; the message is one line: thing, value, remedy. */
+/** A mechanism cannot do what was requested. The message is one line: thing, value, remedy. */
 public final class MechanismException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
-/** Told of processes that work on a GPU and were never attached. Called on a thread of the mechanism; never blocks. */
+/** Receives processes that have work on a GPU and were never attached. On a thread of the mechanism; never blocks. */
 @FunctionalInterface
 public interface ProcessListener {
     /**

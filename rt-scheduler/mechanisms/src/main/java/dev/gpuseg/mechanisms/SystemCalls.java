@@ -7,9 +7,8 @@ import com.sun.jna.Platform;
 import dev.gpuseg.ipc.platform.Errno;
 
 /**
- * What the mechanisms that reach into drivers ask of the kernel itself, with -errno in place of -1. What their
- * stand-ins replace (ioctl, open, readlink) each of them maps for itself; {@link #result(int)} is for these too. Any
- * thread.
+ * System calls of the mechanisms that no stand-in replaces; errors come back as -errno. For those that a stand-in
+ * replaces see {@link DriverLibrary}. Any thread.
  */
 public final class SystemCalls {
     /** Flags of open: read and write, closed on exec. */
@@ -17,7 +16,7 @@ public final class SystemCalls {
     private static final int SYS_PIDFD_OPEN = 434;
     private static final int SYS_PIDFD_GETFD = 438;
 
-    /** Not of the outer class, whose first use may lie between a failed call and the look at its errno. */
+    /** Not in the outer class: its initialisation could come between a failed call and the reading of its errno. */
     private static final class LibC {
         static {
             Native.register(LibC.class, NativeLibrary.getInstance(Platform.C_LIBRARY_NAME));
@@ -32,7 +31,7 @@ public final class SystemCalls {
     }
 
     /**
-     * What a mapped function returned, right after it did, on the same thread.
+     * Converts the result of a mapped function. To be called right after it, on the same thread.
      *
      * @param returned negative = it failed and errno says why
      * @return what was returned, or -errno
@@ -88,10 +87,10 @@ public final class SystemCalls {
     }
 
     /**
-     * Closes a descriptor of ours.
+     * Closes a descriptor of this process.
      *
      * @param fd its number
-     * @throws IllegalStateException if it is not open: another owner may have got the number meanwhile
+     * @throws IllegalStateException if it is not open: then the number may have got another owner
      */
     public static void closeOnce(final int fd) {
         if (LibC.close(fd) < 0 && Native.getLastError() == Errno.EBADF) {

@@ -24,6 +24,9 @@ import org.junit.jupiter.api.io.TempDir;
 class RegistrationSocketTest {
     private static final int LISTENER = 1;
     private static final int LIMIT_MS = 30_000;
+    /** Of a client's look for a reply that this thread has yet to send. */
+    private static final int LOOK_MS = 10;
+    private static final int LOOKS_MAX = 3_000;
     private static final int SIZE = 64;
 
     private final class Fake implements RegistrationSocket.Peers {
@@ -75,7 +78,7 @@ class RegistrationSocketTest {
     }
 
     private SeqPacketSocket connect() {
-        final SeqPacketSocket client = SeqPacketSocket.connect(directory.resolve("socket"), LIMIT_MS);
+        final SeqPacketSocket client = SeqPacketSocket.connect(directory.resolve("socket"), LOOK_MS);
         clients.add(client);
         return client;
     }
@@ -131,9 +134,11 @@ class RegistrationSocketTest {
             socket.send(connection, packet(sent++));
         }
         final Packet received = new Packet(Abi.MSG_BYTES_MAX);
+        int looks = 0;
         for (int expected = 0; expected < sent;) {
             if (client.receive(received) == SeqPacketSocket.NOTHING) {
-                turn(LIMIT_MS);
+                assertTrue(++looks < LOOKS_MAX, "reply " + expected + " of " + sent + " does not come");
+                turn(LOOK_MS);
             } else {
                 assertEquals(expected++, received.data().getInt(0));
             }

@@ -71,6 +71,20 @@ class DoorbellsTest {
         second.doorbell().close();
     }
 
+    @Test
+    void shouldNotTakeAClientForTheOneThatHadItsIdBefore() {
+        final Client former = client(1);
+        bells.add(former);
+        bells.remove(former);
+        final Client present = client(1);
+        bells.add(present);
+        present.doorbell().signal();
+        assertEquals(1, bells.await(HANG_MS));
+        assertEquals(0, present.doorbell().drain(), "or it would wake the dispatcher for ever");
+        former.doorbell().close();
+        present.doorbell().close();
+    }
+
     private boolean rang() {
         return bells.await(0) > 0;
     }

@@ -25,9 +25,9 @@ public enum EventKind {
     BEGIN(Abi.EVENT_BEGIN),
     /** The grant word was written, or the begin was optimistic (flag). */
     GRANT(Abi.EVENT_GRANT),
-    /** Taken off the GPU; arg0 = task id of the better segment. */
+    /** A segment was preempted; arg0 = task id of the segment that goes first. */
     PREEMPT(Abi.EVENT_PREEMPT),
-    /** May run again. */
+    /** A segment was resumed. */
     RESUME(Abi.EVENT_RESUME),
     /** A segment ended; arg0 = the client's time, arg1 = device time ns or 0. */
     END(Abi.EVENT_END),
@@ -41,11 +41,11 @@ public enum EventKind {
     OVERRUN(Abi.EVENT_OVERRUN),
     /** arg0 = announced begin ns. */
     HINT(Abi.EVENT_HINT),
-    /** A context is off the hardware; arg0 = when that was begun, arg1 = its cost ns, arg2 = when the core was told. */
+    /** A context is disabled; arg0 = when the call began, arg1 = its cost ns, arg2 = when the core was told. */
     DISABLE(Abi.EVENT_DISABLE),
-    /** A context is on the hardware; arguments as DISABLE. */
+    /** A context is enabled; arguments as DISABLE. */
     ENABLE(Abi.EVENT_ENABLE),
-    /** Everything that had to be off is off for this segment. */
+    /** All contexts that must be disabled for this segment are disabled. */
     ENFORCED(Abi.EVENT_ENFORCED),
     /** Policy or parameter change; text: which. */
     POLICY(Abi.EVENT_POLICY),
@@ -59,21 +59,21 @@ public enum EventKind {
     GC(Abi.EVENT_GC),
     /** The ring was full; arg0 = events lost, arg1 = sequence number of the first. */
     LOST(Abi.EVENT_LOST),
-    /** Clocks read together; arg0 = CLOCK_MONOTONIC, arg1 = CLOCK_REALTIME; text: CLOCK_BOOTTIME, all ns, as JSON. */
+    /** Clocks, one reading; arg0 = CLOCK_MONOTONIC, arg1 = CLOCK_REALTIME; text: CLOCK_BOOTTIME, all ns, as JSON. */
     CLOCK(Abi.EVENT_CLOCK),
     /** A context is known; arg0 = pid, arg1 = {@code enum gpuseg_context_kind}; text: name of the process. */
     CONTEXT_OPEN(Abi.EVENT_CONTEXT_OPEN),
     /** A context became managed or unmanaged; arg1 = {@code enum gpuseg_context_kind}. */
     CONTEXT_KIND(Abi.EVENT_CONTEXT_KIND),
-    /** A process is gone. */
+    /** A process has ended. */
     CONTEXT_CLOSE(Abi.EVENT_CONTEXT_CLOSE),
-    /** Chosen to run; the GRANT follows when the others are off. */
+    /** A segment was chosen to run; the GRANT follows when the others are disabled. */
     DECIDED(Abi.EVENT_DECIDED),
-    /** The priority that counts: demoted, restored or set; arg0 = priority, arg1 = GPU priority. */
+    /** The effective priority changed: demoted, restored or set; arg0 = priority, arg1 = GPU priority. */
     PRIORITY(Abi.EVENT_PRIORITY),
-    /** Ended by the daemon. */
+    /** The daemon ended a segment. */
     FORCED_END(Abi.EVENT_FORCED_END),
-    /** The scheduler looked at the clock and no segment changed: a turn was handed over, a window opened or closed. */
+    /** The scheduler acted on time without a change of segments: a turn passed on, a window opened or closed. */
     TIMER(Abi.EVENT_TIMER);
 
     private static final EventKind[] BY_CODE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.ipc.journal;
 
-/** Sees every event of a running daemon on the journal's thread: metrics and accounts hang here, off the hot path. */
+/** Receives every event of a running daemon on the journal's thread, off the hot path; used by metrics. */
 @FunctionalInterface
 public interface EventTap {
     /**
-     * One event, in order. Must not block: while it does, events pile up in the ring and are dropped when that is full.
-     * A tap that throws is taken away; the journal goes on.
+     * One event, in order. Must not block: meanwhile events collect in the ring, and are dropped when it is full. A tap
+     * that throws is removed; the journal continues.
      *
      * @param event reused for the next one; {@link JournalEvent#copy} what must stay
      */

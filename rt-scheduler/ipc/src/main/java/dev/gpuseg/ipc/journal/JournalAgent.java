@@ -14,10 +14,10 @@ import org.agrona.concurrent.MessageHandler;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Moves events from the ring into the Chronicle queue, on a thread of its own. A failing disk never reaches the
- * dispatcher. While the file system is full, events stay in the ring and are tried again ten times a second; what the
- * ring cannot hold the dispatcher counts as dropped. After any other error the journal stops: what follows is counted
- * in {@link #lost()} and discarded. Either is told by {@link #failure()}.
+ * Moves events from the ring into the Chronicle queue, on a thread of its own, so that a failing disk does not affect
+ * the dispatcher. While the file system is full, events stay in the ring and are retried ten times a second; the
+ * dispatcher counts those that do not fit as dropped. After any other error the journal stops: later events are counted
+ * in {@link #lost()} and discarded. {@link #failure()} reports both.
  */
 public final class JournalAgent implements Agent, AutoCloseable {
     private static final int BATCH = 256;
@@ -31,7 +31,7 @@ public final class JournalAgent implements Agent, AutoCloseable {
     private volatile long lost;
     private volatile String failure = "";
     private final JournalEvent event = new JournalEvent();
-    /** Replaced, not changed: going through it allocates nothing. */
+    /** Replaced, never changed, so that iterating allocates nothing. */
     private volatile EventTap[] taps = NO_TAPS;
     private final Object tapLock = new Object();
     private volatile String tapFailure = "";
@@ -41,7 +41,7 @@ public final class JournalAgent implements Agent, AutoCloseable {
     private boolean stopped;
 
     /**
-     * Opens the journal and appends what a former daemon left in the ring.
+     * Opens the journal and appends the events that an earlier daemon left in the ring.
      *
      * @param ring      where events come from
      * @param directory the Chronicle queue's directory, created if missing
@@ -73,10 +73,10 @@ public final class JournalAgent implements Agent, AutoCloseable {
         return true;
     }
 
-    /** Appends everything that is in the ring now; while the file system is full, nothing. */
+    /** Appends all events that are in the ring now; none while the file system is full. */
     public void drain() {
         if (!waiting.isEmpty() && !retry()) {
-            lost = lost + waiting.size();   // called at the end: there is no later
+            lost = lost + waiting.size();   // called at the end, so there is no retry
             waiting.clear();
             stopped = true;
         }
@@ -89,7 +89,7 @@ public final class JournalAgent implements Agent, AutoCloseable {
     }
 
     /**
-     * Lets somebody see every event from now on, whether it can be written or not. Any thread.
+     * Adds a receiver of every event from now on, whether it can be written or not. Any thread.
      *
      * @param tap called on this agent's thread
      */
@@ -100,7 +100,7 @@ public final class JournalAgent implements Agent, AutoCloseable {
     }
 
     /**
-     * Takes a tap away. Any thread; one more call may be under way.
+     * Removes a tap. Any thread; one more call may be in progress.
      *
      * @param tap one that was added
      */
@@ -126,12 +126,12 @@ public final class JournalAgent implements Agent, AutoCloseable {
             tap.onEvent(event);
         } catch (final RuntimeException e) {
             removeTap(tap);
-            tapFailure = tap + " was taken away at event " + event.seq() + ": " + e;
+            tapFailure = tap + " was removed at event " + event.seq() + ": " + e;
         }
     }
 
     /**
-     * Which tap was taken away because it threw. Any thread.
+     * Which tap was removed because it threw. Any thread.
      *
      * @return one line, empty while all work
      */

@@ -9,7 +9,7 @@ import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * One journal event, read. The same object is handed out for every event: copy what must stay ({@link #copy}).
+ * One journal event as a reader sees it. The same object is reused for every event; {@link #copy} what must stay.
  * Times are CLOCK_MONOTONIC nanoseconds. Not thread-safe.
  */
 public final class JournalEvent {
@@ -75,7 +75,7 @@ public final class JournalEvent {
     /**
      * The GPU it concerns.
      *
-     * @return its index, 0 where it does not matter
+     * @return its index, 0 if it does not matter
      */
     public int gpu() {
         return gpu;

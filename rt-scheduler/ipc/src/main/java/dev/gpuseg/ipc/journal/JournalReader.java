@@ -10,8 +10,8 @@ import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
 import net.openhft.chronicle.wire.DocumentContext;
 
 /**
- * Reads a journal, also while the daemon writes it. Never changes it. An event that lies there twice, as a killed
- * daemon can leave it, is handed over once. One thread.
+ * Reads a journal, also while the daemon writes it. Never changes it. An event that a killed daemon left twice is
+ * delivered once. One thread.
  */
 public final class JournalReader implements AutoCloseable {
     /** Receives events in journal order. */
@@ -48,7 +48,7 @@ public final class JournalReader implements AutoCloseable {
     }
 
     /**
-     * Hands over every event of a journal.
+     * Delivers every event of a journal.
      *
      * @param directory its directory
      * @param handler   receives the events
@@ -65,7 +65,7 @@ public final class JournalReader implements AutoCloseable {
     }
 
     /**
-     * Hands over what was appended since the last call.
+     * Delivers what was appended since the last call.
      *
      * @param handler receives the events
      * @param limit   most events to read
@@ -94,8 +94,8 @@ public final class JournalReader implements AutoCloseable {
     }
 
     /**
-     * A daemon killed between an append and the note that it was made leaves the event in the ring, and its successor
-     * appends it again.
+     * A daemon that was killed between appending an event and removing it from the ring leaves it in both; its
+     * successor appends it again.
      */
     private boolean isRepeated() {
         if (event.kindCode == Abi.EVENT_START) {

@@ -23,19 +23,19 @@ import net.openhft.chronicle.wire.DocumentContext;
 import org.agrona.DirectBuffer;
 
 /**
- * Appends events to the journal's Chronicle queue and keeps it below its size: a file holds a quarter of the cap, and
- * when a new one is opened the oldest beyond the cap are deleted. Which file is current is decided here, never by the
- * wall clock. One thread.
+ * Appends events to the journal's Chronicle queue and limits its size: a file holds a quarter of the cap, and when a
+ * new one is opened the oldest beyond the cap are deleted. This class decides which file is current, not the wall
+ * clock. One thread.
  */
 final class JournalWriter implements AutoCloseable {
     private static final long DAY_NS = 86_400_000_000_000L;
     private static final int FILES = 4;
     private static final int DOCUMENT_OVERHEAD = 4;
-    /** Space is reserved in such portions, ahead of what is written. */
+    /** Space is reserved in portions of this size, ahead of what is written. */
     private static final long PORTION = 1 << 18;
     /** Longest document, an index page that Chronicle may put before it, and the header that follows. */
     private static final long AHEAD = 1 << 16;
-    /** What a new file needs at once. */
+    /** What a new file needs immediately. */
     private static final long NEW_FILE = 1 << 20;
     static final long MIN_BYTES = 1L << 20;
 
@@ -57,7 +57,7 @@ final class JournalWriter implements AutoCloseable {
         try {
             if (!Files.exists(directory)) {
                 Files.createDirectories(directory);
-                FileAccess.chmod(directory, 0700);   // it says what every user's tasks do
+                FileAccess.chmod(directory, 0700);   // it shows what the tasks of every user do
             }
             final List<Path> existing = cycleFiles();
             files = existing.isEmpty() ? 0 : ordinal(existing.get(existing.size() - 1));
@@ -81,10 +81,10 @@ final class JournalWriter implements AutoCloseable {
     }
 
     /**
-     * Appends an event. Space is reserved before it is written: a mapped file on a full file system would otherwise
-     * swallow it, and the fault would show later and elsewhere.
+     * Appends an event. Space is reserved before it is written: on a full file system a mapped file would otherwise
+     * lose it, and the fault would occur later and elsewhere.
      *
-     * @throws SystemCallException with ENOSPC where there is none; nothing was appended, try again later
+     * @throws SystemCallException with ENOSPC if there is no space; nothing was appended, try again later
      */
     void append(final DirectBuffer buffer, final int offset, final int length) {
         if (bytesInFile >= bytesPerFile) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The journal: what the daemon decided and did, in the order in which it did it, as a Chronicle queue of
+ * The journal: the daemon's decisions and actions in the order in which they happened, as a Chronicle queue of
  * {@code struct gpuseg_event} (see {@code gpuseg_abi.h}).
  *
  * <pre>
  *   dispatcher --(events)--&gt; JournalRing (mapped file) --&gt; JournalAgent (thread) --&gt; JournalWriter (Chronicle)
  * </pre>
  *
- * The dispatcher pays a copy of one cache line per event; page faults, rolling and a slow disk are the journal
- * thread's. The ring is a file, so that events of a killed daemon are appended by its successor.
+ * The dispatcher copies one cache line per event. Page faults, rolling and a slow disk affect the journal thread only.
+ * The ring is a file, so that the next daemon can append the events of a killed one.
  */
 package dev.gpuseg.ipc.journal;

@@ -6,10 +6,10 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 
 /**
- * Three clocks of Linux, read together: their differences carry a time of one to another.
+ * Three clocks of Linux, read together: their differences convert times of one clock to another.
  *
- * @param monotonicNs   CLOCK_MONOTONIC: the clock of everything here, and of {@link System#nanoTime}
- * @param realtimeNs    CLOCK_REALTIME: ns since 1970-01-01 UTC; jumps when somebody sets it
+ * @param monotonicNs   CLOCK_MONOTONIC: the clock of all records, and of {@link System#nanoTime}
+ * @param realtimeNs    CLOCK_REALTIME: ns since 1970-01-01 UTC; jumps when it is set
  * @param boottimeNs    CLOCK_BOOTTIME: as CLOCK_MONOTONIC, suspended time included
  * @param uncertaintyNs the three lie within this time
  */
@@ -22,7 +22,7 @@ public record ClockReading(long monotonicNs, long realtimeNs, long boottimeNs, l
     private static final int TIMESPEC = 16;
 
     /**
-     * Reads them, the closest of a few tries. Any thread; allocates.
+     * Reads the clocks several times and returns the reading with the least uncertainty. Any thread; allocates.
      *
      * @return the reading
      * @throws SystemCallException if the kernel refuses

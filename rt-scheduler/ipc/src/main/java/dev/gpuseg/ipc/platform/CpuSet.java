@@ -47,7 +47,7 @@ public record CpuSet(BitSet cpus) {
      * Where the calling thread may run.
      *
      * @return at least one CPU
-     * @throws IllegalStateException if {@code /proc} does not tell
+     * @throws IllegalStateException if {@code /proc} does not say
      */
     public static CpuSet allowed() {
         try {
@@ -73,7 +73,7 @@ public record CpuSet(BitSet cpus) {
     }
 
     /**
-     * How many there are.
+     * The number of CPUs.
      *
      * @return at least 0
      */
@@ -82,7 +82,7 @@ public record CpuSet(BitSet cpus) {
     }
 
     /**
-     * The CPU at a place of the ascending order.
+     * The CPU at an index of the ascending order.
      *
      * @param place 0..count - 1
      * @return its number

@@ -86,7 +86,7 @@ public final class Errno {
             case ENOENT:
                 return "check that the path exists and that the daemon runs";
             case ECONNREFUSED:
-                return "nobody listens there; start the daemon with `gpuseg run`";
+                return "no daemon listens there; start it with `gpuseg run`";
             case EADDRINUSE:
                 return "another daemon uses this directory; stop it or choose another GPUSEG_DIR";
             case ENOSYS:

@@ -7,7 +7,7 @@ import java.nio.ByteOrder;
 import org.agrona.BufferUtil;
 
 /**
- * A counter in the kernel that wakes whoever waits for it. {@link #signal} may be called by any thread, {@link #drain}
+ * A counter in the kernel that wakes its waiters. {@link #signal} may be called by any thread, {@link #drain}
  * by one. Neither allocates.
  */
 public final class EventFd implements AutoCloseable {

@@ -2,9 +2,8 @@
 package dev.gpuseg.ipc.platform;
 
 /**
- * Makes a pending memory fault show now. Touching a mapping of a file that was truncated does not throw at once: the
- * JVM remembers the fault and throws {@link InternalError} at some later point of the same thread, which may lie
- * anywhere.
+ * Delivers a pending memory fault now. Access to a mapping of a truncated file does not throw at once: the JVM
+ * remembers the fault and throws {@link InternalError} at some later point of the same thread.
  *
  * <p>Source: measured on OpenJDK 17.0.15 and 25.0.3, x86-64: on 25 any return from a native method delivers it (12 ns),
  * on 17 only one that called back into the VM, as JNA's do (about 80 ns). Other releases: taken as 17.
@@ -19,8 +18,8 @@ public final class FaultBarrier {
     }
 
     /**
-     * Keeps a fault that came to light where it does no good: at a call that has nothing to do with it, between the
-     * parts of something that has to be finished. Any thread.
+     * Keeps a fault that was delivered in an unrelated call, in the middle of something that must be finished. Any
+     * thread.
      *
      * @param fault thrown by the next {@link #deliver}; only the last one is kept
      */

@@ -19,7 +19,7 @@ public final class Futex {
         try {
             return (int) LibC.syscall(LibC.SYS_FUTEX, address, FUTEX_WAKE, count, 0, 0, 0);
         } catch (final InternalError e) {
-            FaultBarrier.postpone(e);   // the call was made; what it returns to is to be finished first
+            FaultBarrier.postpone(e);   // the call was made; the caller must finish first
             return 0;
         }
     }

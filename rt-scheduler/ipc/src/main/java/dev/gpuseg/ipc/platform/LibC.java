@@ -9,8 +9,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * The mapped functions of the C library. Addresses travel as {@code long}; only strings allocate. All supported targets
- * are 64-bit and little-endian. Names are those of C with {@code _x} written as {@code X}.
+ * The mapped functions of the C library. Addresses are passed as {@code long}; only strings allocate. All supported
+ * targets are 64-bit and little-endian. Names are those of C with {@code _x} written as {@code X}.
  */
 final class LibC {
     static final int SYS_PIDFD_SEND_SIGNAL = 424;

@@ -9,8 +9,8 @@ import java.util.Map;
 import org.agrona.BufferUtil;
 
 /**
- * The socket through which a service tells its supervisor how it is (sd_notify(3)): one datagram per message, to the
- * AF_UNIX address in {@code $NOTIFY_SOCKET}. Does nothing where nobody supervises. Thread-safe; never blocks.
+ * The socket through which a service reports its state to its supervisor (sd_notify(3)): one datagram per message, to
+ * the AF_UNIX address in {@code $NOTIFY_SOCKET}. Does nothing without a supervisor. Thread-safe; never blocks.
  */
 public final class NotifySocket implements AutoCloseable {
     private static final int AF_UNIX = 1;
@@ -75,7 +75,7 @@ public final class NotifySocket implements AutoCloseable {
     }
 
     /**
-     * Whether somebody listens.
+     * Whether there is a supervisor.
      *
      * @return false if messages go nowhere
      */
@@ -84,7 +84,7 @@ public final class NotifySocket implements AutoCloseable {
     }
 
     /**
-     * How often the supervisor wants to hear {@code WATCHDOG=1}.
+     * How often the supervisor expects {@code WATCHDOG=1}.
      *
      * @return nanoseconds, 0 = not at all
      */
@@ -96,7 +96,7 @@ public final class NotifySocket implements AutoCloseable {
      * Sends a message.
      *
      * @param state assignments, one a line, for instance "READY=1"
-     * @return false if it did not reach the supervisor (its buffer is full or it is gone) or there is none
+     * @return false if it did not reach the supervisor (its buffer is full or it has ended) or there is none
      */
     public boolean send(final String state) {
         if (fd < 0) {

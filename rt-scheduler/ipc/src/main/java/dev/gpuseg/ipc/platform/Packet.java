@@ -76,7 +76,7 @@ public final class Packet {
     /**
      * Whether the message or its descriptors did not fit.
      *
-     * @return true if something was cut off
+     * @return true if something was truncated
      */
     public boolean truncated() {
         return truncated;
@@ -110,12 +110,12 @@ public final class Packet {
         descriptors[descriptorCount++] = fd;
     }
 
-    /** Forgets the descriptors. */
+    /** Removes the descriptors without closing them. */
     public void clearDescriptors() {
         descriptorCount = 0;
     }
 
-    /** Closes received descriptors that nobody wants. */
+    /** Closes received descriptors that are not needed. */
     public void closeDescriptors() {
         for (int i = 0; i < descriptorCount; i++) {
             Descriptor.close(descriptors[i]);

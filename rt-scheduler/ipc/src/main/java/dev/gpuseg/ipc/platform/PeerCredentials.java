@@ -2,7 +2,7 @@
 package dev.gpuseg.ipc.platform;
 
 /**
- * Who is at the other end of a Unix socket, as the kernel knows it.
+ * The peer of a Unix socket, as the kernel knows it.
  *
  * @param pid the process that connected
  * @param uid its effective user then

@@ -16,7 +16,7 @@ public final class PidFd implements AutoCloseable {
      *
      * @param pid the process
      * @return the handle
-     * @throws SystemCallException with ESRCH if it is already gone
+     * @throws SystemCallException with ESRCH if it has already ended
      */
     public static PidFd open(final int pid) {
         final long fd = LibC.syscall(LibC.SYS_PIDFD_OPEN, pid, 0, 0, 0, 0, 0);
@@ -27,12 +27,12 @@ public final class PidFd implements AutoCloseable {
     }
 
     /**
-     * Opens a handle of the very process that connected a socket, even if its pid has been reused meanwhile (Linux 6.5;
-     * before, its pid is looked up).
+     * Opens a handle of exactly the process that connected a socket, even if its pid has been reused meanwhile (Linux
+     * 6.5; before that, its pid is looked up).
      *
      * @param socket an accepted connection
      * @return the handle
-     * @throws SystemCallException with ESRCH if that process is already gone
+     * @throws SystemCallException with ESRCH if that process has already ended
      */
     public static PidFd ofPeer(final SeqPacketSocket socket) {
         final int fd = socket.peerPidFd();
@@ -64,7 +64,7 @@ public final class PidFd implements AutoCloseable {
      * Sends a signal to exactly this process.
      *
      * @param signal for example 9
-     * @return false if it is already gone
+     * @return false if it has already ended
      */
     public boolean signal(final int signal) {
         if (LibC.syscall(LibC.SYS_PIDFD_SEND_SIGNAL, fd, signal, 0, 0, 0, 0) == 0) {

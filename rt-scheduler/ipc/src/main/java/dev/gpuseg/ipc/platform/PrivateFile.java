@@ -11,7 +11,8 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 
 /**
- * A small file of this process's user alone: replaced as a whole, and read only if nobody else can have put it there.
+ * A small file that only this process's user can access. It is replaced as a whole, and read only if no other user can
+ * have created it.
  * Not thread-safe.
  */
 public final class PrivateFile {
@@ -24,7 +25,7 @@ public final class PrivateFile {
      * Names a file; nothing is opened.
      *
      * @param path     where it is
-     * @param bytesMax what is more is not read
+     * @param bytesMax longer files are not read
      */
     public PrivateFile(final Path path, final long bytesMax) {
         this.path = path;
@@ -32,10 +33,10 @@ public final class PrivateFile {
     }
 
     /**
-     * Writes it anew; readable and writable by its owner only, and on the disk when this returns.
+     * Replaces its content; readable and writable by its owner only, and on the disk when this returns.
      *
      * @param content the whole content
-     * @throws IOException if that fails; the former content stays
+     * @throws IOException if that fails; the old content stays
      */
     public void write(final byte[] content) throws IOException {
         final Path next = path.resolveSibling(path.getFileName() + ".new");
@@ -70,9 +71,9 @@ public final class PrivateFile {
     }
 
     /**
-     * Whether something of that name is there.
+     * Whether something of that name exists.
      *
-     * @return true also for a link to nowhere
+     * @return true also for a dangling link
      */
     public boolean exists() {
         return Files.exists(path, LinkOption.NOFOLLOW_LINKS);

@@ -7,13 +7,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What /proc says about a process. */
+/** Reads facts about a process from /proc. */
 public final class ProcessStatus {
     private ProcessStatus() {
     }
 
     /**
-     * When a process was started: with its pid this names a process for good, across reuse of the pid.
+     * When a process was started. Together with the pid this identifies a process even if the pid is reused.
      *
      * @param pid the process
      * @return field 22 of /proc/pid/stat (clock ticks since boot), or 0 if there is no such process
@@ -43,7 +43,7 @@ public final class ProcessStatus {
      * The parent of a process.
      *
      * @param pid the process
-     * @return its parent's pid, 0 if it has none or is gone
+     * @return its parent's pid, 0 if it has none or has ended
      */
     public static int parent(final int pid) {
         try {
@@ -57,7 +57,7 @@ public final class ProcessStatus {
     }
 
     /**
-     * Name of a process as the kernel keeps it. A process can change its own: trust nothing to it.
+     * Name of a process as the kernel keeps it. A process can change its own name, so do not rely on it.
      *
      * @param pid the process
      * @return from /proc/pid/comm, at most 15 bytes; empty if the process has ended
@@ -87,11 +87,11 @@ public final class ProcessStatus {
     }
 
     /**
-     * Whether a process exists and is the one meant.
+     * Whether a process exists and has the given start time.
      *
      * @param pid        the process
      * @param startTicks its start, 0 = any
-     * @return false if it is gone or the pid belongs to another process now
+     * @return false if it has ended or the pid belongs to another process now
      */
     public static boolean isAlive(final int pid, final long startTicks) {
         final long ticks = startTicks(pid);

@@ -13,9 +13,9 @@ import org.agrona.BufferUtil;
  * {@link #accept} never block; those made by {@link #connect} block up to their timeout. One thread at a time.
  */
 public final class SeqPacketSocket implements AutoCloseable {
-    /** {@link #receive}: nothing there (non-blocking), or the timeout passed. */
+    /** {@link #receive}: no message (non-blocking), or the timeout passed. */
     public static final int NOTHING = -1;
-    /** {@link #receive} and {@link #send}: the peer is gone. */
+    /** {@link #receive} and {@link #send}: the peer has closed the connection. */
     public static final int CLOSED = -2;
 
     private static final int AF_UNIX = 1;
@@ -88,7 +88,7 @@ public final class SeqPacketSocket implements AutoCloseable {
      * @param path      where
      * @param timeoutMs limit of every later send and receive, milliseconds; 0 = none
      * @return the connected socket
-     * @throws SystemCallException with ENOENT or ECONNREFUSED if nobody listens
+     * @throws SystemCallException with ENOENT or ECONNREFUSED if there is no listener
      */
     public static SeqPacketSocket connect(final Path path, final int timeoutMs) {
         final ByteBuffer address = address(path);
@@ -106,9 +106,9 @@ public final class SeqPacketSocket implements AutoCloseable {
     }
 
     /**
-     * Takes a waiting connection.
+     * Accepts a waiting connection.
      *
-     * @return the connection, or null if none waits or it is already gone
+     * @return the connection, or null if none waits or it has been closed already
      * @throws SystemCallException with EMFILE when this process has no descriptors left
      */
     public SeqPacketSocket accept() {
@@ -124,7 +124,7 @@ public final class SeqPacketSocket implements AutoCloseable {
     }
 
     /**
-     * Asks the kernel who connected.
+     * Asks the kernel for the process that connected.
      *
      * @return pid, uid, gid at the time of connect
      */
@@ -167,7 +167,7 @@ public final class SeqPacketSocket implements AutoCloseable {
         }
         if (n == 0) {
             packet.received(0);
-            // an empty packet and end of stream look the same; nobody sends empty packets in good faith
+            // an empty packet looks like the end of the stream; no correct peer sends one
             packet.closeDescriptors();
             return CLOSED;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.ipc.platform;
 
-/** A system call failed: what was called with what, which errno, and what may be done. */
+/** A system call failed. The message has the call, its arguments, errno and a remedy. */
 public final class SystemCallException extends RuntimeException {
     private static final long serialVersionUID = 1L;
     private final int errno;

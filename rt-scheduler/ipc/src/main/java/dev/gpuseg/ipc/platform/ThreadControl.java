@@ -72,8 +72,8 @@ public final class ThreadControl {
     }
 
     /**
-     * Keeps this process in memory: all pages of what is mapped now are brought in, those of later mappings stay once
-     * they were touched. A sparse file that is mapped later so takes no space before it is written.
+     * Locks this process in memory: pages of present mappings are loaded now, those of later mappings when they are
+     * first accessed. So a sparse file that is mapped later takes no space before it is written.
      *
      * @throws IllegalStateException if only a part may be locked: every mapping beyond it would fail later
      */
@@ -82,7 +82,7 @@ public final class ThreadControl {
             throw new IllegalStateException("RLIMIT_MEMLOCK is finite, and locking all memory needs it unlimited or "
                 + "CAP_IPC_LOCK; try `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit");
         }
-        // with MCL_CURRENT the second flag would hold for what is mapped now, too
+        // together with MCL_CURRENT the second flag would also apply to present mappings
         if (LibC.mlockall(MCL_CURRENT) < 0 || LibC.mlockall(MCL_FUTURE | MCL_ONFAULT) < 0) {
             throw new SystemCallException("mlockall", "all that is mapped now and later", Native.getLastError());
         }

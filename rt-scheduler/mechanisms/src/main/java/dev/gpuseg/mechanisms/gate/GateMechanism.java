@@ -5,25 +5,12 @@ import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Capabilities;
 
 /**
- * Level 1: one segment at a time, in the policy's order, and a granted one is never displaced. Works with any GPU, for
- * processes that mark their segments; others are not held back.
+ * Level 1: one segment at a time, in the policy's order; a granted segment is never preempted. Works with any GPU, but
+ * only for processes that mark their segments; others are not delayed.
  */
 public final class GateMechanism extends PassiveMechanism {
-    private static final Capabilities CAPABILITIES =
-        new Capabilities(Capabilities.GATE, 0, 0, 0, 0, Integer.MAX_VALUE, false, "segment");
-
-    @Override
-    public String name() {
-        return "gate";
-    }
-
-    @Override
-    public int id() {
-        return Abi.MECHANISM_GATE;
-    }
-
-    @Override
-    public Capabilities capabilities() {
-        return CAPABILITIES;
+    /** There is nothing to connect to. */
+    public GateMechanism() {
+        super("gate", Abi.MECHANISM_GATE, Capabilities.GATE, "segment");
     }
 }

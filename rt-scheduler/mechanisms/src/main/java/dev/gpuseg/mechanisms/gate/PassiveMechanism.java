@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.gate;
 
+import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 
-/** A mechanism that never touches a device: what it is asked is done at once. */
+/** A mechanism that never touches a device: every operation succeeds at once. */
 abstract class PassiveMechanism implements Mechanism {
     private static final byte[] NOTHING = new byte[0];
+
+    private final String name;
+    private final int id;
+    private final Capabilities capabilities;
+
+    PassiveMechanism(final String name, final int id, final int level, final String granularity) {
+        this.name = name;
+        this.id = id;
+        capabilities = new Capabilities(level, 0, 0, 0, 0, Integer.MAX_VALUE, false, granularity);
+    }
+
+    @Override
+    public final String name() {
+        return name;
+    }
+
+    @Override
+    public final int id() {
+        return id;
+    }
+
+    @Override
+    public final Capabilities capabilities() {
+        return capabilities;
+    }
 
     @Override
     public final void attach(final ContextRef context) {

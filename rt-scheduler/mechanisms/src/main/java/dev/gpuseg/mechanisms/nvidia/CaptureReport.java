@@ -10,9 +10,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What libgpuseg-preload.so wrote down inside an application: the RM objects that it made
- * (segment-api/preload/gpuseg_rm_report.h). The application can write anything there: a reader asks RM for the class of
- * a handle before it uses it.
+ * The list of RM objects that libgpuseg-preload.so keeps inside an application
+ * (segment-api/preload/gpuseg_rm_report.h). The application can write anything there, so a reader asks RM for the class
+ * of a handle before it uses it.
  */
 final class CaptureReport {
     static final String LINK_PREFIX = "/memfd:gpuseg-rm-report";
@@ -24,7 +24,7 @@ final class CaptureReport {
     static final int ALLOC = 1;
     static final int FREE = 2;
 
-    /** An object that the application said it made. */
+    /** An object that the application claims to have made. */
     record Entry(int fd, int client, int parent, int handle, int classId, int engine) {
     }
 
@@ -41,7 +41,7 @@ final class CaptureReport {
      *
      * @param pid its pid
      * @param fd  number of the memfd inside it
-     * @return the report, null if it is not one of that process (a forked child inherits its parent's) or not readable
+     * @return the report, null if it is not one of that process (a forked child inherits its parent's) or unreadable
      */
     static CaptureReport read(final int pid, final int fd) {
         final ByteBuffer b = ByteBuffer.allocate(HEADER_BYTES + ENTRIES_MAX * ENTRY_BYTES);
@@ -50,7 +50,7 @@ final class CaptureReport {
                 continue;
             }
         } catch (final IOException e) {
-            return null;   // the process is going; the caller looks for itself
+            return null;   // the process is ending; the caller searches without a report
         }
         b.flip();
         return parse(pid, b.order(ByteOrder.LITTLE_ENDIAN));
@@ -79,12 +79,12 @@ final class CaptureReport {
         return new CaptureReport(live, b.getInt(16) == 0);
     }
 
-    /** Objects not freed yet, in the order of their making. */
+    /** Objects that were not freed, in the order in which they were made. */
     Iterable<Entry> objects() {
         return live.values();
     }
 
-    /** Whether nothing was lost: then the process need not be searched. */
+    /** Whether it lacks nothing; then the process need not be searched. */
     boolean complete() {
         return complete && !live.isEmpty();
     }

@@ -5,9 +5,9 @@ import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.SystemCalls;
 
 /**
- * A duplicate of an application's descriptor of the control device. While it is open, the application's RM clients stay
- * alive, and with them its memory on the GPU, even when the application is dead: it must be closed as soon as the
- * process is gone or has closed its own.
+ * A duplicate of an application's descriptor of the control device. While it is open, RM keeps the application's
+ * clients, and with them its memory on the GPU, even if the application is dead. So it must be closed as soon as the
+ * process has ended or has closed its own.
  */
 final class ControlFile {
     private final int fd;
@@ -19,23 +19,23 @@ final class ControlFile {
         this.remoteFd = remoteFd;
     }
 
-    /** Ours. */
+    /** Its number in this process. */
     int fd() {
         return fd;
     }
 
-    /** Its number inside the application. */
+    /** Its number in the application. */
     int remoteFd() {
         return remoteFd;
     }
 
-    /** Whether the application still has this very open file under that number. True if the kernel cannot tell. */
+    /** Whether the application still has the same open file under that number. True if the kernel does not say. */
     boolean stillOpenIn(final int pid) {
         final int result = DriverCalls.compareFiles((int) ProcessHandle.current().pid(), fd, pid, remoteFd);
         return result == 0 || result < 0 && result != -Errno.EBADF && result != -Errno.ESRCH;
     }
 
-    /** Call under the lock under which it is closed. */
+    /** To be called under the lock under which it is closed. */
     boolean isOpen() {
         return open;
     }

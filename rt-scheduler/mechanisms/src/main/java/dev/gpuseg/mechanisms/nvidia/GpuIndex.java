@@ -11,12 +11,12 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Which GPU an RM number means. RM numbers a GPU by its place on the PCI bus: {@code domain << 16 | bus << 8 | device};
- * the index counts GPUs in the order of that place, as nvidia-smi does. Immutable.
+ * Maps RM's number of a GPU to its index. RM numbers a GPU by its PCI address: {@code domain << 16 | bus << 8 |
+ * device}; the index counts GPUs in the order of their addresses, as nvidia-smi does. Immutable.
  */
 final class GpuIndex {
     static final int UNKNOWN = -1;
-    /** Directory to read in place of the driver's, for tests. */
+    /** Property: directory to read in place of the driver's, for tests. */
     static final String GPUS_PROPERTY = "gpuseg.nvidia.gpus";
     private static final String GPUS = "/proc/driver/nvidia/gpus";
     private static final String MINOR = "Device Minor:";
@@ -28,8 +28,8 @@ final class GpuIndex {
     }
 
     /**
-     * Of this machine; empty without NVIDIA's driver. In a container the driver may list GPUs whose device nodes are
-     * not there; CUDA does not count those, so neither does this.
+     * The GPUs of this machine; empty without NVIDIA's driver. In a container the driver may list GPUs whose device
+     * nodes are missing. CUDA does not count those, so this class does not either.
      */
     static GpuIndex ofThisMachine() {
         return read(Path.of(System.getProperty(GPUS_PROPERTY, GPUS)), Path.of("/dev"));
@@ -58,7 +58,7 @@ final class GpuIndex {
         return new GpuIndex(found);
     }
 
-    /** True also where the driver does not say which node it is. */
+    /** True also if the driver does not say which node it is. */
     private static boolean hasNode(final Path information, final Path devices) {
         try {
             for (final String line : Files.readAllLines(information, StandardCharsets.ISO_8859_1)) {
@@ -72,7 +72,7 @@ final class GpuIndex {
         }
     }
 
-    /** "0000:3b:00.0" as RM numbers it, {@link #UNKNOWN} for another form. */
+    /** RM's number of an address such as "0000:3b:00.0"; {@link #UNKNOWN} for another form. */
     static int parse(final String address) {
         final String[] parts = address.split("[:.]");
         if (parts.length != 4) {
@@ -86,7 +86,7 @@ final class GpuIndex {
         }
     }
 
-    /** Index from 0, {@link #UNKNOWN} for a GPU that is not listed. Where none is listed there is one GPU. */
+    /** Index from 0, {@link #UNKNOWN} for a GPU that is not listed. If none is listed, there is one GPU. */
     int of(final int gpuId) {
         return ids.isEmpty() ? 0 : ids.indexOf(gpuId);
     }

@@ -11,11 +11,11 @@ import java.nio.file.attribute.BasicFileAttributes;
 
 /**
  * The pipe directory by which a process finds an MPS server: CUDA_MPS_PIPE_DIRECTORY of the environment that it was
- * started with, /tmp/nvidia-mps where that is not set. A process that sets the variable by itself, later, is not seen
- * through. Immutable; any thread.
+ * started with, or /tmp/nvidia-mps if that is not set. A process that sets the variable itself, later, is not
+ * recognised. Immutable; any thread.
  *
- * @param name how the process names it, empty if that cannot be known
- * @param seen where it is for us
+ * @param name how the process names it, empty if that is unknown
+ * @param seen its path as this process sees it
  */
 record MpsPipe(String name, Path seen) {
     static final MpsPipe UNKNOWN = new MpsPipe("", Path.of(""));
@@ -24,7 +24,7 @@ record MpsPipe(String name, Path seen) {
     private static final String DEFAULT = "/tmp/nvidia-mps";
 
     /**
-     * Of a process.
+     * The directory of a process.
      *
      * @param proc /proc
      * @param pid  the process
@@ -51,10 +51,10 @@ record MpsPipe(String name, Path seen) {
     }
 
     /**
-     * Whether two processes may mean the same directory: asked anew each time, for it can be made later.
+     * Whether two processes may use the same directory. Examined at each call, because it can be created later.
      *
      * @param other of the other process
-     * @return true also if that cannot be known
+     * @return true also if that is unknown
      */
     boolean mayBe(final MpsPipe other) {
         final Object mine = identity();
@@ -62,7 +62,7 @@ record MpsPipe(String name, Path seen) {
         return mine == UNKNOWN || theirs == UNKNOWN || mine.equals(theirs);
     }
 
-    /** Device and inode, told through the root of the process; its name if there is no such directory. */
+    /** Device and inode, found through the root of the process; its name if there is no such directory. */
     private Object identity() {
         if (name.isEmpty()) {
             return UNKNOWN;

@@ -9,29 +9,25 @@ import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.SystemCalls;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.file.Path;
-import java.util.Map;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Level 3 on NVIDIA GPUs with the stock driver: a context's channels leave the hardware, mid-kernel, and come back.
+ * Level 3 on NVIDIA GPUs with the stock driver: the channels of a context are disabled, which preempts a running
+ * kernel, and enabled again.
  *
- * <p>Channels of several contexts go into one call, up to 64; RM walks such a list in order and stops at the first
- * channel that does not exist, so after a refusal each context of the batch is switched on its own. RM counts: a
- * channel disabled twice needs two enables, and an enable too many is ignored; so nothing is ever disabled that may
- * already be. What is disabled stays so when this process dies: see {@link #heldPayload}.
+ * <p>One call carries up to 64 channels of several contexts. RM processes such a list in order and stops at the first
+ * channel that does not exist; so after a refusal each context of the batch gets calls of its own. RM counts disables:
+ * a channel that was disabled twice needs two enables, and a surplus enable is ignored; so nothing is disabled that may
+ * be disabled already. A disabled channel stays disabled when this process dies: see {@link #heldPayload}.
  *
- * <p>An MPS server is a context, and so is each of its clients. Server and clients go off for a task that is no
- * client, and come back. While a registered process may be a client of a server, that server and whoever may be its
- * client stay on, whoever has the GPU: what they need of each other is unknown. {@link #remark} says so, and each
- * counts as a disable that failed. Who may be a client: CUDA_MPS_PIPE_DIRECTORY at the start of the process names the
- * server's directory (or cannot be read), or the process registered, has CUDA open and no channels of its own. Seen on
- * an H200: clients have channels of their own (2 for compute, others 8), and one that registered hung while server and
- * other clients were off. That none hangs while they stay on is tested with the stand-in only.
+ * <p>An MPS server is a context, and so is each of its clients. They are disabled for tasks that are not clients,
+ * except as {@link MpsRule} says; then {@link #remark} gives the reason, and each counts as a failed disable. Seen on
+ * an H200: clients have channels of their own (2 for compute, other processes 8), and a registered client hung while
+ * the server and other clients were disabled. That none hangs under the rule is tested with the stand-in only.
  *
- * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}; when they appear,
+ * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}. When they appear,
  * {@link #changed} says so and the enforcer applies its state again.
  *
  * <p>Source: public driver headers 580.x. Tested: H200, 580.159.04, 2026-11.
@@ -43,19 +39,15 @@ public class NvidiaMechanism implements Mechanism {
     private static final long ENABLE_NS = 325_000;
     private static final long ENABLE_PER_CONTEXT_NS = 35_000;
     private static final int CHANNELS_PER_CONTEXT = 8;
-    private static final int US_IN_NS = 1_000;
     private static final Capabilities CAPABILITIES = new Capabilities(Capabilities.INTERRUPT, DISABLE_NS,
         DISABLE_PER_CONTEXT_NS, ENABLE_NS, ENABLE_PER_CONTEXT_NS, RmControl.BATCH_MAX / CHANNELS_PER_CONTEXT, true,
         "TSG");
-    private static final int TIMESLICES_VERSION = 1;
-    private static final int TIMESLICES_HEADER_BYTES = 16;
-    private static final int TIMESLICE_BYTES = 16;
-    private static final int TIMESLICES_MAX = 123;
     private static final byte[] NOTHING = new byte[0];
 
     private final int gpu;
     private final Object lock = new Object();
     private final RmControl rm;
+    private final RmTimeslices timeslices;
     private final AtomicBoolean changed = new AtomicBoolean();
     private final ProcessWatch watch;
     private RmContext[] batched = new RmContext[64];
@@ -72,10 +64,11 @@ public class NvidiaMechanism implements Mechanism {
         this(gpu, protection, MpsPipe.PROC);
     }
 
-    /** With another place in which environments of processes are found. */
+    /** With another directory in place of /proc for the environments of processes. */
     NvidiaMechanism(final int gpu, final Protection protection, final Path proc) {
         this.gpu = gpu;
         rm = new RmControl();
+        timeslices = new RmTimeslices(rm, e -> lastError = e);
         final int fd = DriverCalls.DRIVER.open(RmProcess.CONTROL_DEVICE);
         if (fd < 0) {
             throw new MechanismException(RmProcess.CONTROL_DEVICE + " cannot be opened: errno " + -fd
@@ -92,10 +85,11 @@ public class NvidiaMechanism implements Mechanism {
         watch.start();
     }
 
-    /** For {@link Rehearsal}: without a driver, and nobody is watched. */
+    /** For {@link Rehearsal}: without a driver, and no process is watched. */
     NvidiaMechanism(final RmControl rm) {
         gpu = 0;
         this.rm = rm;
+        timeslices = new RmTimeslices(rm, e -> lastError = e);
         watch = null;
     }
 
@@ -132,9 +126,9 @@ public class NvidiaMechanism implements Mechanism {
 
     @Override
     public void registered(final ContextRef context, final boolean registered) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        if (t != null) {
-            watch.registered(t, registered);
+        final WatchedProcess p = watched(context);
+        if (p != null) {
+            watch.registered(p, registered);
         }
     }
 
@@ -146,8 +140,8 @@ public class NvidiaMechanism implements Mechanism {
                 enableDisabled(disable[i]);
             }
             for (int i = 0; i < enableCount; i++) {
-                final ProcessWatch.Tracked t = (ProcessWatch.Tracked) enable[i].attachment();
-                if (t != null && t.disabled != current(enable[i])) {
+                final WatchedProcess p = watched(enable[i]);
+                if (p != null && p.disabled != current(enable[i])) {
                     enableDisabled(enable[i]);   // what was disabled is no longer what the process consists of
                 }
             }
@@ -156,39 +150,39 @@ public class NvidiaMechanism implements Mechanism {
     }
 
     /**
-     * Brings back what is, or may be, disabled of a context. The driver counts how often a channel was disabled, and
-     * ignores an enable too many: a context that is disabled again must be enabled first, or one enable would not do.
+     * Enables what is, or may be, disabled of a context. RM counts disables and ignores a surplus enable: before a
+     * context is disabled again it must be enabled, or one enable would not be enough later.
      */
     private void enableDisabled(final ContextRef context) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        final RmContext off = t == null ? null : t.disabled;
-        if (off == null) {
+        final WatchedProcess p = watched(context);
+        final RmContext was = p == null ? null : p.disabled;
+        if (was == null) {
             return;
         }
-        t.disabled = null;
-        if (!off.file().isOpen()) {
-            return;   // its client went with the descriptor
+        p.disabled = null;
+        if (!was.file().isOpen()) {
+            return;   // RM freed its client with the descriptor
         }
         int status = RmStatus.OK;
-        if (off.channelCount() <= RmControl.BATCH_MAX) {
+        if (was.channelCount() <= RmControl.BATCH_MAX) {
             rm.clear();
-            for (int k = 0; k < off.channelCount(); k++) {
-                rm.add(off.channelClient(k), off.channel(k));
+            for (int k = 0; k < was.channelCount(); k++) {
+                rm.add(was.channelClient(k), was.channel(k));
             }
-            status = rm.switchChannels(off.file().fd(), off.client(), off.subdevice(), false);
+            status = rm.switchChannels(was.file().fd(), was.client(), was.subdevice(), false);
         }
-        for (int k = 0; (status != RmStatus.OK || off.channelCount() > RmControl.BATCH_MAX)
-            && k < off.channelCount(); k++) {   // one by one: RM stops a list at the first channel that is gone
+        for (int k = 0; (status != RmStatus.OK || was.channelCount() > RmControl.BATCH_MAX)
+            && k < was.channelCount(); k++) {   // one by one: RM stops a list at the first missing channel
             rm.clear();
-            rm.add(off.channelClient(k), off.channel(k));
-            rm.switchChannels(off.file().fd(), off.client(), off.subdevice(), false);
+            rm.add(was.channelClient(k), was.channel(k));
+            rm.switchChannels(was.file().fd(), was.client(), was.subdevice(), false);
         }
         rm.clear();
     }
 
-    /** Remembers what a call did, or, where it failed to disable, may have done. */
+    /** Remembers what a call has disabled, or may have disabled although it failed. */
     private static void note(final ContextRef context, final RmContext switched, final boolean disable) {
-        ((ProcessWatch.Tracked) context.attachment()).disabled = disable ? switched : null;
+        watched(context).disabled = disable ? switched : null;
     }
 
     private int switchAll(final ContextRef[] contexts, final int count, final boolean disable) {
@@ -198,7 +192,7 @@ public class NvidiaMechanism implements Mechanism {
         rm.clear();
         for (int i = 0; i < count; i++) {
             final RmContext c = current(contexts[i]);
-            if (disable && c != null && stay(contexts[i]) != null) {
+            if (disable && c != null && watched(contexts[i]).exemption != null) {
                 final long nowNs = System.nanoTime();
                 contexts[i].outcome(ContextRef.Outcome.FAILED, nowNs, nowNs);
                 lastError = contexts[i] + ": " + remark(contexts[i]);
@@ -231,7 +225,7 @@ public class NvidiaMechanism implements Mechanism {
             }
             contexts[i].outcome(ContextRef.Outcome.NONE, 0, 0);   // in the batch
             if (i >= batched.length) {
-                batched = java.util.Arrays.copyOf(batched, 2 * i);
+                batched = Arrays.copyOf(batched, 2 * i);
             }
             batched[i] = c;
         }
@@ -250,7 +244,7 @@ public class NvidiaMechanism implements Mechanism {
         int failed = 0;
         for (int i = from; i < to; i++) {
             if (contexts[i].outcome() != ContextRef.Outcome.NONE) {
-                continue;   // absent, or switched on its own
+                continue;   // absent, or done in a call of its own
             }
             if (status == RmStatus.OK) {
                 contexts[i].outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
@@ -269,7 +263,7 @@ public class NvidiaMechanism implements Mechanism {
     /** One context in calls of its own, as many as its channels need. False if it failed. */
     private boolean alone(final ContextRef context, final RmContext c, final boolean disable) {
         final long beganNs = System.nanoTime();
-        if (c == null) {   // the watch thread saw it go between two lines of ours
+        if (c == null) {   // the watch thread closed it meanwhile
             context.outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
             return true;
         }
@@ -289,30 +283,37 @@ public class NvidiaMechanism implements Mechanism {
             note(context, c, disable);
             return true;
         }
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
+        final WatchedProcess p = watched(context);
         if (disable) {
             note(context, c, true);
         }
-        watch.distrust(t);   // its channels are not what they were; a new look follows and changed() tells of it
+        watch.invalidate(p);   // its channels are not what they were; changed() follows when they are known again
         lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()
-            + " channels answered " + RmStatus.name(status) + "; looking at the process again";
+            + " channels answered " + RmStatus.name(status) + "; examining the process again";
         context.outcome(ContextRef.Outcome.FAILED, beganNs, doneNs);
         return false;
     }
 
+    private static WatchedProcess watched(final ContextRef context) {
+        return (WatchedProcess) context.attachment();
+    }
+
+    private static RmProcess processOf(final ContextRef context) {
+        final WatchedProcess p = watched(context);
+        return p == null ? null : p.process;
+    }
+
     private RmContext current(final ContextRef context) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        final RmProcess p = t == null ? null : t.process;
-        return p == null ? null : p.context(gpu);
+        final RmProcess process = processOf(context);
+        return process == null ? null : process.context(gpu);
     }
 
     private boolean refused(final ContextRef context) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        final RmProcess p = t == null ? null : t.process;
-        if (p == null || p.refusal().isEmpty() || p.usesDriver()) {
+        final RmProcess process = processOf(context);
+        if (process == null || process.refusal().isEmpty() || process.usesDriver()) {
             return false;
         }
-        lastError = p.refusal();
+        lastError = process.refusal();
         return true;
     }
 
@@ -320,77 +321,15 @@ public class NvidiaMechanism implements Mechanism {
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
         synchronized (lock) {
             final RmContext c = current(context);
-            if (c == null) {
-                return false;
-            }
-            boolean done = true;
-            for (final RmContext.Tsg tsg : c.tsgs()) {
-                done &= !tsg.compute() || setTimeslice(own(context), tsg, timesliceNs);
-            }
-            return done;
+            return c != null && timeslices.set(watched(context), c, timesliceNs);
         }
     }
 
-    private static Map<Long, Long> own(final ContextRef context) {
-        return ((ProcessWatch.Tracked) context.attachment()).ownTimeslicesUs;
-    }
-
-    private static long key(final RmContext.Tsg tsg) {
-        return (long) tsg.client() << Integer.SIZE | tsg.handle() & 0xffffffffL;
-    }
-
-    /** What it had before it was changed, asked once; 0 if the driver does not tell. */
-    private long ownTimesliceUs(final Map<Long, Long> known, final RmContext.Tsg tsg) {
-        final Long own = known.get(key(tsg));
-        if (own != null) {
-            return own;
-        }
-        final long us = rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle());
-        if (us <= 0) {
-            lastError = "time slice cannot be read: " + RmStatus.name((int) -us);
-            return 0;
-        }
-        known.put(key(tsg), us);
-        return us;
-    }
-
-    private boolean setTimeslice(final Map<Long, Long> known, final RmContext.Tsg tsg, final long timesliceNs) {
-        final long own = ownTimesliceUs(known, tsg);
-        if (own == 0) {
-            return false;
-        }
-        final long us = timesliceNs == 0 ? own : Math.max(1, timesliceNs / US_IN_NS);
-        final int status = rm.setTimesliceUs(tsg.file().fd(), tsg.client(), tsg.handle(), us);
-        if (status != RmStatus.OK) {
-            lastError = "time slice of " + us + " us was refused: " + RmStatus.name(status);
-        } else if (timesliceNs == 0) {
-            known.remove(key(tsg));
-        }
-        return status == RmStatus.OK;
-    }
-
-    /** {@code struct gpuseg_rm_timeslices}. */
     @Override
     public byte[] timeslicePayload(final ContextRef context) {
         synchronized (lock) {
             final RmContext c = current(context);
-            if (c == null) {
-                return NOTHING;
-            }
-            final ByteBuffer b = ByteBuffer.allocate(TIMESLICES_HEADER_BYTES + TIMESLICE_BYTES * TIMESLICES_MAX)
-                .order(ByteOrder.LITTLE_ENDIAN);
-            b.position(TIMESLICES_HEADER_BYTES);
-            int count = 0;
-            for (final RmContext.Tsg tsg : c.tsgs()) {
-                final long own = tsg.compute() && count < TIMESLICES_MAX ? ownTimesliceUs(own(context), tsg) : 0;
-                if (own > 0) {
-                    b.putInt(tsg.file().remoteFd()).putInt(tsg.client()).putInt(tsg.handle())
-                        .putInt((int) Math.min(own, Integer.MAX_VALUE));
-                    count++;
-                }
-            }
-            b.putInt(0, TIMESLICES_VERSION).putInt(4, count);
-            return count == 0 ? NOTHING : java.util.Arrays.copyOf(b.array(), b.position());
+            return c == null ? NOTHING : timeslices.payload(watched(context), c);
         }
     }
 
@@ -400,24 +339,10 @@ public class NvidiaMechanism implements Mechanism {
         return c == null ? NOTHING : c.heldPayload();
     }
 
-    /** See {@link ProcessWatch}: nothing might run, and nobody would end the segment. */
-    private static ProcessWatch.Stay stay(final ContextRef context) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        return t == null ? null : t.stay;
-    }
-
     @Override
     public String remark(final ContextRef context) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        final ProcessWatch.Stay stay = t == null ? null : t.stay;
-        if (stay == null) {
-            return t != null && t.mpsServer ? "MPS server: it goes off for tasks that are no clients of it" : "";
-        }
-        return (t.mpsServer ? "MPS server" : "MPS client, as it seems, of server pid " + stay.server())
-            + ": it stays on, for pid " + stay.client() + " registered" + (stay.clientHasChannels() ? ""
-            : ", has no channels of its own") + " and may be a client of " + (t.mpsServer ? "it" : "that server")
-            + "; start real-time tasks with "
-            + "CUDA_MPS_PIPE_DIRECTORY naming a directory without a server";
+        final WatchedProcess p = watched(context);
+        return p == null ? "" : MpsRule.remark(p);
     }
 
     @Override
@@ -428,26 +353,16 @@ public class NvidiaMechanism implements Mechanism {
 
     @Override
     public void detach(final ContextRef context) {
-        final ProcessWatch.Tracked t = (ProcessWatch.Tracked) context.attachment();
-        if (t != null) {
-            setTimesliceBack(context);
-            watch.detach(t);
-            context.attachment(null);
-        }
-    }
-
-    private void setTimesliceBack(final ContextRef context) {
-        synchronized (lock) {
-            final RmContext c = current(context);
-            if (c == null) {
-                return;
-            }
-            final Map<Long, Long> known = own(context);
-            for (final RmContext.Tsg tsg : c.tsgs()) {
-                if (known.containsKey(key(tsg))) {
-                    setTimeslice(known, tsg, 0);
+        final WatchedProcess p = watched(context);
+        if (p != null) {
+            synchronized (lock) {
+                final RmContext c = current(context);
+                if (c != null) {
+                    timeslices.restore(p, c);
                 }
             }
+            watch.detach(p);
+            context.attachment(null);
         }
     }
 

@@ -4,17 +4,17 @@ package dev.gpuseg.mechanisms.nvidia;
 import java.util.Locale;
 
 /**
- * The only RM commands that this program ever issues. Each acts on, or asks about, objects that one process made;
- * commands that concern a whole device (scheduling policy, clocks, resets, partitions) are left out on purpose and
+ * The only RM commands that this program ever issues. Each acts on, or asks about, objects that one process made.
+ * Commands that concern a whole device (scheduling policy, clocks, resets, partitions) are absent on purpose, and
  * {@link #of} refuses them.
  */
 public enum RmCommand {
     /** On a client: class or parent of one of its handles. Parameters: u32 handle, u32 index (1, 2), u64 result. */
     GET_HANDLE_INFO(0x00000d02, 16),
-    /** On a subdevice: PCI-derived number of its GPU. Parameters: u32 result. */
+    /** On a subdevice: RM's number of its GPU, see {@link GpuIndex}. Parameters: u32 result. */
     GPU_GET_ID(0x20800142, 4),
     /**
-     * On a subdevice: up to 64 channels off or on the hardware. Parameters: u8 disable, u32 count at 4, u32 client[64]
+     * On a subdevice: disables or enables up to 64 channels. Parameters: u8 disable, u32 count at 4, u32 client[64]
      * at 24, u32 channel[64] at 280.
      */
     FIFO_DISABLE_CHANNELS(0x2080110b, 536),

@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The switchable work of one process on one GPU, as it was found at one moment: which channels, and the descriptor,
- * client and subdevice through which they can be switched. Immutable; the descriptor belongs to its {@link RmProcess}.
+ * The work of one process on one GPU, as it was found at one moment: its channels, and the descriptor, client and
+ * subdevice through which they are disabled and enabled. Immutable; the descriptor belongs to its {@link RmProcess}.
  */
 final class RmContext {
     /** Version of the held payload; {@code struct gpuseg_rm_held} in rt-scheduler/native/rm/gpuseg_rm.h. */
@@ -94,7 +94,7 @@ final class RmContext {
         return heldPayload;
     }
 
-    /** Whether switching the other one switches exactly the same channels in the same way. */
+    /** Whether it has the same channels and is reached in the same way. */
     boolean sameAs(final RmContext other) {
         return other != null && file == other.file && client == other.client && subdevice == other.subdevice
             && Arrays.equals(clients, other.clients) && Arrays.equals(channels, other.channels);

@@ -7,10 +7,10 @@ import java.nio.ByteOrder;
 import org.agrona.BufferUtil;
 
 /**
- * Issues RM controls through given descriptors. Holds one control block and one parameter area outside the heap, so an
- * operation allocates nothing. Not thread-safe: one object per thread.
+ * Issues RM controls through given descriptors. It has one control block and one parameter area outside the heap, so
+ * an operation allocates nothing. Not thread-safe: one object per thread.
  *
- * <p>Every operation returns a status: 0 done, positive an answer of RM ({@link RmStatus}), negative an errno.
+ * <p>Every operation returns a status: 0 = done, positive = RM's answer ({@link RmStatus}), negative = -errno.
  */
 final class RmControl {
     /** Channels of one disable or enable. */
@@ -19,7 +19,7 @@ final class RmControl {
     static final int INFO_CLASS = 2;
 
     private static final long IOCTL_CONTROL = 0xc020462aL;
-    /** Sets the descriptor's close-on-exec flag, which is set; the kernel answers it for any file, not its driver. */
+    /** Sets the close-on-exec flag, which is set already. The kernel does this for any file, without its driver. */
     private static final long FIOCLEX = 0x5451;
     private static final int BLOCK_BYTES = 32;
     private static final int PARAMS_AT = 64;
@@ -44,12 +44,12 @@ final class RmControl {
         this.request = request;
     }
 
-    /** One that reaches no driver: every operation on an open descriptor, of whatever file, is done at once. */
+    /** An object that reaches no driver: every operation on an open descriptor, of any file, succeeds at once. */
     static RmControl pretending() {
         return new RmControl(FIOCLEX);
     }
 
-    /** Controls issued by this object. */
+    /** How many controls this object has issued. */
     long controls() {
         return controls;
     }
@@ -59,13 +59,13 @@ final class RmControl {
         return memory.getInt(PARAMS_AT + Long.BYTES);
     }
 
-    /** Class ({@link #INFO_CLASS}) or parent ({@link #INFO_PARENT}) of a handle; {@link #result} holds it. */
+    /** Asks for class ({@link #INFO_CLASS}) or parent ({@link #INFO_PARENT}) of a handle; see {@link #result}. */
     int handleInfo(final int fd, final int client, final int handle, final int index) {
         memory.putInt(PARAMS_AT, handle).putInt(PARAMS_AT + 4, index).putLong(PARAMS_AT + 8, 0);
         return control(fd, client, client, RmCommand.GET_HANDLE_INFO);
     }
 
-    /** GPU of a subdevice; the number is at {@link #word}. */
+    /** Asks for the GPU of a subdevice; {@link #word} is its number. */
     int gpuId(final int fd, final int client, final int subdevice) {
         memory.putInt(PARAMS_AT, 0);
         return control(fd, client, subdevice, RmCommand.GPU_GET_ID);
@@ -88,7 +88,7 @@ final class RmControl {
         return control(fd, client, tsg, RmCommand.SET_TIMESLICE);
     }
 
-    /** Begins a list of channels. */
+    /** Begins a new list of channels. */
     void clear() {
         batch = 0;
     }
@@ -107,7 +107,7 @@ final class RmControl {
         batch++;
     }
 
-    /** Takes the listed channels off the hardware, or brings them back, through a subdevice of any one client. */
+    /** Disables or enables the listed channels, through a subdevice of any one client. */
     int switchChannels(final int fd, final int client, final int subdevice, final boolean disable) {
         memory.putLong(PARAMS_AT, 0).putLong(PARAMS_AT + 8, 0).putLong(PARAMS_AT + 16, 0);
         memory.put(PARAMS_AT, (byte) (disable ? 1 : 0)).putInt(PARAMS_AT + COUNT_OFFSET, batch);
@@ -118,7 +118,7 @@ final class RmControl {
         return control(fd, client, subdevice, RmCommand.FIFO_DISABLE_CHANNELS);
     }
 
-    /** The only place where a command leaves this program; it takes a whitelisted one by type. */
+    /** The only place that issues a command; its type admits only those of the list. */
     private int control(final int fd, final int client, final int object, final RmCommand command) {
         memory.putInt(0, client).putInt(4, object).putInt(8, command.number()).putInt(12, 0);
         memory.putLong(16, paramsAddress).putInt(24, command.parameterBytes()).putInt(28, 0);

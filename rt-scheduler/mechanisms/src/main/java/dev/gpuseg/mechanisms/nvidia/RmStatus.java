@@ -4,17 +4,17 @@ package dev.gpuseg.mechanisms.nvidia;
 import java.util.Locale;
 import java.util.Map;
 
-/** Answers of the Resource Manager. The ioctl itself succeeds when RM refuses; these words say why. */
+/** Answers of the Resource Manager. The ioctl itself succeeds when RM refuses; its status says why. */
 public final class RmStatus {
     /** Done. */
     public static final int OK = 0;
-    /** A channel of a batch does not exist (its process is gone or freed it). What stood before it was changed. */
+    /** A channel of a batch does not exist (any more). The channels before it in the list were changed. */
     public static final int INVALID_CHANNEL = 0x21;
     /** No such client, or it belongs to another open file. */
     public static final int INVALID_CLIENT = 0x23;
     /** The driver does not know the command. */
     public static final int NOT_SUPPORTED = 0x56;
-    /** No such handle, as a query of a handle answers it. */
+    /** No such handle, as the answer to a query. */
     public static final int INVALID_OBJECT_HANDLE = 0x33;
     /** No such handle. */
     public static final int OBJECT_NOT_FOUND = 0x57;

@@ -18,11 +18,11 @@ import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Level 3 on the virtual GPU ({@code gpuseg-vgpu}), through its control socket. For demonstrations and tests; what it
- * yields is always labelled simulated.
+ * Level 3 on the virtual GPU ({@code gpuseg-vgpu}), through its control socket. For demonstrations and tests; its
+ * results are always labelled simulated.
  *
- * <p>A process that has not opened the virtual GPU yet is answered with {@code -ESRCH}: the virtual GPU remembers the
- * disable and applies it when the process opens, so this counts as done.
+ * <p>For a process that has not opened the virtual GPU yet the answer is {@code -ESRCH}. The virtual GPU remembers the
+ * disable and applies it when the process opens it, so this counts as done.
  */
 public final class SimMechanism implements Mechanism {
     private static final ByteOrder LE = ByteOrder.LITTLE_ENDIAN;
@@ -37,7 +37,7 @@ public final class SimMechanism implements Mechanism {
     private String lastError = "";
 
     /**
-     * Connects and asks for the virtual GPU's costs.
+     * Connects to the virtual GPU and asks for its costs.
      *
      * @param control path of its control socket
      * @throws MechanismException if no virtual GPU answers there
@@ -145,7 +145,7 @@ public final class SimMechanism implements Mechanism {
         return lastError;
     }
 
-    /** One request and its reply; Integer.MIN_VALUE if there was none. The reply stays in the packet. */
+    /** Sends a request and returns the reply's status; Integer.MIN_VALUE = no reply. The packet holds the reply. */
     private int request(final int op, final ContextRef[] contexts, final int from, final int count,
         final long argNs) {
         try {
@@ -176,11 +176,11 @@ public final class SimMechanism implements Mechanism {
             }
             lastError = n == SeqPacketSocket.NOTHING
                 ? "virtual GPU " + control + " did not answer within " + TIMEOUT_MS + " ms"
-                : "virtual GPU " + control + " closed the connection or sent nonsense";
+                : "virtual GPU " + control + " closed the connection or sent an invalid answer";
         } catch (final SystemCallException e) {
             lastError = "virtual GPU " + control + ": " + Errno.name(e.errno());
         }
-        close();   // a late answer must not be taken for the next one's
+        close();   // a late answer must not be taken for that of the next request
         return Integer.MIN_VALUE;
     }
 

@@ -108,7 +108,7 @@ class AgentControlTest {
         assertEquals(ContextRef.Outcome.DONE, d.outcome());
         assertTrue(mechanism.lastError().contains("pid " + without.pid())
             && mechanism.lastError().contains("LD_PRELOAD"), mechanism.lastError());
-        without.mustAdvance("nobody can hold it");
+        without.mustAdvance("it cannot be held");
         assertTrue(app.standsStill());
         assertEquals(0, enable(c, d));
     }
@@ -176,7 +176,7 @@ class AgentControlTest {
         final App app = rig.start(1);
         final ContextRef c = attached(app, 1);
         AmdRig.await("it is disabled", () -> disable(c) == 0);   // a hold that ends before it is looked at is none
-        app.mustAdvance("once nobody beats any more");
+        app.mustAdvance("once the beats have stopped");
         AmdRig.await("the enforcer must apply its state again", mechanism::changed);
         Thread.sleep(5);
         assertFalse(mechanism.changed(), "told once");
@@ -256,7 +256,7 @@ class AgentControlTest {
         assertEquals(-Errno.ESRCH, gone.result());
     }
 
-    /** An application that writes anything into its page hurts nobody but itself. */
+    /** An application that writes anything into its page harms only itself. */
     @Test
     void shouldBearAPageFullOfNonsense() throws Exception {
         System.setProperty(AgentControl.ANSWER_PROPERTY, "1");

@@ -328,7 +328,7 @@ class AmdMechanismTest {
         final App app = rig.start(1);
         final ContextRef c = attached(app, 1);
         disable(c);
-        app.mustAdvance("once nobody kicks any more");   // bounded: only the watchdog enables it
+        app.mustAdvance("once the watchdog is not re-armed any more");   // bounded: only the watchdog enables it
         assertTrue(mechanism.changed(), "the enforcer must apply its state again");
         assertEquals(0, disable(c), "armed again");
     }

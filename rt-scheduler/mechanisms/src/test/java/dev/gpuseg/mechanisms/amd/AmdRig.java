@@ -78,7 +78,7 @@ final class AmdRig implements AutoCloseable {
     final MappedByteBuffer table;
     private final List<App> apps = new ArrayList<>();
 
-    /** A process that works without end; a shell is its parent, so that nobody else here waits for it. */
+    /** A process that works without end; a shell is its parent, so that nothing else in this process waits for it. */
     static final class App implements AutoCloseable {
         private final Process shell;
         private final Path file;
@@ -281,7 +281,7 @@ final class AmdRig implements AutoCloseable {
 
     /**
      * Stops a process, each of its threads, at a moment at which it does not hold the stand-in's lock: a kernel stops
-     * nobody inside a call either, so a stopped process never delays the calls of another.
+     * no process inside a call either, so a stopped process never delays the calls of another.
      */
     static void suspend(final int pid, final Path table) throws InterruptedException {
         await("process " + pid + " is stopped outside of the stand-in", () -> {

@@ -54,7 +54,7 @@ class ForkedProcessesTest {
         final ContextRef own = attached(1, parent.pid());
         RmRig.await("channels of the parent", () -> mechanism.units(own) == 8);
         mechanism.processListener((pid, ticks, name) -> found.add(pid));
-        final RmRig.App later = rig.start();   // when it is announced, everybody was looked at
+        final RmRig.App later = rig.start();   // when it is announced, all processes have been examined
         RmRig.await("the later one is announced", () -> found.contains(later.pid()));
         assertEquals(0, mechanism.units(child));
         assertEquals(0, mechanism.apply(new ContextRef[] {child}, 1, NONE, 0));

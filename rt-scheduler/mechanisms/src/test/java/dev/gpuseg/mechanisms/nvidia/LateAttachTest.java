@@ -38,7 +38,7 @@ class LateAttachTest {
 
     private RmProcess look(final RmRig.App app, final Scope scope) {
         final RmProcess p = RmProcess.open(app.pid(), GPUS, scope, rm);
-        assertEquals(RmProcess.Look.CHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
         return p;
     }
 
@@ -52,7 +52,7 @@ class LateAttachTest {
         assertEquals(4, c.tsgs().size());
         assertEquals(1, c.tsgs().stream().filter(RmContext.Tsg::compute).count());
         assertNull(p.context(1));
-        assertEquals(RmProcess.Look.UNCHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.UNCHANGED, p.refresh(System.nanoTime(), lock));
         assertEquals(c, p.context(0));
         p.close();
         assertEquals(0, rig.stats().get("foreign_commands").asInt());
@@ -88,7 +88,7 @@ class LateAttachTest {
         final RmProcess p = look(app, Scope.COMPUTE);
         app.makeSecondContext();
         RmRig.await("second context works", () -> app.kernelsOfSecondContext() > 0);
-        assertEquals(RmProcess.Look.CHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
         assertEquals(16, p.context(0).channelCount());
         p.close();
     }
@@ -116,7 +116,7 @@ class LateAttachTest {
         final RmProcess p = look(app, Scope.COMPUTE);
         app.process.destroyForcibly().waitFor();
         assertEquals(1, rig.stats().get("clients").asInt(), "our duplicate keeps it alive, as on the real driver");
-        assertEquals(RmProcess.Look.GONE, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.GONE, p.refresh(System.nanoTime(), lock));
         p.close();
         // the stand-in is another process, and learns of the close a moment later
         int clients = rig.stats().get("clients").asInt();
@@ -131,7 +131,7 @@ class LateAttachTest {
     void shouldFindNothingInAProcessWithoutTheDevice() throws Exception {
         final RmProcess p = RmProcess.open((int) ProcessHandle.current().pid(), GPUS, Scope.COMPUTE, rm);
         assertNotNull(p);
-        assertEquals(RmProcess.Look.UNCHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.UNCHANGED, p.refresh(System.nanoTime(), lock));
         assertNull(p.context(0));
         p.close();
         assertNull(RmProcess.open(Integer.MAX_VALUE - 7, GPUS, Scope.COMPUTE, rm));

@@ -203,7 +203,7 @@ class NvidiaMechanismTest {
         Thread.sleep(QUIET_MS);
         assertTrue(app.kernelsOfSecondContext() <= before + 1, "the second context works on");
         assertEquals(0, enable(c));
-        RmRig.await("second context goes on", () -> app.kernelsOfSecondContext() > before + 3);
+        RmRig.await("second context continues", () -> app.kernelsOfSecondContext() > before + 3);
     }
 
     @Test
@@ -324,7 +324,7 @@ class NvidiaMechanismTest {
         assertFalse(RmRig.advances(server, QUIET_MS));
         assertFalse(RmRig.advances(client, QUIET_MS));
         assertTrue(RmRig.advances(outside, LIVELY_MS));
-        assertEquals("MPS server: it goes off for tasks that are no clients of it", mechanism.remark(s));
+        assertEquals("MPS server: it is disabled for tasks that are not its clients", mechanism.remark(s));
         assertEquals("", mechanism.remark(c) + mechanism.remark(task));
         assertEquals(0, enable(s, c));
         assertTrue(RmRig.advances(server, LIVELY_MS));
@@ -343,18 +343,18 @@ class NvidiaMechanismTest {
         final ContextRef o = attached(other, 2);
         final ContextRef u = attached(unrelated, 3);
         final ContextRef e = attached(elsewhere, 4);
-        assertEquals(0, disable(s, o, u, e), "nobody has a task");
+        assertEquals(0, disable(s, o, u, e), "no process has a task");
         assertFalse(RmRig.advances(other, QUIET_MS));
 
         final RmRig.App task = client(pipe("mps"));
         final ContextRef t = attached(task, 5);
-        assertFalse(RmRig.advances(task, QUIET_MS), "its server is off: it hangs, as it did on an H200");
+        assertFalse(RmRig.advances(task, QUIET_MS), "its server is disabled: it hangs, as it did on an H200");
         while (mechanism.changed()) {
             Thread.sleep(1);
         }
         mechanism.registered(t, true);
         for (final ContextRef stays : List.of(s, o, t)) {
-            RmRig.await(stays + " stays on", () -> mechanism.remark(stays).contains("stays on"));
+            RmRig.await(stays + " stays enabled", () -> mechanism.remark(stays).contains("stays enabled"));
         }
         RmRig.await("the mechanism tells, and the enforcer applies its state again", mechanism::changed);
         assertEquals(2, disable(s, o, u, e));
@@ -366,22 +366,22 @@ class NvidiaMechanismTest {
         assertEquals(List.of(ContextRef.Outcome.FAILED, ContextRef.Outcome.FAILED, ContextRef.Outcome.DONE,
             ContextRef.Outcome.DONE), List.of(s.outcome(), o.outcome(), u.outcome(), e.outcome()));
         for (final ContextRef stays : List.of(s, o, t)) {
-            assertTrue(mechanism.remark(stays).contains("stays on, for pid " + task.pid() + " registered"),
-                mechanism.remark(stays));
+            final String why = "it stays enabled, because pid " + task.pid() + " is registered";
+            assertTrue(mechanism.remark(stays).contains(why), mechanism.remark(stays));
         }
         assertTrue(mechanism.lastError().contains("CUDA_MPS_PIPE_DIRECTORY naming a directory without a server"),
             mechanism.lastError());
         assertEquals("", mechanism.remark(u) + mechanism.remark(e));
 
         mechanism.registered(t, false);
-        RmRig.await("the task is closed", () -> !mechanism.remark(s).contains("stays on"));
+        RmRig.await("the task is closed", () -> !mechanism.remark(s).contains("stays enabled"));
         assertEquals(0, disable(s, o, u, e, t));
         assertFalse(RmRig.advances(server, QUIET_MS));
         assertFalse(RmRig.advances(task, QUIET_MS), "one among others, now");
         mechanism.registered(t, true);
-        RmRig.await("it is a task again", () -> mechanism.remark(s).contains("stays on"));
+        RmRig.await("it is a task again", () -> mechanism.remark(s).contains("stays enabled"));
         task.process.destroyForcibly().waitFor();
-        RmRig.await("the task is gone", () -> !mechanism.remark(s).contains("stays on"));
+        RmRig.await("the task is gone", () -> !mechanism.remark(s).contains("stays enabled"));
         assertEquals(0, disable(s, o, u, e));
         assertFalse(RmRig.advances(other, QUIET_MS));
         assertEquals(0, enable(s, o, u, e));
@@ -405,7 +405,7 @@ class NvidiaMechanismTest {
         assertEquals(0, disable(s, h), "it has no task");
         assertEquals(0, enable(s, h));
         mechanism.registered(h, true);
-        RmRig.await("it may be a client", () -> mechanism.remark(s).contains("for pid " + hidden.pid() + " "));
+        RmRig.await("it may be a client", () -> mechanism.remark(s).contains("because pid " + hidden.pid() + " "));
         assertEquals(1, disable(s));
         assertTrue(RmRig.advances(server, LIVELY_MS));
     }
@@ -433,7 +433,7 @@ class NvidiaMechanismTest {
         assertFalse(RmRig.advances(other, QUIET_MS));
 
         client.process.destroyForcibly().waitFor();
-        RmRig.await("nobody may be a client", () -> !mechanism.remark(s).contains("stays on"));
+        RmRig.await("no process may be a client", () -> !mechanism.remark(s).contains("stays enabled"));
         assertEquals(0, disable(s, o));
         assertFalse(RmRig.advances(server, QUIET_MS));
         assertEquals(0, enable(s, o));

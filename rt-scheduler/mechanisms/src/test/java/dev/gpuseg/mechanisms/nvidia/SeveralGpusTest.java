@@ -108,15 +108,15 @@ class SeveralGpusTest {
         assertEquals(0, disable(first, a));
         assertFalse(RmRig.advances(app, QUIET_MS));
         final long before = app.kernelsOfSecondContext();
-        RmRig.await("GPU 1 goes on", () -> app.kernelsOfSecondContext() > before + 2);
+        RmRig.await("GPU 1 continues", () -> app.kernelsOfSecondContext() > before + 2);
         assertEquals(0, disable(second, b));
-        final long off = app.kernelsOfSecondContext();
+        final long then = app.kernelsOfSecondContext();
         Thread.sleep(QUIET_MS);
-        assertTrue(app.kernelsOfSecondContext() <= off + 1, "its context on GPU 1 is disabled too");
+        assertTrue(app.kernelsOfSecondContext() <= then + 1, "its context on GPU 1 is disabled too");
         assertEquals(0, enable(first, a));
         assertTrue(RmRig.advances(app, LIVELY_MS));
         assertEquals(0, enable(second, b));
-        RmRig.await("both continue", () -> app.kernelsOfSecondContext() > off + 2);
+        RmRig.await("both continue", () -> app.kernelsOfSecondContext() > then + 2);
         assertEquals(0, rig.stats().get("disabled_channels").asInt());
     }
 

@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
 /** {@code gpuseg sweep}: the published figures drawn again, and the comparison of bounds with simulated responses. */
 @Command(name = "sweep", mixinStandardHelpOptions = true,
     description = {"Analyses or simulates many random task sets.",
-        "8a..8f, 9a..9f: the published figures, as CSV, SVG and PNG with the published curves beside ours.",
+        "8a..8f, 9a..9f: the published figures, as CSV and SVG with the published curves beside ours.",
         "soundness: every bound against simulated responses; gap: the published bounds on the real mechanism.",
         "May be stopped and started again; finished points are kept in DIR/points.",
         "Exit: 0 done, 1 failure, 2 wrong use, 3 a bound that claims to be sound was exceeded."})

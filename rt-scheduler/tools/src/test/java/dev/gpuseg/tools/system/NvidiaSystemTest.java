@@ -266,7 +266,7 @@ class NvidiaSystemTest {
         final Path program = root.resolve("nvidia-cuda-mps-server");
         Files.copy(BUILD.resolve("gpuseg-rm-app"), program);
         final App server = app(pipe, program, "PAGE", "2");
-        await("the server is known", () -> remark(server).startsWith("MPS server: it goes off"));
+        await("the server is known", () -> remark(server).startsWith("MPS server: it is disabled"));
         return server;
     }
 
@@ -284,7 +284,7 @@ class NvidiaSystemTest {
         await("a process without channels and without a task runs", () -> old.page().getInt(4) == 1);
         final long before = client.kernels();
         await("the client works between segments", () -> client.kernels() > before + 2);
-        assertFalse(remark(server).contains("stays on"));
+        assertFalse(remark(server).contains("stays enabled"));
         assertEquals("", remark(client));
         assertEquals(0, camera.wrong() + server.wrong() + client.wrong());
     }
@@ -300,18 +300,18 @@ class NvidiaSystemTest {
         await("the other process is known", () -> context(0, unrelated).path("units").asInt() == 8);
         final App camera = realTime(pipe, 80, 0);
         await("it has segments", () -> camera.kernels() > 20);
-        final String why = "stays on, for pid " + camera.child().pid() + " registered";
-        await("the server stays on", () -> remark(server).contains(why));
+        final String why = "it stays enabled, because pid " + camera.child().pid() + " is registered";
+        await("the server stays enabled", () -> remark(server).contains(why));
         await("so does the client", () -> remark(client).contains(why));
         assertEquals("", remark(unrelated));
         await("that is counted", () -> counter("mechanism_errors") > 0);
         await("and shown", () -> status().path("gpus").path(0).path("enforcement_incomplete").asBoolean());
         final long off = counter("disables");
-        await("the process that has nothing to do with it goes off", () -> counter("disables") > off + 2);
+        await("an unrelated process is disabled", () -> counter("disables") > off + 2);
         final long before = client.kernels();
         await("the client works", () -> client.kernels() > before + 5);
         camera.child().close();
-        await("the server goes off again", () -> remark(server).startsWith("MPS server: it goes off"));
+        await("the server is disabled again", () -> remark(server).startsWith("MPS server: it is disabled"));
         assertEquals(0, camera.wrong() + server.wrong() + client.wrong() + unrelated.wrong());
     }
 

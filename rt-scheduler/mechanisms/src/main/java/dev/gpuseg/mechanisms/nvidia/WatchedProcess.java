@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/** One process that a {@link ProcessWatch} follows. Each field names its writer (W) and its readers (R). */
+final class WatchedProcess {
+    final int pid;
+    final long startTicks;
+    /** When it was first seen, CLOCK_MONOTONIC ns. */
+    final long sinceNs;
+    /** W watch thread, under the lock when it becomes null; R enforcer. Null = ended or not opened yet. */
+    volatile RmProcess process;
+    /** W watch thread, R enforcer: the pidfd has reported death. */
+    volatile boolean dead;
+    /** W enforcer, R watch thread. */
+    volatile boolean detached;
+    /** Enforcer only: what was disabled last and not enabled since; its channels must be enabled, not today's. */
+    RmContext disabled;
+    /** Enforcer, under the lock: time slices before they were changed, us, by client and channel group. */
+    final Map<Long, Long> ownTimeslicesUs = new HashMap<>();
+    /** W watch thread, R enforcer, dispatcher: its channels carry the work of other processes. */
+    volatile boolean mpsServer;
+    /** W watch thread, R enforcer, dispatcher: why it must stay enabled, or null; see {@link MpsRule}. */
+    volatile MpsRule.Exemption exemption;
+    /** W enforcer, R watch thread: its process may have tasks. */
+    volatile boolean registered;
+    // the rest: watch thread only
+    /** Null until the MPS rule has examined it. */
+    MpsPipe pipe;
+    /** Apparently uses CUDA without channels of its own. */
+    boolean withoutOwnChannels;
+    boolean attached;
+    boolean announced;
+    long nextRefreshNs;
+    long periodNs;
+
+    WatchedProcess(final int pid, final long startTicks, final long nowNs) {
+        this.pid = pid;
+        this.startTicks = startTicks;
+        sinceNs = nowNs;
+        nextRefreshNs = nowNs;
+        periodNs = ProcessWatch.REFRESH_MIN_NS;
+    }
+}
