@@ -11,8 +11,9 @@ import java.util.List;
 
 /**
  * For results that a machine spoils when it does not let a process run for a second: one of a few attempts must
- * succeed. What must hold in each is asserted inside. Every attempt that is repeated is printed and counted in target/attempts.txt of
- * the module, which {@code ./gpuseg test} shows: a test that often needs its second attempt has a defect.
+ * succeed. What must hold in each is asserted inside. Every attempt that is repeated is printed and counted in
+ * target/attempts.txt of the module, which {@code ./gpuseg test} shows: a test that often needs its second attempt
+ * has a defect.
  */
 public final class Attempts {
     /** Returns null if it came out right, else what did not. */
