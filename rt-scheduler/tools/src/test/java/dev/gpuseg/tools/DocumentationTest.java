@@ -2,7 +2,6 @@
 package dev.gpuseg.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -21,13 +20,11 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The documents against what they speak of: programs, pictures, links. */
+/** The documents against what they describe: programs, pictures, classes. Links and words: packaging/tests/links. */
 @Timeout(60)
 class DocumentationTest {
     private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
     private static final int README_LINES = 120;
-    private static final Pattern NOT_OURS = Pattern.compile("/(target|build|\\.git|\\.gpuseg|runs)/");
-    private static final Pattern LINK = Pattern.compile("\\]\\(([^)#\\s]+)(#[^)\\s]*)?\\)");
 
     @Test
     void shouldShowTheWholeProgramOfTheFirstExampleInTheReadme() throws IOException {
@@ -46,21 +43,6 @@ class DocumentationTest {
     }
 
     @Test
-    void shouldLinkToFilesThatExist() throws IOException {
-        final List<String> broken = new ArrayList<>();
-        for (final Path document : documents()) {
-            final Matcher link = LINK.matcher(Files.readString(document));
-            while (link.find()) {
-                final String target = link.group(1);
-                if (!target.contains("://") && !Files.exists(document.resolveSibling(target))) {
-                    broken.add(ROOT.relativize(document) + ": " + target);
-                }
-            }
-        }
-        assertEquals(List.of(), broken, "links to nothing");
-    }
-
-    @Test
     void shouldDrawTheReadmesPictureFromTheRecordedSamples() throws Exception {
         final Path directory = ROOT.resolve("rt-scheduler/docs/pictures");
         assumeTrue(new ProcessBuilder("sh", "-c", "command -v python3").start().waitFor() == 0,
@@ -71,14 +53,6 @@ class DocumentationTest {
         assertTrue(python.waitFor(30, TimeUnit.SECONDS), "before_after.py did not end");
         assertEquals(0, python.exitValue());
         assertEquals(drawn, Files.readString(directory.resolve("before-after.svg")), "run before_after.py again");
-    }
-
-    @Test
-    void shouldLeaveHouseWordsOutOfTheReadme() throws IOException {
-        final Pattern house = Pattern.compile(
-            "(?i)\\b(rung|lever|clerk|taken off|takes off|brought back|goes over|kept ready|nobody|everybody)\\b");
-        final Matcher found = house.matcher(text("README.md"));
-        assertFalse(found.find(), () -> "README.md says \"" + found.group() + "\"; see docs/glossary.md");
     }
 
     @Test
@@ -104,13 +78,5 @@ class DocumentationTest {
 
     private static String text(final String file) throws IOException {
         return Files.readString(ROOT.resolve(file));
-    }
-
-    /** Documents that people read; records of runs stay as they were written. */
-    private static List<Path> documents() throws IOException {
-        try (Stream<Path> all = Files.walk(ROOT)) {
-            return all.filter(file -> file.toString().endsWith(".md"))
-                .filter(file -> !NOT_OURS.matcher(file.toString()).find()).toList();
-        }
     }
 }
