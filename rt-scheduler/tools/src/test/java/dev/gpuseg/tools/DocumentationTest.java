@@ -5,12 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.gpuseg.tools.cli.Gpuseg;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -19,6 +21,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import picocli.CommandLine;
 
 /** The documents against what they describe: programs, pictures, classes. Links and words: packaging/tests/links. */
 @Timeout(60)
@@ -74,6 +77,54 @@ class DocumentationTest {
         }
         assertTrue(found > 50, "architecture.md names only " + found + " classes");
         assertEquals(List.of(), unknown, "architecture.md names classes that are not there");
+    }
+
+    /** Command lines in code blocks: {@code gpuseg COMMAND …}, up to a comment, bracket, pipe or the next command. */
+    @Test
+    void shouldShowOnlyCommandLinesThatTheProgramUnderstands() throws IOException {
+        final Pattern shown = Pattern.compile("(?m)^ *(?:\\$ )?(?:sudo )?(?:\\./)?(?:\\.\\./)*gpuseg ([^#\\n]*)");
+        final Pattern launcher = Pattern.compile("(test|build)\\b.*");
+        final List<String> refused = new ArrayList<>();
+        int parsed = 0;
+        for (final Path document : documents()) {
+            final Matcher block = Pattern.compile("(?ms)^```[a-z]*\\n(.*?)^```|^((?: {4}.*\\n)+)")
+                .matcher(Files.readString(document));
+            while (block.find()) {
+                final Matcher line = shown.matcher(block.group());
+                while (line.find()) {
+                    for (final String part : line.group(1).split("; *gpuseg |&&.*gpuseg ")) {
+                        final String command = part.split("[\\[|>&;]")[0].replace("...", " ").strip();
+                        if (!launcher.matcher(command).matches()) {
+                            parsed++;
+                            tryToParse(command).ifPresent(why -> refused.add(ROOT.relativize(document) + ": gpuseg "
+                                + command + ": " + why));
+                        }
+                    }
+                }
+            }
+        }
+        assertTrue(parsed > 40, parsed + " command lines found");
+        assertEquals(List.of(), refused, "documents show command lines that the program refuses");
+    }
+
+    private static Optional<String> tryToParse(final String command) {
+        try {
+            Gpuseg.commandLine().parseArgs(command.split(" +"));
+            return Optional.empty();
+        } catch (final CommandLine.MissingParameterException e) {
+            return Optional.empty();   // a command line that the text abbreviates
+        } catch (final CommandLine.ParameterException e) {
+            return Optional.of(e.getMessage());
+        }
+    }
+
+    /** Documents that people read; records of runs stay as they were written. */
+    private static List<Path> documents() throws IOException {
+        final Pattern notOurs = Pattern.compile("/(target|build|\\.git|\\.gpuseg|runs)/");
+        try (Stream<Path> all = Files.walk(ROOT)) {
+            return all.filter(file -> file.toString().endsWith(".md"))
+                .filter(file -> !notOurs.matcher(file.toString()).find()).toList();
+        }
     }
 
     private static String text(final String file) throws IOException {

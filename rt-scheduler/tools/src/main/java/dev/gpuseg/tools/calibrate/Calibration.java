@@ -82,8 +82,8 @@ public record Calibration(long epsilonNs, long oneWayNs, long alphaNs, long thet
         }
         final long wait = shared[(shared.length - 1) * 3 / 4] - r0;
         if (wait <= 0 || samples.oneRate <= 0 || samples.twoRate <= 0) {
-            throw new IllegalStateException("sharing the GPU delayed nobody (wait " + wait + " ns, " + samples.oneRate
-                + " and " + samples.twoRate + " kernels/s); was other work on it already?");
+            throw new IllegalStateException("sharing the GPU delayed no process (wait " + wait + " ns, "
+                + samples.oneRate + " and " + samples.twoRate + " kernels/s); was other work on it already?");
         }
         // a shared machine can make two faster than one by a trifle; then the switch is below what can be measured
         final double kept = Math.min(1, samples.twoRate / samples.oneRate);

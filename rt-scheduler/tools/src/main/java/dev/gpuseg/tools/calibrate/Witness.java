@@ -102,7 +102,7 @@ public final class Witness implements AutoCloseable {
         thread.join();
         if (still.size() < 2) {
             throw new IllegalStateException("--witness: the count does not change; name the file and the offset of a "
-                + "process that works on the GPU and is not taken off");
+                + "process that uses the GPU and is not disabled");
         }
         final long[] during = changes.stream().mapToLong(c -> still.stream().filter(s -> s.fromNs - c.toNs < 0
             && s.toNs - c.fromNs > 0).mapToLong(Span::ns).max().orElse(0)).toArray();

@@ -137,7 +137,7 @@ public final class DecisionReplay implements DecisionSink {
     private SegmentScheduler scheduler(final JournalEvent event) {
         final JsonNode config = json(event);
         if (!config.has("preemptive")) {
-            incomplete = "the journal was written by an older daemon, whose START does not say enough";
+            incomplete = "the journal was written by an older daemon, whose START event lacks the inputs";
             return null;
         }
         allInputs = "all".equals(config.path("inputs").asText());
