@@ -7,7 +7,7 @@ import java.util.Objects;
 /**
  * What is simulated, apart from the task set.
  *
- * @param scheduler  who decides about the GPU
+ * @param scheduler  the scheduler of the GPU
  * @param cpuPolicy  how each core picks its thread
  * @param hold       which part of a GPU segment holds the GPU
  * @param optimistic true if begin returns at once where the scheduler core pre-granted it

@@ -470,7 +470,7 @@ public final class ProvenAdmission implements AdmissionControl {
             placed, floating, !byDeadline());
     }
 
-    /** Partitions are what the tasks asked for when they were opened; who uses no GPU has none. */
+    /** Partitions are what the tasks asked for when they were opened; a task without GPU has none. */
     private Analysis withPartitions(final Analysis analysis, final List<Admitted> admitted) {
         if (!(analysis instanceof TimePartitioned partitioned)) {
             return analysis;

@@ -11,7 +11,7 @@ import java.nio.file.Path;
  * What a daemon is started with.
  *
  * @param directory        where it and its clients meet
- * @param policy           who comes first
+ * @param policy           the order of the tasks
  * @param mechanism        name of the mechanism
  * @param gpus             number of GPUs, 1..16 (as many as the mechanism drives)
  * @param idle             what the dispatcher does when nothing waits
@@ -78,7 +78,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      * The usual settings.
      *
      * @param directory where it and its clients meet
-     * @param policy    who comes first
+     * @param policy    the order of the tasks
      * @param mechanism name of the mechanism
      * @return hybrid idling, optimistic begins, journal in the runtime directory, watchdog, warm-up
      */

@@ -169,7 +169,7 @@ public final class GpuGoals {
     }
 
     /**
-     * Wrong results of everybody.
+     * Wrong results of all processes.
      *
      * @param node of results.json
      * @return their sum

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.concurrent.TimeoutException;
 
-/** A part of {@code gpuseg bench gpu}: who competes with whom. */
+/** A part of {@code gpuseg bench gpu}: which programs compete. */
 public interface GpuScenario {
     /** As {@code --scenarios} and results.json call it. */
     String name();

@@ -16,7 +16,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * A process that nobody takes off, and that counts its kernels in a mapped file: how long it stands still while others
+ * A process that is never disabled, and that counts its kernels in a mapped file: how long it stands still while others
  * are switched. A thread looks at its count every 20 us or so; what the operating system keeps it from seeing makes a
  * standstill look longer, never shorter than it was by more than one look.
  */

@@ -21,7 +21,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** The tail of begin to grant, and who made it. */
+/** The tail of begin to grant, and its causes. */
 @Command(name = "tail", mixinStandardHelpOptions = true,
     description = "Measure the longest delays: one client that polls, at a fixed rate, against a daemon that polls, "
         + "on a SIMULATED GPU. Times count from the moment at which a begin was due, so that no late begin is hidden, "

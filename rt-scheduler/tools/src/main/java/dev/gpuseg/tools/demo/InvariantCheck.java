@@ -21,8 +21,8 @@ import java.util.Map;
  * Judges a run after the fact, from two sources that do not know of each other: the daemon's journal (what it claims)
  * and the virtual GPU's execution log (what ran). Windows are counted from the moment in which a preemptive policy was
  * chosen. In them the window's process alone may run, and a task of higher rank that began without waiting, from that
- * begin, by its own clock, until the daemon heard of it: its context is on (kept ready). Where the watchdog enabled
- * everybody because the daemon was silent, nothing was enforced from then until the daemon learned of it.
+ * begin, by its own clock, until the daemon received it: its context stays enabled. Where the watchdog enabled all
+ * contexts because the daemon was silent, nothing was enforced from then until the daemon learned of it.
  */
 public final class InvariantCheck {
     /**
@@ -66,7 +66,7 @@ public final class InvariantCheck {
     private long gaps;
     private int overlaps;
 
-    /** Under deadlines nobody is kept ready. */
+    /** Under EDF no context of an idle task stays enabled. */
     private final boolean isFixedPriority;
 
     private InvariantCheck(final boolean isFixedPriority) {

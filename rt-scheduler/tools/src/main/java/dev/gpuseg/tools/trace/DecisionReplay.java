@@ -279,7 +279,7 @@ public final class DecisionReplay implements DecisionSink {
         return ContextKind.values()[(int) e.arg1()];
     }
 
-    /** What is decided about a task in the event that closes it reaches nobody. */
+    /** Decisions about a task in the event that closes it are not delivered. */
     private void forgetAfter(final int count, final int task) {
         final List<Decision> all = new ArrayList<>(expected);
         expected.clear();
