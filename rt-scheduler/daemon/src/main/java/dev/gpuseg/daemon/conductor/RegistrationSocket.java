@@ -139,7 +139,7 @@ final class RegistrationSocket {
      * A connection is readable or writable.
      *
      * @param id    of its token
-     * @param ready what {@link Epoll} said
+     * @param ready the events that {@link Epoll} returned
      */
     void serve(final long id, final int ready) {
         final Connection connection = connections.get(id);

@@ -439,7 +439,7 @@ public final class Daemon implements AutoCloseable {
      * What the dispatcher's thread had allocated at its last command, registrations and administration excepted. Any
      * thread.
      *
-     * @return bytes; of no meaning if the JVM does not count
+     * @return bytes; undefined if the JVM does not count
      */
     public long hotPathBytes() {
         return dispatcher.hotPathBytes();

@@ -129,7 +129,7 @@ final class DispatcherJournal {
 
     // ---- decisions ------------------------------------------------------------------------------------------------
 
-    /** Chosen to run; the grant follows when the others are off. */
+    /** Chosen to run; the grant follows when the others are disabled. */
     void decided(final TaskEntry task, final int gpu, final long ticket) {
         event(EventKind.DECIDED, gpu, task, ticket, 0);
     }

@@ -11,7 +11,7 @@ public interface GpuScenario {
     String name();
 
     /**
-     * Measures it. A cell that cannot be measured says so in {@code failed}, and the others go on.
+     * Measures it. A cell that cannot be measured has the reason in {@code failed}, and the others continue.
      *
      * @param bench the GPU and the programs
      * @param into  results; {@code alone} and {@code cells} at least, or {@code not_run} with a reason

@@ -13,7 +13,7 @@ public interface CalibrationRig extends AutoCloseable {
         ALONE,
         /** One other process, shared by the driver. */
         SHARED,
-        /** Others, held back by the daemon; begin waits until they are off. */
+        /** Others, disabled by the daemon; begin waits for that. */
         BLOCKING,
         /** Others, held back by the daemon; begin does not wait. */
         OPTIMISTIC

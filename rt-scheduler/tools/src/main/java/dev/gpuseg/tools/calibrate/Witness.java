@@ -94,7 +94,7 @@ public final class Witness implements AutoCloseable {
      * Ends the look.
      *
      * @return the longest standstills that fell together with a change, one figure a change; those that met none; in
-     *     how many changes it went on all the same
+     *     how many changes it continued nevertheless
      * @throws IllegalStateException if it never counted
      */
     ObjectNode result() throws InterruptedException {

@@ -28,7 +28,7 @@ public final class InvariantCheck {
     /**
      * What was found.
      *
-     * @param overlaps    executions of another context inside a window that was said to be enforced, and instants at
+     * @param overlaps    executions of another context inside a window that was reported as enforced, and instants at
      *                    which two real-time segments were running
      * @param windows     windows examined
      * @param spans       executions examined
@@ -43,7 +43,7 @@ public final class InvariantCheck {
     private record Window(long fromNs, long toNs, int pid, int priority) {
     }
 
-    /** A begin that did not wait, and when the daemon heard of it. */
+    /** A begin that did not wait, and when the daemon received it. */
     private record Ahead(int pid, int priority, long beginNs, long heardNs) {
     }
 
@@ -228,7 +228,7 @@ public final class InvariantCheck {
         return count;
     }
 
-    /** Whether what a process ran inside another's window lies between a begin of it and the daemon's hearing of it. */
+    /** True if the overlap falls between the task's begin and the moment the daemon received it. */
     private boolean mayRun(final int pid, final long startNs, final long endNs, final Window window) {
         final long fromNs = Math.max(startNs, window.fromNs());
         final long toNs = Math.min(endNs, window.toNs());
