@@ -156,6 +156,11 @@ final class SegmentTable {
         return Time.addSaturating(Time.addSaturating(grantedNs[t], windowNs[t]), 1);
     }
 
+    /** When something is to be reported of the segment, {@link Time#NEVER} if none is begun. */
+    long dueNs(final int t) {
+        return state[t] == SegmentState.IDLE ? Time.NEVER : Math.min(missDueNs(t), overrunDueNs(t));
+    }
+
     /** The budget that is used up first, or was. */
     long dueBudgetNs(final int t) {
         return windowDueNs(t) < heldDueNs(t) ? windowNs[t] : budgetNs[t];

@@ -83,7 +83,7 @@ class LostWakeUpTest {
         race("the dispatcher sleeps although an enforcer has reported", new Race() {
             @Override
             public boolean publish(final int i) {
-                final int at = results[i].tryClaim(Enforcer.CONTEXT, Long.BYTES);
+                final int at = results[i].tryClaim(EnforcerResults.CONTEXT, Long.BYTES);
                 results[i].commit(at);
                 return flags[i].mustWake();
             }

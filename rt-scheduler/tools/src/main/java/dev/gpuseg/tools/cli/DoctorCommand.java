@@ -73,8 +73,10 @@ final class DoctorCommand implements Callable<Integer> {
         return -1;
     }
 
+    /** What was never seen on its hardware is offered, not recommended. */
     private static MechanismCatalog.Surveyed best(final List<MechanismCatalog.Surveyed> mechanisms) {
-        return mechanisms.stream().filter(m -> m.verdict().usable()).findFirst().orElseThrow();
+        return mechanisms.stream().filter(m -> m.verdict().usable() && !m.mechanism().experimental()).findFirst()
+            .orElseThrow();
     }
 
     private static ObjectNode asJson(final List<DoctorCheck> checks,
@@ -114,5 +116,7 @@ final class DoctorCommand implements Callable<Integer> {
         }
         out.println();
         out.println("the daemon would start here with: --mechanism " + best(mechanisms).mechanism().name());
+        mechanisms.stream().filter(m -> m.verdict().usable() && m.mechanism().experimental())
+            .forEach(m -> out.println("experimental: --mechanism " + m.mechanism().name()));
     }
 }
