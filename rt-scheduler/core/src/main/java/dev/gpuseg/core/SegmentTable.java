@@ -30,9 +30,9 @@ final class SegmentTable {
     final long[] runningSinceNs;
     final boolean[] missReported;
     final boolean[] overrunReported;
-    /** When the begun segment was granted; of no meaning before. */
+    /** When the begun segment was granted; undefined before. */
     final long[] grantedNs;
-    /** Its context is off until it ends. */
+    /** Its context is disabled until it ends. */
     final boolean[] suspended;
     final boolean[] demoted;
     /** The next begin is refused. */

@@ -384,7 +384,7 @@ public final class DispatcherAgent implements Runnable {
             counters.increment(Counter.CLIENT_ERRORS);
             clients.poison(entry, Abi.POISON_PROTOCOL, "internal error: " + e);
         } catch (final InternalError e) {
-            // a mapped file shrank; the fault may surface late, so look who it was
+            // a mapped file shrank; the fault may surface late, so look which client it was
             counters.increment(Counter.CLIENT_ERRORS);
             clients.poisonTruncated();   // none: another fault of one that is poisoned already
         } finally {

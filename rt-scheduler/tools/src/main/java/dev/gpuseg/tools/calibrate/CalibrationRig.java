@@ -7,13 +7,13 @@ import java.util.concurrent.TimeoutException;
 
 /** A GPU on which the constants can be measured. One thread. Times in nanoseconds. */
 public interface CalibrationRig extends AutoCloseable {
-    /** Who may use the GPU while a kernel is timed. */
+    /** Which processes may use the GPU while a kernel is timed. */
     enum Mode {
-        /** Nobody else. */
+        /** No other process. */
         ALONE,
         /** One other process, shared by the driver. */
         SHARED,
-        /** Others, held back by the daemon; begin waits until they are off. */
+        /** Others, disabled by the daemon; begin waits for that. */
         BLOCKING,
         /** Others, held back by the daemon; begin does not wait. */
         OPTIMISTIC

@@ -16,7 +16,7 @@ import picocli.CommandLine.Spec;
 
 /** What the daemon does now. */
 @Command(name = "status", mixinStandardHelpOptions = true,
-    description = "Show the running daemon's tasks, contexts and counters. Exit status 3: none runs.")
+    description = "Show the running daemon's tasks, contexts and counters. Exit status 3: no daemon runs.")
 final class StatusCommand implements Callable<Integer> {
     private static final double NS_PER_MS = 1e6;
     private static final double NS_PER_S = 1e9;
@@ -27,7 +27,7 @@ final class StatusCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
     @Override

@@ -102,6 +102,7 @@ public final class ReferenceFiles {
                     .append(roff(String.join(" ", sub.usageMessage().description()))).append('\n');
             }
         }
+        notes(command, page);
         page.append(".SH EXIT STATUS\n.TP\n.B 0\nDone, or yes.\n.TP\n.B 1\nFailure.\n.TP\n.B 2\nUsage.\n"
             + ".TP\n.B 3\nThe answer is no.\n");
         page.append(".SH ENVIRONMENT\n.TP\n.B GPUSEG_DIR\nThe runtime directory.\n"
@@ -157,6 +158,15 @@ public final class ReferenceFiles {
 
     private static String shown(final OptionSpec option, final String name) {
         return option.negatable() ? name.replaceFirst("^--", "--[no-]") : name;
+    }
+
+    /** What the help text says below the options, one paragraph a line. */
+    private static void notes(final CommandSpec command, final StringBuilder page) {
+        final String text = String.join("\n", command.usageMessage().footer()).replace("%n", "\n").strip();
+        if (!text.isEmpty()) {
+            page.append(".SH NOTES\n");
+            text.lines().forEach(line -> page.append(".PP\n").append(roff(line.strip())).append('\n'));
+        }
     }
 
     private static boolean takesValue(final OptionSpec option) {

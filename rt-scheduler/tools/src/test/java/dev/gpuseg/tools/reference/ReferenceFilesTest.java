@@ -39,6 +39,7 @@ class ReferenceFilesTest {
                 assertTrue(page.contains(name.replace("-", "\\-")), command.qualifiedName(" ") + " " + name);
             }
             assertTrue(!page.contains("${"), page);
+            assertEquals(command.usageMessage().footer().length > 0, page.contains("\n.SH NOTES\n.PP\n"), page);
         }
     }
 
