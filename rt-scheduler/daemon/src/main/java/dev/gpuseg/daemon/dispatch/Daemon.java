@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.Unmanaged;
@@ -15,6 +16,7 @@ import dev.gpuseg.daemon.conductor.HousekeepingAgent;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.HeldFile;
@@ -151,7 +153,8 @@ public final class Daemon implements AutoCloseable {
         final Capabilities capabilities = mechanisms.get(0).capabilities();
         if (capabilities.level() == Capabilities.OBSERVE && config.policy().enforces()) {
             throw new StartUpException("policy " + config.policy().name() + " needs a mechanism that can hold segments "
-                + "back, observe cannot; use --mechanism gate (level 1), or --policy rr to record only");
+                + "back, observe cannot; use --mechanism gate (level 1), or --policy "
+                + PolicyCatalog.builtIn().observing().name() + " to record only");
         }
         admission = admission(capabilities);
         held = HeldFile.openOrCreate(config.directory().held());
@@ -249,7 +252,9 @@ public final class Daemon implements AutoCloseable {
         enforcers = all;
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         requireUsable(config.settings());
-        final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")));
+        final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn());
+        final SavedPolicy saved =
+            new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")), reader);
         restore(saved);
         final Cgroups cgroups = new Cgroups(new CgroupTree(Path.of("/proc")), config.site().groups(),
             new GroupCommands(dispatcher));
@@ -258,7 +263,7 @@ public final class Daemon implements AutoCloseable {
             warmUpBytesPerRecord, mechanisms.get(0), counters, counter -> conductor.count(counter), held, ring, journal,
             liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
         final DispatcherCommands commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher,
-            background, shown, this::requestStop, saved, admission, () -> conductor.proxy()));
+            background, shown, this::requestStop, reader, saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         final boolean deadlinesRequired = config.policy().needs().contains(TaskNeed.DEADLINE);
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),

@@ -6,13 +6,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.platform.PeerCredentials;
@@ -41,12 +41,13 @@ final class DispatcherCommands implements DispatcherProxy {
      * @param background  runs what may take long
      * @param shown       what the daemon says of itself
      * @param requestStop called with who asked
+     * @param reader      judges changes of the policy
      * @param saved       remembers what is changed; used on the background thread
      * @param admission   asked before a change; null while it is off
      * @param conductor   where answers go; asked for with the first answer
      */
     record Context(DispatcherAgent dispatcher, Executor background, DaemonStatus shown, Consumer<String> requestStop,
-        SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
+        PolicyReader reader, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
     }
 
     private final Context context;
@@ -169,32 +170,13 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     private void policy(final long correlation, final JsonNode request) {
-        if (!request.has("policy")) {
-            settings(correlation, request.path("settings"), request.path("save").asBoolean(false),
-                request.path("forget").asBoolean(false));
-            return;
-        }
-        final Policy policy;
-        try {
-            policy = Policy.named(request.path("policy").asText(""));
-        } catch (final IllegalArgumentException e) {
-            refuse(correlation, EINVAL, e.getMessage());
-            return;
-        }
-        ifAdmitted(correlation, proven -> proven.refusePolicy(policy.name()), () -> dispatcher.submit(() -> {
-            dispatcher.policy().setPolicy(policy);
-            final ObjectNode change = JsonNodeFactory.instance.objectNode().put("policy", policy.name());
-            background.execute(() -> {
-                context.saved().changed(change);
-                reply(correlation, change);
-            });
-        }));
-    }
-
-    private void settings(final long correlation, final JsonNode given, final boolean save, final boolean forget) {
+        final JsonNode given = !request.has("policy") ? request.path("settings")
+            : JsonNodeFactory.instance.objectNode().set("policy", request.path("policy"));
+        final boolean save = request.path("save").asBoolean(false);
+        final boolean forget = request.path("forget").asBoolean(false);
         final PolicySettings settings;
         try {
-            settings = given.isMissingNode() ? PolicySettings.NONE : PolicySettings.parse(given, "policy");
+            settings = given.isMissingNode() ? PolicySettings.NONE : context.reader().read(given, "policy");
             dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
             refuse(correlation, EINVAL, e.getMessage());

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.Node;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.config.ConfigProblem;
 import dev.gpuseg.daemon.dispatch.Daemon;
@@ -13,6 +14,7 @@ import dev.gpuseg.daemon.dispatch.IdleMode;
 import dev.gpuseg.daemon.dispatch.StartUpException;
 import dev.gpuseg.daemon.dispatch.Supervision;
 import dev.gpuseg.daemon.http.Endpoint;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -35,7 +37,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /** The daemon, in the foreground. */
-@Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = MechanismHelp.class,
+@Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.WithMechanisms.class,
     description = "Run the daemon until SIGTERM, SIGINT or `gpuseg stop`.")
 public final class RunCommand implements Callable<Integer> {
     @Spec
@@ -50,9 +52,9 @@ public final class RunCommand implements Callable<Integer> {
             + "See `gpuseg config`")
     private Path settings;
 
-    @Option(names = "--policy", paramLabel = "rr|fp|edf|classes",
-        description = "who comes first: rr observes only, fp fixed priority, edf earliest deadline first, classes "
-            + "fixed priority where equals run together (default: fp, with --mechanism observe rr)")
+    @Option(names = "--policy", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
+        description = "who comes first: ${COMPLETION-CANDIDATES}, explained below; with parameters, in --policy-file "
+            + "(default: fp, with --mechanism observe rr)")
     private String policy;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
@@ -133,6 +135,8 @@ public final class RunCommand implements Callable<Integer> {
 
     @Mixin
     private SiteOptions site;
+
+    private final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn());
 
     @Override
     public Integer call() {
@@ -245,8 +249,6 @@ public final class RunCommand implements Callable<Integer> {
         if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
         }
-        final String policyName = policy != null ? policy : MechanismCatalog.find(mechanism)
-            .filter(m -> m.level() == Capabilities.OBSERVE).isPresent() ? "rr" : "fp";
         if (gpus < 1 || gpus > 16) {
             throw usage("--gpus is " + gpus + "; use 1..16");
         }
@@ -265,7 +267,7 @@ public final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, rules.policy() != null ? rules.policy() : Policy.named(policyName),
+            return new DaemonConfig(where, decides(rules),
                 mechanism, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
@@ -275,24 +277,39 @@ public final class RunCommand implements Callable<Integer> {
         }
     }
 
+    private Policy decides(final PolicySettings rules) {
+        if (rules.policy() != null) {
+            return rules.policy();
+        }
+        final PolicyCatalog catalog = reader.catalog();
+        if (policy == null) {
+            return MechanismCatalog.find(mechanism).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
+                ? catalog.observing() : catalog.standard();
+        }
+        if (!catalog.get(policy).hasDefaults()) {
+            throw usage("--policy " + policy + " needs parameters; give them in a file, with --policy-file FILE");
+        }
+        return catalog.create(policy);
+    }
+
     /** The policy file, and what is said beside it. */
     private PolicySettings rules() {
         if (policyFile == null && holdoffUs == null && keepReady == null) {
             return PolicySettings.NONE;
         }
-        final JsonNode file = policyFile == null ? JsonNodeFactory.instance.objectNode()
-            : PolicySettings.tree(policyFile);
-        final String source = policyFile == null ? "the command line" : policyFile.toString();
-        if (!(file instanceof ObjectNode keys)) {
-            return PolicySettings.parse(file, source);   // says what is wrong with it
-        }
+        final ObjectNode options = JsonNodeFactory.instance.objectNode();
         if (holdoffUs != null) {
-            keys.put("resume_holdoff", holdoffUs + "us");
+            options.put("resume_holdoff", holdoffUs + "us");
         }
         if (keepReady != null) {
-            keys.put("keep_ready", keepReady.booleanValue());
+            options.put("keep_ready", keepReady.booleanValue());
         }
-        return PolicySettings.parse(keys, source);
+        final Node said = Node.of(options, "the command line", "the settings");
+        if (policyFile == null) {
+            return reader.read(said);
+        }
+        final Node file = PolicyReader.load(policyFile);
+        return reader.read(file.kind() == Node.Kind.MAPPING ? said.over(file) : file);
     }
 
     private CommandLine.ParameterException usage(final String message) {

@@ -4,8 +4,10 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.launch.PolicyHelp;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.demo.DemoRun;
 import dev.gpuseg.tools.demo.TaskFigures;
@@ -47,8 +49,9 @@ final class DemoCommand implements Callable<Integer> {
         description = "of each of the two phases, 500ms..60min (default: ${DEFAULT-VALUE})")
     private Duration duration;
 
-    @Option(names = "--policy", paramLabel = "rr|fp|edf", defaultValue = "fp",
-        description = "the policy of the second phase (default: ${DEFAULT-VALUE})")
+    @Option(names = "--policy", paramLabel = "NAME", defaultValue = "fp",
+        completionCandidates = PolicyHelp.class, description = "the policy of the second phase: "
+            + "${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})")
     private String policy;
 
     @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
@@ -76,7 +79,7 @@ final class DemoCommand implements Callable<Integer> {
                 "--duration is " + duration.toMillis() + "ms; use 500ms..60min");
         }
         try {
-            dev.gpuseg.core.Policy.named(policy);
+            PolicyCatalog.builtIn().create(policy);
         } catch (final IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.model.Task;
-import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
@@ -27,6 +27,8 @@ import java.util.function.Consumer;
  * virtual GPU has the workload's time slice, switch cost and cost of an update.
  */
 public final class DemoRun implements AutoCloseable {
+    /** The policy of the first phase. */
+    private static final String OBSERVING = PolicyCatalog.builtIn().observing().name();
     /**
      * What came of it.
      *
@@ -86,8 +88,8 @@ public final class DemoRun implements AutoCloseable {
         final List<String> gpu = new ArrayList<>(List.of("--log", spanLog().toString()));
         gpu.addAll(workload.gpuOptions());
         machine.startGpu(gpu);
-        machine.startDaemon("--policy", RoundRobin.NAME, "--journal", journal().toString());
-        final List<TaskFigures> baseline = phase(RoundRobin.NAME, 1);
+        machine.startDaemon("--policy", OBSERVING, "--journal", journal().toString());
+        final List<TaskFigures> baseline = phase(OBSERVING, 1);
         final ObjectNode change = AdminClient.command("policy");
         change.putObject("settings").put("policy", policy);
         AdminClient.ask(machine.directory(), change);

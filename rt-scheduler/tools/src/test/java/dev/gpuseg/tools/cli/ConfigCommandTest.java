@@ -58,7 +58,7 @@ class ConfigCommandTest {
         "no-watchdog: 1                    | 1: no-watchdog: '1': is neither true nor false",
         "gpus: 1\\ngpus: 2                 | 2: gpus: '2': set in line 1 already",
         "queue-size: 1MiB\\nqueue: {size: 1MiB} | 2: queue-size: '1MiB': set in line 1 already",
-        "gpus: 1\\npolicy-file: /nowhere  | 2: policy-file: '/nowhere': /nowhere: cannot be read",
+        "gpus: 1\\npolicy-file: /nowhere  | 2: policy-file: '/nowhere': /nowhere: there is no such file",
         "config: /etc/other                | 1: config: '/etc/other': unknown key",
         "help: true                        | 1: help: 'true': unknown key",
         "[1]                               | 1: holds a list; write one",
