@@ -3,7 +3,6 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
-import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
@@ -16,7 +15,6 @@ import dev.gpuseg.daemon.conductor.HousekeepingAgent;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
-import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.HeldFile;
@@ -149,6 +147,7 @@ public final class Daemon implements AutoCloseable {
             throw new StartUpException(e.getMessage(), e);
         }
         lock = InstanceLock.take(root);
+        requireConforming();
         connectMechanisms();
         final Capabilities capabilities = mechanisms.get(0).capabilities();
         if (capabilities.level() == Capabilities.OBSERVE && config.policy().enforces()) {
@@ -174,6 +173,15 @@ public final class Daemon implements AutoCloseable {
         watchdog = new WatchdogKeeper(config.watchdogPeriodMs() > 0 ? startWatchdog(status::heartbeat) : null,
             () -> startWatchdog(ignored -> { }), this::watchWith);
         startThreads(capabilities);
+    }
+
+    /** What comes from a jar is checked before it decides about anybody. */
+    private void requireConforming() {
+        final String jar = config.policies().refusal();
+        final String refused = jar == null ? config.policies().refusal(config.policy()) : jar;
+        if (refused != null) {
+            throw new StartUpException(refused);
+        }
     }
 
     /** An earlier release may have left the journal in the runtime directory for all users to read. */
@@ -252,9 +260,8 @@ public final class Daemon implements AutoCloseable {
         enforcers = all;
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         requireUsable(config.settings());
-        final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn());
-        final SavedPolicy saved =
-            new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")), reader);
+        final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")),
+            config.policies().reader());
         restore(saved);
         final Cgroups cgroups = new Cgroups(new CgroupTree(Path.of("/proc")), config.site().groups(),
             new GroupCommands(dispatcher));
@@ -263,11 +270,10 @@ public final class Daemon implements AutoCloseable {
             warmUpBytesPerRecord, mechanisms.get(0), counters, counter -> conductor.count(counter), held, ring, journal,
             liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
         final DispatcherCommands commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher,
-            background, shown, this::requestStop, reader, saved, admission, () -> conductor.proxy()));
+            background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
-        final boolean deadlinesRequired = config.policy().needs().contains(TaskNeed.DEADLINE);
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
-            deadlinesRequired, config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
+            config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
@@ -338,7 +344,8 @@ public final class Daemon implements AutoCloseable {
                 return;
             }
             dispatcher.policy().requireUsable(settings);
-            final String refused = admission == null ? null : admission.refuseSettings(settings);
+            final String broken = settings.policy() == null ? null : config.policies().refusal(settings.policy());
+            final String refused = broken != null || admission == null ? broken : admission.refuseSettings(settings);
             if (refused != null) {
                 throw new IllegalArgumentException(saved.path() + ": " + refused);
             }

@@ -6,14 +6,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
-import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
@@ -41,13 +42,13 @@ final class DispatcherCommands implements DispatcherProxy {
      * @param background  runs what may take long
      * @param shown       what the daemon says of itself
      * @param requestStop called with who asked
-     * @param reader      judges changes of the policy
+     * @param policies    those that can be set
      * @param saved       remembers what is changed; used on the background thread
      * @param admission   asked before a change; null while it is off
      * @param conductor   where answers go; asked for with the first answer
      */
     record Context(DispatcherAgent dispatcher, Executor background, DaemonStatus shown, Consumer<String> requestStop,
-        PolicyReader reader, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
+        PolicySource policies, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
     }
 
     private final Context context;
@@ -75,6 +76,22 @@ final class DispatcherCommands implements DispatcherProxy {
                 then.run();
             } else {
                 refuse(correlation, EBUSY, refused);
+            }
+        });
+    }
+
+    /** Does something unless a policy from a jar is found to break a law; on the background thread if it is checked. */
+    private void ifConforming(final long correlation, final Policy policy, final Runnable then) {
+        if (policy == null || context.policies().isAccepted(policy)) {
+            then.run();
+            return;
+        }
+        background.execute(() -> {
+            final String refused = context.policies().refusal(policy);
+            if (refused == null) {
+                then.run();
+            } else {
+                refuse(correlation, EINVAL, refused);
             }
         });
     }
@@ -176,18 +193,19 @@ final class DispatcherCommands implements DispatcherProxy {
         final boolean forget = request.path("forget").asBoolean(false);
         final PolicySettings settings;
         try {
-            settings = given.isMissingNode() ? PolicySettings.NONE : context.reader().read(given, "policy");
+            settings = given.isMissingNode() ? PolicySettings.NONE : context.policies().reader().read(given, "policy");
             dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
             refuse(correlation, EINVAL, e.getMessage());
             return;
         }
-        ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
-            dispatcher.policy().apply(settings);
-            final ObjectNode answer = JsonNodeFactory.instance.objectNode();
-            dispatcher.policy().describe(answer.putArray("lines")::add);
-            background.execute(() -> keep(correlation, given, save, forget, answer));
-        }));
+        ifConforming(correlation, settings.policy(), () ->
+            ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
+                dispatcher.policy().apply(settings);
+                final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+                dispatcher.policy().describe(answer.putArray("lines")::add);
+                background.execute(() -> keep(correlation, given, save, forget, answer));
+            })));
     }
 
     /** The last step of a policy command: what was changed is remembered, and kept if that was asked for. */

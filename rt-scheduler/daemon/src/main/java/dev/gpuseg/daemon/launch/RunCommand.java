@@ -16,6 +16,7 @@ import dev.gpuseg.daemon.dispatch.Supervision;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.CpuSet;
@@ -56,6 +57,12 @@ public final class RunCommand implements Callable<Integer> {
         description = "who comes first: ${COMPLETION-CANDIDATES}, explained below; with parameters, in --policy-file "
             + "(default: fp, with --mechanism observe rr)")
     private String policy;
+
+    @Option(names = "--policy-jar", paramLabel = "FILE",
+        description = "jar with policies beside those below; they are checked for conformance before the daemon "
+            + "starts, and without --policy its only one is used. Its code runs in the daemon: as root it takes no "
+            + "jar that another user could write. No analysis holds for them, so --admission enforce refuses them")
+    private Path policyJar;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
         description = "policy with its parameters (partitions, weights, caps, overrun actions); see `gpuseg policy`")
@@ -136,14 +143,17 @@ public final class RunCommand implements Callable<Integer> {
     @Mixin
     private SiteOptions site;
 
-    private final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn());
-
     @Override
     public Integer call() {
         if (!readSettings()) {
             return ExitCode.USAGE;
         }
-        final DaemonConfig config = config();
+        try (PolicySource policies = policies()) {
+            return run(config(policies));
+        }
+    }
+
+    private int run(final DaemonConfig config) {
         final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
@@ -239,13 +249,23 @@ public final class RunCommand implements Callable<Integer> {
      * @throws CommandLine.ParameterException naming the option, its value and the remedy
      */
     void validate() {
-        config();
+        try (PolicySource policies = policies()) {
+            config(policies);
+        }
         metricsEndpoint();
     }
 
-    private DaemonConfig config() {
+    private PolicySource policies() {
+        try {
+            return PolicySource.openOwned(policyJar);
+        } catch (final IllegalArgumentException e) {
+            throw usage("--policy-jar: " + e.getMessage());
+        }
+    }
+
+    private DaemonConfig config(final PolicySource policies) {
         final RuntimeDirectory where = directory.resolve();
-        final PolicySettings rules = rules();
+        final PolicySettings rules = rules(policies.reader());
         if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
         }
@@ -267,24 +287,25 @@ public final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, decides(rules),
+            return new DaemonConfig(where, decides(policies, rules),
                 mechanism, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules);
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies);
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
     }
 
-    private Policy decides(final PolicySettings rules) {
+    private Policy decides(final PolicySource policies, final PolicySettings rules) {
         if (rules.policy() != null) {
             return rules.policy();
         }
-        final PolicyCatalog catalog = reader.catalog();
+        final PolicyCatalog catalog = policies.catalog();
         if (policy == null) {
-            return MechanismCatalog.find(mechanism).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
-                ? catalog.observing() : catalog.standard();
+            return policyJar == null
+                && MechanismCatalog.find(mechanism).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
+                ? catalog.observing() : policies.standard();
         }
         if (!catalog.get(policy).hasDefaults()) {
             throw usage("--policy " + policy + " needs parameters; give them in a file, with --policy-file FILE");
@@ -293,7 +314,7 @@ public final class RunCommand implements Callable<Integer> {
     }
 
     /** The policy file, and what is said beside it. */
-    private PolicySettings rules() {
+    private PolicySettings rules(final PolicyReader reader) {
         if (policyFile == null && holdoffUs == null && keepReady == null) {
             return PolicySettings.NONE;
         }

@@ -13,7 +13,7 @@ import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
 import dev.gpuseg.daemon.cgroup.GroupRules;
 import dev.gpuseg.daemon.metrics.LiveModel;
-import dev.gpuseg.daemon.policy.PolicyReader;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -71,9 +71,9 @@ class DispatcherCommandsTest {
                 new GroupCommands(dispatcher)), null, new WatchdogKeeper(null, () -> null, p -> { }), () -> 0,
             () -> ""));
         savedFile = directory.resolve("saved.json");
-        final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn());
+        final PolicySource policies = PolicySource.builtIn();
         commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher, background, shown, stops::add,
-            reader, new SavedPolicy(savedFile, reader), null, () -> conductor));
+            policies, new SavedPolicy(savedFile, policies.reader()), null, () -> conductor));
     }
 
     @AfterEach

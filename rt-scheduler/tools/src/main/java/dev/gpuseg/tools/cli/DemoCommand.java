@@ -4,10 +4,11 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.PolicyHelp;
+import dev.gpuseg.daemon.launch.PolicyJarOption;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.demo.DemoRun;
 import dev.gpuseg.tools.demo.TaskFigures;
@@ -27,6 +28,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -49,10 +51,13 @@ final class DemoCommand implements Callable<Integer> {
         description = "of each of the two phases, 500ms..60min (default: ${DEFAULT-VALUE})")
     private Duration duration;
 
-    @Option(names = "--policy", paramLabel = "NAME", defaultValue = "fp",
+    @Option(names = "--policy", paramLabel = "NAME",
         completionCandidates = PolicyHelp.class, description = "the policy of the second phase: "
-            + "${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})")
+            + "${COMPLETION-CANDIDATES} (default: fp, or the only one of --policy-jar)")
     private String policy;
+
+    @Mixin
+    private PolicyJarOption jar;
 
     @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
         description = "one of traces/workloads, or a task-set file (default: ${DEFAULT-VALUE})")
@@ -78,8 +83,8 @@ final class DemoCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(),
                 "--duration is " + duration.toMillis() + "ms; use 500ms..60min");
         }
-        try {
-            PolicyCatalog.builtIn().create(policy);
+        try (PolicySource policies = jar.open()) {
+            policy = (policy == null ? policies.standard() : policies.catalog().create(policy)).name();
         } catch (final IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
@@ -98,8 +103,8 @@ final class DemoCommand implements Callable<Integer> {
         final boolean spin = Runtime.getRuntime().availableProcessors() >= workload.cpus();
         final PrintWriter terminal = spec.commandLine().getOut();
         final boolean live = !json && System.console() != null;
-        try (DemoRun run = new DemoRun(workload, RuntimeDirectory.resolve(root.toString()), kept, policy, duration,
-            spin, text -> progress(terminal, live, text))) {
+        try (DemoRun run = new DemoRun(workload, RuntimeDirectory.resolve(root.toString()), kept, policy, jar.file(),
+            duration, spin, text -> progress(terminal, live, text))) {
             final DemoRun.Result result = run.run();
             if (live) {
                 terminal.print("\r\033[K");

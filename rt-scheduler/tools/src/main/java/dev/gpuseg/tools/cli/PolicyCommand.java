@@ -25,6 +25,7 @@ import picocli.CommandLine.Spec;
 
 /** Shows or changes the policy of a running daemon, with its parameters. */
 @Command(name = "policy", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.class,
+    subcommands = PolicyVerifyCommand.class,
     description = {"Show the policy of the running daemon, or change it and its parameters; every change is journaled.",
         "A change is judged as a whole before any of it is made."})
 final class PolicyCommand implements Callable<Integer> {
@@ -85,7 +86,12 @@ final class PolicyCommand implements Callable<Integer> {
         if (forget) {
             request.put("forget", true);
         }
-        final JsonNode answer = AdminClient.ask(where, request);
+        final JsonNode answer;
+        try {
+            answer = AdminClient.ask(where, request);
+        } catch (final AdminClient.InvalidRequestException e) {
+            throw usage(e.getMessage());
+        }
         answer.path("lines").forEach(line -> out.println(line.asText()));
         out.flush();
         return ExitCode.OK;

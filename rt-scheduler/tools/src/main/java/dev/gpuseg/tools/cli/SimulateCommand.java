@@ -26,8 +26,9 @@ import dev.gpuseg.analysis.sim.TraceSink;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
-import dev.gpuseg.daemon.policy.PolicyReader;
+import dev.gpuseg.daemon.launch.PolicyJarOption;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicySource;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -39,6 +40,7 @@ import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -60,14 +62,17 @@ final class SimulateCommand implements Callable<Integer> {
 
     @Option(names = "--scheduler", paramLabel = "NAME", defaultValue = "fp",
         completionCandidates = Words.class, description = "who decides about the GPU: ${COMPLETION-CANDIDATES}. "
-            + "A policy preempts; gate-POLICY decides at begin only, and gate is gate-fp. Parameters stand in "
-            + "--policy-file (default: ${DEFAULT-VALUE})")
+            + "A policy preempts; gate-POLICY decides at begin only, and gate is gate-fp. Policies of "
+            + "--policy-jar count, too; parameters stand in --policy-file (default: ${DEFAULT-VALUE})")
     private String scheduler;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
         description = "frame of partitions, width of classes, and of each task partition, budget, overrun action, "
             + "weight and cap; as `gpuseg run` takes it")
     private Path policyFile;
+
+    @Mixin
+    private PolicyJarOption jar;
 
     @Option(names = "--cpu", paramLabel = "POLICY", defaultValue = "fp",
         description = "cores: fp or edf (default: ${DEFAULT-VALUE})")
@@ -166,20 +171,20 @@ final class SimulateCommand implements Callable<Integer> {
         final PrintWriter err = spec.commandLine().getErr();
         final SimulationResult result;
         final List<String> lines = new ArrayList<>();
-        try {
+        try (PolicySource policies = jar.open()) {
             if (!format.equals("text") && !format.equals("json")) {
                 throw new IllegalArgumentException("--format is '" + format + "'; it must be text or json");
             }
             final TaskSet set = prepare(new TaskSetReader().read(file));
             final Simulator simulator = new Simulator(set);
-            final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn());
-            final PolicySettings settings = policyFile == null ? PolicySettings.NONE : reader.read(policyFile);
+            final PolicySettings settings =
+                policyFile == null ? PolicySettings.NONE : policies.reader().read(policyFile);
             configure(simulator, set, settings);
             if (firstArrivals != null) {
                 simulator.setFirstArrivals(firstArrivals.stream().mapToLong(t -> duration("--first-arrivals",
                     t)).toArray());
             }
-            final Scheduler decides = scheduler(simulator, settings, reader.catalog());
+            final Scheduler decides = scheduler(simulator, settings, policies.catalog());
             result = simulator.run(options(set, decides), schedule ? new Schedule(set, lines) : null);
         } catch (final InvalidFileException | IllegalArgumentException e) {
             err.println("simulate: " + e.getMessage());

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.policy.TestJar;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.tools.rig.StringOutput;
@@ -165,6 +166,7 @@ class ConfigCommandTest {
             Path.of(System.getProperty("gpuseg.root"), "traces/workloads/gcaps-xavier.yaml").toString();
         final Path all = file(text.replaceAll("(?m)^#(?=[a-z])", "").replace("/etc/gpuseg/policy.yaml",
             rules.toString()).replace("admission: off", "admission: warn")   // taskset and platform need it
+            .replace("/etc/gpuseg/policies.jar", TestJar.leastSlackFirst(directory.resolve("jar")).toString())
             .replace("/etc/gpuseg/groups.yaml", groups.toString())
             .replace("/etc/gpuseg/platform.yaml", platform.toString()).replace("/etc/gpuseg/taskset.yaml", tasks));
         final StringOutput uncommented = StringOutput.of("config", "check", all.toString());
