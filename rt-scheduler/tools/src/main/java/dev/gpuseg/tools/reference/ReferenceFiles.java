@@ -102,6 +102,7 @@ public final class ReferenceFiles {
                     .append(roff(String.join(" ", sub.usageMessage().description()))).append('\n');
             }
         }
+        notes(command, page);
         page.append(".SH EXIT STATUS\n.TP\n.B 0\nDone, or yes.\n.TP\n.B 1\nFailure.\n.TP\n.B 2\nUsage.\n"
             + ".TP\n.B 3\nThe answer is no.\n");
         page.append(".SH ENVIRONMENT\n.TP\n.B GPUSEG_DIR\nThe runtime directory.\n"
@@ -113,6 +114,19 @@ public final class ReferenceFiles {
             page.append(".BR ").append(roff(pageName(command.parent()))).append(" (1),\n");
         }
         return page.append(".BR gpuseg (7)\n").toString();
+    }
+
+    /** What the help says last: mechanisms, policies and their parameters. */
+    private static void notes(final CommandSpec command, final StringBuilder page) {
+        final String[] lines = command.usageMessage().footer();
+        page.append(lines.length == 0 ? "" : ".SH NOTES\n");
+        for (int i = 0; i < lines.length; i++) {
+            if (!lines[i].isBlank()) {
+                page.append(lines[i].startsWith(" ") ? ".br\n" : "").append(roff(lines[i].strip())).append('\n');
+            } else if (i > 0) {
+                page.append(".PP\n");
+            }
+        }
     }
 
     private static String brief(final String description) {

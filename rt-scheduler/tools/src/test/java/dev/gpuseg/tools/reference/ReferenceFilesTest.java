@@ -40,6 +40,8 @@ class ReferenceFilesTest {
             }
             assertTrue(!page.contains("${"), page);
         }
+        final String policy = Files.readString(directory.resolve("gpuseg-policy.1"));
+        assertTrue(policy.contains("class_width, 1..99, default 1: "), "the notes of the help: " + policy);
     }
 
     @Test
