@@ -169,6 +169,24 @@ public final class Node {
     }
 
     /**
+     * Where its key stands.
+     *
+     * @return line from 1 of the key in the mapping that contains it; 0 if it has none
+     */
+    public int keyLine() {
+        return keyLine;
+    }
+
+    /**
+     * The values of a list, whatever they are.
+     *
+     * @return in order; empty if this is no list
+     */
+    public List<Node> items() {
+        return Collections.unmodifiableList(items);
+    }
+
+    /**
      * The text of a scalar, as written.
      *
      * @return null for a mapping and a list
@@ -408,15 +426,13 @@ public final class Node {
      * @throws InvalidFileException if it is none, outside of the limits, or not in decimal digits
      */
     public long wholeNumber(final long min, final long max) throws InvalidFileException {
+        if (kind == Kind.INTEGER && !text.matches("[+-]?[0-9]+")) {   // YAML knows 0x10 and 1_000 as well
+            throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
+        }
         if (kind == Kind.INTEGER && text.length() <= MAX_DIGITS) {
-            final long value;
-            try {
-                value = Long.parseLong(text);
-            } catch (final NumberFormatException e) {   // YAML knows 0x10 and 1_000 as well
-                throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
-            }
-            if (value >= min && value <= max) {
-                return value;
+            final BigInteger value = new BigInteger(text);
+            if (value.compareTo(BigInteger.valueOf(min)) >= 0 && value.compareTo(BigInteger.valueOf(max)) <= 0) {
+                return value.longValue();
             }
         }
         throw refuse("is " + show() + "; it must be a whole number " + min + ".." + max);

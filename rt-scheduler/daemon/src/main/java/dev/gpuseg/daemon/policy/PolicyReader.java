@@ -102,7 +102,7 @@ public final class PolicyReader {
      */
     public static Node load(final Path file) {
         try {
-            return new NodeReader("policy file", FILE_MAX_BYTES, "name one of them").read(file);
+            return new NodeReader("policy file", FILE_MAX_BYTES, "remove the rest").read(file);
         } catch (final InvalidFileException e) {
             throw new IllegalArgumentException(e.getMessage(), e);
         } catch (final IOException e) {
