@@ -9,10 +9,10 @@ import java.util.Set;
 
 /**
  * The begun real-time segment with the least slack has the GPU to itself. Slack is the time that is left until the
- * deadline, less the declared GPU time of the segment (its budget): deadline - now - budget. All slacks shrink alike while
- * time passes, so the order is that of deadline - budget, the latest start, and no clock is needed. The budget is the
- * declared one, not what is left of it: a segment keeps its place while it runs, and two cannot preempt each other in
- * turn. A segment without a deadline comes after all that have one.
+ * deadline, less the declared GPU time of the segment (its budget): deadline - now - budget. All slacks shrink alike
+ * while time passes, so the order is that of deadline - budget, the latest start, and no clock is needed. The budget is
+ * the declared one, not what is left of it: a segment keeps its place while it runs, and two cannot preempt each other
+ * in turn. A segment without a deadline comes after all that have one.
  */
 public final class LeastSlackFirst implements Policy {
     /** Makes the policy; {@code ServiceLoader} needs this constructor. */

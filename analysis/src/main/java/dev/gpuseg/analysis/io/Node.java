@@ -45,7 +45,7 @@ public final class Node {
 
     private static final int MAX_WORD = 200;
     private static final int MAX_SHOWN = 40;
-    private static final int MAX_DIGITS = 11;
+    private static final int MAX_DIGITS = 20;
 
     private final Kind kind;
     private final String file;
@@ -86,6 +86,34 @@ public final class Node {
 
     static Node list(final String file, final int line, final int column) {
         return new Node(Kind.LIST, file, line, column, null, Map.of(), new ArrayList<>());
+    }
+
+    /**
+     * A value that came from no file.
+     *
+     * @param value  a JSON tree, as a request has it
+     * @param source what refusals call the place it came from
+     * @param what   what it is, such as {@code the policy}; the names of inner values do not repeat it
+     * @return the same as a node without lines
+     */
+    public static Node of(final JsonNode value, final String source, final String what) {
+        return of(value, source).asOutermost(what);
+    }
+
+    private static Node of(final JsonNode value, final String source) {
+        if (value.isObject()) {
+            final Node mapping = mapping(source, 0, 0);
+            value.properties().forEach(field -> mapping.put(field.getKey(), 0, 0, of(field.getValue(), source)));
+            return mapping;
+        }
+        if (value.isArray()) {
+            final Node list = list(source, 0, 0);
+            value.forEach(item -> list.add(of(item, source)));
+            return list;
+        }
+        final Kind kind = value.isTextual() ? Kind.TEXT : value.isIntegralNumber() ? Kind.INTEGER
+            : value.isNumber() ? Kind.DECIMAL : value.isBoolean() ? Kind.BOOLEAN : Kind.NULL;
+        return scalar(kind, source, 0, 0, value.asText());
     }
 
     /** Adds a field to a mapping that is being read; false if the key is there already. */
@@ -138,6 +166,24 @@ public final class Node {
      */
     public int column() {
         return column;
+    }
+
+    /**
+     * Where its key stands.
+     *
+     * @return line from 1 of the key in the mapping that contains it; 0 if it has none
+     */
+    public int keyLine() {
+        return keyLine;
+    }
+
+    /**
+     * The values of a list, whatever they are.
+     *
+     * @return in order; empty if this is no list
+     */
+    public List<Node> items() {
+        return Collections.unmodifiableList(items);
     }
 
     /**
@@ -281,8 +327,8 @@ public final class Node {
         for (final String key : fields.keySet()) {
             if (!known.contains(key)) {
                 final Node value = fields.get(key);
-                throw new InvalidFileException(file, value.keyLine, value.keyColumn, what() + ": unknown key '" + key
-                    + "'; " + Spelling.advice(key, known));
+                throw new InvalidFileException(value.file, value.keyLine, value.keyColumn, what()
+                    + ": unknown key '" + key + "'; " + Spelling.advice(key, known));
             }
         }
         return this;
@@ -368,15 +414,25 @@ public final class Node {
      * @throws InvalidFileException if it is none, outside of the limits, or not in decimal digits
      */
     public int integer(final int min, final int max) throws InvalidFileException {
+        return (int) wholeNumber(min, max);
+    }
+
+    /**
+     * A whole number within wide limits.
+     *
+     * @param min smallest
+     * @param max largest
+     * @return the number
+     * @throws InvalidFileException if it is none, outside of the limits, or not in decimal digits
+     */
+    public long wholeNumber(final long min, final long max) throws InvalidFileException {
+        if (kind == Kind.INTEGER && !text.matches("[+-]?[0-9]+")) {   // YAML knows 0x10 and 1_000 as well
+            throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
+        }
         if (kind == Kind.INTEGER && text.length() <= MAX_DIGITS) {
-            final long value;
-            try {
-                value = Long.parseLong(text);
-            } catch (final NumberFormatException e) {   // YAML knows 0x10 and 1_000 as well
-                throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
-            }
-            if (value >= min && value <= max) {
-                return (int) value;
+            final BigInteger value = new BigInteger(text);
+            if (value.compareTo(BigInteger.valueOf(min)) >= 0 && value.compareTo(BigInteger.valueOf(max)) <= 0) {
+                return value.longValue();
             }
         }
         throw refuse("is " + show() + "; it must be a whole number " + min + ".." + max);

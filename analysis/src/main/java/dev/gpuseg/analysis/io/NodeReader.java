@@ -103,7 +103,19 @@ public final class NodeReader {
      * @throws InvalidFileException if it is neither
      */
     public Node read(final String content, final String file) throws InvalidFileException {
-        return parse(looksLikeJson(content) ? json : yaml, content, file, 1);
+        return parse(looksLikeJson(content) ? json : yaml, content, file, 1, false);
+    }
+
+    /**
+     * Reads a text that may say nothing.
+     *
+     * @param content YAML or JSON
+     * @param file    what refusals call it
+     * @return its outermost value; null if there is none, only comments perhaps
+     * @throws InvalidFileException if it is neither
+     */
+    public Node readIfAny(final String content, final String file) throws InvalidFileException {
+        return parse(looksLikeJson(content) ? json : yaml, content, file, 1, true);
     }
 
     /**
@@ -120,14 +132,17 @@ public final class NodeReader {
             throw new InvalidFileException(file, lineNumber, "the line has " + line.length() + " characters; at most "
                 + maxBytes + " are read");
         }
-        return parse(json, line, file, lineNumber);
+        return parse(json, line, file, lineNumber, false);
     }
 
-    private Node parse(final JsonFactory factory, final String content, final String file, final int firstLine)
-        throws InvalidFileException {
+    private Node parse(final JsonFactory factory, final String content, final String file, final int firstLine,
+        final boolean mayBeEmpty) throws InvalidFileException {
         final String language = factory instanceof YAMLFactory ? "YAML" : "JSON";
         try (JsonParser parser = factory.createParser(content)) {
             if (parser.nextToken() == null) {
+                if (mayBeEmpty) {
+                    return null;
+                }
                 throw new InvalidFileException(file, firstLine, "the file is empty; write a " + what);
             }
             final Node root = value(parser, file, firstLine, 0).asOutermost("the " + what);

@@ -3,15 +3,21 @@ package dev.gpuseg.analysis.io;
 
 import java.util.Collection;
 
-/** What to say about a word that is not known. */
-final class Spelling {
+/** What to say about a word that is not known. Thread-safe. */
+public final class Spelling {
     private static final int MAX_COMPARED = 40;
 
     private Spelling() {
     }
 
-    /** Names the word that was probably meant, else all that are known, in alphabetical order. */
-    static String advice(final String word, final Collection<String> known) {
+    /**
+     * Names the word that was probably meant, else all that are known, in alphabetical order.
+     *
+     * @param word  what was written
+     * @param known what there is
+     * @return a clause: {@code did you mean 'policy'?}
+     */
+    public static String advice(final String word, final Collection<String> known) {
         String best = null;
         int bestDistance = Integer.MAX_VALUE;
         for (final String candidate : known.stream().sorted().toList()) {

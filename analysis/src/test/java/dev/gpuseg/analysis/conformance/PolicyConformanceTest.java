@@ -63,7 +63,7 @@ class PolicyConformanceTest {
     void shouldPassTimePartitions() throws InterruptedException {
         for (final boolean lending : List.of(false, true)) {
             for (final String inside : List.of("fp", "edf", "classes")) {
-                passes(new TimePartitions(Policy.named(inside), 100, 7, 3, lending,
+                passes(new TimePartitions(PolicyCatalog.builtIn().create(inside), 100, 7, 3, lending,
                     new TimePartitions.Window(2, 30, 20), new TimePartitions.Window(1, 0, 30)));
             }
         }

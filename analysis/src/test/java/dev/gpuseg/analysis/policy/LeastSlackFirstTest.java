@@ -16,12 +16,10 @@ import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
 import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.core.OverrunAction;
-import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
 import dev.gpuseg.core.TaskNeed;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
@@ -32,7 +30,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The example of the documentation, as a user would use it: compiled, packed, loaded, checked and simulated. */
 class LeastSlackFirstTest {
-    private static final Path EXAMPLE = Path.of("..", "rt-scheduler", "docs", "examples", "least-slack-first");
     private static final long MS = Sets.MS;
 
     @TempDir
@@ -41,11 +38,7 @@ class LeastSlackFirstTest {
 
     @BeforeEach
     void setUp() throws IOException {
-        final Path services = Path.of("META-INF", "services", Policy.class.getName());
-        jar = PolicyJar.open(new TestJar(directory.resolve("jar"))
-            .source(EXAMPLE.resolve("example").resolve("LeastSlackFirst.java"))
-            .service(Policy.class, Files.readString(EXAMPLE.resolve(services)).strip()).build("least-slack.jar"),
-            PolicyCatalog.builtIn());
+        jar = PolicyJar.open(TestJar.leastSlackFirst(directory.resolve("jar")), PolicyCatalog.builtIn());
     }
 
     @AfterEach

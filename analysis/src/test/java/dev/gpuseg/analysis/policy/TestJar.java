@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.policy;
 
+import dev.gpuseg.core.Policy;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.StringWriter;
@@ -25,6 +26,24 @@ public final class TestJar {
     public TestJar(final Path directory) throws IOException {
         this.directory = directory;
         Files.createDirectories(directory.resolve("classes/META-INF/services"));
+    }
+
+    /**
+     * The example of the documentation, made as its README says.
+     *
+     * @param directory to work in
+     * @return the jar of policy least-slack
+     */
+    public static Path leastSlackFirst(final Path directory) throws IOException {
+        Path root = Path.of("").toAbsolutePath();
+        while (!Files.isDirectory(root.resolve("rt-scheduler/docs/examples"))) {
+            root = root.getParent();
+        }
+        final Path example = root.resolve("rt-scheduler/docs/examples/least-slack-first");
+        return new TestJar(directory).source(example.resolve("example/LeastSlackFirst.java"))
+            .service(Policy.class,
+                Files.readString(example.resolve("META-INF/services/" + Policy.class.getName())).strip())
+            .build("least-slack.jar");
     }
 
     /** Adds a class that has no package. */

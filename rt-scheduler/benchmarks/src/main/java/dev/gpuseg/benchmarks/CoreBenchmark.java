@@ -4,6 +4,7 @@ package dev.gpuseg.benchmarks;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.TaskParameters;
@@ -64,7 +65,8 @@ public class CoreBenchmark {
     public void setUp() {
         sink = new CountingSink();
         scheduler = new SegmentScheduler(
-            new SchedulerConfig(Policy.named(policy), 1, open, CONTEXTS, true, true, Unmanaged.BEST_EFFORT), sink);
+            new SchedulerConfig(PolicyCatalog.builtIn().create(policy), 1, open, CONTEXTS, true, true,
+                Unmanaged.BEST_EFFORT), sink);
         scheduler.setKeepReady(keepReady, 0);
         final int contexts = Math.min(open, CONTEXTS);
         for (int c = 0; c < contexts; c++) {

@@ -145,15 +145,4 @@ public interface Policy {
     default String describe() {
         return name();
     }
-
-    /**
-     * The built-in policy of a name, with default parameters: {@link PolicyCatalog#create(String)}.
-     *
-     * @param name such as {@code fp}
-     * @return the policy
-     * @throws IllegalArgumentException if there is no such policy, or a parameter must be given
-     */
-    static Policy named(final String name) {
-        return PolicyCatalog.builtIn().create(name);
-    }
 }

@@ -100,6 +100,25 @@ public final class PolicyCatalog {
     }
 
     /**
+     * The policy where nobody names one: the first row.
+     *
+     * @return the policy with its defaults
+     */
+    public Policy standard() {
+        return create(rows.get(0).name());
+    }
+
+    /**
+     * The policy of a daemon that only observes or stops: every begin is granted at once.
+     *
+     * @return the first that never holds anything back, with its defaults
+     */
+    public Policy observing() {
+        return create(rows.stream().filter(row -> !row.enforces() && row.hasDefaults()).findFirst().orElseThrow()
+            .name());
+    }
+
+    /**
      * All rows, in the order of help texts.
      *
      * @return an immutable list
@@ -182,7 +201,12 @@ public final class PolicyCatalog {
 
     Policy take(final String name, final Map<String, Object> arguments) {
         final PolicyDescription row = get(name);
-        return row.factory().apply(PolicyArguments.take(this, row, arguments));
+        final Policy policy = row.factory().apply(PolicyArguments.take(this, row, arguments));
+        if (!row.name().equals(policy.name())) {   // rows are looked up by it: analyses, journals
+            throw new IllegalArgumentException("policy " + row.name() + ": its factory makes a policy that calls "
+                + "itself \"" + policy.name() + "\"; give both one name");
+        }
+        return policy;
     }
 
     /**

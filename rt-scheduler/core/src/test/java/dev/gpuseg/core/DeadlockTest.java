@@ -14,7 +14,7 @@ class DeadlockTest {
     @ParameterizedTest
     @ValueSource(strings = {"fp", "edf"})
     void shouldKeepABestEffortSegmentRunningWhileAnotherOneEnds(final String policy) {
-        final Machine m = new Machine(Policy.named(policy), true).task(1, 0).task(2, 0).task(3, 0);
+        final Machine m = new Machine(PolicyCatalog.builtIn().create(policy), true).task(1, 0).task(2, 0).task(3, 0);
         m.begin(1, 2, 3);
         m.end(2);
         assertEquals("running idle running", m.states(1, 2, 3));
@@ -25,7 +25,8 @@ class DeadlockTest {
     @ParameterizedTest
     @ValueSource(strings = {"fp", "edf"})
     void shouldResumeEveryBestEffortSegmentAfterTheLastRealTimeOne(final String policy) {
-        final Machine m = new Machine(Policy.named(policy), true).task(1, 0).task(2, 0).task(3, 0).task(9, 50);
+        final Machine m = new Machine(PolicyCatalog.builtIn().create(policy), true).task(1, 0).task(2, 0).task(3, 0)
+            .task(9, 50);
         m.begin(1, 2, 9, 3);
         assertEquals("preempted preempted waiting running", m.states(1, 2, 3, 9));
         m.end(9);

@@ -27,10 +27,10 @@ record History(String policy, boolean preemptive, boolean optimistic, Unmanaged 
 
     static Policy policyNamed(final String name) {
         if (!name.startsWith("partitions")) {
-            return Policy.named(name);
+            return PolicyCatalog.builtIn().create(name);
         }
         final boolean edf = name.endsWith("edf");
-        return new TimePartitions(Policy.named(edf ? "edf" : "fp"), FRAME_NS, PHASE_NS, GUARD_NS, edf,
+        return new TimePartitions(PolicyCatalog.builtIn().create(edf ? "edf" : "fp"), FRAME_NS, PHASE_NS, GUARD_NS, edf,
             new TimePartitions.Window(2, 30, 20), new TimePartitions.Window(1, 0, 20),
             new TimePartitions.Window(1, 20, 10), new TimePartitions.Window(1, 60, 10));
     }

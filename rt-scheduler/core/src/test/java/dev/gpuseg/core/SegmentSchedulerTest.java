@@ -44,10 +44,10 @@ class SegmentSchedulerTest {
     @Test
     void shouldRefuseUnknownPolicyNamesAndNameTheKnownOnes() {
         final IllegalArgumentException e =
-            assertThrows(IllegalArgumentException.class, () -> Policy.named("lottery"));
+            assertThrows(IllegalArgumentException.class, () -> PolicyCatalog.builtIn().create("lottery"));
         assertEquals("policy \"lottery\" is unknown; use " + PolicyCatalog.builtIn().names(), e.getMessage());
         for (final String name : List.of("fp", "edf", "classes", "rr")) {
-            assertEquals(name, Policy.named(name).name());
+            assertEquals(name, PolicyCatalog.builtIn().create(name).name());
         }
     }
 

@@ -4,12 +4,27 @@ package dev.gpuseg.tools;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.HighestClassFirst;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.RoundRobin;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -92,6 +107,31 @@ class ArchitectureTest {
         noClasses().that().resideInAPackage("dev.gpuseg.tools..").and()
             .resideOutsideOfPackages("dev.gpuseg.tools.cli..", "dev.gpuseg.tools.reference..").should()
             .dependOnClassesThat().resideInAnyPackage("dev.gpuseg.tools.cli..", "picocli..").check(classes);
+    }
+
+    /** What holds for a policy stands in its row of the catalogue: another policy needs no line in daemon and tools. */
+    @Test
+    void shouldLetDaemonAndToolsKnowNoPolicyByItsClassOrName() throws IOException {
+        noClasses().that().resideInAnyPackage("dev.gpuseg.daemon..", "dev.gpuseg.tools..").should()
+            .dependOnClassesThat().belongToAnyOf(FixedPriority.class, EarliestDeadlineFirst.class,
+                HighestClassFirst.class, RoundRobin.class).check(classes);
+        for (final JavaClass one : classes) {
+            assertTrue(one.getPackageName().startsWith("dev.gpuseg.core") || one.getInstanceofChecks().stream()
+                .noneMatch(check -> check.getRawType().isAssignableTo(Policy.class)), one + " asks what a policy is");
+        }
+        final String name = PolicyCatalog.builtIn().all().stream().map(row -> "\"" + row.name() + "\"")
+            .collect(Collectors.joining("|", "(?:", ")"));
+        final Pattern compared = Pattern.compile("[=!]=\\s*" + name + "|" + name + "\\s*[=!]=|" + name
+            + "\\.equals\\(|equals\\(" + name + "\\)|case " + name);
+        assertTrue(compared.matcher("!\"fp\".equals(policy)").find(), "the pattern finds what it is for");
+        for (final Path module : new Path[] {Path.of("..", "daemon"), Path.of("..", "tools")}) {
+            try (Stream<Path> sources = Files.walk(module.resolve("src/main/java"))) {
+                for (final Path source : sources.filter(file -> file.toString().endsWith(".java")).toList()) {
+                    final Matcher found = compared.matcher(Files.readString(source));
+                    assertFalse(found.find(), () -> source + " compares the name of a policy: " + found.group());
+                }
+            }
+        }
     }
 
     @Test

@@ -13,10 +13,9 @@ import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.TimePartitioned;
-import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
-import dev.gpuseg.core.TimePartitions;
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
@@ -265,18 +264,9 @@ public final class ProvenAdmission implements AdmissionControl {
     // ---- what administrators ask ----------------------------------------------------------------------------------
 
     /**
-     * Whether the policy may change; if so, admission goes by the new one from now on. Any thread but the dispatcher's.
-     *
-     * @param name of the policy
-     * @return null if it may, else one line why not
-     */
-    public synchronized String refusePolicy(final String name) {
-        return refuseChange(Policy.named(name), overrunRules);
-    }
-
-    /**
-     * The same for settings: their policy, and their rules for tasks that are known by their budget. Weights, caps and
-     * the sharing concern best effort alone.
+     * Whether the policy and the rules for tasks that are known by their budget may change; if so, admission goes by
+     * the new ones from now on. Weights, caps and the sharing concern best effort alone. Any thread but the
+     * dispatcher's.
      *
      * @param change what is to change
      * @return null if it may, else one line why not
@@ -424,8 +414,7 @@ public final class ProvenAdmission implements AdmissionControl {
     // ---- the set --------------------------------------------------------------------------------------------------
 
     private boolean byDeadline() {
-        final Policy decides = policy instanceof TimePartitions table ? table.inner() : policy;
-        return EarliestDeadlineFirst.INSTANCE.equals(decides);
+        return policy.ordering().needs().contains(TaskNeed.DEADLINE);
     }
 
     private boolean byPriority() {

@@ -5,13 +5,21 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.TimePartitioned;
-import dev.gpuseg.core.EarliestDeadlineFirst;
-import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyAnalysis;
+import dev.gpuseg.core.PolicyAnalysis.Cores;
+import dev.gpuseg.core.PolicyAnalysis.Mechanism;
+import dev.gpuseg.core.PolicyAnalysis.Waiting;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
@@ -29,18 +37,67 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         .collect(Collectors.joining(", "));
 
     /**
-     * Chooses for a policy with its parameters.
+     * Chooses among the analyses of the policy's row.
      *
-     * @param policy what decides
-     * @param level  as below
-     * @param mode   as below
-     * @param cores  as below
+     * @param policy what decides, with its parameters
+     * @param level  of the mechanism, see {@link Capabilities}
+     * @param mode   what threads do while the GPU works for them
+     * @param cores  how the kernel orders the threads of a core
      * @return the analysis, or the reason why there is none
      */
     public static SoundAnalysis of(final Policy policy, final int level, final WaitMode mode, final CoreOrder cores) {
-        if (!(policy instanceof TimePartitions table)) {
-            return of(policy.name(), level, mode, cores);
+        final List<PolicyAnalysis> proven = PolicyCatalog.builtIn().find(policy.name())
+            .map(PolicyDescription::analyses).orElse(List.of());
+        if (proven.isEmpty()) {
+            return none("policy " + policy.name() + " has no sound analysis; use " + analysed()
+                + ", or --admission off");
         }
+        if (policy.timetable().isPresent()) {
+            return inWindows(policy.timetable().get(), level, mode, cores);
+        }
+        if (level != Capabilities.INTERRUPT && level != Capabilities.GATE) {
+            return none("a mechanism of level " + level + " has no sound analysis; use one of level 3 (" + INTERRUPTING
+                + ") or 1 (gate), or --admission off");
+        }
+        final Wanted wanted = new Wanted(level == Capabilities.GATE ? Mechanism.GATE : Mechanism.INTERRUPT,
+            cores == CoreOrder.EDF ? Cores.DEADLINE : Cores.PRIORITY,
+            mode == WaitMode.BUSY ? Waiting.BUSY : Waiting.SUSPEND, false);
+        return wanted.in(proven).map(name -> some(name, boosted(proven, wanted)))
+            .orElseGet(() -> none(missing(policy, proven, wanted)));
+    }
+
+    /** Under which conditions an analysis has to hold. */
+    private record Wanted(Mechanism mechanism, Cores cores, Waiting waiting, boolean boosted) {
+        Optional<String> in(final List<PolicyAnalysis> proven) {
+            return proven.stream().filter(a -> a.mechanism() == mechanism && a.cores() == cores
+                && a.waiting() == waiting && a.boosted() == boosted).map(PolicyAnalysis::name).findFirst();
+        }
+    }
+
+    /** The policies with an analysis that needs no table, as a sentence lists them. */
+    private static String analysed() {
+        return PolicyCatalog.builtIn().all().stream().filter(row -> row.hasDefaults() && !row.analyses().isEmpty())
+            .map(PolicyDescription::name).collect(Collectors.joining(" or "));
+    }
+
+    private static String missing(final Policy policy, final List<PolicyAnalysis> proven, final Wanted wanted) {
+        if (proven.stream().noneMatch(a -> a.mechanism() == wanted.mechanism())) {
+            return "policy " + policy.name() + " behind a gate (level 1) has no sound analysis; use policy "
+                + PolicyCatalog.builtIn().standard().name() + ", or a mechanism of level 3";
+        }
+        final boolean byDeadline = policy.ordering().needs().contains(TaskNeed.DEADLINE);
+        if (byDeadline && wanted.cores() == Cores.PRIORITY && wanted.waiting() == Waiting.BUSY) {
+            return "threads that spin (mode: busy) under deadlines on the GPU and fixed priorities on the cores can "
+                + "deadlock: a thread spins for the GPU on the core that the GPU's holder needs; use mode: suspend, "
+                + "policy fp, or SCHED_DEADLINE threads with --cores edf";
+        }
+        return "cores by " + wanted.cores().name().toLowerCase(Locale.ROOT) + " and threads that "
+            + (wanted.waiting() == Waiting.BUSY ? "spin" : "suspend") + " have no sound analysis under policy "
+            + policy.name() + "; use --cores fp" + (byDeadline ? "" : ", or policy edf");
+    }
+
+    private static SoundAnalysis inWindows(final TimePartitions table, final int level, final WaitMode mode,
+        final CoreOrder cores) {
         if (level != Capabilities.INTERRUPT) {
             return none("time partitions have a sound analysis with a mechanism of level 3 only (" + INTERRUPTING
                 + "), which preempts running work at the end of a window; use one, or --admission off");
@@ -57,52 +114,20 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         }
     }
 
-    /**
-     * Chooses.
-     *
-     * @param policy name of the scheduling policy
-     * @param level  of the mechanism, see {@link Capabilities}
-     * @param mode   what threads do while the GPU works for them
-     * @param cores  how the kernel orders the threads of a core
-     * @return the analysis, or the reason why there is none
-     */
-    public static SoundAnalysis of(final String policy, final int level, final WaitMode mode, final CoreOrder cores) {
-        final boolean edf = EarliestDeadlineFirst.INSTANCE.name().equals(policy);
-        if (!edf && !FixedPriority.INSTANCE.name().equals(policy)) {
-            return none("policy " + policy + " has no sound analysis; use fp or edf, or --admission off");
-        }
-        if (level != Capabilities.INTERRUPT && level != Capabilities.GATE) {
-            return none("a mechanism of level " + level + " has no sound analysis; use one of level 3 (" + INTERRUPTING
-                + ") or 1 (gate), or --admission off");
-        }
-        if (edf && level == Capabilities.GATE) {
-            return none("EDF behind a gate (level 1) has no sound analysis; use policy fp, or a mechanism of level 3");
-        }
-        if (edf && cores == CoreOrder.FP && mode == WaitMode.BUSY) {
-            return none("threads that spin (mode: busy) under EDF on the GPU and fixed priorities on the cores can "
-                + "deadlock: a thread spins for the GPU on the core that the GPU's holder needs; use mode: suspend, "
-                + "policy fp, or SCHED_DEADLINE threads with --cores edf");
-        }
-        if (!edf && cores == CoreOrder.EDF) {
-            return none("cores by deadline with the GPU by fixed priority have no sound analysis; use --cores fp, or "
-                + "policy edf");
-        }
-        final SoundAnalysis boosted = boosted(edf, level, mode);
-        final String family = edf ? "edf-" + cores.word() : level == Capabilities.GATE ? "gate" : "gcaps-window";
-        return some(family + "-" + mode.word(), boosted);
-    }
-
     /** The threads keep their boost from begin to end, also while another window has the GPU. */
-    private static SoundAnalysis boosted(final boolean edf, final int level, final WaitMode mode) {
-        if (edf || level != Capabilities.INTERRUPT) {
-            return none("a boost inside windows has a sound analysis under policy fp with a mechanism of level 3 only "
-                + "(" + INTERRUPTING + "); open the task without one");
+    private static SoundAnalysis boosted(final List<PolicyAnalysis> proven, final Wanted plain) {
+        final Wanted wanted = new Wanted(plain.mechanism(), plain.cores(), plain.waiting(), true);
+        final Optional<String> name = wanted.in(proven);
+        if (name.isPresent()) {
+            return some(name.get(), null);
         }
-        if (mode == WaitMode.BUSY) {
+        if (wanted.waiting() == Waiting.BUSY
+            && proven.stream().anyMatch(a -> a.boosted() && a.mechanism() == wanted.mechanism())) {
             return none("threads that spin (mode: busy) at a boost keep their cores while others have the GPU, for "
                 + "which there is no sound analysis; use mode: suspend, or open the task without a boost");
         }
-        return some("gcaps-boost-" + mode.word(), null);
+        return none("a boost inside windows has a sound analysis under policy fp with a mechanism of level 3 only "
+            + "(" + INTERRUPTING + "); open the task without one");
     }
 
     private static SoundAnalysis some(final String name, final SoundAnalysis boosted) {

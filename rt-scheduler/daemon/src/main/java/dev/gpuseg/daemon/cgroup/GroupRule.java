@@ -22,8 +22,9 @@ public record GroupRule(String pattern, int weight, long quotaNs, long periodNs,
     /** Of groups that no other rule names. */
     public static final GroupRule DEFAULT = new GroupRule("/**", DEFAULT_WEIGHT, 0, 0, false);
 
-    private static final long PERIOD_MIN_NS = 1_000_000L;
-    private static final long PERIOD_MAX_NS = 10_000_000_000L;
+    /** Shortest and longest period of a cap. */
+    static final long PERIOD_MIN_NS = 1_000_000L;
+    static final long PERIOD_MAX_NS = 10_000_000_000L;
 
     /** Refuses values out of range. */
     public GroupRule {

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cgroup;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
-import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.NodeReader;
+import dev.gpuseg.analysis.io.Schema;
+import dev.gpuseg.analysis.io.Schema.Values;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
-import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -29,11 +25,16 @@ public final class GroupRules {
     /** No rules: all groups alike. */
     public static final GroupRules NONE = new GroupRules(List.of());
 
-    private static final long BYTES_MAX = 1L << 20;
+    private static final long FILE_MAX_BYTES = 1L << 20;
     private static final int RULES_MAX = 1000;
-    private static final Set<String> ROOT_KEYS = Set.of("version", "groups", "description");
-    private static final Set<String> RULE_KEYS = Set.of("path", "weight", "cap", "protect", "description");
-    private static final Set<String> CAP_KEYS = Set.of("quota", "period");
+    private static final Schema CAP = new Schema("{quota: 20ms, period: 100ms}",
+        Schema.duration("quota", 1, GroupRule.PERIOD_MAX_NS).needed(),
+        Schema.duration("period", GroupRule.PERIOD_MIN_NS, GroupRule.PERIOD_MAX_NS).needed());
+    private static final Schema RULE = new Schema("{path: /robot.slice/**, weight: 400}",
+        Schema.word("path").needed(), Schema.integer("weight", 1, GroupRule.WEIGHT_MAX), Schema.mapping("cap", CAP),
+        Schema.flag("protect"), Schema.any("description"));
+    private static final Schema FILE = new Schema("", Schema.version(1),
+        Schema.list("groups", 0, RULES_MAX, "rule", RULE).needed(), Schema.any("description"));
 
     private final List<GroupRule> rules;
     private final List<Pattern> patterns = new ArrayList<>();
@@ -58,85 +59,28 @@ public final class GroupRules {
      * @throws IllegalArgumentException if it is refused, with one line of why
      */
     public static GroupRules read(final Path path) {
-        final JsonNode root;
         try {
-            if (!Files.isRegularFile(path) || Files.size(path) > BYTES_MAX) {
-                throw new IllegalArgumentException(path + ": there is no such file of at most 1 MiB; check the name");
+            final List<GroupRule> rules = new ArrayList<>();
+            for (final Values rule : FILE.read(new NodeReader("file of group rules", FILE_MAX_BYTES, "remove the rest")
+                .read(path)).list("groups")) {
+                rules.add(rule(rule));
             }
-            root = new ObjectMapper(new YAMLFactory()).readTree(path.toFile());
-        } catch (final JsonProcessingException e) {
-            throw new IllegalArgumentException(path + ": not readable as YAML: "
-                + e.getOriginalMessage().lines().findFirst().orElse(""), e);
+            return new GroupRules(rules);
+        } catch (final InvalidFileException e) {
+            throw new IllegalArgumentException(e.getMessage(), e);
         } catch (final IOException e) {
             throw new IllegalArgumentException(path + ": cannot be read: " + e.getMessage(), e);
         }
+    }
+
+    private static GroupRule rule(final Values rule) throws InvalidFileException {
+        final Values cap = rule.mapping("cap");
         try {
-            return of(root);
+            return new GroupRule(rule.word("path"), (int) rule.number("weight", GroupRule.DEFAULT_WEIGHT),
+                cap == null ? 0 : cap.durationNs("quota", 0), cap == null ? 0 : cap.durationNs("period", 0),
+                rule.flag("protect", false));
         } catch (final IllegalArgumentException e) {
-            throw new IllegalArgumentException(path + ": " + e.getMessage(), e);
-        }
-    }
-
-    private static GroupRules of(final JsonNode root) {
-        keys("the file", root, ROOT_KEYS);
-        if (root.path("version").asInt(1) != 1 || !root.path("groups").isArray()
-            || root.path("groups").size() > RULES_MAX) {
-            throw new IllegalArgumentException("write version: 1 and under groups a list of at most " + RULES_MAX
-                + " rules like {path: /robot.slice/**, weight: 400}");
-        }
-        final List<GroupRule> rules = new ArrayList<>();
-        for (final JsonNode node : root.path("groups")) {
-            rules.add(rule(node));
-        }
-        return new GroupRules(rules);
-    }
-
-    private static GroupRule rule(final JsonNode node) {
-        final String pattern = node.path("path").asText("");
-        final String who = "rule for \"" + pattern + "\"";
-        keys(who, node, RULE_KEYS);
-        final JsonNode weight = node.path("weight");
-        if (!weight.isMissingNode() && !weight.canConvertToInt()) {
-            throw new IllegalArgumentException(who + ": weight is " + weight + "; use 1.." + GroupRule.WEIGHT_MAX);
-        }
-        final JsonNode protect = node.path("protect");
-        if (!protect.isMissingNode() && !protect.isBoolean()) {
-            throw new IllegalArgumentException(who + ": protect is " + protect + "; write true or false");
-        }
-        final JsonNode cap = node.path("cap");
-        long quotaNs = 0;
-        long periodNs = 0;
-        if (!cap.isMissingNode()) {
-            keys(who + ": cap", cap, CAP_KEYS);
-            quotaNs = duration(who + ": cap: quota", cap.path("quota"));
-            periodNs = duration(who + ": cap: period", cap.path("period"));
-            if (quotaNs == 0) {
-                throw new IllegalArgumentException(who + ": cap: quota is 0; a cap leaves some time, stop the "
-                    + "processes instead");
-            }
-        }
-        return new GroupRule(pattern, weight.asInt(GroupRule.DEFAULT_WEIGHT), quotaNs, periodNs,
-            protect.asBoolean(false));
-    }
-
-    private static long duration(final String what, final JsonNode value) {
-        try {
-            return Durations.parse(value.asText(""));
-        } catch (final IllegalArgumentException e) {
-            throw new IllegalArgumentException(what + " " + e.getMessage(), e);
-        }
-    }
-
-    private static void keys(final String what, final JsonNode node, final Set<String> known) {
-        if (!node.isObject()) {
-            throw new IllegalArgumentException(what + " is not a mapping");
-        }
-        for (final Iterator<String> names = node.fieldNames(); names.hasNext();) {
-            final String name = names.next();
-            if (!known.contains(name)) {
-                throw new IllegalArgumentException(what + ": unknown key '" + name + "'; known are "
-                    + String.join(", ", known.stream().sorted().toList()));
-            }
+            throw rule.node().refusal(e.getMessage());
         }
     }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import java.util.Set;
 
 /**
  * Settings of the conductor.
@@ -11,12 +13,12 @@ import dev.gpuseg.ipc.RuntimeDirectory;
  * @param directory         where everything is, created
  * @param incarnationNs     of this daemon, CLOCK_MONOTONIC ns
  * @param gpuCount          GPUs that tasks may name, 1..16
- * @param deadlinesRequired whether every real-time task needs a deadline or a period (EDF)
+ * @param needs             what the policy looks at, so that real-time tasks must declare it
  * @param queueBytes        size of one cycle of a client's queue, a power of two of at least 64 KiB
  * @param clientsPerUser    most clients of one uid
  * @param tasksPerUser      most open tasks of one uid
  */
-public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, boolean deadlinesRequired,
+public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, Set<TaskNeed> needs,
     int queueBytes, int clientsPerUser, int tasksPerUser) {
     /** Refuses values out of range. */
     public ConductorConfig {
@@ -36,11 +38,11 @@ public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, in
      * @param directory     where everything is
      * @param incarnationNs of this daemon
      * @param gpuCount      GPUs that tasks may name
-     * @return 1 MiB queues, 64 clients and 1024 tasks per user, no deadline required
+     * @return 1 MiB queues, 64 clients and 1024 tasks per user, nothing is required of tasks
      */
     public static ConductorConfig defaults(final RuntimeDirectory directory, final long incarnationNs,
         final int gpuCount) {
-        return new ConductorConfig(directory, incarnationNs, gpuCount, false, ClientQueue.BYTES_DEFAULT, 64, 1024);
+        return new ConductorConfig(directory, incarnationNs, gpuCount, Set.of(), ClientQueue.BYTES_DEFAULT, 64, 1024);
     }
 
     private static void range(final String what, final int value, final int low, final int high) {

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.ipc.Abi;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -68,17 +69,22 @@ final class TaskRules {
             return task + "gpu is " + gpu + "; use 0.." + (config.gpuCount() - 1);
         }
         final long periodNs = data.getLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET);
+        final long budgetNs = data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET);
         final long deadlineNs = data.getLong(Abi.MsgTaskOpen.DEADLINE_NS_OFFSET);
         String refusal = duration(task, "period", periodNs);
         refusal = refusal != null ? refusal : duration(task, "deadline", deadlineNs);
-        refusal = refusal != null ? refusal
-            : duration(task, "budget", data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET));
+        refusal = refusal != null ? refusal : duration(task, "budget", budgetNs);
         refusal = refusal != null ? refusal : duration(task, "window", windowNs(data));
         if (refusal != null) {
             return refusal;
         }
-        if (config.deadlinesRequired() && priority > 0 && periodNs == 0 && deadlineNs == 0) {
-            return task + "EDF is active and deadline is 0; give a deadline or a period, or make it best effort";
+        if (config.needs().contains(TaskNeed.DEADLINE) && priority > 0 && periodNs == 0 && deadlineNs == 0) {
+            return task + "the policy goes by deadlines and deadline is 0; give a deadline or a period, or make it "
+                + "best effort";
+        }
+        if (config.needs().contains(TaskNeed.BUDGET) && priority > 0 && budgetNs == 0) {
+            return task + "the policy goes by budgets and budget is 0; give the longest time that a segment has the "
+                + "GPU, or make it best effort";
         }
         if (owner.names.contains(name)) {
             return task + "the name is taken in this process; choose another";

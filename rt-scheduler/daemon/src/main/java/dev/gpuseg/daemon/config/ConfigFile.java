@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.config;
 
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.core.JsonToken;
-import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
-import com.fasterxml.jackson.dataformat.yaml.YAMLParser;
+import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.Node;
+import dev.gpuseg.analysis.io.NodeReader;
+import dev.gpuseg.analysis.io.Spelling;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
@@ -22,10 +20,7 @@ import java.util.Map;
  * stops at the first mistake: all of them are collected. Values stay text here; their option converts them.
  */
 public final class ConfigFile {
-    private static final int DEPTH_MAX = 4;
-    private static final int ENTRIES_MAX = 1000;
-    private static final int BYTES_MAX = 1 << 20;
-    private static final int SUGGEST_WITHIN = 3;
+    private static final NodeReader READER = new NodeReader("settings file", 1 << 20, "remove the rest");
 
     private final Path file;
     private final ConfigKeys keys;
@@ -48,13 +43,9 @@ public final class ConfigFile {
         final ConfigFile result = new ConfigFile(file, keys);
         try {
             result.checkFile();
-            result.parse(Files.readString(file, StandardCharsets.UTF_8));
-        } catch (final JsonProcessingException e) {
-            final int line = e.getLocation() == null ? 0 : Math.max(0, e.getLocation().getLineNr());
-            result.problem(line, "is not YAML: " + e.getOriginalMessage().lines().findFirst().orElse("")
-                + "; write one \"key: value\" a line");
-        } catch (final java.nio.charset.CharacterCodingException e) {
-            result.problem(0, "is not UTF-8 text; save it as UTF-8");
+            result.parse(READER.load(file));
+        } catch (final InvalidFileException e) {
+            result.problem(e.line(), e.text());
         } catch (final IOException e) {
             result.problem(0, "cannot be read (" + e.getClass().getSimpleName() + "); name another file with --config");
         }
@@ -93,122 +84,79 @@ public final class ConfigFile {
     }
 
     private void checkFile() throws IOException {
-        if (Files.isRegularFile(file)) {
-            if (Files.size(file) > BYTES_MAX) {
-                throw new IOException("larger than 1 MiB");
-            }
-            if (Files.getPosixFilePermissions(file).contains(PosixFilePermission.OTHERS_WRITE)) {
-                problem(0, "can be written by any user, and the daemon obeys it; chmod o-w " + file);
-            }
+        if (Files.isRegularFile(file)
+            && Files.getPosixFilePermissions(file).contains(PosixFilePermission.OTHERS_WRITE)) {
+            problem(0, "can be written by any user, and the daemon obeys it; chmod o-w " + file);
         }
     }
 
-    private void parse(final String text) throws IOException {
-        try (YAMLParser parser = new YAMLFactory().createParser(text)) {
-            final JsonToken first = parser.nextToken();
-            if (first == null || first == JsonToken.VALUE_NULL) {
-                return;   // empty, or nothing but comments: all defaults
-            }
-            if (first != JsonToken.START_OBJECT) {
-                problem(line(parser), "holds " + kind(first) + "; write one \"key: value\" a line");
-                return;
-            }
-            section(parser, "", 1);
-            if (parser.nextToken() != null) {
-                problem(line(parser), "a second document begins here; remove the \"---\" before it");
-            }
+    private void parse(final String text) throws InvalidFileException {
+        final Node root = READER.readIfAny(text, file.toString());
+        if (root == null || root.kind() == Node.Kind.NULL) {
+            return;   // empty, or nothing but comments: all defaults
         }
+        if (root.kind() != Node.Kind.MAPPING) {
+            problem(root.line(), "holds " + (root.kind() == Node.Kind.LIST ? "a list" : "a single value")
+                + "; write one \"key: value\" a line");
+            return;
+        }
+        section(root, "");
     }
 
-    private static int line(final JsonParser parser) {
-        return Math.max(1, parser.currentTokenLocation().getLineNr());
-    }
-
-    private static String kind(final JsonToken token) {
-        return token == JsonToken.START_ARRAY ? "a list" : "a single value";
-    }
-
-    private void section(final YAMLParser parser, final String prefix, final int depth) throws IOException {
-        while (parser.nextToken() != JsonToken.END_OBJECT) {
-            final String key = prefix + parser.currentName();
-            final int line = line(parser);
-            final JsonToken token = parser.nextToken();
-            if (entries.size() >= ENTRIES_MAX) {
-                throw new IOException("more than " + ENTRIES_MAX + " settings");
-            }
-            if (token == JsonToken.START_OBJECT && !(keys.all().contains(key) && keys.takesMapping(key))) {
-                if (depth == DEPTH_MAX) {
-                    throw new IOException("nested deeper than " + DEPTH_MAX + " levels");
-                }
-                section(parser, key + "-", depth + 1);
+    private void section(final Node section, final String prefix) {
+        for (final String name : section.keys()) {
+            final Node value = section.get(name);
+            final String key = prefix + name;
+            if (value.kind() == Node.Kind.MAPPING && !(keys.all().contains(key) && keys.takesMapping(key))) {
+                section(value, key + "-");
             } else {
-                final List<String> values = values(parser, key, line);
+                final List<String> values = values(value, key);
                 if (values != null) {
-                    add(key, values, line);
+                    add(key, values, value.keyLine());
                 }
             }
         }
     }
 
     /** The text of a value; null where it is none, which has been noted. */
-    private List<String> values(final YAMLParser parser, final String key, final int line) throws IOException {
-        final JsonToken token = parser.currentToken();
-        if (token == JsonToken.START_ARRAY) {
-            return items(parser, key, line);
-        }
-        if (token == JsonToken.START_OBJECT) {
-            final List<String> pairs = new ArrayList<>();
-            boolean good = true;
-            while (parser.nextToken() != JsonToken.END_OBJECT) {
-                final String name = parser.currentName();
-                parser.nextToken();
-                final String value = scalar(parser, key + ": " + name);
-                good &= value != null;
-                pairs.add(name + "=" + value);
-            }
-            return good ? pairs : null;
-        }
-        final String value = scalar(parser, key);
-        return value == null ? null : List.of(value);
-    }
-
-    private List<String> items(final YAMLParser parser, final String key, final int line) throws IOException {
+    private List<String> values(final Node value, final String key) {
         final List<String> values = new ArrayList<>();
-        boolean good = true;
-        while (parser.nextToken() != JsonToken.END_ARRAY) {
-            final String value = scalar(parser, key);
-            good &= value != null;
-            values.add(value);
+        switch (value.kind()) {
+            case LIST -> {
+                value.items().forEach(item -> values.add(scalar(item, key)));
+                if (keys.all().contains(key) && !keys.takesList(key)) {
+                    problem(value.keyLine(), key + ": a list; give it one value");
+                    return null;
+                }
+            }
+            case MAPPING -> value.keys().forEach(name -> {
+                final String text = scalar(value.get(name), key + ": " + name);
+                values.add(text == null ? null : name + "=" + text);
+            });
+            default -> values.add(scalar(value, key));
         }
-        if (keys.all().contains(key) && !keys.takesList(key)) {
-            problem(line, key + ": a list; give it one value");
-            return null;
-        }
-        return good ? values : null;
+        return values.contains(null) ? null : values;
     }
 
-    private String scalar(final YAMLParser parser, final String key) throws IOException {
-        final JsonToken token = parser.currentToken();
-        if (token == JsonToken.START_OBJECT || token == JsonToken.START_ARRAY) {
-            problem(line(parser), key + ": " + (token == JsonToken.START_OBJECT ? "a mapping" : "a list")
-                + " within its value; write plain values");
-            parser.skipChildren();
-            return null;
+    private String scalar(final Node value, final String key) {
+        switch (value.kind()) {
+            case MAPPING, LIST ->
+                problem(value.line(), key + ": " + value.show() + " within its value; write plain values");
+            case NULL -> problem(value.line(), key + ": has no value; give it one, or remove the line for the default");
+            default -> {
+                if (!value.text().isEmpty()) {
+                    return value.text();
+                }
+                problem(value.line(), key + ": has no value; give it one, or remove the line for the default");
+            }
         }
-        if (token == JsonToken.VALUE_NULL || parser.getText().isEmpty()) {
-            problem(line(parser), key + ": has no value; give it one, or remove the line for the default");
-            return null;
-        }
-        if (parser.isCurrentAlias()) {
-            problem(line(parser), key + ": '*" + parser.getText() + "' is an alias; write the value itself");
-            return null;
-        }
-        return parser.getText();
+        return null;
     }
 
     private void add(final String key, final List<String> values, final int line) {
         if (!keys.all().contains(key)) {
-            problem(line, key + ": '" + String.join(", ", values) + "': unknown key; " + advice(key));
+            problem(line, key + ": '" + String.join(", ", values) + "': unknown key; "
+                + Spelling.advice(key, keys.all()));
             return;
         }
         final ConfigEntry before = entries.putIfAbsent(key, new ConfigEntry(key, values, line));
@@ -216,36 +164,5 @@ public final class ConfigFile {
             problem(line, key + ": '" + String.join(", ", values) + "': set in line " + before.line()
                 + " already; remove one");
         }
-    }
-
-    private String advice(final String key) {
-        String best = "";
-        int distance = SUGGEST_WITHIN;
-        for (final String known : keys.all()) {
-            final int d = distance(key, known);
-            if (d < distance) {
-                distance = d;
-                best = known;
-            }
-        }
-        return best.isEmpty() ? "known are " + String.join(", ", keys.all()) : "did you mean " + best + "?";
-    }
-
-    /** Levenshtein's: how many letters to change, add or remove. */
-    private static int distance(final String a, final String b) {
-        int[] previous = new int[b.length() + 1];
-        for (int j = 0; j <= b.length(); j++) {
-            previous[j] = j;
-        }
-        for (int i = 1; i <= a.length(); i++) {
-            final int[] current = new int[b.length() + 1];
-            current[0] = i;
-            for (int j = 1; j <= b.length(); j++) {
-                final int change = previous[j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-                current[j] = Math.min(change, Math.min(previous[j], current[j - 1]) + 1);
-            }
-            previous = current;
-        }
-        return previous[b.length()];
     }
 }

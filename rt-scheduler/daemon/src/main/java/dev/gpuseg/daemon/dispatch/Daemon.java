@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
-import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
@@ -147,11 +147,13 @@ public final class Daemon implements AutoCloseable {
             throw new StartUpException(e.getMessage(), e);
         }
         lock = InstanceLock.take(root);
+        requireConforming();
         connectMechanisms();
         final Capabilities capabilities = mechanisms.get(0).capabilities();
         if (capabilities.level() == Capabilities.OBSERVE && config.policy().enforces()) {
             throw new StartUpException("policy " + config.policy().name() + " needs a mechanism that can hold segments "
-                + "back, observe cannot; use --mechanism gate (level 1), or --policy rr to record only");
+                + "back, observe cannot; use --mechanism gate (level 1), or --policy "
+                + PolicyCatalog.builtIn().observing().name() + " to record only");
         }
         admission = admission(capabilities);
         held = HeldFile.openOrCreate(config.directory().held());
@@ -171,6 +173,15 @@ public final class Daemon implements AutoCloseable {
         watchdog = new WatchdogKeeper(config.watchdogPeriodMs() > 0 ? startWatchdog(status::heartbeat) : null,
             () -> startWatchdog(ignored -> { }), this::watchWith);
         startThreads(capabilities);
+    }
+
+    /** What comes from a jar is checked before it decides about anybody. */
+    private void requireConforming() {
+        final String jar = config.policies().refusal();
+        final String refused = jar == null ? config.policies().refusal(config.policy()) : jar;
+        if (refused != null) {
+            throw new StartUpException(refused);
+        }
     }
 
     /** An earlier release may have left the journal in the runtime directory for all users to read. */
@@ -249,7 +260,8 @@ public final class Daemon implements AutoCloseable {
         enforcers = all;
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         requireUsable(config.settings());
-        final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")));
+        final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")),
+            config.policies().reader());
         restore(saved);
         final Cgroups cgroups = new Cgroups(new CgroupTree(Path.of("/proc")), config.site().groups(),
             new GroupCommands(dispatcher));
@@ -258,11 +270,10 @@ public final class Daemon implements AutoCloseable {
             warmUpBytesPerRecord, mechanisms.get(0), counters, counter -> conductor.count(counter), held, ring, journal,
             liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
         final DispatcherCommands commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher,
-            background, shown, this::requestStop, saved, admission, () -> conductor.proxy()));
+            background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
-        final boolean deadlinesRequired = config.policy().needs().contains(TaskNeed.DEADLINE);
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
-            deadlinesRequired, config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
+            config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
@@ -333,7 +344,8 @@ public final class Daemon implements AutoCloseable {
                 return;
             }
             dispatcher.policy().requireUsable(settings);
-            final String refused = admission == null ? null : admission.refuseSettings(settings);
+            final String broken = settings.policy() == null ? null : config.policies().refusal(settings.policy());
+            final String refused = broken != null || admission == null ? broken : admission.refuseSettings(settings);
             if (refused != null) {
                 throw new IllegalArgumentException(saved.path() + ": " + refused);
             }

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import java.nio.file.Path;
@@ -25,10 +26,11 @@ import java.nio.file.Path;
  * @param warmUpRecords    synthetic records before clients are accepted, 0 = none
  * @param site             what the administrator decides about users: admission, protection, quotas
  * @param settings         shares, caps and rules for tasks, beside the policy
+ * @param policies         where the policy comes from, and those that it may be replaced with
  */
 public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mechanism, int gpus, IdleMode idle,
     boolean optimistic, Path journal, long journalBytes, int watchdogPeriodMs, int cpu, int priority,
-    int queueBytes, int warmUpRecords, SiteRules site, PolicySettings settings) {
+    int queueBytes, int warmUpRecords, SiteRules site, PolicySettings settings, PolicySource policies) {
 
     /** Usual cap of the journal: 256 MiB, about 4 million events. */
     public static final long JOURNAL_BYTES = 256L << 20;
@@ -60,7 +62,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
         final int watchdogPeriodMs, final int cpu, final int priority, final int queueBytes, final int warmUpRecords,
         final SiteRules site) {
         this(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes, watchdogPeriodMs, cpu,
-            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE);
+            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn());
     }
 
     /**
@@ -71,7 +73,18 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSettings(final PolicySettings newSettings) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies);
+    }
+
+    /**
+     * The same with policies from outside.
+     *
+     * @param source the policies; open as long as the daemon runs
+     * @return a copy
+     */
+    public DaemonConfig withPolicies(final PolicySource source) {
+        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source);
     }
 
     /**
@@ -96,7 +109,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withoutWarmUp() {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings);
+            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies);
     }
 
     /**
@@ -107,6 +120,6 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSite(final SiteRules other) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies);
     }
 }

@@ -14,6 +14,7 @@ import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
@@ -41,12 +42,13 @@ final class DispatcherCommands implements DispatcherProxy {
      * @param background  runs what may take long
      * @param shown       what the daemon says of itself
      * @param requestStop called with the process that asked
+     * @param policies    the policies that can be set
      * @param saved       remembers what is changed; used on the background thread
      * @param admission   asked before a change; null while it is off
      * @param conductor   where answers go; asked for with the first answer
      */
     record Context(DispatcherAgent dispatcher, Executor background, DaemonStatus shown, Consumer<String> requestStop,
-        SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
+        PolicySource policies, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
     }
 
     private final Context context;
@@ -74,6 +76,22 @@ final class DispatcherCommands implements DispatcherProxy {
                 then.run();
             } else {
                 refuse(correlation, EBUSY, refused);
+            }
+        });
+    }
+
+    /** Does something unless a policy from a jar is found to break a law; on the background thread if it is checked. */
+    private void ifConforming(final long correlation, final Policy policy, final Runnable then) {
+        if (policy == null || context.policies().isAccepted(policy)) {
+            then.run();
+            return;
+        }
+        background.execute(() -> {
+            final String refused = context.policies().refusal(policy);
+            if (refused == null) {
+                then.run();
+            } else {
+                refuse(correlation, EINVAL, refused);
             }
         });
     }
@@ -169,43 +187,25 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     private void policy(final long correlation, final JsonNode request) {
-        if (!request.has("policy")) {
-            settings(correlation, request.path("settings"), request.path("save").asBoolean(false),
-                request.path("forget").asBoolean(false));
-            return;
-        }
-        final Policy policy;
-        try {
-            policy = Policy.named(request.path("policy").asText(""));
-        } catch (final IllegalArgumentException e) {
-            refuse(correlation, EINVAL, e.getMessage());
-            return;
-        }
-        ifAdmitted(correlation, proven -> proven.refusePolicy(policy.name()), () -> dispatcher.submit(() -> {
-            dispatcher.policy().setPolicy(policy);
-            final ObjectNode change = JsonNodeFactory.instance.objectNode().put("policy", policy.name());
-            background.execute(() -> {
-                context.saved().changed(change);
-                reply(correlation, change);
-            });
-        }));
-    }
-
-    private void settings(final long correlation, final JsonNode given, final boolean save, final boolean forget) {
+        final JsonNode given = !request.has("policy") ? request.path("settings")
+            : JsonNodeFactory.instance.objectNode().set("policy", request.path("policy"));
+        final boolean save = request.path("save").asBoolean(false);
+        final boolean forget = request.path("forget").asBoolean(false);
         final PolicySettings settings;
         try {
-            settings = given.isMissingNode() ? PolicySettings.NONE : PolicySettings.parse(given, "policy");
+            settings = given.isMissingNode() ? PolicySettings.NONE : context.policies().reader().read(given, "policy");
             dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
             refuse(correlation, EINVAL, e.getMessage());
             return;
         }
-        ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
-            dispatcher.policy().apply(settings);
-            final ObjectNode answer = JsonNodeFactory.instance.objectNode();
-            dispatcher.policy().describe(answer.putArray("lines")::add);
-            background.execute(() -> keep(correlation, given, save, forget, answer));
-        }));
+        ifConforming(correlation, settings.policy(), () ->
+            ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
+                dispatcher.policy().apply(settings);
+                final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+                dispatcher.policy().describe(answer.putArray("lines")::add);
+                background.execute(() -> keep(correlation, given, save, forget, answer));
+            })));
     }
 
     /** The last step of a policy command: what was changed is remembered, and kept if that was asked for. */

@@ -2,7 +2,7 @@
 package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.Policy;
-import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.daemon.policy.PolicySettings;
@@ -127,18 +127,11 @@ final class PolicyControl {
         journal.keepReady(keepReady);
     }
 
-    /** Replaces the policy. */
-    void setPolicy(final Policy policy) {
-        scheduler.setPolicy(policy, clock.nowNs());
-        shown.accept(policy.name());
-        journal.policy(policy.name());
-        decisions.settle();
-    }
-
     /** The daemon stops: all begins are granted and all contexts are enabled; no later change counts. */
     void stop() {
-        scheduler.setPolicy(RoundRobin.INSTANCE, clock.nowNs());
-        journal.policy(RoundRobin.INSTANCE.name());
+        final Policy observing = PolicyCatalog.builtIn().observing();
+        scheduler.setPolicy(observing, clock.nowNs());
+        journal.policy(observing.name());
         decisions.settle();
         stopping = true;   // after the desired state is published
     }

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.conductor.Client;
@@ -111,7 +112,7 @@ final class WarmUp {
      *
      * @param scratch    directory to use and delete again
      * @param records    about how many
-     * @param policy     of the daemon; time partitions are warmed up by the policy inside their windows
+     * @param policy     of the daemon; of time partitions, what decides inside their windows is played
      * @param real       the daemon's mechanism: what it offers to practise on is used
      * @return bytes that dispatcher and enforcer allocated per record in the second half; -1 if the JVM cannot tell
      * @throws IllegalStateException if the synthetic clients were refused: the daemon would refuse real ones too
@@ -119,7 +120,9 @@ final class WarmUp {
     static double run(final Path scratch, final int records, final Policy policy, final Mechanism real) {
         final boolean preemptive = real.capabilities().preemptive();
         final Mechanism[] mechanisms = mechanisms(real);
-        final Policy played = policy.ordering();
+        // one that looks at the clock could keep the synthetic clients waiting for ever
+        final Policy played = policy.ordering().isTimed()
+            ? PolicyCatalog.builtIn().standard() : policy.ordering();
         double allocated = -1;
         for (final Mechanism mechanism : mechanisms) {
             RuntimeDirectory.deleteTree(scratch);
@@ -167,7 +170,7 @@ final class WarmUp {
     private static double runIn(final Path scratch, final int records, final Policy policy, final boolean preemptive,
         final Mechanism mechanism) throws IOException {
         final JournalRing ring = new JournalRing(scratch.resolve("ring"), JournalRing.DEFAULT_CAPACITY);
-        final StatusPage status = StatusPage.create(scratch.resolve("status"), 0, "fp", "none", 0);
+        final StatusPage status = StatusPage.create(scratch.resolve("status"), 0, policy.name(), "none", 0);
         final HeldFile held = HeldFile.openOrCreate(scratch.resolve("held"));
         final Enforcer enforcer = new Enforcer(0, mechanism, held, null, CLIENTS, 0, IdleMode.SLEEP,
             () -> { });

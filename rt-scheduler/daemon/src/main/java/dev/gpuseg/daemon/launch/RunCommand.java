@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.Node;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.config.ConfigProblem;
 import dev.gpuseg.daemon.dispatch.Daemon;
@@ -13,7 +14,9 @@ import dev.gpuseg.daemon.dispatch.IdleMode;
 import dev.gpuseg.daemon.dispatch.StartUpException;
 import dev.gpuseg.daemon.dispatch.Supervision;
 import dev.gpuseg.daemon.http.Endpoint;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.CpuSet;
@@ -35,7 +38,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /** The daemon, in the foreground. */
-@Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = MechanismHelp.class,
+@Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.WithMechanisms.class,
     description = "Run the daemon in the foreground until SIGTERM, SIGINT or `gpuseg stop`.")
 public final class RunCommand implements Callable<Integer> {
     @Spec
@@ -50,11 +53,16 @@ public final class RunCommand implements Callable<Integer> {
             + "installed). See `gpuseg config`.")
     private Path settings;
 
-    @Option(names = "--policy", paramLabel = "rr|fp|edf|classes",
-        description = "Order of the tasks: rr observes only, fp is fixed priority, edf is earliest deadline first, "
-            + "classes is fixed priority where segments of equal priority run together (default: fp; with --mechanism "
-            + "observe: rr).")
+    @Option(names = "--policy", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
+        description = "Order of the tasks: ${COMPLETION-CANDIDATES}, explained below. Parameters stand in "
+            + "--policy-file (default: fp; with --mechanism observe: rr).")
     private String policy;
+
+    @Option(names = "--policy-jar", paramLabel = "FILE",
+        description = "Jar with further policies. They are checked for conformance before the daemon starts. Without "
+            + "--policy the only policy of the jar is used. Its code runs in the daemon, so a daemon of root refuses "
+            + "a jar that another user could write. No analysis covers it: --admission enforce refuses it.")
+    private Path policyJar;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
         description = "Read the policy and its parameters (partitions, weights, caps, overrun actions) from this "
@@ -148,7 +156,12 @@ public final class RunCommand implements Callable<Integer> {
         if (!readSettings()) {
             return ExitCode.USAGE;
         }
-        final DaemonConfig config = config();
+        try (PolicySource policies = policies()) {
+            return run(config(policies));
+        }
+    }
+
+    private int run(final DaemonConfig config) {
         final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
@@ -244,18 +257,26 @@ public final class RunCommand implements Callable<Integer> {
      * @throws CommandLine.ParameterException naming the option, its value and the remedy
      */
     void validate() {
-        config();
+        try (PolicySource policies = policies()) {
+            config(policies);
+        }
         metricsEndpoint();
     }
 
-    private DaemonConfig config() {
+    private PolicySource policies() {
+        try {
+            return PolicySource.openOwned(policyJar);
+        } catch (final IllegalArgumentException e) {
+            throw usage("--policy-jar: " + e.getMessage());
+        }
+    }
+
+    private DaemonConfig config(final PolicySource policies) {
         final RuntimeDirectory where = directory.resolve();
-        final PolicySettings rules = rules();
+        final PolicySettings rules = rules(policies.reader());
         if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
         }
-        final String policyName = policy != null ? policy : MechanismCatalog.find(mechanism)
-            .filter(m -> m.level() == Capabilities.OBSERVE).isPresent() ? "rr" : "fp";
         if (gpus < 1 || gpus > 16) {
             throw usage("--gpus is " + gpus + "; use 1..16");
         }
@@ -274,34 +295,50 @@ public final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, rules.policy() != null ? rules.policy() : Policy.named(policyName),
+            return new DaemonConfig(where, decides(policies, rules),
                 mechanism, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules);
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies);
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
     }
 
+    private Policy decides(final PolicySource policies, final PolicySettings rules) {
+        if (rules.policy() != null) {
+            return rules.policy();
+        }
+        final PolicyCatalog catalog = policies.catalog();
+        if (policy == null) {
+            return policyJar == null
+                && MechanismCatalog.find(mechanism).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
+                ? catalog.observing() : policies.standard();
+        }
+        if (!catalog.get(policy).hasDefaults()) {
+            throw usage("--policy " + policy + " needs parameters; give them in a file, with --policy-file FILE");
+        }
+        return catalog.create(policy);
+    }
+
     /** The policy file, and what is said beside it. */
-    private PolicySettings rules() {
+    private PolicySettings rules(final PolicyReader reader) {
         if (policyFile == null && holdoffUs == null && keepReady == null) {
             return PolicySettings.NONE;
         }
-        final JsonNode file = policyFile == null ? JsonNodeFactory.instance.objectNode()
-            : PolicySettings.tree(policyFile);
-        final String source = policyFile == null ? "the command line" : policyFile.toString();
-        if (!(file instanceof ObjectNode keys)) {
-            return PolicySettings.parse(file, source);   // says what is wrong with it
-        }
+        final ObjectNode options = JsonNodeFactory.instance.objectNode();
         if (holdoffUs != null) {
-            keys.put("resume_holdoff", holdoffUs + "us");
+            options.put("resume_holdoff", holdoffUs + "us");
         }
         if (keepReady != null) {
-            keys.put("keep_ready", keepReady.booleanValue());
+            options.put("keep_ready", keepReady.booleanValue());
         }
-        return PolicySettings.parse(keys, source);
+        final Node said = Node.of(options, "the command line", "the settings");
+        if (policyFile == null) {
+            return reader.read(said);
+        }
+        final Node file = PolicyReader.load(policyFile);
+        return reader.read(file.kind() == Node.Kind.MAPPING ? said.over(file) : file);
     }
 
     private CommandLine.ParameterException usage(final String message) {

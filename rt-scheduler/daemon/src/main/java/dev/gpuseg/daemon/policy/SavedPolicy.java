@@ -24,15 +24,18 @@ public final class SavedPolicy {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final PrivateFile file;
+    private final PolicyReader reader;
     private ObjectNode changes = JsonNodeFactory.instance.objectNode();
     private ObjectNode kept = JsonNodeFactory.instance.objectNode();
 
     /**
      * Names the file; nothing is read.
      *
-     * @param path where it is, or will be
+     * @param path   where it is, or will be
+     * @param reader judges what is in it
      */
-    public SavedPolicy(final Path path) {
+    public SavedPolicy(final Path path, final PolicyReader reader) {
+        this.reader = reader;
         file = new PrivateFile(path, BYTES_MAX);
     }
 
@@ -49,7 +52,7 @@ public final class SavedPolicy {
                 return PolicySettings.NONE;
             }
             final JsonNode root = JSON.readTree(content);
-            final PolicySettings settings = PolicySettings.parse(root, file.path().toString());
+            final PolicySettings settings = reader.read(root, file.path().toString());
             kept = (ObjectNode) root;
             return settings;
         } catch (final JsonProcessingException e) {
@@ -71,7 +74,7 @@ public final class SavedPolicy {
      */
     public synchronized void changed(final JsonNode change) {
         if (change.has("policy")) {
-            changes.remove(PolicySettings.POLICY_KEYS);
+            changes.properties().removeIf(field -> !PolicyReader.isSetting(field.getKey()));
         }
         if (change.has("sharing")) {
             changes.remove("quantum");

@@ -17,6 +17,7 @@ import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
@@ -71,24 +72,29 @@ class ProvenAdmissionTest {
         return new Client(id, 1000 + id, uid, uid, 7, "app", null, null, null);
     }
 
+    private static SoundAnalysis sound(final String policy, final int level, final WaitMode mode,
+        final CoreOrder cores) {
+        return SoundAnalysis.of(PolicyCatalog.builtIn().create(policy), level, mode, cores);
+    }
+
     @Test
     void shouldChooseASoundAnalysisOrSayWhyThereIsNone() {
         for (final WaitMode mode : WaitMode.values()) {
             assertEquals("gcaps-window-" + mode.word(),
-                SoundAnalysis.of("fp", 3, mode, CoreOrder.FP).analysis().name());
-            assertEquals("gate-" + mode.word(), SoundAnalysis.of("fp", 1, mode, CoreOrder.FP).analysis().name());
-            assertEquals("edf-edf-" + mode.word(), SoundAnalysis.of("edf", 3, mode, CoreOrder.EDF).analysis().name());
+                sound("fp", 3, mode, CoreOrder.FP).analysis().name());
+            assertEquals("gate-" + mode.word(), sound("fp", 1, mode, CoreOrder.FP).analysis().name());
+            assertEquals("edf-edf-" + mode.word(), sound("edf", 3, mode, CoreOrder.EDF).analysis().name());
         }
-        assertEquals("edf-fp-suspend", SoundAnalysis.of("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).analysis().name());
-        assertTrue(SoundAnalysis.of("edf", 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("deadlock"));
-        assertTrue(SoundAnalysis.of("edf", 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("gate"));
-        assertTrue(SoundAnalysis.of("rr", 3, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("rr"));
-        assertTrue(SoundAnalysis.of("fp", 2, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 2"));
-        assertTrue(SoundAnalysis.of("fp", 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("--cores fp"));
+        assertEquals("edf-fp-suspend", sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).analysis().name());
+        assertTrue(sound("edf", 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("deadlock"));
+        assertTrue(sound("edf", 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("gate"));
+        assertTrue(sound("rr", 3, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("rr"));
+        assertTrue(sound("fp", 2, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 2"));
+        assertTrue(sound("fp", 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("--cores fp"));
         for (final String policy : new String[] {"fp", "edf"}) {
             for (final CoreOrder cores : CoreOrder.values()) {
                 for (final WaitMode mode : WaitMode.values()) {
-                    final SoundAnalysis chosen = SoundAnalysis.of(policy, 3, mode, cores);
+                    final SoundAnalysis chosen = sound(policy, 3, mode, cores);
                     assertTrue(!chosen.exists() || chosen.analysis().claim() == Analysis.Claim.SOUND);
                 }
             }
@@ -137,12 +143,12 @@ class ProvenAdmissionTest {
 
     @Test
     void shouldChooseTheBoostAnalysisOnlyWhereItsMechanismIsBuilt() {
-        final SoundAnalysis fp = SoundAnalysis.of("fp", 3, WaitMode.SUSPEND, CoreOrder.FP);
+        final SoundAnalysis fp = sound("fp", 3, WaitMode.SUSPEND, CoreOrder.FP);
         assertEquals("gcaps-boost-suspend", fp.boosted().analysis().name());
-        assertTrue(SoundAnalysis.of("fp", 3, WaitMode.BUSY, CoreOrder.FP).boosted().reason().contains("spin"));
-        for (final SoundAnalysis other : new SoundAnalysis[] {SoundAnalysis.of("fp", 1, WaitMode.SUSPEND, CoreOrder.FP),
-            SoundAnalysis.of("edf", 3, WaitMode.SUSPEND, CoreOrder.FP),
-            SoundAnalysis.of("edf", 3, WaitMode.SUSPEND, CoreOrder.EDF)}) {
+        assertTrue(sound("fp", 3, WaitMode.BUSY, CoreOrder.FP).boosted().reason().contains("spin"));
+        for (final SoundAnalysis other : new SoundAnalysis[] {sound("fp", 1, WaitMode.SUSPEND, CoreOrder.FP),
+            sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP),
+            sound("edf", 3, WaitMode.SUSPEND, CoreOrder.EDF)}) {
             assertTrue(other.exists());
             assertTrue(other.boosted().reason().contains("policy fp with a mechanism of level 3"));
         }
@@ -198,7 +204,9 @@ class ProvenAdmissionTest {
         assertTrue(guest.contains("has a boost (99)") && guest.contains("declare its times"), guest);
         assertTrue(admission.refuse(open(2, "guest", 20, 1), client(2, 0)).contains("no boost and"));
         assertTrue(admission.refusePriority(0, "b", 0, 0).contains("is best effort now"));
-        assertTrue(admission.refusePolicy("edf").contains("a boost inside windows"));
+        final PolicySettings edf = new PolicySettings(EarliestDeadlineFirst.INSTANCE, null, 0, -1, null, List.of(),
+            List.of(), "");
+        assertTrue(admission.refuseSettings(edf).contains("a boost inside windows"));
         assertTrue(admission.status(true, 0).path("proven").asBoolean(), "all of it was refused");
     }
 

@@ -64,16 +64,17 @@ class GroupRulesTest {
     @Test
     void shouldRefuseWithThingValueAndRemedy() {
         refused("  - {path: robot}\n", "robot", "begin with a slash");
-        refused("  - {path: /r, weight: 0}\n", "weight is 0", "1..10000");
-        refused("  - {path: /r, weight: 10001}\n", "weight is 10001");
+        refused("  - {path: /r, weight: 0}\n", ":3:24: rule 1: weight is '0'", "1..10000");
+        refused("  - {path: /r, weight: 10001}\n", "weight is '10001'");
         refused("  - {path: /r, weight: much}\n", "weight is");
         refused("  - {path: /r, wieght: 3}\n", "unknown key 'wieght'", "weight");
         refused("  - {path: /r, protect: maybe}\n", "protect is", "true or false");
+        refused("  - {weight: 7}\n", "rule 1: path is missing; add it");
         refused("  - {path: /r, cap: {quota: 20, period: 100ms}}\n", "bare number", "20ms");
-        refused("  - {path: /r, cap: {quota: 0ms, period: 100ms}}\n", "quota is 0");
+        refused("  - {path: /r, cap: {quota: 0ms, period: 100ms}}\n", "rule 1: cap: quota is '0ms'", "1ns..10s");
         refused("  - {path: /r, cap: {quota: 200ms, period: 100ms}}\n", "at most the period");
         refused("  - {path: /r, cap: {quota: 1us, period: 10us}}\n", "1ms..10s");
-        refused("  - /r\n", "not a mapping");
+        refused("  - /r\n", "rule 1 is '/r'; write a mapping like {path: ");
         refused("  {", "not readable as YAML");
         assertThrows(IllegalArgumentException.class, () -> GroupRules.read(directory.resolve("missing")));
     }

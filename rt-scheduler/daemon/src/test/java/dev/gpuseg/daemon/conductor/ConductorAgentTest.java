@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.NativeTool;
 import dev.gpuseg.ipc.StallProbe;
@@ -21,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -118,7 +120,8 @@ class ConductorAgentTest {
 
     @Test
     void shouldNameThingValueAndRemedyWhenATaskIsRefused() throws Exception {
-        try (ConductorRig rig = new ConductorRig(AdmissionControl.ALL, 64, 3, true);
+        try (ConductorRig rig = new ConductorRig(AdmissionControl.ALL, 64, 3,
+            Set.of(TaskNeed.DEADLINE, TaskNeed.BUDGET));
             SeqPacketSocket socket = rig.connect()) {
             ConductorRig.ask(socket, ConductorRig.hello("app"));
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.PRIORITY_OFFSET, 100), "priority is 100", "1..99");
@@ -136,13 +139,15 @@ class ConductorAgentTest {
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.WINDOW_US_OFFSET, -1), "window is 4294967295000");
             refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, -1), "period is -1 ns");
             refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET, Long.MAX_VALUE), "budget is");
-            refused(socket, 5, p -> { }, "EDF is active", "deadline");
+            refused(socket, 5, p -> { }, "goes by deadlines and deadline is 0", "a deadline or a period");
+            refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, 1_000_000),
+                "goes by budgets and budget is 0", "the longest time");
             refused(socket, 5, p -> p.data().putByte(Abi.MsgTaskOpen.NAME_OFFSET, (byte) 0xff), "UTF-8");
             for (int i = 0; i < 3; i++) {
                 assertNull(open(socket, ConductorRig.taskOpen("t" + i, 0)));
             }
             refused(socket, 0, p -> { }, "user " + ProcessStatus.effectiveUid() + " has 3 tasks");
-            assertEquals(16, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
+            assertEquals(17, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
         }
     }
 
@@ -172,7 +177,7 @@ class ConductorAgentTest {
             }
             return request.priority() > 50 ? "task \"" + request.name() + "\": not schedulable" : null;
         };
-        try (ConductorRig rig = new ConductorRig(slow, 64, 64, false); SeqPacketSocket socket = rig.connect();
+        try (ConductorRig rig = new ConductorRig(slow, 64, 64, Set.of()); SeqPacketSocket socket = rig.connect();
             SeqPacketSocket other = rig.connect()) {
             ConductorRig.ask(socket, ConductorRig.hello("app"));
             socket.send(ConductorRig.taskOpen("high", 60));
@@ -252,7 +257,7 @@ class ConductorAgentTest {
             }
             return "no";
         };
-        try (ConductorRig rig = new ConductorRig(slow, 64, 64, false)) {
+        try (ConductorRig rig = new ConductorRig(slow, 64, 64, Set.of())) {
             for (int i = 0; i < 50; i++) {
                 final int removed = i;
                 try (SeqPacketSocket socket = rig.connect()) {
@@ -284,7 +289,7 @@ class ConductorAgentTest {
 
     @Test
     void shouldRefuseMoreClientsThanTheUsersQuota() throws Exception {
-        try (ConductorRig rig = new ConductorRig(AdmissionControl.ALL, 2, 64, false)) {
+        try (ConductorRig rig = new ConductorRig(AdmissionControl.ALL, 2, 64, Set.of())) {
             final Process[] processes = new Process[3];
             final String[] lines = new String[3];
             for (int i = 0; i < 3; i++) {

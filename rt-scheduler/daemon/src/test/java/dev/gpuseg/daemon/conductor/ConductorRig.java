@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -12,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -39,16 +41,16 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
     volatile Throwable failure;
 
     ConductorRig(final AdmissionControl admission, final int clientsPerUser, final int tasksPerUser,
-        final boolean deadlinesRequired) {
+        final Set<TaskNeed> needs) {
         directory.create();
-        conductor = new ConductorAgent(new ConductorConfig(directory, 42, 2, deadlinesRequired,
+        conductor = new ConductorAgent(new ConductorConfig(directory, 42, 2, needs,
             ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser), admission, this, housekeeping);
         conductorThread = start(conductor);
         housekeepingThread = start(housekeeping);
     }
 
     ConductorRig() {
-        this(AdmissionControl.ALL, 64, 1024, false);
+        this(AdmissionControl.ALL, 64, 1024, Set.of());
     }
 
     private Thread start(final Agent agent) {

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.StatusPage;
@@ -29,7 +29,8 @@ class DaemonTest {
     private Path directory;
 
     private DaemonConfig config(final String policy, final String mechanism) {
-        return DaemonConfig.defaults(RuntimeDirectory.resolve(directory.toString()), Policy.named(policy), mechanism)
+        return DaemonConfig.defaults(RuntimeDirectory.resolve(directory.toString()),
+            PolicyCatalog.builtIn().create(policy), mechanism)
             .withoutWarmUp();
     }
 

@@ -6,13 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.FixedPriority;
-import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
 import dev.gpuseg.daemon.cgroup.GroupRules;
 import dev.gpuseg.daemon.metrics.LiveModel;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -63,15 +64,16 @@ class DispatcherCommandsTest {
             Unmanaged.BEST_EFFORT), new Enforcement[] {enforcer}, ring, page, counters, IdleMode.SPIN);
         dispatcher.conductor(conductor);
         final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(directory.toString()),
-            Policy.named("fp"), "gate").withoutWarmUp();
+            PolicyCatalog.builtIn().standard(), "gate").withoutWarmUp();
         final DaemonStatus shown = new DaemonStatus(new DaemonStatus.Sources(config, 0, true, 4, 4, -1,
             enforcer.mechanism, counters, counter -> 7, opened(HeldFile.openOrCreate(directory.resolve("held"))), ring,
             journal, new LiveModel(), new Cgroups(new CgroupTree(Path.of("/proc")), GroupRules.NONE,
                 new GroupCommands(dispatcher)), null, new WatchdogKeeper(null, () -> null, p -> { }), () -> 0,
             () -> ""));
         savedFile = directory.resolve("saved.json");
+        final PolicySource policies = PolicySource.builtIn();
         commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher, background, shown, stops::add,
-            new SavedPolicy(savedFile), null, () -> conductor));
+            policies, new SavedPolicy(savedFile, policies.reader()), null, () -> conductor));
     }
 
     @AfterEach
@@ -134,7 +136,7 @@ class DispatcherCommandsTest {
 
     @Test
     void shouldChangeThePolicy() {
-        assertTrue(ask(OWNER, "{\"command\":\"policy\",\"policy\":\"edf\"}").contains("\"policy\":\"edf\""));
+        assertTrue(ask(OWNER, "{\"command\":\"policy\",\"policy\":\"edf\"}").contains("\"policy edf\""));
         assertEquals("edf", dispatcher.snapshot().take().path("policy").asText());
     }
 

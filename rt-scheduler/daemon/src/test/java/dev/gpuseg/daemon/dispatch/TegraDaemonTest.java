@@ -4,7 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.tegra.TegraRig;
 import java.nio.file.Path;
@@ -42,7 +42,7 @@ class TegraDaemonTest {
         final TegraRig.App app = rig.start(2);
         final Path where = directory.resolve("run");
         final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
-            Policy.named("fp"), "tegra").withoutWarmUp();
+            PolicyCatalog.builtIn().standard(), "tegra").withoutWarmUp();
         try (Daemon daemon = Daemon.start(config)) {
             for (int attempt = 0; attempt < 20 && rig.disables() < 2; attempt++) {   // until the scan finds it
                 final Process segments = new ProcessBuilder(

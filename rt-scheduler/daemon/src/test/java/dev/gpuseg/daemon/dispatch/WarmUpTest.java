@@ -4,7 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.mechanisms.gate.GateMechanism;
 import dev.gpuseg.mechanisms.gate.InstantMechanism;
 import java.nio.file.Files;
@@ -23,7 +23,7 @@ class WarmUpTest {
     @CsvSource({"fp,true", "fp,false", "edf,true", "rr,true"})
     void shouldAllocateNothingPerEventFromQueueToJournalRing(final String policy, final boolean preemptive) {
         final Path scratch = directory.resolve("warm-up");
-        final double bytes = WarmUp.run(scratch, 240_000, Policy.named(policy),
+        final double bytes = WarmUp.run(scratch, 240_000, PolicyCatalog.builtIn().create(policy),
             preemptive ? new InstantMechanism() : new GateMechanism());
         assertTrue(bytes >= 0, "this JVM does not count allocations");
         assertTrue(bytes < 0.1, bytes + " bytes per record: something allocates on the hot path");

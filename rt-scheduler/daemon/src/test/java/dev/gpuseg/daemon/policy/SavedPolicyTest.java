@@ -10,7 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.core.OverrunAction;
-import dev.gpuseg.core.TimePartitions;
+import dev.gpuseg.core.PolicyCatalog;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class SavedPolicyTest {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final PolicyReader READER = new PolicyReader(PolicyCatalog.builtIn());
 
     @TempDir
     private Path directory;
@@ -31,7 +32,7 @@ class SavedPolicyTest {
     }
 
     private SavedPolicy saved() {
-        return new SavedPolicy(path());
+        return new SavedPolicy(path(), READER);
     }
 
     private static JsonNode change(final String text) throws IOException {
@@ -82,7 +83,7 @@ class SavedPolicyTest {
             + "{'task':'b','overrun':'notify'}]}"));
         saved.save();
         final PolicySettings first = saved().read();
-        assertTrue(first.policy() instanceof TimePartitions);
+        assertTrue(first.policy().timetable().isPresent());
         assertEquals(2, first.taskRules().size());
         assertEquals(400, first.taskRules().get(0).share().weight());
         assertEquals(25_000_000, first.taskRules().get(0).share().quotaNs());
@@ -114,7 +115,7 @@ class SavedPolicyTest {
 
     @Test
     void shouldSayWhereItCannotWrite() throws IOException {
-        final SavedPolicy nowhere = new SavedPolicy(directory.resolve("missing/policy.json"));
+        final SavedPolicy nowhere = new SavedPolicy(directory.resolve("missing/policy.json"), READER);
         final String text = assertThrows(IOException.class, nowhere::save).getMessage();
         assertTrue(text.contains("missing/policy.json cannot be written"), text);
     }

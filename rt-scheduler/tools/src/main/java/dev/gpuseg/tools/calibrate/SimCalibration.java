@@ -2,8 +2,7 @@
 package dev.gpuseg.tools.calibrate;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.core.FixedPriority;
-import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
@@ -74,7 +73,8 @@ public final class SimCalibration implements CalibrationRig {
         final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
         try (SimulatedMachine machine = new SimulatedMachine(directory, directory, true)) {
             machine.startGpu(like.gpuOptions());
-            machine.startDaemon("--idle", idle, "--policy", scheduled ? FixedPriority.NAME : RoundRobin.NAME,
+            machine.startDaemon("--idle", idle, "--policy", (scheduled ? PolicyCatalog.builtIn().standard()
+                : PolicyCatalog.builtIn().observing()).name(),
                 mode == Mode.BLOCKING ? "--no-optimistic" : "--optimistic");
             final long startNs = System.nanoTime() + LEAD_NS;
             final List<Child> tasks = new ArrayList<>();

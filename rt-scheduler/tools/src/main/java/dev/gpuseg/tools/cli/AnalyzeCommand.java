@@ -19,8 +19,10 @@ import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.admission.SoundAnalysis;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.io.BufferedWriter;
@@ -240,7 +242,7 @@ final class AnalyzeCommand implements Callable<Integer> {
 
     private List<Analysis> analyses(final TaskSet set) {
         if (policyFile != null) {
-            return List.of(ofPolicy(set, PolicySettings.read(policyFile)));
+            return List.of(ofPolicy(set, new PolicyReader(PolicyCatalog.builtIn()).read(policyFile)));
         }
         return analysisNames == null ? List.of(Analyses.recommended(set.mode())) : Analyses.parse(analysisNames);
     }

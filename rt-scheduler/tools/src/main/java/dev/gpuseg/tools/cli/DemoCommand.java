@@ -6,6 +6,9 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.launch.PolicyHelp;
+import dev.gpuseg.daemon.launch.PolicyJarOption;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.demo.DemoRun;
 import dev.gpuseg.tools.demo.TaskFigures;
@@ -25,6 +28,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -47,9 +51,13 @@ final class DemoCommand implements Callable<Integer> {
         description = "Length of each of the two phases, 500ms..60min (default: ${DEFAULT-VALUE}).")
     private Duration duration;
 
-    @Option(names = "--policy", paramLabel = "rr|fp|edf", defaultValue = "fp",
-        description = "Policy of the second phase (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--policy", paramLabel = "NAME",
+        completionCandidates = PolicyHelp.class, description = "Policy of the second phase: "
+            + "${COMPLETION-CANDIDATES} (default: fp, or the only one of --policy-jar).")
     private String policy;
+
+    @Mixin
+    private PolicyJarOption jar;
 
     @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
         description = "Name of a file in traces/workloads, or a task-set file (default: ${DEFAULT-VALUE}).")
@@ -75,8 +83,8 @@ final class DemoCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(),
                 "--duration is " + duration.toMillis() + "ms; use 500ms..60min");
         }
-        try {
-            dev.gpuseg.core.Policy.named(policy);
+        try (PolicySource policies = jar.open()) {
+            policy = (policy == null ? policies.standard() : policies.catalog().create(policy)).name();
         } catch (final IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
@@ -95,8 +103,8 @@ final class DemoCommand implements Callable<Integer> {
         final boolean spin = Runtime.getRuntime().availableProcessors() >= workload.cpus();
         final PrintWriter terminal = spec.commandLine().getOut();
         final boolean live = !json && System.console() != null;
-        try (DemoRun run = new DemoRun(workload, RuntimeDirectory.resolve(root.toString()), kept, policy, duration,
-            spin, text -> progress(terminal, live, text))) {
+        try (DemoRun run = new DemoRun(workload, RuntimeDirectory.resolve(root.toString()), kept, policy, jar.file(),
+            duration, spin, text -> progress(terminal, live, text))) {
             final DemoRun.Result result = run.run();
             if (live) {
                 terminal.print("\r\033[K");

@@ -4,9 +4,12 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.Node;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.launch.DirectoryOption;
 import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.launch.PolicyHelp;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import java.io.PrintWriter;
@@ -21,7 +24,8 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** Shows or changes the policy of a running daemon, with its parameters. */
-@Command(name = "policy", mixinStandardHelpOptions = true,
+@Command(name = "policy", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.class,
+    subcommands = PolicyVerifyCommand.class,
     description = {"Show the policy of the running daemon, or change it and its parameters. Every change is journaled.",
         "A change is checked as a whole before any part of it is made."})
 final class PolicyCommand implements Callable<Integer> {
@@ -34,9 +38,9 @@ final class PolicyCommand implements Callable<Integer> {
     @Parameters(arity = "0..1", paramLabel = "FILE", description = "Policy file in YAML or JSON.")
     private Path file;
 
-    @Option(names = "--set", paramLabel = "NAME",
-        description = "New policy: fp, edf, classes (segments of one class run together) or rr. Partitions need a "
-            + "FILE.")
+    @Option(names = "--set", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
+        description = "New policy: ${COMPLETION-CANDIDATES}, or one of the jar of `gpuseg run --policy-jar`. A policy "
+            + "without defaults for its parameters needs a FILE.")
     private String name;
 
     @Option(names = "--task", paramLabel = "TASK",
@@ -71,10 +75,10 @@ final class PolicyCommand implements Callable<Integer> {
         final RuntimeDirectory where = directory.resolve();
         final PrintWriter out = spec.commandLine().getOut();
         final ObjectNode request = AdminClient.command("policy");
-        final JsonNode settings = settings();
+        final Node settings = settings();
         if (settings != null) {
-            PolicySettings.parse(settings, file == null ? "policy" : file.toString());
-            request.set("settings", settings);
+            judge(settings);
+            request.set("settings", settings.toJson());
         }
         if (save && forget) {
             throw usage("give --save or --forget, not both");
@@ -85,20 +89,34 @@ final class PolicyCommand implements Callable<Integer> {
         if (forget) {
             request.put("forget", true);
         }
-        final JsonNode answer = AdminClient.ask(where, request);
+        final JsonNode answer;
+        try {
+            answer = AdminClient.ask(where, request);
+        } catch (final AdminClient.InvalidRequestException e) {
+            throw usage(e.getMessage());
+        }
         answer.path("lines").forEach(line -> out.println(line.asText()));
         out.flush();
         return ExitCode.OK;
     }
 
+    /** Here its line can be named. Policies of a jar are known to the daemon alone. */
+    private static void judge(final Node settings) {
+        final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn());
+        final Node policy = settings.get("policy");
+        if (policy == null || reader.catalog().find(policy.text()).isPresent()) {
+            reader.read(settings);
+        }
+    }
+
     /** What is to change; null if nothing is. */
-    private JsonNode settings() {
+    private Node settings() {
         final boolean rule = weight != null || cap != null || overrun != null;
         if (file != null) {
             if (name != null || task != null || group != null || rule) {
                 throw usage("give FILE or options, not both");
             }
-            return PolicySettings.tree(file);
+            return PolicyReader.load(file);
         }
         if ((task != null || group != null) != rule || task != null && group != null
             || group != null && overrun != null) {
@@ -128,7 +146,7 @@ final class PolicyCommand implements Callable<Integer> {
                 node.put("overrun", overrun);
             }
         }
-        return root;
+        return Node.of(root, "policy", "the change");
     }
 
     private CommandLine.ParameterException usage(final String message) {

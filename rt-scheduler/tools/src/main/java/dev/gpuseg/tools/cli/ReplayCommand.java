@@ -5,9 +5,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.launch.PolicyHelp;
 import dev.gpuseg.tools.demo.Replay;
 import dev.gpuseg.tools.trace.RecordedTask;
 import dev.gpuseg.tools.trace.Source;
@@ -47,8 +48,9 @@ final class ReplayCommand implements Callable<Integer> {
         description = "How long jobs are released, 500ms..60min (default: ${DEFAULT-VALUE}).")
     private Duration duration;
 
-    @Option(names = "--policy", paramLabel = "rr|fp|edf", defaultValue = "fp",
-        description = "Policy of the daemon (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--policy", paramLabel = "NAME", defaultValue = "fp",
+        completionCandidates = PolicyHelp.class, description = "Policy of the daemon: "
+            + "${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private String policy;
 
     @Option(names = "--parts", paramLabel = "median|max", defaultValue = "median",
@@ -71,7 +73,7 @@ final class ReplayCommand implements Callable<Integer> {
             throw usage("--parts is " + parts + "; use median or max");
         }
         try {
-            Policy.named(policy);
+            PolicyCatalog.builtIn().create(policy);
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
@@ -106,7 +108,7 @@ final class ReplayCommand implements Callable<Integer> {
             }
             TraceStats.Row before = null;
             for (final TraceStats.Row candidate : TraceStats.of(recorded)) {
-                if (!"rr".equals(candidate.policy())
+                if (Trace.isEnforced(candidate.policy())
                     && candidate.task().replaceAll("[^A-Za-z0-9._-]", "_").equals(row.task())) {
                     before = candidate;
                 }

@@ -24,17 +24,23 @@ import dev.gpuseg.analysis.sim.SimulationResult;
 import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.analysis.sim.TraceSink;
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.daemon.launch.PolicyJarOption;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicySource;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -45,6 +51,9 @@ import picocli.CommandLine.Spec;
     description = {"Run a task set in simulated time, with the scheduler code of the daemon.",
         "Exit status: 0 no deadline missed, 1 failure, 2 wrong use or input, 3 a real-time job missed its deadline."})
 final class SimulateCommand implements Callable<Integer> {
+    private static final String GATE = "gate";
+    private static final String GATED = "gate-";
+
     @Spec
     private CommandSpec spec;
 
@@ -52,14 +61,18 @@ final class SimulateCommand implements Callable<Integer> {
     private Path file;
 
     @Option(names = "--scheduler", paramLabel = "NAME", defaultValue = "fp",
-        description = "Scheduler of the GPU: fp, edf, rr, gate, gate-edf, classes or partitions; partitions and "
-            + "classes need --policy-file (default: ${DEFAULT-VALUE}).")
+        completionCandidates = Words.class, description = "Scheduler of the GPU: ${COMPLETION-CANDIDATES}. "
+            + "A policy preempts; gate-POLICY decides at begin only; gate is gate-fp. Policies of "
+            + "--policy-jar can be named too; parameters stand in --policy-file (default: ${DEFAULT-VALUE}).")
     private String scheduler;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
         description = "Frame of partitions, width of classes, and the partition, budget, overrun action, weight and "
             + "cap of each task, as `gpuseg run` reads it.")
     private Path policyFile;
+
+    @Mixin
+    private PolicyJarOption jar;
 
     @Option(names = "--cpu", paramLabel = "POLICY", defaultValue = "fp",
         description = "Scheduler of the cores: fp or edf (default: ${DEFAULT-VALUE}).")
@@ -123,6 +136,22 @@ final class SimulateCommand implements Callable<Integer> {
     @Option(names = "--schedule", description = "Print the whole schedule.")
     private boolean schedule;
 
+    /** What --scheduler can be: the policies, and each behind a gate. */
+    static final class Words implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return words(PolicyCatalog.builtIn()).iterator();
+        }
+
+        static List<String> words(final PolicyCatalog catalog) {
+            final List<String> words = new ArrayList<>();
+            catalog.all().forEach(row -> words.add(row.name()));
+            words.add(GATE);
+            catalog.all().stream().filter(PolicyDescription::enforces).forEach(row -> words.add(GATED + row.name()));
+            return words;
+        }
+    }
+
     /** Which part of a segment holds the GPU. */
     static final class HoldChoice {
         @Option(names = "--window", description = "Hold the GPU from begin to end, host part included (default).")
@@ -151,20 +180,21 @@ final class SimulateCommand implements Callable<Integer> {
         final PrintWriter err = spec.commandLine().getErr();
         final SimulationResult result;
         final List<String> lines = new ArrayList<>();
-        try {
+        try (PolicySource policies = jar.open()) {
             if (!format.equals("text") && !format.equals("json")) {
                 throw new IllegalArgumentException("--format is '" + format + "'; it must be text or json");
             }
             final TaskSet set = prepare(new TaskSetReader().read(file));
             final Simulator simulator = new Simulator(set);
-            if (policyFile != null) {
-                configure(simulator, set, PolicySettings.read(policyFile));
-            }
+            final PolicySettings settings =
+                policyFile == null ? PolicySettings.NONE : policies.reader().read(policyFile);
+            configure(simulator, set, settings);
             if (firstArrivals != null) {
                 simulator.setFirstArrivals(firstArrivals.stream().mapToLong(t -> duration("--first-arrivals",
                     t)).toArray());
             }
-            result = simulator.run(options(set), schedule ? new Schedule(set, lines) : null);
+            final Scheduler decides = scheduler(simulator, settings, policies.catalog());
+            result = simulator.run(options(set, decides), schedule ? new Schedule(set, lines) : null);
         } catch (final InvalidFileException | IllegalArgumentException e) {
             err.println("simulate: " + e.getMessage());
             return 2;
@@ -176,7 +206,6 @@ final class SimulateCommand implements Callable<Integer> {
     }
 
     private static void configure(final Simulator simulator, final TaskSet set, final PolicySettings settings) {
-        simulator.setPolicy(settings.policy());
         for (final PolicySettings.TaskRule rule : settings.taskRules()) {
             int at = 0;
             while (at < set.tasks().size() && !set.tasks().get(at).name().equals(rule.task())) {
@@ -203,9 +232,29 @@ final class SimulateCommand implements Callable<Integer> {
         return set;
     }
 
-    private SimulationOptions options(final TaskSet set) {
+    /** The policy that is asked for, with the parameters of the policy file if that names it, too. */
+    private Scheduler scheduler(final Simulator simulator, final PolicySettings settings, final PolicyCatalog catalog) {
+        if (!Words.words(catalog).contains(scheduler)) {
+            throw new IllegalArgumentException("--scheduler is '" + scheduler + "'; it must be one of "
+                + String.join(", ", Words.words(catalog)));
+        }
+        final boolean gated = scheduler.equals(GATE) || scheduler.startsWith(GATED);
+        final String name = scheduler.equals(GATE) ? catalog.standard().name()
+            : gated ? scheduler.substring(GATED.length()) : scheduler;
+        if (settings.policy() != null && settings.policy().name().equals(name)) {
+            simulator.setPolicy(settings.policy());
+        } else if (catalog.get(name).hasDefaults()) {
+            simulator.setPolicy(catalog.create(name));
+        } else {
+            throw new IllegalArgumentException("--scheduler " + scheduler + " needs parameters; name a policy file "
+                + "with policy: " + name);
+        }
+        return gated ? Scheduler.GATE_POLICY : Scheduler.POLICY;
+    }
+
+    private SimulationOptions options(final TaskSet set, final Scheduler decides) {
         final long durationNs = duration == null ? WorstCase.usualDurationNs(set) : duration("--duration", duration);
-        return new SimulationOptions(choose("--scheduler", scheduler, Scheduler.values()),
+        return new SimulationOptions(decides,
             choose("--cpu", cpu, CpuPolicy.values()), hold.hold(),
             optimistic == null ? set.platform().optimistic() : optimistic, keepReady,
             share ? Update.SHARE : Update.STALL, sporadic ? Arrivals.SPORADIC : Arrivals.PERIODIC,
@@ -233,12 +282,12 @@ final class SimulateCommand implements Callable<Integer> {
         throw new IllegalArgumentException(option + " is '" + text + "'; it must be one of " + known);
     }
 
-    private static String text(final SimulationResult result, final List<String> lines) {
+    private String text(final SimulationResult result, final List<String> lines) {
         final StringBuilder out = new StringBuilder();
         out.append(result.taskSetId()).append(": ").append(result.anyRealTimeMiss()
             ? "DEADLINE MISSED" : "no deadline missed")
             .append(" in ").append(Durations.format(result.options().durationNs())).append(" of simulated arrivals (")
-            .append(result.options().scheduler().word()).append(", ")
+            .append(scheduler).append(", ")
             .append(result.options().hold().name().toLowerCase(Locale.ROOT)).append(", ").append(result.updates())
             .append(" runlist updates)\n");
         int width = 4;
@@ -259,7 +308,7 @@ final class SimulateCommand implements Callable<Integer> {
         return out.toString();
     }
 
-    private static String json(final SimulationResult result, final List<String> lines) throws IOException {
+    private String json(final SimulationResult result, final List<String> lines) throws IOException {
         final StringWriter text = new StringWriter();
         try (JsonGenerator json = new JsonFactory().createGenerator(text)) {
             json.useDefaultPrettyPrinter();
@@ -267,7 +316,7 @@ final class SimulateCommand implements Callable<Integer> {
             json.writeStringField("id", result.taskSetId());
             json.writeBooleanField("simulated", true);
             json.writeBooleanField("missed", result.anyRealTimeMiss());
-            json.writeStringField("scheduler", result.options().scheduler().word());
+            json.writeStringField("scheduler", scheduler);
             json.writeStringField("hold", result.options().hold().name().toLowerCase(Locale.ROOT));
             json.writeBooleanField("optimistic", result.options().optimistic());
             json.writeBooleanField("keep_ready", result.options().keepReady());

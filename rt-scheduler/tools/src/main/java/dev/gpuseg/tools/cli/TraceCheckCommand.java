@@ -11,6 +11,8 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.launch.PolicyJarOption;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.tools.trace.DecisionReplay;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.Trace;
@@ -24,6 +26,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -58,6 +61,9 @@ final class TraceCheckCommand implements Callable<Integer> {
         description = "Also replay the scheduler and compare its decisions with the recorded ones.")
     private boolean decisions;
 
+    @Mixin
+    private PolicyJarOption jar;
+
     @Option(names = "--tolerance", paramLabel = "TIME", defaultValue = "200us",
         description = "Time allowed on top of every limit, for the jitter of clocks and wake-ups (default: "
             + "${DEFAULT-VALUE}).")
@@ -86,7 +92,7 @@ final class TraceCheckCommand implements Callable<Integer> {
         final List<String> notes = new ArrayList<>(checked.notes());
         long compared = 0;
         if (decisions) {
-            final DecisionReplay.Result replay = DecisionReplay.of(source);
+            final DecisionReplay.Result replay = replay(source);
             compared = replay.decisions();
             for (final String difference : replay.differences()) {
                 findings.add(new TraceCheck.Finding("decision", "", 0, 0, 0, 0, difference));
@@ -104,6 +110,14 @@ final class TraceCheckCommand implements Callable<Integer> {
         }
         out.flush();
         return findings.isEmpty() ? ExitCode.OK : ExitCode.NO;
+    }
+
+    private DecisionReplay.Result replay(final Source source) throws IOException {
+        try (PolicySource policies = jar.open()) {
+            return DecisionReplay.of(source, policies.reader());
+        } catch (final IllegalArgumentException e) {
+            throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
+        }
     }
 
     private static ObjectNode asJson(final Trace trace, final TraceCheck.Result checked,

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.Packet;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
@@ -21,6 +22,15 @@ public final class AdminClient {
     private static final ByteOrder LE = ByteOrder.LITTLE_ENDIAN;
     private static final int TIMEOUT_MS = 5_000;
     private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** The daemon says that the request itself is wrong: an unknown name, a value out of range. */
+    public static final class InvalidRequestException extends IllegalStateException {
+        private static final long serialVersionUID = 1L;
+
+        InvalidRequestException(final String message) {
+            super(message);
+        }
+    }
 
     /** No daemon answers. */
     public static final class NoDaemonException extends IllegalStateException {
@@ -50,8 +60,9 @@ public final class AdminClient {
      * @param directory of the daemon
      * @param request   the command
      * @return the answer
-     * @throws NoDaemonException     if none runs there
-     * @throws IllegalStateException if it refused, with its reason
+     * @throws NoDaemonException       if none runs there
+     * @throws InvalidRequestException if it cannot make sense of the request
+     * @throws IllegalStateException   if it refused, with its reason
      */
     public static JsonNode ask(final RuntimeDirectory directory, final ObjectNode request) {
         final SeqPacketSocket socket;
@@ -129,7 +140,8 @@ public final class AdminClient {
             throw new IllegalStateException("the daemon's answer is not JSON: " + e.getOriginalMessage(), e);
         }
         if (status != 0) {
-            throw new IllegalStateException(answer.path("error").asText("the daemon refused with errno " + -status));
+            final String why = answer.path("error").asText("the daemon refused with errno " + -status);
+            throw status == -Errno.EINVAL ? new InvalidRequestException(why) : new IllegalStateException(why);
         }
         return answer;
     }

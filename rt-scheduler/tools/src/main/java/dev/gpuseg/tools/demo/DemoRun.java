@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.model.Task;
-import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
@@ -27,6 +27,8 @@ import java.util.function.Consumer;
  * virtual GPU has the workload's time slice, switch cost and cost of an update.
  */
 public final class DemoRun implements AutoCloseable {
+    /** The policy of the first phase. */
+    private static final String OBSERVING = PolicyCatalog.builtIn().observing().name();
     /**
      * What came of it.
      *
@@ -53,6 +55,8 @@ public final class DemoRun implements AutoCloseable {
     private final SimulatedMachine machine;
     private final Path out;
     private final String policy;
+    /** Where the policy comes from; null = the program. */
+    private final Path policyJar;
     private final Duration duration;
     private final boolean spin;
     private final boolean pin;
@@ -60,11 +64,12 @@ public final class DemoRun implements AutoCloseable {
     private final List<long[]> beginsByPid = new ArrayList<>();
 
     public DemoRun(final Workload workload, final RuntimeDirectory directory, final Path out, final String policy,
-        final Duration duration, final boolean spin, final Consumer<String> progress) {
+        final Path policyJar, final Duration duration, final boolean spin, final Consumer<String> progress) {
         this.workload = workload;
         machine = new SimulatedMachine(directory.root(), out, true);
         this.out = out;
         this.policy = policy;
+        this.policyJar = policyJar;
         this.duration = duration;
         this.spin = spin;
         this.progress = progress;
@@ -86,8 +91,12 @@ public final class DemoRun implements AutoCloseable {
         final List<String> gpu = new ArrayList<>(List.of("--log", spanLog().toString()));
         gpu.addAll(workload.gpuOptions());
         machine.startGpu(gpu);
-        machine.startDaemon("--policy", RoundRobin.NAME, "--journal", journal().toString());
-        final List<TaskFigures> baseline = phase(RoundRobin.NAME, 1);
+        final List<String> options = new ArrayList<>(List.of("--policy", OBSERVING, "--journal", journal().toString()));
+        if (policyJar != null) {
+            options.addAll(List.of("--policy-jar", policyJar.toAbsolutePath().toString()));
+        }
+        machine.startDaemon(options.toArray(new String[0]));
+        final List<TaskFigures> baseline = phase(OBSERVING, 1);
         final ObjectNode change = AdminClient.command("policy");
         change.putObject("settings").put("policy", policy);
         AdminClient.ask(machine.directory(), change);

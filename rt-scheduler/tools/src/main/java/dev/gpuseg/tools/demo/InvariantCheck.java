@@ -3,6 +3,8 @@ package dev.gpuseg.tools.demo;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
@@ -66,11 +68,11 @@ public final class InvariantCheck {
     private long gaps;
     private int overlaps;
 
-    /** Under EDF no context of an idle task stays enabled. */
-    private final boolean isFixedPriority;
+    /** Under deadlines no context of an idle task stays enabled. */
+    private final boolean priorityDecides;
 
-    private InvariantCheck(final boolean isFixedPriority) {
-        this.isFixedPriority = isFixedPriority;
+    private InvariantCheck(final boolean priorityDecides) {
+        this.priorityDecides = priorityDecides;
     }
 
     /**
@@ -83,7 +85,8 @@ public final class InvariantCheck {
      * @throws IOException if the log cannot be read
      */
     public static Finding of(final Path journal, final Path spanLog, final String judgedPolicy) throws IOException {
-        final InvariantCheck check = new InvariantCheck(!"edf".equals(judgedPolicy));
+        final InvariantCheck check = new InvariantCheck(PolicyCatalog.builtIn().find(judgedPolicy)
+            .filter(row -> row.needs().contains(TaskNeed.DEADLINE)).isEmpty());
         JournalReader.forEach(journal, event -> check.onEvent(event, judgedPolicy));
         check.close(check.lastNs);
         final int spans = check.compare(Files.readAllBytes(spanLog));
@@ -131,7 +134,7 @@ public final class InvariantCheck {
             case BEGIN:
                 final int pid = pidOfClient.getOrDefault(event.clientId(), 0);
                 begins.merge(pid, 1L, Long::sum);
-                if (isFixedPriority && (event.flags() & Abi.FLAG_OPTIMISTIC) != 0) {
+                if (priorityDecides && (event.flags() & Abi.FLAG_OPTIMISTIC) != 0) {
                     ahead.add(new Ahead(pid, priorityOfTask.getOrDefault(task, 0), event.arg0(), event.timeNs()));
                 }
                 break;

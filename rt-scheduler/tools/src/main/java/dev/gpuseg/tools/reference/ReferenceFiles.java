@@ -116,6 +116,23 @@ public final class ReferenceFiles {
         return page.append(".BR gpuseg (7)\n").toString();
     }
 
+    /** What the help says last: mechanisms, policies and their parameters. */
+    private static void notes(final CommandSpec command, final StringBuilder page) {
+        final String text = String.join("\n", command.usageMessage().footer()).replace("%n", "\n").strip();
+        final String[] lines = text.split("\n");
+        if (text.isEmpty()) {
+            return;
+        }
+        page.append(".SH NOTES\n.PP\n");
+        for (final String line : lines) {
+            if (line.isBlank()) {
+                page.append(".PP\n");
+            } else {
+                page.append(line.startsWith(" ") ? ".br\n" : "").append(roff(line.strip())).append('\n');
+            }
+        }
+    }
+
     private static String brief(final String description) {
         final int end = description.indexOf(". ");
         final String first = (end < 0 ? description : description.substring(0, end)).replaceAll("[.:]$", "");
@@ -158,15 +175,6 @@ public final class ReferenceFiles {
 
     private static String shown(final OptionSpec option, final String name) {
         return option.negatable() ? name.replaceFirst("^--", "--[no-]") : name;
-    }
-
-    /** What the help text says below the options, one paragraph a line. */
-    private static void notes(final CommandSpec command, final StringBuilder page) {
-        final String text = String.join("\n", command.usageMessage().footer()).replace("%n", "\n").strip();
-        if (!text.isEmpty()) {
-            page.append(".SH NOTES\n");
-            text.lines().forEach(line -> page.append(".PP\n").append(roff(line.strip())).append('\n'));
-        }
     }
 
     private static boolean takesValue(final OptionSpec option) {

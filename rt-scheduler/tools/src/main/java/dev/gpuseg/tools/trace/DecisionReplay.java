@@ -8,12 +8,13 @@ import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
-import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
@@ -34,7 +35,7 @@ import java.util.regex.Pattern;
  *
  * <p>All policies, weights, caps and their changes are replayed from journals whose START says {@code inputs: all}
  * (since ABI 1.2: such a journal tells when the scheduler looked at the clock, and when it learned what the hardware
- * did). Older ones hold enough for {@code fp}, {@code edf} and {@code rr} only; what else they hold ends the replay.
+ * did). Older ones hold enough for policies without parameters only; what else they hold ends the replay.
  *
  * <p>A replay begins with the start of a daemon and ends where events are missing. One thread.
  */
@@ -68,8 +69,8 @@ public final class DecisionReplay implements DecisionSink {
     private final Deque<Decision> expected = new ArrayDeque<>();
     private final Map<Integer, Long> decided = new HashMap<>();
     private static final Pattern CAP = Pattern.compile("group -?\\d+ (?:no cap|cap \\d+ ns of (\\d+) ns)");
-    private static final List<String> REPLAYED = List.of("fp", "edf", "rr");
 
+    private final PolicyReader policies;
     private final List<String> differences = new ArrayList<>();
     private SegmentScheduler scheduler;
     private String incomplete = "";
@@ -79,7 +80,8 @@ public final class DecisionReplay implements DecisionSink {
     private long inputs;
     private long decisions;
 
-    private DecisionReplay() {
+    private DecisionReplay(final PolicyReader policies) {
+        this.policies = policies;
     }
 
     /**
@@ -90,7 +92,19 @@ public final class DecisionReplay implements DecisionSink {
      * @throws IOException if it cannot be read
      */
     public static Result of(final Source source) throws IOException {
-        final DecisionReplay replay = new DecisionReplay();
+        return of(source, new PolicyReader(PolicyCatalog.builtIn()));
+    }
+
+    /**
+     * Replays a source in which policies of other catalogues decided.
+     *
+     * @param source   recording or journal
+     * @param policies reads what it says of them
+     * @return the result
+     * @throws IOException if it cannot be read
+     */
+    public static Result of(final Source source, final PolicyReader policies) throws IOException {
+        final DecisionReplay replay = new DecisionReplay(policies);
         source.forEach(replay::add);
         replay.finish();
         if (replay.scheduler == null && replay.incomplete.isEmpty()) {
@@ -142,9 +156,9 @@ public final class DecisionReplay implements DecisionSink {
         }
         allInputs = "all".equals(config.path("inputs").asText());
         final String name = config.path("policy").asText();
-        if (!allInputs && !REPLAYED.contains(name)) {
-            incomplete = "policy " + name + " cannot be replayed from the journal of an older daemon; "
-                + String.join(", ", REPLAYED) + " can";
+        if (!allInputs && !isComplete(name)) {
+            incomplete = "policy " + name + " cannot be replayed from the journal of an older daemon, which does not "
+                + "say its parameters";
             return null;
         }
         final Policy policy = policyOf(event, config.path("policy_text").asText().isEmpty() ? name
@@ -157,6 +171,11 @@ public final class DecisionReplay implements DecisionSink {
             config.path("gpus").asInt(), config.path("tasks_max").asInt(), config.path("contexts_max").asInt(),
             config.path("preemptive").asBoolean(), config.path("optimistic").asBoolean(),
             "allow".equals(config.path("unmanaged").asText()) ? Unmanaged.ALLOW : Unmanaged.BEST_EFFORT), this);
+    }
+
+    /** Whether the name says all of a policy: journals of older daemons say no more. */
+    private static boolean isComplete(final String policy) {
+        return PolicyCatalog.builtIn().find(policy).filter(row -> row.parameters().isEmpty()).isPresent();
     }
 
     private static JsonNode json(final JournalEvent event) {
@@ -221,9 +240,11 @@ public final class DecisionReplay implements DecisionSink {
 
     private Policy policyOf(final JournalEvent e, final String text) {
         try {
-            return PolicySettings.policyOf(text);
+            return policies.policyOf(text);
         } catch (final IllegalArgumentException x) {
-            incomplete = "event " + e.seq() + " cannot be replayed: " + x.getMessage();
+            incomplete = "event " + e.seq() + " cannot be replayed: " + x.getMessage()
+                + (policies.catalog().find(text.split(" ", 2)[0]).isPresent() ? ""
+                : "; a policy from a jar is replayed with that jar, see --policy-jar");
             return null;
         }
     }
@@ -265,8 +286,8 @@ public final class DecisionReplay implements DecisionSink {
     /** Its journal lacks when turns were handed over, and which weights tasks brought with them. */
     private void policyOfAnOlderDaemon(final JournalEvent e) {
         final String name = e.text().startsWith("policy ") ? e.text().substring("policy ".length()) : "";
-        if (REPLAYED.contains(name)) {
-            scheduler.setPolicy(Policy.named(name), e.timeNs());
+        if (isComplete(name)) {
+            scheduler.setPolicy(PolicyCatalog.builtIn().create(name), e.timeNs());
         } else if (e.text().startsWith("context ")) {
             scheduler.setGroup(e.contextId(), (int) e.arg0(), e.timeNs());
         } else {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.PolicyDescription;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -259,8 +261,14 @@ public final class Trace {
         return sum;
     }
 
-    /** Decisions were enforced while it was in force: not the round robin of the driver. */
-    static boolean isEnforced(final String policy) {
-        return !"rr".equals(policy) && !policy.isEmpty();
+    /**
+     * Whether decisions were enforced while a policy was in force. Of one from a jar that is assumed.
+     *
+     * @param policy its name; empty if none was
+     * @return false for one that only observes
+     */
+    public static boolean isEnforced(final String policy) {
+        return !policy.isEmpty()
+            && PolicyCatalog.builtIn().find(policy).map(PolicyDescription::enforces).orElse(true);
     }
 }

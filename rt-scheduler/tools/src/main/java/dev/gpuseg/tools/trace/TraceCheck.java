@@ -7,11 +7,17 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.TaskResult;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.core.SegmentView;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
  * Holds a trace against a task set: did what was assumed come true, and what was promised?
@@ -258,7 +264,7 @@ public final class TraceCheck {
             while (all.get(first).receivedNs < high.receivedNs - longestNs) {
                 first++;   // over before this one began
             }
-            if (!"fp".equals(high.policy) && !"edf".equals(high.policy)) {
+            if (judge(high.policy).isEmpty()) {
                 unknownOrder = true;
             } else if (high.task.rankAt(high.receivedNs) > 0) {
                 for (final Trace.Span denied : denied(high)) {
@@ -267,7 +273,9 @@ public final class TraceCheck {
             }
         }
         if (unknownOrder) {
-            notes.add("priority inversions are judged under fp and edf alone");
+            notes.add("priority inversions are judged under " + PolicyCatalog.builtIn().all().stream()
+                .filter(TraceCheck::isJudge).map(PolicyDescription::name).collect(Collectors.joining(" and "))
+                + " alone");
         }
     }
 
@@ -314,13 +322,23 @@ public final class TraceCheck {
         }
     }
 
+    /** A trace says the name of a policy and not its parameters. */
+    private static boolean isJudge(final PolicyDescription row) {
+        return row.parameters().isEmpty() && row.enforces();
+    }
+
+    private static Optional<Policy> judge(final String policy) {
+        return PolicyCatalog.builtIn().find(policy).filter(TraceCheck::isJudge)
+            .map(row -> PolicyCatalog.builtIn().create(policy));
+    }
+
     private static boolean isBetter(final Trace.Segment a, final Trace.Segment b, final long timeNs) {
-        final int rankA = a.task.rankAt(timeNs);
-        final int rankB = b.task.rankAt(timeNs);
-        if ("edf".equals(a.policy) && rankA > 0 && rankB > 0) {
-            return a.deadlineNs > 0 && (b.deadlineNs == 0 || a.deadlineNs < b.deadlineNs);
-        }
-        return rankA > rankB;
+        return judge(a.policy).orElseThrow().compare(view(a, timeNs), view(b, timeNs)) < 0;
+    }
+
+    private static SegmentView view(final Trace.Segment s, final long timeNs) {
+        return SegmentView.of(1, s.task.rankAt(timeNs), 0, s.releaseNs,
+            s.deadlineNs > 0 ? s.deadlineNs : Long.MAX_VALUE, s.beginNs, 0);
     }
 
     /** Within one context what runs has the rank of the best that waits there. */

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.dispatch.Counter;
 import dev.gpuseg.daemon.dispatch.Daemon;
 import dev.gpuseg.daemon.dispatch.DaemonConfig;
@@ -76,7 +76,7 @@ class AmdSystemTest {
         final App app = rig.start(2);
         final Path where = directory.resolve("run");
         final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
-            Policy.named("fp"), "amd").withoutWarmUp();
+            PolicyCatalog.builtIn().standard(), "amd").withoutWarmUp();
         try (Daemon daemon = Daemon.start(config)) {
             for (int attempt = 0; attempt < 20 && taken() == 0; attempt++) {   // until it has been found
                 final Process segments = new ProcessBuilder(AmdRig.BUILD.resolve("gpuseg-bench-ipc").toString(),
@@ -149,7 +149,7 @@ class AmdSystemTest {
         final App stopped = rig.start(1);
         final Path where = directory.resolve("run");
         final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
-            Policy.named("fp"), "amd").withoutWarmUp();
+            PolicyCatalog.builtIn().standard(), "amd").withoutWarmUp();
         try (Daemon daemon = Daemon.start(config)) {
             stopped.suspend();
             client(where);

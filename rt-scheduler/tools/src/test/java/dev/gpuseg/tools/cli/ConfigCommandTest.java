@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.policy.TestJar;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.tools.rig.StringOutput;
@@ -41,7 +42,7 @@ class ConfigCommandTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
-        "polcy: fp                         | 1: polcy: 'fp': unknown key; did you mean policy?",
+        "polcy: fp                         | 1: polcy: 'fp': unknown key; did you mean 'policy'?",
         "policy: best                      | 1: policy: 'best': policy \"best\"",
         "idle: never                       | 1: idle: 'never'",
         "gpus: two                         | 1: gpus: 'two': 'two' is not an int",
@@ -49,22 +50,22 @@ class ConfigCommandTest {
         "gpus: [1, 2]                      | 1: gpus: a list; give it one value",
         "gpus: {of: {this: 1}}             | 1: gpus-of-this: '1': unknown key",
         "gpus:                             | 1: gpus: has no value",
-        "a: &x 1\\ngpus: *x                | 2: gpus: '*x' is an alias",
+        "a: &x 1\\ngpus: *x                | 2: '*x' is an alias",
         "watchdog-period: 100              | 1: watchdog-period: '100': \"100\" is not a duration; give a number and",
         "watchdog: {period: 1ms}           | 1: watchdog-period: '1ms': --watchdog-period is 1ms; use 40ms..10s",
         "queue: {size: 300KiB}             | 1: queue-size: '300KiB': --queue-size is 307200 bytes; use a power of two",
         "journal-size: 5                   | 1: journal-size: '5': \"5\" is not a size",
         "optimistic: maybe                 | 1: optimistic: 'maybe': is neither true nor false",
         "no-watchdog: 1                    | 1: no-watchdog: '1': is neither true nor false",
-        "gpus: 1\\ngpus: 2                 | 2: gpus: '2': set in line 1 already",
+        "gpus: 1\\ngpus: 2                 | 2: key 'gpus' occurs twice; remove one",
         "queue-size: 1MiB\\nqueue: {size: 1MiB} | 2: queue-size: '1MiB': set in line 1 already",
-        "gpus: 1\\npolicy-file: /nowhere  | 2: policy-file: '/nowhere': /nowhere: cannot be read",
+        "gpus: 1\\npolicy-file: /nowhere  | 2: policy-file: '/nowhere': /nowhere: there is no such file",
         "config: /etc/other                | 1: config: '/etc/other': unknown key",
         "help: true                        | 1: help: 'true': unknown key",
         "[1]                               | 1: holds a list; write one",
         "gpus                              | 1: holds a single value",
         "gpus: 1\\n---\\ngpus: 2           | a second document",
-        "gpus: [1                          | is not YAML",
+        "gpus: [1                          | not readable as YAML",
     })
     void shouldRefuseWithFileLineKeyValueAndRemedy(final String text, final String says) throws Exception {
         final Path file = file(text);
@@ -98,7 +99,7 @@ class ConfigCommandTest {
         assertTrue(open.err().contains("chmod o-w " + file), open.err());
         final StringOutput none = StringOutput.of("config", "check", directory + "/none.yaml");
         assertEquals(ExitCode.USAGE, none.status());
-        assertTrue(none.err().contains("cannot be read"), none.err());
+        assertTrue(none.err().contains("there is no such file"), none.err());
         assertEquals(ExitCode.USAGE, StringOutput.of("config", "check").status(), "none is installed in a checkout");
         assertEquals(ExitCode.USAGE, StringOutput.of("config").status());
     }
@@ -165,6 +166,7 @@ class ConfigCommandTest {
             Path.of(System.getProperty("gpuseg.root"), "traces/workloads/gcaps-xavier.yaml").toString();
         final Path all = file(text.replaceAll("(?m)^#(?=[a-z])", "").replace("/etc/gpuseg/policy.yaml",
             rules.toString()).replace("admission: off", "admission: warn")   // taskset and platform need it
+            .replace("/etc/gpuseg/policies.jar", TestJar.leastSlackFirst(directory.resolve("jar")).toString())
             .replace("/etc/gpuseg/groups.yaml", groups.toString())
             .replace("/etc/gpuseg/platform.yaml", platform.toString()).replace("/etc/gpuseg/taskset.yaml", tasks));
         final StringOutput uncommented = StringOutput.of("config", "check", all.toString());

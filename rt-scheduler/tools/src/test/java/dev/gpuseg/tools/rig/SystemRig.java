@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -109,7 +110,7 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
 
     public Child daemon(final String... options) throws InterruptedException {
         final List<String> arguments = new ArrayList<>(List.of("--no-warm-up"));
-        if (!Arrays.asList(options).contains("--policy") && !Arrays.asList(options).contains("--policy-file")) {
+        if (Collections.disjoint(Arrays.asList(options), List.of("--policy", "--policy-file", "--policy-jar"))) {
             arguments.addAll(List.of("--policy", "fp"));
         }
         arguments.addAll(Arrays.asList(options));

@@ -250,11 +250,11 @@ class PolicySystemTest {
         assertTrue(text.contains("weight 300") && text.contains("overrun notify"), text);
         final StringOutput bad = StringOutput.of("policy", "--dir", dir, "--task", "later", "--cap", "200ms/100ms");
         assertEquals(ExitCode.USAGE, bad.status());
-        assertTrue(bad.text().contains("tasks[0].cap is \"200ms/100ms\""), bad.text());
+        assertTrue(bad.text().contains("rule for task 1: cap is \"200ms/100ms\""), bad.text());
         Files.writeString(rig.file("bad.yaml"), "policy: partitions\nframe: 100\n");
         final StringOutput file = StringOutput.of("policy", "--dir", dir, rig.file("bad.yaml").toString());
         assertEquals(ExitCode.USAGE, file.status());
-        assertTrue(file.text().contains("bad.yaml: windows is missing"), file.text());
+        assertTrue(file.text().contains("bad.yaml:2:8: frame is the bare number 100"), file.text());
         final int[] changes = new int[1];
         SystemRig.await("journaled", 20_000, () -> {
             changes[0] = 0;

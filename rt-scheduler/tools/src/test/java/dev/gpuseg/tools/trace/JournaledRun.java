@@ -9,13 +9,14 @@ import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.Outcome;
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
-import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalRing;
@@ -29,6 +30,7 @@ import java.util.Random;
  * later. Every kind of input that the daemon gives its scheduler is drawn.
  */
 final class JournaledRun implements DecisionSink {
+    private static final PolicyReader READER = new PolicyReader(PolicyCatalog.builtIn());
     static final int GPUS = 2;
     private static final int TASKS = 10;
     private static final int CONTEXTS = 6;
@@ -67,7 +69,7 @@ final class JournaledRun implements DecisionSink {
         this.preemptive = preemptive;
         this.shares = shares;
         random = new Random(seed);
-        scheduler = new SegmentScheduler(new SchedulerConfig(PolicySettings.policyOf(policy), GPUS, TASKS, CONTEXTS,
+        scheduler = new SegmentScheduler(new SchedulerConfig(READER.policyOf(policy), GPUS, TASKS, CONTEXTS,
             preemptive, true, Unmanaged.BEST_EFFORT), this);
         final ObjectNode start = JsonNodeFactory.instance.objectNode();
         start.put("policy", policy.split(" ")[0]).put("policy_text", policy).put("inputs", "all").put("gpus", GPUS)
@@ -183,7 +185,7 @@ final class JournaledRun implements DecisionSink {
 
     private void setPolicy() {
         final String text = POLICIES.get(random.nextInt(POLICIES.size()));
-        scheduler.setPolicy(PolicySettings.policyOf(text), nowNs);
+        scheduler.setPolicy(READER.policyOf(text), nowNs);
         policy(0, 0, 0, "policy " + text);
     }
 

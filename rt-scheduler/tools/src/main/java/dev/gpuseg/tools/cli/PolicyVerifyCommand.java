@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.conformance.ConformanceReport;
+import dev.gpuseg.analysis.conformance.Effort;
+import dev.gpuseg.analysis.conformance.PolicyConformance;
+import dev.gpuseg.analysis.conformance.PropertyResult;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.policy.PolicySource;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Whether the policies of a jar may decide about a GPU. */
+@Command(name = "verify", mixinStandardHelpOptions = true,
+    description = "Check the policies of a jar against the laws of a policy, harder than `gpuseg run --policy-jar` "
+        + "does, and show a counterexample to each law that one breaks. The code of the jar runs in this program.",
+    exitCodeListHeading = "%nExit status:%n",
+    exitCodeList = {"0:all policies of the jar hold all laws", "2:the jar offers no policy that can be made",
+        "3:a policy breaks a law, or could not be checked"})
+final class PolicyVerifyCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "JAR", description = "Jar with policies.")
+    private Path jar;
+
+    @Option(names = "--policy-file", paramLabel = "FILE",
+        description = "Parameters of a policy that has some without defaults.")
+    private Path policyFile;
+
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
+        description = "Seed of all random choices; the same seed asks the same questions (default: ${DEFAULT-VALUE}).")
+    private long seed;
+
+    @Option(names = "--json", description = "Print JSON.")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        final ObjectNode root = JsonNodeFactory.instance.objectNode().put("jar", jar.toString()).put("seed", seed);
+        final PrintWriter out = spec.commandLine().getOut();
+        boolean conforms = true;
+        try (PolicySource policies = PolicySource.open(jar)) {
+            final Policy given = policyFile == null ? null : policies.reader().read(policyFile).policy();
+            if (given != null && policies.offered().stream().noneMatch(row -> row.name().equals(given.name()))) {
+                throw new IllegalArgumentException("--policy-file " + policyFile + " names policy " + given.name()
+                    + ", which is none of " + jar);
+            }
+            root.putArray("policies");
+            for (final PolicyDescription row : policies.offered()) {
+                final ObjectNode node = root.withArray("policies").addObject().put("name", row.name());
+                if (given != null && given.name().equals(row.name())) {
+                    conforms &= verify(given, node, out);
+                } else if (row.hasDefaults()) {
+                    conforms &= verify(policies.catalog().create(row.name()), node, out);
+                } else {
+                    conforms = false;
+                    node.put("checked", false).put("conforms", false);
+                    say(out, "policy " + row.name() + " is not checked: it has parameters to be given; name a file "
+                        + "with --policy-file");
+                }
+            }
+        } catch (final IllegalArgumentException e) {
+            throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
+        }
+        if (json) {
+            out.println(new ObjectMapper().writerWithDefaultPrettyPrinter()
+                .writeValueAsString(root.put("conforms", conforms)));
+        }
+        out.flush();
+        return conforms ? ExitCode.OK : ExitCode.NO;
+    }
+
+    private boolean verify(final Policy policy, final ObjectNode node, final PrintWriter out)
+        throws InterruptedException {
+        final ConformanceReport report = PolicyConformance.verify(policy, Effort.FULL.withSeed(seed));
+        node.put("checked", true).put("conforms", report.passed()).putArray("laws");
+        for (final PropertyResult law : report.properties()) {
+            node.withArray("laws").addObject().put("name", law.name()).put("statement", law.statement())
+                .put("holds", law.passed()).put("counterexample", law.counterexample());
+            say(out, law.toString());
+        }
+        say(out, report.summary());
+        return report.passed();
+    }
+
+    private void say(final PrintWriter out, final String text) {
+        if (!json) {
+            out.println(text);
+            out.flush();   // a check takes some seconds
+        }
+    }
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.system;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.analysis.policy.TestJar;
+import dev.gpuseg.core.EarliestDeadlineFirst;
+import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.core.SegmentView;
+import dev.gpuseg.core.TaskNeed;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.policy.PolicyReader;
+import dev.gpuseg.daemon.policy.PolicySource;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.rig.StringOutput;
+import dev.gpuseg.tools.rig.SystemRig;
+import dev.gpuseg.tools.trace.DecisionReplay;
+import dev.gpuseg.tools.trace.Source;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** The example of the documentation decides about real processes on the virtual GPU. */
+@Timeout(240)
+@Tag("long")
+class PolicyJarSystemTest {
+    private static final String TASKS = """
+        version: 1
+        id: slack
+        platform: {cpus: 2, epsilon: 5s}
+        tasks:
+          - {name: short, cpu: 1, period: 100ms, deadline: 60ms, priority: 20,
+             segments: [{gpu: {host: 1s, device: 1s}}]}
+          - {name: long, cpu: 2, period: 100ms, deadline: 90ms, priority: 10,
+             segments: [{gpu: {host: 1s, device: 1s}}]}
+        """;
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    /** Another order under the name that the journal has. */
+    private record Pretender(Policy real) implements Policy {
+        @Override
+        public String name() {
+            return "least-slack";
+        }
+
+        @Override
+        public int compare(final SegmentView a, final SegmentView b) {
+            return real.compare(a, b);
+        }
+
+        @Override
+        public boolean mayRunBeside(final SegmentView leader, final SegmentView other) {
+            return real.mayRunBeside(leader, other);
+        }
+
+        @Override
+        public boolean admitsBackground(final SegmentView leader) {
+            return real.admitsBackground(leader);
+        }
+
+        @Override
+        public int pregrantCeiling(final SegmentView begun) {
+            return real.pregrantCeiling(begun);
+        }
+    }
+
+    private StringOutput gpuseg(final String... arguments) {
+        return StringOutput.of(arguments);
+    }
+
+    private Child task(final long startNs, final String name, final String... more) {
+        final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(),
+            "--dir", rig.directory().root().toString(), "--name", name, "--period", "100ms", "--duration", "2s",
+            "--start-at", Long.toString(startNs), "--cpu-mode", "sleep"));
+        command.addAll(List.of(more));
+        return rig.start(name, command);
+    }
+
+    @Test
+    void shouldGiveTheGpuToTheLeastSlackAndReplayIt() throws Exception {
+        final String dir = rig.directory().root().toString();
+        final Path jar = TestJar.leastSlackFirst(rig.file("jar"));
+        rig.gpu();
+        final Child daemon = rig.daemon("--policy-jar", jar.toString());
+        assertEquals("least-slack", rig.status().path("policy").asText(), "the only policy of the jar");
+        final long startNs = System.nanoTime() + 1_000_000_000L;
+        // slack at the begin of long: short 60 - 30 - 10 = 20 ms, long 90 - 80 = 10 ms; by deadline short is first
+        final Child first = task(startNs, "short", "--priority", "20", "--deadline", "60ms", "--budget", "30ms",
+            "--segments", "gpu:0ms+20ms");
+        final Child second = task(startNs, "long", "--priority", "10", "--deadline", "90ms", "--budget", "80ms",
+            "--segments", "gpu:0ms+30ms", "--offset", "10ms");
+        final Child undeclared = task(startNs, "undeclared", "--priority", "10", "--segments", "gpu:0ms+1ms");
+        assertTrue(undeclared.awaitExit(40) != 0 && undeclared.said().contains("goes by budgets and budget is 0"),
+            undeclared.said());
+        SystemRig.summary(first, 60);
+        SystemRig.summary(second, 60);
+
+        for (final String name : List.of("edf", "least-slack")) {
+            final StringOutput set = gpuseg("policy", "--dir", dir, "--set", name);
+            assertEquals(ExitCode.OK, set.status(), set.text());
+            assertEquals(name, rig.status().path("policy").asText());
+        }
+        final StringOutput unknown = gpuseg("policy", "--dir", dir, "--set", "lottery");
+        assertEquals(ExitCode.USAGE, unknown.status(), unknown.text());
+        assertTrue(unknown.text().contains("policy \"lottery\" is unknown; use fp, edf, classes, rr, partitions or "
+            + "least-slack"), unknown.text());
+        assertEquals(ExitCode.OK, gpuseg("stop", "--dir", dir).status());
+        SystemRig.awaitEnd(daemon, 20_000);
+
+        final Path journal = rig.directory().journal();
+        final Map<String, Integer> preempted = preemptions(journal);
+        assertTrue(preempted.getOrDefault("short by long", 0) > 0, preempted.toString());
+        assertEquals(0, preempted.getOrDefault("long by short", 0), preempted.toString());
+        assertReplays(journal, jar);
+    }
+
+    private static Map<String, Integer> preemptions(final Path journal) {
+        final Map<Integer, String> names = new HashMap<>();
+        final Map<String, Integer> preempted = new HashMap<>();
+        JournalReader.forEach(journal, event -> {
+            if (event.kind() == EventKind.TASK_OPEN) {
+                names.put(event.taskId(), event.text().contains("\"long\"") ? "long" : "short");
+            } else if (event.kind() == EventKind.PREEMPT) {
+                preempted.merge(names.get(event.taskId()) + " by " + names.get((int) event.arg0()), 1, Integer::sum);
+            }
+        });
+        return preempted;
+    }
+
+    private void assertReplays(final Path journal, final Path jar) throws Exception {
+        try (PolicySource source = PolicySource.open(jar)) {
+            final DecisionReplay.Result same = DecisionReplay.of(Source.open(journal), source.reader());
+            assertTrue(same.agrees(), same.toString());
+            assertTrue(same.decisions() > 40, same.toString());
+        }
+        final DecisionReplay.Result other = DecisionReplay.of(Source.open(journal), new PolicyReader(PolicyCatalog
+            .builtIn().with(new PolicyDescription("least-slack", "By deadline.", List.of(), Set.of(TaskNeed.DEADLINE),
+                true, List.of(), a -> new Pretender(EarliestDeadlineFirst.INSTANCE)))));
+        assertFalse(other.differences().isEmpty(), "by deadline it would have been another order");
+        final String tasks = Files.writeString(rig.file("tasks.yaml"), TASKS).toString();
+        final StringOutput without =
+            gpuseg("trace", "check", journal.toString(), "--taskset", tasks, "--decisions");
+        assertTrue(without.out().contains("policy \"least-slack\" is unknown")
+            && without.out().contains("replayed with that jar, see --policy-jar"), without.text());
+        final StringOutput with = gpuseg("trace", "check", journal.toString(), "--taskset", tasks, "--decisions",
+            "--policy-jar", jar.toString());
+        assertFalse(with.out().contains("decisions: ") || with.out().contains("decision: "), with.text());
+        assertTrue(with.out().matches("(?s).* [1-9][0-9]* decisions compared.*"), with.text());
+    }
+}
