@@ -93,6 +93,17 @@ public record Calibration(long epsilonNs, long oneWayNs, long alphaNs, long thet
             Math.round(timeslice * switchToSlice), timeslice, r0);
     }
 
+    /**
+     * The longer delays of two calibrations of one machine.
+     *
+     * @param other made under other circumstances
+     * @return this one's switch and time slice, with the longer epsilon, one-way epsilon and alpha
+     */
+    public Calibration orLonger(final Calibration other) {
+        return new Calibration(Math.max(epsilonNs, other.epsilonNs), Math.max(oneWayNs, other.oneWayNs),
+            Math.max(alphaNs, other.alphaNs), thetaNs, timesliceNs, aloneNs);
+    }
+
     private static long excess(final long[] responses, final long r0) {
         return Arrays.stream(responses).max().orElseThrow() - r0;
     }

@@ -19,6 +19,17 @@ public interface CalibrationRig extends AutoCloseable {
         OPTIMISTIC
     }
 
+    /**
+     * From now on, others are held back in company of processes that come and go, and calls and returns of before are
+     * forgotten.
+     *
+     * @param perSecond how many processes are started in a second
+     */
+    void churn(double perSecond);
+
+    /** How many processes came and went in the measurements since {@link #churn}. */
+    int cameAndWent();
+
     /** Times kernels of a set length, one after the other with pauses. */
     long[] responses(Mode mode, int jobs) throws IOException, InterruptedException, TimeoutException;
 

@@ -76,6 +76,12 @@ final class CalibrateCommand implements Callable<Integer> {
             + "epsilon: use as many as there will be (default: ${DEFAULT-VALUE}).")
     private int others;
 
+    @Option(names = "--churn", paramLabel = "N", defaultValue = "2",
+        description = "Processes per second that make a context, work and end while delays are measured a second time, "
+            + "0..20; 0 measures only without them (default: ${DEFAULT-VALUE}). Driver calls take longer while "
+            + "contexts come and go.")
+    private double churn;
+
     @Option(names = "--gpu", paramLabel = "N", defaultValue = "0",
         description = "With --mechanism amd: index of the GPU, in the order of KFD's nodes (default: "
             + "${DEFAULT-VALUE}).")
@@ -128,6 +134,9 @@ final class CalibrateCommand implements Callable<Integer> {
         final String file = out.getFileName().toString();
         if (!file.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,95}\\.yaml")) {
             throw usage("--out is " + out + "; name a file of letters, digits, '.', '_' and '-' that ends in .yaml");
+        }
+        if (!(churn >= 0 && churn <= 20)) {
+            throw usage("--churn is " + churn + "; use 0..20 processes per second");
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         if (method() == CalibrationMethod.AMD_QUEUES) {
@@ -211,8 +220,20 @@ final class CalibrateCommand implements Callable<Integer> {
         final double two = rig.rate(2);
         result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);
         result.put("driver_timeslice_ns", rig.timesliceNs());
-        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, returns, one, two,
-            rig.timesliceNs()), margin / PERCENT);
+        final Calibration quiet = Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls,
+            returns, one, two, rig.timesliceNs()), margin / PERCENT);
+        result.put("quiet_epsilon_ns", quiet.epsilonNs()).put("churn_per_s", churn);
+        if (churn == 0) {
+            return quiet;
+        }
+        rig.churn(churn);
+        final Calibration.Samples busy = new Calibration.Samples(alone,
+            say("churn_blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result),
+            say("churn_optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result), shared,
+            say("churn_calls", rig.calls(), result), say("churn_enable", rig.returns(), result), one, two,
+            rig.timesliceNs());
+        result.put("churn_processes", rig.cameAndWent());
+        return quiet.orLonger(Calibration.of(busy, margin / PERCENT));
     }
 
     private long[] say(final String name, final long[] values, final ObjectNode result) {
@@ -240,6 +261,13 @@ final class CalibrateCommand implements Callable<Integer> {
         text.append("cpus: ").append(Runtime.getRuntime().availableProcessors()).append('\n');
         text.append("epsilon: ").append(Workload.us(c.epsilonNs()))
             .append("   # all other contexts disabled and all enabled; no update exceeds it (window.md, section 7)\n");
+        if (result.path("churn_per_s").asDouble() > 0) {
+            text.append("# epsilon and alpha hold while ").append(result.path("churn_per_s").asText())
+                .append(" processes a second make and free contexts. Without any, epsilon is ")
+                .append(Workload.us(result.path("quiet_epsilon_ns").asLong())).append(".\n");
+        } else {
+            text.append("# epsilon and alpha hold only while no process makes or frees a context (--churn 0).\n");
+        }
         text.append("alpha: ").append(Workload.us(c.alphaNs())).append('\n');
         text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
         text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
@@ -256,10 +284,12 @@ final class CalibrateCommand implements Callable<Integer> {
                 .put("theta_ns", c.thetaNs()).put("timeslice_ns", c.timesliceNs());
             to.println(result);
         } else {
-            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (%.3f if no update both disables and enables), "
-                + "longest driver call %.3f, switch %.3f ms, time slice %.3f ms; margin of %d %% in the first three%n"
-                + "written: %s%n", result.path("driver").asText(), result.path("simulated").asBoolean()
-                ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
+            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (%.3f if no update both disables and enables; "
+                + "%.3f while no process makes or frees a context), longest driver call %.3f, switch %.3f ms, "
+                + "time slice %.3f ms; margin of %d %% in epsilon and the driver call%nwritten: %s%n",
+                result.path("driver").asText(), result.path("simulated").asBoolean()
+                ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS,
+                result.path("quiet_epsilon_ns").asLong() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
                 c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, margin, out);
         }
         to.flush();
