@@ -20,9 +20,13 @@ import java.util.Set;
  */
 final class PlatformReader {
     private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
-        "optimistic", "profile", "description", "measured", "stall", "amd");
+        "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn");
     private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
+    private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
+
+    /** Follows the profile's name in reports. */
+    private static final String WITHOUT_CHURN = " without churn";
 
     private final NodeReader files = new NodeReader("profile", TaskSetReader.MAX_BYTES, "give one file each");
     private final List<Path> profileDirectories;
@@ -53,6 +57,11 @@ final class PlatformReader {
                 profile = named.word();
                 base = namedProfile(named, directory);
             }
+            final Node churn = given.get("churn");
+            if (churn != null) {
+                base = quiet(churn, base);
+                profile += WITHOUT_CHURN;
+            }
         }
         final Node cpus = lookUp(node, base, "cpus");
         if (cpus == null) {
@@ -66,6 +75,20 @@ final class PlatformReader {
         } catch (final InvalidModelException e) {
             throw given.refusal(e.getMessage());
         }
+    }
+
+    /** The profile with the delays that were measured while no process made or freed a context. */
+    private static Node quiet(final Node churn, final Node base) throws InvalidFileException {
+        if (!"none".equals(churn.text())) {
+            throw churn.refuse("is " + churn.show() + "; write churn: none if no process makes or frees a context of "
+                + "the GPU while the tasks run, or leave it out");
+        }
+        final Node quiet = base == null ? null : base.get("quiet");
+        if (quiet == null) {
+            throw churn.refusal("platform: churn: none needs a profile with the key quiet; calibrate writes one, give "
+                + "epsilon and alpha here, or leave churn out");
+        }
+        return quiet.requireMapping(QUIET_KEYS).over(base);
     }
 
     /** A list of GPUs, or their number; common = what all have, or null. */
@@ -191,6 +214,10 @@ final class PlatformReader {
                 final Path path = place.resolve(name + suffix);
                 if (Files.isRegularFile(path)) {
                     final Node profile = profile(path);
+                    if (profile.get("churn") != null) {
+                        throw profile.get("churn").refusal("platform: churn stands in a profile; it is a statement "
+                            + "of the task set that names the profile");
+                    }
                     profiles.put(name, profile);
                     return profile;
                 }

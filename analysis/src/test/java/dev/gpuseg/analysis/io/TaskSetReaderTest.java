@@ -16,6 +16,7 @@ import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
@@ -159,6 +160,28 @@ class TaskSetReaderTest {
         assertEquals("h200-r580", set.platform().profile());
         assertTrue(refusal(GOOD.replaceFirst("platform: .*", "platform: unknown")).contains("calibrate"));
         assertTrue(refusal(GOOD.replaceFirst("platform: .*", "platform: ../etc/passwd")).contains("letters"));
+    }
+
+    @Test
+    void shouldTakeTheShorterDelaysOfAProfileWhereContextsDoNotComeAndGo(@TempDir final Path directory)
+        throws IOException {
+        Files.writeString(directory.resolve("h200.yaml"),
+            "cpus: 4\nepsilon: 55ms\nalpha: 20ms\nquiet: {epsilon: 3ms, alpha: 1ms}\n");
+        Files.writeString(directory.resolve("plain.yaml"), "cpus: 4\nepsilon: 55ms\n");
+        final Path file = directory.resolve("set.yaml");
+        Files.writeString(file, GOOD.replaceFirst("platform: .*", "platform: {profile: h200, churn: none}"));
+        final TaskSet set = new TaskSetReader().read(file);
+        assertEquals(3_000_000, set.platform().gpus().get(0).epsilonNs());
+        assertEquals(1_000_000, set.platform().gpus().get(0).alphaNs());
+        assertEquals("h200 without churn", set.platform().profile());
+        Files.writeString(file, GOOD.replaceFirst("platform: .*", "platform: {profile: h200}"));
+        assertEquals(55_000_000, new TaskSetReader().read(file).platform().gpus().get(0).epsilonNs());
+        for (final String wrong : List.of("{profile: plain, churn: none}", "{profile: h200, churn: little}",
+            "{cpus: 4, epsilon: 1ms, churn: none}")) {
+            Files.writeString(file, GOOD.replaceFirst("platform: .*", "platform: " + wrong));
+            assertTrue(assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(file)).getMessage()
+                .contains("churn"), wrong);
+        }
     }
 
     @Property(tries = 200)

@@ -222,7 +222,8 @@ final class CalibrateCommand implements Callable<Integer> {
         result.put("driver_timeslice_ns", rig.timesliceNs());
         final Calibration quiet = Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls,
             returns, one, two, rig.timesliceNs()), margin / PERCENT);
-        result.put("quiet_epsilon_ns", quiet.epsilonNs()).put("churn_per_s", churn);
+        result.put("quiet_epsilon_ns", quiet.epsilonNs()).put("quiet_alpha_ns", quiet.alphaNs())
+            .put("churn_per_s", churn);
         if (churn == 0) {
             return quiet;
         }
@@ -261,14 +262,16 @@ final class CalibrateCommand implements Callable<Integer> {
         text.append("cpus: ").append(Runtime.getRuntime().availableProcessors()).append('\n');
         text.append("epsilon: ").append(Workload.us(c.epsilonNs()))
             .append("   # all other contexts disabled and all enabled; no update exceeds it (window.md, section 7)\n");
-        if (result.path("churn_per_s").asDouble() > 0) {
-            text.append("# epsilon and alpha hold while ").append(result.path("churn_per_s").asText())
-                .append(" processes a second make and free contexts. Without any, epsilon is ")
-                .append(Workload.us(result.path("quiet_epsilon_ns").asLong())).append(".\n");
-        } else {
-            text.append("# epsilon and alpha hold only while no process makes or frees a context (--churn 0).\n");
-        }
         text.append("alpha: ").append(Workload.us(c.alphaNs())).append('\n');
+        if (result.path("churn_per_s").asDouble() > 0) {
+            text.append("# Both hold while ").append(result.path("churn_per_s").asText())
+                .append(" processes a second make and free contexts. A task set that says platform: {churn: none} "
+                    + "gets the values of quiet.\n")
+                .append("quiet: {epsilon: ").append(Workload.us(result.path("quiet_epsilon_ns").asLong()))
+                .append(", alpha: ").append(Workload.us(result.path("quiet_alpha_ns").asLong())).append("}\n");
+        } else {
+            text.append("# Both hold only while no process makes or frees a context (--churn 0).\n");
+        }
         text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
         text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
         text.append("optimistic: true\n");

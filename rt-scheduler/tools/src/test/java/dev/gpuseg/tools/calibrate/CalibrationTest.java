@@ -126,6 +126,12 @@ class CalibrationTest {
             """);
         final TaskSet set = new TaskSetReader().read(directory.resolve("set.yaml"));
         final Gpu gpu = set.platform().gpus().get(0);
+        Files.writeString(directory.resolve("quiet.yaml"), Files.readString(directory.resolve("set.yaml"))
+            .replace("platform: virtual", "platform: {profile: virtual, churn: none}"));
+        final TaskSet quiet = new TaskSetReader().read(directory.resolve("quiet.yaml"));
+        assertEquals("virtual without churn", quiet.platform().profile());
+        // the profile rounds up to microseconds
+        assertEquals(json.path("quiet_epsilon_ns").asLong(), quiet.platform().gpus().get(0).epsilonNs(), 1_000);
         assertEquals("virtual", set.platform().profile());
         // lower limits are exact, the virtual GPU never takes less; upper ones leave room for a busy machine
         assertTrue(gpu.alphaNs() >= 600_000, gpu.toString());
