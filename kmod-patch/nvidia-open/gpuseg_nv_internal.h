@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between the three parts: core (who owns which channels, which are disabled), device (/dev/gpuseg-nv)
+ * Between the three parts: core (owners of channels, which are disabled), device (/dev/gpuseg-nv)
  * and glue (the driver's ioctl path, the Resource Manager).
  */
 #ifndef GPUSEG_NV_INTERNAL_H

@@ -423,7 +423,7 @@ static bool load_module(const char *path)
 	return good;
 }
 
-/* Waits for whom was just killed, and for the watchdog process, which goes after it. 0, or errno after 30 s. */
+/* Waits for the process that was just killed, and for the watchdog, which ends after it. 0, or errno after 30 s. */
 static int unload_module(void)
 {
 	int error;

@@ -224,7 +224,7 @@ def main():
                 holder = start_holder(args, run)
                 processes.append(holder)
             elif not victims:
-                # they start while no segment runs: a start-up that is taken off again and again takes seconds
+                # they start while no segment runs: a start-up that is disabled again and again takes seconds
                 holder_figures(stop_holder(holder), extra)
                 victims = [Other(args, directory, f"victim-{number}-{i}") for i in range(5)]
                 processes.extend(v.process for v in victims)

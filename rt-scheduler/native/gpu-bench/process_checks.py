@@ -296,7 +296,7 @@ def slices(c):
     plain = c.shape("plain")
     plain.await_ready()
     own = c.slices(plain.process.pid)
-    c.note("time slice of a process that nobody touched, us", own)
+    c.note("time slice of an untouched process, us", own)
 
     rules = os.path.join(c.directory, "policy.yaml")
     with open(rules, "w", encoding="ascii") as f:

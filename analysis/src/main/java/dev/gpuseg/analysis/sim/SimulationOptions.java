@@ -7,12 +7,12 @@ import java.util.Objects;
 /**
  * What is simulated, apart from the task set.
  *
- * @param scheduler  who decides about the GPU
+ * @param scheduler  the scheduler of the GPU
  * @param cpuPolicy  how each core picks its thread
  * @param hold       which part of a GPU segment holds the GPU
  * @param optimistic true if begin returns at once where the scheduler core pre-granted it
  * @param keepReady  true if contexts of idle pre-granted tasks stay enabled while a segment runs, as
- *                   {@code gpuseg run} has it; of no meaning if not optimistic
+ *                   {@code gpuseg run} has it; ignored if not optimistic
  * @param update     what the GPU does while its runlist is rewritten
  * @param arrivals   distance of the arrivals
  * @param offsets    first arrivals

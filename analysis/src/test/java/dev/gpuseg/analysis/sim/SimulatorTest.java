@@ -62,7 +62,7 @@ class SimulatorTest {
 
     @Test
     void shouldUpdateForAHigherTaskOnlyWhereItWouldBeTakenOff() {
-        // lo begins at 0: with all others off, its device part stands still while hi is taken off (0..1); kept ready,
+        // lo begins at 0: with all others off, its device part waits while hi is disabled (0..1); if hi stays on,
         // hi stays on, and no update is needed
         final Simulator simulator = new Simulator(set(WaitMode.SUSPEND, 2, 1, task("hi", 1, 2, 100, cpu(50), gpu(0, 4)),
             task("lo", 2, 1, 100, gpu(0, 10))));

@@ -50,7 +50,7 @@ public class CoreBenchmark {
     @Param({"1", "8", "64"})
     public int begun;
 
-    /** Whether contexts of tasks that may begin over the running one stay on, as the daemon has it. */
+    /** Whether contexts of idle higher-priority tasks stay enabled, as in the daemon. */
     @Param({"true", "false"})
     public boolean keepReady;
 

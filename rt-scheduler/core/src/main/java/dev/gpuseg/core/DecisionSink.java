@@ -86,6 +86,6 @@ public interface DecisionSink {
      * @param timesliceNs ns, 0 = the device's default
      */
     default void onTimeslice(final int gpu, final int contextId, final long timesliceNs) {
-        // who does not set timeslices need not know
+        // a sink that sets no timeslices ignores them
     }
 }

@@ -7,18 +7,18 @@ import java.util.Arrays;
  * Weights and caps of groups of best-effort contexts, and whose turn it is on each GPU.
  *
  * <p>A group competes on a GPU while one of its contexts there has a begun segment, or is unmanaged. While all
- * competing contexts have equal claims and nobody is capped, all are on together and nothing is counted. Else one group
+ * competing contexts have equal claims and none is capped, all are on together and nothing is counted. Else one group
  * has the turn: the one of least virtual time (time on the GPU divided by weight), ties to the lower number. It keeps
- * it for a quantum, until it stops competing, has used up its cap, or a group of less virtual time comes back.
+ * it for a quantum, until it stops competing, has used up its cap, or a group of less virtual time returns.
  *
- * <p>A group that comes back keeps what it is behind or ahead of the others, up to what one quantum of the lightest of
- * them makes; it cannot save up time by staying away. What it used beyond its cap (timers are late) is taken off the
- * next period.
+ * <p>A group that returns keeps what it is behind or ahead of the others, up to what one quantum of the lightest of
+ * them makes; it cannot save up time by staying away. What it used beyond its cap (timers are late) is subtracted
+ * from the next period.
  */
 final class FairShares {
-    /** Nobody has the turn. */
+    /** No group has the turn. */
     static final int NOBODY = -1;
-    /** Everybody has it. */
+    /** All groups have it. */
     static final int ALL = -2;
     static final int WEIGHT_DEFAULT = 100;
     static final int WEIGHT_MAX = 10_000;
@@ -53,7 +53,7 @@ final class FairShares {
     private final long[] turnLeftNs;
     private final long[] chargedNs;
     private final boolean[] counting;
-    /** The group that has the turn is meant to be on, since then; whoever had it before, off since then. */
+    /** The group that has the turn is wanted on since then; the group that had it before is wanted off. */
     private final boolean[] started;
     private final long[] startedNs;
     private final boolean[] awaitsOn;
@@ -165,7 +165,7 @@ final class FairShares {
 
     // ---- one decision ----------------------------------------------------------------------------------------------
 
-    /** Counts the time since the last decision for whoever had the turn. */
+    /** Counts the time since the last decision for the group that had the turn. */
     void charge(final int gpu, final long nowNs) {
         if (counting[gpu] && turn[gpu] >= 0) {
             final int g = turn[gpu];
@@ -207,7 +207,7 @@ final class FairShares {
 
     /**
      * A context of the group came on or went off the hardware: the time between decision and effect is counted for
-     * whoever had it. Returns whether that changed what is due.
+     * the group that had it. Returns whether that changed what is due.
      */
     boolean applied(final int gpu, final int g, final boolean on, final long atNs) {
         if (on && awaitsOn[gpu] && g == turn[gpu]) {
@@ -230,7 +230,7 @@ final class FairShares {
         }
     }
 
-    /** Shares are not in use any more: everybody has the turn, and nothing is remembered. */
+    /** Shares are no longer in use: all groups have the turn, and nothing is remembered. */
     void leaveOff(final int gpu) {
         turn[gpu] = ALL;
         counting[gpu] = false;

@@ -10,7 +10,7 @@ public enum OverrunAction {
     NOTIFY("notify"),
     /** The segment is best effort until it ends. */
     DEMOTE("demote"),
-    /** The segment's context is off the hardware until the segment ends; other contexts go on. */
+    /** The segment's context is disabled until the segment ends; other contexts continue. */
     SUSPEND("suspend"),
     /** As {@link #DEMOTE}, and the next begin of the task is refused (or best effort, if it did not wait). */
     SKIP_NEXT("skip-next");

@@ -9,7 +9,7 @@ import java.util.Objects;
  *
  * @param name         key in a policy file, such as {@code class_width}
  * @param kind         what its value is
- * @param min          least value of a number or duration (ns), fewest entries of a list; of no meaning to other kinds
+ * @param min          least value of a number or duration (ns), fewest entries of a list; ignored for other kinds
  * @param max          greatest value, most entries
  * @param defaultValue what it is if it is left out: a {@link Long}, {@link Boolean} or {@link String} by its kind;
  *                     null if it must be given

@@ -121,8 +121,8 @@ public final class Reconciler {
         void failed();
 
         /**
-         * Every context that a state wants disabled is disabled, or cannot be. Called again for the same version if the
-         * answer to the second changes.
+         * Every context that a state wants disabled is disabled, or cannot be. May be called again for the same
+         * version, and is if that makes it complete or incomplete.
          *
          * @param version    of the state
          * @param incomplete true if at least one could not be disabled
@@ -450,10 +450,9 @@ public final class Reconciler {
      * Tries once to enable all that is, or may be, disabled, whatever is desired: for the end of the daemon. The device
      * must answer at once.
      *
-     * @param nowNs now
      * @return true if nothing is left to enable
      */
-    public boolean enableAll(final long nowNs) {
+    public boolean enableAll() {
         Arrays.fill(wantedOff, false);
         lacksRoom = false;
         collect();

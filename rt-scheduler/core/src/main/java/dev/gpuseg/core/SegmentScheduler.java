@@ -41,9 +41,10 @@ import java.util.Objects;
  * before an earlier one counts as that earlier one. Every event first reports what is due by then, as {@link
  * #onTimer} does.
  *
- * <p>This class is the one entrance to a decision, and most of its length is the description of its events and
- * questions. What runs is chosen by {@link SegmentChooser}, what is enabled by {@link DesiredContexts}, time slices by
- * {@link TimeSlices}, turns and caps by {@link FairShares}, pre-grants by {@link PregrantTable}.
+ * <p>This class is the one entrance: events and questions, their checks, and what they do to tasks and contexts. It is
+ * long because each has a description. {@link Arbiter} then decides: what runs with {@link SegmentChooser}, what is
+ * enabled with {@link DesiredContexts}, who takes part with {@link HeldBack}. Time slices are in {@link TimeSlices},
+ * turns and caps in {@link FairShares}, pre-grants in {@link PregrantTable}.
  *
  * <p>Not thread-safe: one thread drives it, and the sink must not call back. No event allocates. The cost of an event
  * is linear in the number of begun segments of the GPU and of changed contexts and pre-grants (of known contexts, while
@@ -73,26 +74,13 @@ public final class SegmentScheduler {
     private final PregrantTable pregrants;
     private final TimerHeap timers;
 
-    /** Begun segments of each GPU, in the order of the last decision; a new one stands at the end until the next. */
-    private final int[][] begun;
-    private final int[] begunCount;
-    private final int[] running;
-    private final SegmentChooser chooser;
-    private final DesiredContexts desired;
     private final FairShares shares;
+    private final HeldBack heldBack;
+    private final Arbiter arbiter;
     private final TimeSlices slices;
-    /** Suspended segments of each GPU. */
-    private final int[] suspendedCount;
-    /** Until then best-effort contexts stay off although no segment is begun; in the past = not so. */
-    private final long[] restUntilNs;
-    /** Whether the last decision of a GPU held contexts back for reasons that are not the policy's order. */
-    private final boolean[] gated;
 
     private Policy policy;
-    private long decision;
     private long clockNs;
-    private boolean keepReady;
-    private long holdoffNs;
 
     /**
      * Reserves all memory that it will ever use.
@@ -112,15 +100,8 @@ public final class SegmentScheduler {
         timers = new TimerHeap(config.maxTasks() + gpus);
         shares = new FairShares(2 * (config.maxContexts() + 1), gpus);
         slices = new TimeSlices(contexts, shares, sink, config);
-        suspendedCount = new int[gpus];
-        gated = new boolean[gpus];
-        restUntilNs = new long[gpus];
-        chooser = new SegmentChooser(segments, contexts, config.maxTasks(), policy);
-        desired = new DesiredContexts(segments, contexts, pregrants, sink, config.maxContexts(), gpus);
-        begun = new int[gpus][config.maxTasks() + 1];
-        begunCount = new int[gpus];
-        running = new int[gpus];
-        java.util.Arrays.fill(running, NONE);
+        heldBack = new HeldBack(segments, contexts, shares, gpus, policy);
+        arbiter = new Arbiter(config, sink, segments, contexts, pregrants, timers, shares, heldBack);
     }
 
     // ---- contexts and tasks ----------------------------------------------------------------------------------------
@@ -148,10 +129,10 @@ public final class SegmentScheduler {
         contexts.group[contextId] = ownGroup(contextId);
         shares.reset(ownGroup(contextId));
         slices.reset(contextId);
-        if (isGated(gpu)) {
+        if (heldBack.isPossible(gpu)) {
             decide(gpu);
         } else {
-            desired.set(contextId, desired.background(gpu));
+            arbiter.added(contextId);
         }
         slices.refresh();
     }
@@ -173,12 +154,7 @@ public final class SegmentScheduler {
         contexts.kind[contextId] = kind;
         contexts.setSteerable(contextId, maySteer(kind));
         final int only = listOnlyTask(contextId);
-        if (isGated(contexts.gpu[contextId])) {
-            desired.set(contextId, contexts.desired[contextId]);   // at least what a protected one must have
-            decide(contexts.gpu[contextId]);
-        } else {
-            desired.set(contextId, desired.wants(contextId));
-        }
+        arbiter.kindChanged(contextId, clockNs);
         refreshPregrant(only);
     }
 
@@ -244,10 +220,10 @@ public final class SegmentScheduler {
         if (sibling != ContextTable.NONE) {
             list(sibling);
         }
-        if (isGated(contexts.gpu[c]) || isResting(contexts.gpu[c])) {
+        if (heldBack.isPossible(contexts.gpu[c]) || arbiter.isResting(contexts.gpu[c], clockNs)) {
             decide(contexts.gpu[c]);   // its partition may have become another, or it may be on from now on
         } else {
-            refreshReady(c);
+            arbiter.refreshReady(c);
         }
         refreshPregrant(sibling);
         refreshPregrant(t);
@@ -271,10 +247,10 @@ public final class SegmentScheduler {
         final boolean wasBegun = segments.state[taskId] != SegmentState.IDLE;
         close(taskId, gpu);
         final int only = listOnlyTask(c);
-        if (wasBegun || isGated(gpu)) {
-            decide(gpu, c);
+        if (wasBegun || heldBack.isPossible(gpu)) {
+            arbiter.decide(gpu, c, clockNs);
         } else {
-            refreshReady(c);
+            arbiter.refreshReady(c);
         }
         refreshPregrant(only);
         slices.refresh();
@@ -293,7 +269,7 @@ public final class SegmentScheduler {
      */
     public void setKeepReady(final boolean keep, final long nowNs) {
         advance(nowNs);
-        keepReady = keep;
+        arbiter.keepReady(keep);
         decideAll();
     }
 
@@ -312,7 +288,7 @@ public final class SegmentScheduler {
             throw new IllegalArgumentException("resume hold-off is " + ns + " ns; it must be 0.." + HOLDOFF_MAX_NS);
         }
         advance(nowNs);
-        holdoffNs = ns;
+        arbiter.holdoffNs(ns);
     }
 
     /**
@@ -340,7 +316,7 @@ public final class SegmentScheduler {
             if (segments.state[taskId] != SegmentState.IDLE) {
                 decide(contexts.gpu[segments.contextId[taskId]]);
             } else {
-                refreshReady(segments.contextId[taskId]);
+                arbiter.refreshReady(segments.contextId[taskId]);
             }
             pregrants.refresh(taskId);
         }
@@ -358,7 +334,7 @@ public final class SegmentScheduler {
         Objects.requireNonNull(newPolicy, "newPolicy");
         advance(nowNs);
         policy = newPolicy;
-        chooser.policy(newPolicy);
+        arbiter.policy(newPolicy);
         for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
             decide(gpu);
         }
@@ -381,7 +357,7 @@ public final class SegmentScheduler {
         }
         segments.overrun[taskId] = action;
         if (segments.state[taskId] != SegmentState.IDLE && segments.overrunReported[taskId]) {
-            unsuspend(taskId);
+            heldBack.letGo(taskId);
             segments.promote(taskId);
             segments.skipNext[taskId] = false;
             act(taskId);
@@ -531,7 +507,7 @@ public final class SegmentScheduler {
             return;
         }
         final int gpu = contexts.gpu[contextId];
-        if (gated[gpu] && shares.applied(gpu, contexts.group[contextId], on, atNs)) {
+        if (arbiter.isGated(gpu) && shares.applied(gpu, contexts.group[contextId], on, atNs)) {
             decide(gpu);
         }
     }
@@ -578,7 +554,7 @@ public final class SegmentScheduler {
 
     private void chargeAll() {
         for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
-            if (gated[gpu]) {
+            if (arbiter.isGated(gpu)) {
                 shares.charge(gpu, clockNs);
             }
         }
@@ -634,8 +610,8 @@ public final class SegmentScheduler {
             list(taskId);
         }
         final int gpu = contexts.gpu[segments.contextId[taskId]];
-        begun[gpu][begunCount[gpu]++] = taskId;
-        setTimer(taskId);
+        arbiter.begin(gpu, taskId);
+        timers.set(taskId, segments.dueNs(taskId));
         decide(gpu);
         if (skip) {
             pregrants.refresh(taskId);
@@ -667,7 +643,8 @@ public final class SegmentScheduler {
         }
         final int gpu = contexts.gpu[segments.contextId[taskId]];
         drop(taskId, gpu);
-        decide(gpu, segments.contextId[taskId]);   // if it was demoted, it can outrank the running one again
+        // If it was demoted, it can outrank the running one again.
+        arbiter.decide(gpu, segments.contextId[taskId], clockNs);
         return Outcome.ACCEPTED;
     }
 
@@ -717,7 +694,7 @@ public final class SegmentScheduler {
      */
     public int runningTask(final int gpu) {
         requireGpu(gpu);
-        return running[gpu];
+        return arbiter.running(gpu);
     }
 
     /**
@@ -830,7 +807,7 @@ public final class SegmentScheduler {
      */
     public int begunCount(final int gpu) {
         requireGpu(gpu);
-        return begunCount[gpu];
+        return arbiter.begunCount(gpu);
     }
 
     /**
@@ -842,239 +819,6 @@ public final class SegmentScheduler {
         return policy;
     }
 
-    // ---- the decision ----------------------------------------------------------------------------------------------
-
-    /** As {@link #decide(int)}; this context may have become that of an idle pre-granted task, or no longer be one. */
-    private void decide(final int gpu, final int context) {
-        desired.touch(context);
-        decide(gpu);
-        desired.touch(NONE);
-    }
-
-    private void decide(final int gpu) {
-        final int[] order = begun[gpu];
-        final int count = begunCount[gpu];
-        chooser.sort(order, count);
-        desired.start(gpu, ++decision);
-        if (isGated(gpu)) {
-            decideGated(gpu, order, count);
-            return;
-        }
-        final boolean wasGated = gated[gpu];
-        if (wasGated) {
-            gated[gpu] = false;
-            shares.leaveOff(gpu);
-            timers.set(gpuTimer(gpu), Time.NEVER);
-            contexts.unblockAll(gpu);
-        }
-        if (count == 0) {
-            rest(gpu, wasGated);
-        } else if (config.preemptive()) {
-            endRest(gpu);
-            chooser.markContexts(order, count, order[0], decision);
-            running[gpu] = chooser.chooseByContext(order, count, order[0]);
-            desired.background(gpu, chooser.admitsBackground(order[0]));
-            desired.except(gpu, order, count, decision);
-            if (keepReady && !desired.background(gpu)) {
-                desired.enableAbove(gpu, chooser.pregrantCeiling(order[0]));
-            }
-        } else {
-            running[gpu] = chooser.chooseByGate(order, count, order[0]);
-        }
-        final boolean all = wasGated || desired.wasBackground(gpu) != desired.background(gpu);
-        desired.apply(gpu, all, false);
-        leave(gpu, order, count);
-        desired.apply(gpu, all, true);
-        enter(gpu, order, count);
-        desired.finish(gpu);
-        if (config.preemptive() && config.optimistic()) {
-            boundPregrants(gpu, order, count);
-        }
-    }
-
-    private boolean isGated(final int gpu) {
-        return policy.enforces() && (policy.isTimed() || shares.isInUse() || suspendedCount[gpu] > 0);
-    }
-
-    /** No segment is begun: everybody may run, best-effort contexts perhaps a little later. */
-    private void rest(final int gpu, final boolean wasGated) {
-        if (holdoffNs > 0 && running[gpu] != NONE && !desired.wasBackground(gpu) && !wasGated
-            && policy.enforces()) {
-            restUntilNs[gpu] = Time.addSaturating(clockNs, holdoffNs);
-            timers.set(gpuTimer(gpu), restUntilNs[gpu]);
-        }
-        running[gpu] = NONE;
-        if (!isResting(gpu)) {
-            endRest(gpu);
-            desired.background(gpu, true);
-            return;
-        }
-        desired.background(gpu, false);
-        for (int i = 0; i < contexts.steerableCount(gpu); i++) {
-            final int c = contexts.steerable(gpu, i);
-            if (hasRealTimeTask(c)) {
-                desired.except(gpu, c, decision);
-            }
-        }
-    }
-
-    private boolean isResting(final int gpu) {
-        return clockNs < restUntilNs[gpu];
-    }
-
-    private void endRest(final int gpu) {
-        if (restUntilNs[gpu] != 0) {
-            restUntilNs[gpu] = 0;
-            timers.set(gpuTimer(gpu), Time.NEVER);
-        }
-    }
-
-    private boolean hasRealTimeTask(final int c) {
-        for (int t = contexts.firstTask(c); t != ContextTable.NONE; t = contexts.nextTask(t)) {
-            if (Priority.isRealTime(segments.gpuPriority[t])) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private int gpuTimer(final int gpu) {
-        return config.maxTasks() + 1 + gpu;
-    }
-
-    /** As {@link #decide}, among those who are not held back; looks at every context of the GPU. */
-    private void decideGated(final int gpu, final int[] order, final int count) {
-        gated[gpu] = true;
-        shares.charge(gpu, clockNs);
-        markBegun(order, count);
-        blockByTime(gpu, order, count);
-        int leader = chooser.firstFree(order, count);
-        final boolean shared = leader == NONE || chooser.admitsBackground(leader);
-        if (shared) {
-            takeTurns(gpu);
-            leader = chooser.firstFree(order, count);
-        } else {
-            shares.pause(gpu, clockNs);
-        }
-        if (leader == NONE && config.preemptive()) {
-            running[gpu] = NONE;
-            chooser.chooseNone(order, count);
-        } else if (config.preemptive()) {
-            chooser.markContexts(order, count, leader, decision);
-            running[gpu] = chooser.chooseByContext(order, count, leader);
-        } else {
-            running[gpu] = chooser.chooseByGate(order, count, leader);
-        }
-        applyGated(gpu, shared, false);
-        leave(gpu, order, count);
-        applyGated(gpu, shared, true);
-        enter(gpu, order, count);
-        if (config.preemptive() && config.optimistic()) {
-            boundPregrants(gpu, order, count);
-        }
-        final boolean idle = count == 0 && contexts.steerableCount(gpu) == 0;
-        timers.set(gpuTimer(gpu), idle ? Time.NEVER
-            : Math.min(policy.nextChangeNs(clockNs), shares.nextNs(gpu)));
-    }
-
-    private void markBegun(final int[] order, final int count) {
-        for (int i = 0; i < count; i++) {
-            contexts.begunIn[segments.contextId[order[i]]] = decision;
-        }
-    }
-
-    /** Holds back whose partition is closed or whose context is suspended, and lets all others go. */
-    private void blockByTime(final int gpu, final int[] order, final int count) {
-        boolean lent = policy.isTimed() && policy.lendsIdle(clockNs);
-        for (int i = 0; i < count && lent; i++) {
-            final int c = segments.contextId[order[i]];
-            lent = contexts.suspended[c] > 0 || !policy.isOpen(contexts.partition[c], clockNs);
-        }
-        for (int i = 0; i < count; i++) {
-            blockByTime(segments.contextId[order[i]], lent);
-        }
-        for (int i = 0; i < contexts.steerableCount(gpu); i++) {
-            blockByTime(contexts.steerable(gpu, i), lent);
-        }
-    }
-
-    private void blockByTime(final int c, final boolean lent) {
-        contexts.blocked[c] = contexts.suspended[c] > 0
-            || policy.isTimed() && !lent && !policy.isOpen(contexts.partition[c], clockNs);
-    }
-
-    /** Best effort has the GPU: holds back the groups whose turn it is not. */
-    private void takeTurns(final int gpu) {
-        if (!shares.isInUse()) {
-            shares.leaveOff(gpu);
-            return;
-        }
-        final int n = contexts.steerableCount(gpu);
-        shares.startRound(gpu);
-        for (int i = 0; i < n; i++) {
-            final int c = contexts.steerable(gpu, i);
-            if (!contexts.blocked[c] && (contexts.begunIn[c] == decision
-                || contexts.kind[c] == ContextKind.UNMANAGED)) {
-                shares.compete(gpu, contexts.group[c]);
-            }
-        }
-        shares.endRound(gpu, clockNs);
-        for (int i = 0; i < n; i++) {
-            final int c = contexts.steerable(gpu, i);
-            if (!contexts.blocked[c]) {
-                contexts.blocked[c] = !shares.isOn(gpu, contexts.group[c], clockNs);
-            }
-        }
-    }
-
-    private void applyGated(final int gpu, final boolean shared, final boolean enable) {
-        for (int i = 0; config.preemptive() && i < contexts.steerableCount(gpu); i++) {
-            final int c = contexts.steerable(gpu, i);
-            final boolean wanted = !contexts.blocked[c]
-                && (shared || contexts.begunIn[c] == decision && contexts.admitted[c]);
-            if (wanted == enable) {
-                desired.set(c, wanted);
-            }
-        }
-    }
-
-    private void leave(final int gpu, final int[] order, final int count) {
-        for (int i = 0; i < count; i++) {
-            final int t = order[i];
-            if (chooser.isChosen(t)) {
-                continue;
-            }
-            if (segments.state[t] == SegmentState.RUNNING) {
-                segments.leaveRunning(t, clockNs);
-                setTimer(t);
-                sink.onPreempt(gpu, t, segments.ticket[t], running[gpu]);
-            } else if (segments.state[t] == SegmentState.WAITING && segments.granted[t]) {
-                segments.state[t] = SegmentState.PREEMPTED;
-                segments.grantedNs[t] = clockNs;
-                setTimer(t);
-                sink.onGrant(gpu, t, segments.ticket[t]);
-                sink.onPreempt(gpu, t, segments.ticket[t], running[gpu]);
-            }
-        }
-    }
-
-    private void enter(final int gpu, final int[] order, final int count) {
-        for (int i = 0; i < count; i++) {
-            final int t = order[i];
-            final int before = segments.state[t];
-            if (!chooser.isChosen(t) || before == SegmentState.RUNNING) {
-                continue;
-            }
-            segments.enterRunning(t, clockNs);
-            setTimer(t);
-            if (before == SegmentState.PREEMPTED) {
-                sink.onResume(gpu, t, segments.ticket[t]);
-            } else {
-                sink.onGrant(gpu, t, segments.ticket[t]);
-            }
-        }
-    }
-
     /**
      * Which contexts of idle tasks would stay enabled if a segment of this task ran now. Changes nothing.
      *
@@ -1083,44 +827,14 @@ public final class SegmentScheduler {
      * @return how many, 0 if they are disabled, too ({@link #setKeepReady}) or time partitions, weights or caps decide
      */
     public int readyFor(final int taskId, final int[] out) {
-        final int gpu = contexts.gpu[segments.contextId[taskId]];
-        int n = 0;
-        if (keepReady && !gated[gpu]) {
-            final int ceiling = chooser.pregrantCeiling(taskId);
-            for (int p = pregrants.levelFrom(gpu, ceiling + 1); p <= Priority.MAX;
-                p = pregrants.levelFrom(gpu, p + 1)) {
-                for (int t = pregrants.first(gpu, p); t != NONE; t = pregrants.next(t)) {
-                    if (t != taskId && segments.state[t] == SegmentState.IDLE
-                        && contexts.taskCount[segments.contextId[t]] == 1) {
-                        out[n++] = segments.contextId[t];
-                    }
-                }
-            }
-        }
-        return n;
-    }
-
-    /** Something changed that makes this context one of an idle pre-granted task, or not. */
-    private void refreshReady(final int c) {
-        if (keepReady && !gated[contexts.gpu[c]]) {
-            desired.set(c, desired.wants(c));
-        }
-    }
-
-    private void boundPregrants(final int gpu, final int[] order, final int count) {
-        final int leader = count == 0 ? NONE : order[0];
-        final int ceiling = count == 0 ? Priority.BELOW_ALL : chooser.pregrantCeiling(leader);
-        final int leaderCeiling = count < 2 ? Priority.BELOW_ALL : chooser.pregrantCeiling(order[1]);
-        if (gated[gpu]) {
-            // A window may close, and a best-effort group may not have the turn, when the next begin comes.
-            final int least = policy.isTimed() ? Priority.MAX : Priority.BEST_EFFORT;
-            pregrants.bound(gpu, Priority.higher(ceiling, least), leader, Priority.higher(leaderCeiling, least));
-        } else {
-            pregrants.bound(gpu, ceiling, leader, leaderCeiling);
-        }
+        return arbiter.readyFor(taskId, out);
     }
 
     // ---- small steps -----------------------------------------------------------------------------------------------
+
+    private void decide(final int gpu) {
+        arbiter.decide(gpu, clockNs);
+    }
 
     private void advance(final long nowNs) {
         if (nowNs > clockNs) {
@@ -1128,9 +842,10 @@ public final class SegmentScheduler {
         }
         while (timers.nextNs() <= clockNs && timers.nextNs() != Time.NEVER) {
             final int t = timers.next();
-            if (t > config.maxTasks()) {
+            final int gpu = arbiter.gpuOfTimer(t);
+            if (gpu != NONE) {
                 timers.set(t, Time.NEVER);
-                decide(t - config.maxTasks() - 1);
+                decide(gpu);
                 continue;
             }
             if (segments.missDueNs(t) <= timers.nextNs()) {
@@ -1142,7 +857,7 @@ public final class SegmentScheduler {
                 sink.onOverrun(t, segments.ticket[t], budgetNs);
                 act(t);
             }
-            setTimer(t);
+            timers.set(t, segments.dueNs(t));
         }
     }
 
@@ -1152,17 +867,14 @@ public final class SegmentScheduler {
         if (action == OverrunAction.NOTIFY || !policy.enforces()) {
             return;
         }
-        final int c = segments.contextId[t];
-        final int gpu = contexts.gpu[c];
+        final int gpu = contexts.gpu[segments.contextId[t]];
         if (action == OverrunAction.SKIP_NEXT) {
             segments.skipNext[t] = true;
         }
         if (!config.preemptive()) {
             drop(t, gpu);   // a gate cannot take the GPU away: let the next one in
         } else if (action == OverrunAction.SUSPEND) {
-            segments.suspended[t] = true;
-            contexts.suspended[c]++;
-            suspendedCount[gpu]++;
+            heldBack.suspend(t);
         } else {
             segments.demote(t);
         }
@@ -1170,29 +882,9 @@ public final class SegmentScheduler {
         qualify(t);
     }
 
-    private void unsuspend(final int t) {
-        if (segments.suspended[t]) {
-            final int c = segments.contextId[t];
-            segments.suspended[t] = false;
-            contexts.suspended[c]--;
-            suspendedCount[contexts.gpu[c]]--;
-        }
-    }
-
-    private void setTimer(final int t) {
-        timers.set(t, segments.state[t] == SegmentState.IDLE ? Time.NEVER
-            : Math.min(segments.missDueNs(t), segments.overrunDueNs(t)));
-    }
-
     private void drop(final int t, final int gpu) {
-        final int[] list = begun[gpu];
-        int at = 0;
-        while (list[at] != t) {
-            at++;
-        }
-        begunCount[gpu]--;
-        System.arraycopy(list, at + 1, list, at, begunCount[gpu] - at);
-        unsuspend(t);
+        arbiter.end(gpu, t);
+        heldBack.letGo(t);
         segments.endSegment(t);
         timers.set(t, Time.NEVER);
     }
@@ -1213,7 +905,7 @@ public final class SegmentScheduler {
     /** Contexts first, then the pre-grant, as {@link DecisionSink} promises. */
     private void qualify(final int t) {
         list(t);
-        refreshReady(segments.contextId[t]);
+        arbiter.refreshReady(segments.contextId[t]);
         pregrants.refresh(t);
     }
 

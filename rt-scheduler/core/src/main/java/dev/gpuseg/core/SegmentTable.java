@@ -30,9 +30,9 @@ final class SegmentTable {
     final long[] runningSinceNs;
     final boolean[] missReported;
     final boolean[] overrunReported;
-    /** When the begun segment was granted; of no meaning before. */
+    /** When the begun segment was granted; undefined before. */
     final long[] grantedNs;
-    /** Its context is off until it ends. */
+    /** Its context is disabled until it ends. */
     final boolean[] suspended;
     final boolean[] demoted;
     /** The next begin is refused. */
@@ -154,6 +154,11 @@ final class SegmentTable {
             return Time.NEVER;
         }
         return Time.addSaturating(Time.addSaturating(grantedNs[t], windowNs[t]), 1);
+    }
+
+    /** When something is to be reported of the segment, {@link Time#NEVER} if none is begun. */
+    long dueNs(final int t) {
+        return state[t] == SegmentState.IDLE ? Time.NEVER : Math.min(missDueNs(t), overrunDueNs(t));
     }
 
     /** The budget that is used up first, or was. */

@@ -5,6 +5,6 @@ package dev.gpuseg.core;
 public enum Sharing {
     /** One group at a time has the GPU, in the order of virtual time. Works on everything that is preemptive. */
     TURNS,
-    /** All have it, and the device's own round robin gives each context a timeslice in proportion to its weight. */
+    /** All groups have the turn; the device's round robin gives each context a timeslice proportional to its weight. */
     TIMESLICES
 }

@@ -17,7 +17,7 @@ import java.util.Objects;
  * @param overrun            what follows when a budget is used up
  * @param windowNs           longest time in ns from grant to end, preempted time included; 0 = unlimited
  * @param partition          time partition, 0..{@link TimePartitions#PARTITIONS_MAX}; 0 = none. All tasks of a context
- *                           have the same; of no meaning to policies without partitions
+ *                           have the same; ignored by policies without partitions
  */
 public record TaskParameters(int taskId, int contextId, int priority, int gpuPriority, long relativeDeadlineNs,
     long budgetNs, boolean optimistic, OverrunAction overrun, long windowNs, int partition) {

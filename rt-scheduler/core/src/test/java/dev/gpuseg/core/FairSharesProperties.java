@@ -51,7 +51,7 @@ class FairSharesProperties {
         s.onTimer(nowNs);
     }
 
-    // Everybody always wants the GPU: nobody is ever more than some quanta away from its share.
+    // Every group always wants the GPU: none is ever more than some quanta away from its share.
     @Property(tries = 150)
     void shouldGiveEveryGroupItsShare(@ForAll final long seed) {
         final SplittableRandom random = new SplittableRandom(seed);
@@ -174,7 +174,7 @@ class FairSharesProperties {
             assertEquals(SegmentState.RUNNING, s.state(REAL_TIME), "real time first");
             assertEquals(0, running);
         } else {
-            assertTrue(running > 0 || !uncapped, "the GPU is not idle while somebody without a cap waits");
+            assertTrue(running > 0 || !uncapped, "the GPU is not idle while a group without a cap waits");
         }
     }
 

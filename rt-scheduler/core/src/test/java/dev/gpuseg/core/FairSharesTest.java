@@ -168,7 +168,7 @@ class FairSharesTest {
         sink.until(nowNs);
         sink.reset();
         for (int i = 0; i < 400; i++) {
-            nowNs += 7 * MS;   // somebody looks every 7 ms only
+            nowNs += 7 * MS;   // the timer is late: every 7 ms only
             sink.until(nowNs);
             s.onTimer(nowNs);
         }

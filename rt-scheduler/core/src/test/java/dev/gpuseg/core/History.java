@@ -7,7 +7,7 @@ import java.util.List;
  * A configuration and what happens under it.
  *
  * @param wide whether tasks have partitions, windows and actions on overrun, and all policies are used
- * @param keepReady whether contexts of tasks that may begin over the running one stay on
+ * @param keepReady whether contexts of idle higher-priority tasks stay enabled
  */
 record History(String policy, boolean preemptive, boolean optimistic, Unmanaged unmanaged, List<Action> actions,
     boolean wide, boolean keepReady) {

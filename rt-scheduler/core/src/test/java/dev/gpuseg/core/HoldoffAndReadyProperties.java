@@ -16,7 +16,7 @@ import java.util.stream.IntStream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Hold-off and contexts kept ready against a scheduler without them that is given the same history. */
+/** Hold-off and keep-ready against a scheduler without them that is given the same history. */
 class HoldoffAndReadyProperties {
     private static final int TASKS = 6;
     private static final int CONTEXTS = 5;
@@ -104,7 +104,7 @@ class HoldoffAndReadyProperties {
             lastBegunNs = wasBegun || plain.begunCount(0) > 0 ? nowNs : lastBegunNs;
             for (int c = 0; c <= STRANGER; c = c == CONTEXTS - 1 ? STRANGER : c + 1) {
                 if (plain.contextDesired(c) != resting.contextDesired(c)) {
-                    assertTrue(plain.contextDesired(c), "a hold-off puts nobody on");
+                    assertTrue(plain.contextDesired(c), "a hold-off enables no context");
                     assertEquals(0, plain.begunCount(0), "only while no segment is begun");
                     assertFalse(isRealTime(c), "context " + c + " has a real-time task");
                     assertTrue(nowNs - lastBegunNs < HOLDOFF_NS, "rests for " + (nowNs - lastBegunNs));

@@ -66,7 +66,7 @@ class InvariantProperties {
         }
     }
 
-    // Invariant 1, where nothing can be taken off the GPU. Changes of policy or priority cannot take back a grant.
+    // Invariant 1, where no context can be disabled. Changes of policy or priority cannot revoke a grant.
     @Property(tries = TRIES)
     void shouldLetAtMostOneRealTimeSegmentThroughTheGate(@ForAll final History any) {
         final History h = any.with(false, any.optimistic());
@@ -132,7 +132,7 @@ class InvariantProperties {
         final Map<Integer, String> told = new HashMap<>();
         for (final Action a : h.actions()) {
             rig.apply(a);
-            // Nobody is told that a segment ended: the caller said so.
+            // No decision says that a segment ended: the caller said so.
             told.keySet().removeIf(task -> rig.reference.segmentOf(task) == null);
             rig.reference.begun.forEach(s -> told.putIfAbsent(s.task, "waiting"));
             for (final Call c : rig.calls) {
@@ -180,7 +180,7 @@ class InvariantProperties {
                 final Map<Integer, Integer> after = states(rig);
                 after.remove(victim);
                 assertEquals(before, after);
-                // a task that it leaves alone in its context may begin at once, and is then kept ready
+                // a task that it leaves alone in its context may begin at once, and its context then stays on
                 assertEquals(List.of(), rig.recorder.take().stream()
                     .filter(c -> c.kind() != Call.Kind.PREGRANT || c.detail() == 0)
                     .filter(c -> c.kind() != Call.Kind.ENABLE || c.id() != context || !rig.mayBeReady(context))

@@ -54,7 +54,7 @@ class KeepReadyProperties {
         new KeepReadyProperties().run(seed);   // the instance is the same for all tries
     }
 
-    /** Without this the property could hold because nobody is ever ready. */
+    /** Without this the property could hold because no context ever stays on. */
     @Example
     void contextsAreReadyOftenAlsoOfHighPriorities() {
         int all = 0;
@@ -65,7 +65,7 @@ class KeepReadyProperties {
             all += one.keptReady;
             high += one.keptReadyHigh;
         }
-        assertTrue(all > 1000 && high > 500, all + " contexts kept ready, " + high + " of priority 64 and higher");
+        assertTrue(all > 1000 && high > 500, all + " contexts stayed on, " + high + " of priority 64 and higher");
     }
 
     private void run(final long seed) {

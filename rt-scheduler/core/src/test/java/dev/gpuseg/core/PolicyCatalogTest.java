@@ -47,9 +47,9 @@ class PolicyCatalogTest {
 
     @Test
     void shouldRefuseAnUnknownPolicyNamingThoseThatExist() {
-        assertEquals("policy \"lottery\" is unknown; use fp, edf, classes, rr or partitions",
+        assertEquals("policy \"lottery\" is unknown; use " + CATALOG.names(),
             refusal("lottery", Map.of()));
-        assertEquals("policy \"lottery\" is unknown; use fp, edf, classes, rr or partitions",
+        assertEquals("policy \"lottery\" is unknown; use " + CATALOG.names(),
             refusal("partitions", frameWith("inside", "lottery")));
     }
 

@@ -325,10 +325,10 @@ class ReconcilerTest {
         final World w = new World(false).want(1, 2);
         w.cycles(0);
         w.failing.add(2);
-        assertFalse(w.reconciler.enableAll(1));
+        assertFalse(w.reconciler.enableAll());
         assertEquals(Set.of(2), w.disabled);
         w.failing.clear();
-        assertTrue(w.reconciler.enableAll(2));
+        assertTrue(w.reconciler.enableAll());
         assertEquals(Set.of(), w.disabled);
         assertEquals(Set.of(), w.heldFile);
     }

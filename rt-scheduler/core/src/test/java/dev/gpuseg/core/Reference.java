@@ -280,7 +280,7 @@ final class Reference {
             .map(Map.Entry::getKey).collect(Collectors.toCollection(TreeSet::new));
     }
 
-    /** Its only task could begin over all that is begun; of no meaning while suspended segments hold back others. */
+    /** Its only task could begin over all that is begun; undefined while suspended segments hold back others. */
     private boolean isReady(final int contextId) {
         final List<Integer> own = tasks.keySet().stream().filter(t -> tasks.get(t).contextId() == contextId).toList();
         return keepReady && own.size() == 1 && segmentOf(own.get(0)) == null && shouldBePregranted(own.get(0))

@@ -43,7 +43,7 @@ class ResumeHoldoffTest {
         begin(1);
         assertFalse(s.contextDesired(2));
         end(1);
-        assertTrue(s.contextDesired(1) && s.contextDesired(2), "real-time contexts come back at once");
+        assertTrue(s.contextDesired(1) && s.contextDesired(2), "real-time contexts are enabled at once");
         assertFalse(s.contextDesired(9) || s.contextDesired(3));
         assertEquals(nowNs + HOLDOFF_NS, s.nextTimerNs());
         s.onTimer(nowNs + HOLDOFF_NS - 1);
@@ -78,7 +78,7 @@ class ResumeHoldoffTest {
         begin(3);
         assertTrue(s.contextDesired(3) && s.contextDesired(9));
         end(3);
-        assertTrue(s.contextDesired(9), "nobody was taken off for it, so nobody rests after it");
+        assertTrue(s.contextDesired(9), "it disabled no context, so none is held off after it");
     }
 
     @Test

@@ -45,7 +45,7 @@ class SegmentSchedulerTest {
     void shouldRefuseUnknownPolicyNamesAndNameTheKnownOnes() {
         final IllegalArgumentException e =
             assertThrows(IllegalArgumentException.class, () -> PolicyCatalog.builtIn().create("lottery"));
-        assertEquals("policy \"lottery\" is unknown; use fp, edf, classes, rr or partitions", e.getMessage());
+        assertEquals("policy \"lottery\" is unknown; use " + PolicyCatalog.builtIn().names(), e.getMessage());
         for (final String name : List.of("fp", "edf", "classes", "rr")) {
             assertEquals(name, PolicyCatalog.builtIn().create(name).name());
         }

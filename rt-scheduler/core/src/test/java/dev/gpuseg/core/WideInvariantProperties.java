@@ -48,7 +48,7 @@ class WideInvariantProperties {
         }
     }
 
-    // Partitions never overlap: in a window, and in a guard, nobody else's work is wanted on the GPU or runs there.
+    // Partitions never overlap: in a window, and in a guard, no other work is wanted on the GPU or runs there.
     @Property(tries = 1500)
     void shouldKeepEverybodyElseOutOfAWindow(@ForAll final History h) {
         final Rig rig = new Rig(h);
@@ -125,7 +125,7 @@ class WideInvariantProperties {
             for (final Reference.Segment s : rig.reference.begun) {
                 if (rig.scheduler.isSuspended(s.task) && !rig.reference.policy.equals("rr")) {
                     final int c = rig.reference.contextOf(s);
-                    assertTrue(rig.reference.preemptive, "a gate suspends nobody");
+                    assertTrue(rig.reference.preemptive, "a gate suspends no segment");
                     assertEquals(!rig.reference.steerable(c), rig.scheduler.contextDesired(c), () -> "after " + a);
                     assertFalse(rig.scheduler.state(s.task) == SegmentState.RUNNING, () -> "after " + a);
                 }

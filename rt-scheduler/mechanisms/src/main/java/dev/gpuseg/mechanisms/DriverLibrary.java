@@ -7,7 +7,7 @@ import com.sun.jna.Platform;
 
 /**
  * ioctl, open and readlink as a driver's package calls them: those of the C library, or of a stand-in that exports the
- * same functions. Addresses are passed as {@code long}; errors come back as -errno. Any thread.
+ * same functions. Addresses are passed as {@code long}; errors are returned as -errno. Any thread.
  */
 public final class DriverLibrary {
     /** The functions. JNA binds native methods by class, so each package declares a class of its own with these. */

@@ -74,7 +74,7 @@ public final class MechanismCatalog {
      * A mechanism, and whether it works here.
      *
      * @param mechanism its row
-     * @param verdict   what its survey said
+     * @param verdict   the result of its survey
      */
     public record Surveyed(MechanismDescription mechanism, MechanismVerdict verdict) {
     }

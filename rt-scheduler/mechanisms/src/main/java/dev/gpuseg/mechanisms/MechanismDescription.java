@@ -102,7 +102,7 @@ public final class MechanismDescription {
     }
 
     /**
-     * What must be said wherever its name is shown.
+     * The caveat to show wherever its name is shown.
      *
      * @return "simulated GPU", "experimental", or empty
      */

@@ -7,7 +7,7 @@ import com.sun.jna.Platform;
 import dev.gpuseg.ipc.platform.Errno;
 
 /**
- * System calls of the mechanisms that no stand-in replaces; errors come back as -errno. For those that a stand-in
+ * System calls of the mechanisms that no stand-in replaces; errors are returned as -errno. For those that a stand-in
  * replaces see {@link DriverLibrary}. Any thread.
  */
 public final class SystemCalls {

@@ -2,16 +2,17 @@
 package dev.gpuseg.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.gpuseg.tools.cli.Gpuseg;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -20,14 +21,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import picocli.CommandLine;
 
-/** The documents against what they speak of: programs, pictures, links. */
+/** The documents against what they describe: programs, pictures, classes. Links and words: packaging/tests/links. */
 @Timeout(60)
 class DocumentationTest {
     private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
     private static final int README_LINES = 120;
-    private static final Pattern NOT_OURS = Pattern.compile("/(target|build|\\.git|\\.gpuseg|runs)/");
-    private static final Pattern LINK = Pattern.compile("\\]\\(([^)#\\s]+)(#[^)\\s]*)?\\)");
 
     @Test
     void shouldShowTheWholeProgramOfTheFirstExampleInTheReadme() throws IOException {
@@ -46,21 +46,6 @@ class DocumentationTest {
     }
 
     @Test
-    void shouldLinkToFilesThatExist() throws IOException {
-        final List<String> broken = new ArrayList<>();
-        for (final Path document : documents()) {
-            final Matcher link = LINK.matcher(Files.readString(document));
-            while (link.find()) {
-                final String target = link.group(1);
-                if (!target.contains("://") && !Files.exists(document.resolveSibling(target))) {
-                    broken.add(ROOT.relativize(document) + ": " + target);
-                }
-            }
-        }
-        assertEquals(List.of(), broken, "links to nothing");
-    }
-
-    @Test
     void shouldDrawTheReadmesPictureFromTheRecordedSamples() throws Exception {
         final Path directory = ROOT.resolve("rt-scheduler/docs/pictures");
         assumeTrue(new ProcessBuilder("sh", "-c", "command -v python3").start().waitFor() == 0,
@@ -71,14 +56,6 @@ class DocumentationTest {
         assertTrue(python.waitFor(30, TimeUnit.SECONDS), "before_after.py did not end");
         assertEquals(0, python.exitValue());
         assertEquals(drawn, Files.readString(directory.resolve("before-after.svg")), "run before_after.py again");
-    }
-
-    @Test
-    void shouldLeaveHouseWordsOutOfTheReadme() throws IOException {
-        final Pattern house = Pattern.compile(
-            "(?i)\\b(rung|lever|clerk|taken off|takes off|brought back|goes over|kept ready|nobody|everybody)\\b");
-        final Matcher found = house.matcher(text("README.md"));
-        assertFalse(found.find(), () -> "README.md says \"" + found.group() + "\"; see docs/glossary.md");
     }
 
     @Test
@@ -102,15 +79,55 @@ class DocumentationTest {
         assertEquals(List.of(), unknown, "architecture.md names classes that are not there");
     }
 
-    private static String text(final String file) throws IOException {
-        return Files.readString(ROOT.resolve(file));
+    /** Command lines in code blocks: {@code gpuseg COMMAND …}, up to a comment, bracket, pipe or the next command. */
+    @Test
+    void shouldShowOnlyCommandLinesThatTheProgramUnderstands() throws IOException {
+        final Pattern shown = Pattern.compile("(?m)^ *(?:\\$ )?(?:sudo )?(?:\\./)?(?:\\.\\./)*gpuseg ([^#\\n]*)");
+        final Pattern launcher = Pattern.compile("(test|build)\\b.*");
+        final List<String> refused = new ArrayList<>();
+        int parsed = 0;
+        for (final Path document : documents()) {
+            final Matcher block = Pattern.compile("(?ms)^```[a-z]*\\n(.*?)^```|^((?: {4}.*\\n)+)")
+                .matcher(Files.readString(document));
+            while (block.find()) {
+                final Matcher line = shown.matcher(block.group());
+                while (line.find()) {
+                    for (final String part : line.group(1).split("; *gpuseg |&&.*gpuseg ")) {
+                        final String command = part.split("[\\[|>&;]")[0].replace("...", " ").strip();
+                        if (!launcher.matcher(command).matches()) {
+                            parsed++;
+                            tryToParse(command).ifPresent(why -> refused.add(ROOT.relativize(document) + ": gpuseg "
+                                + command + ": " + why));
+                        }
+                    }
+                }
+            }
+        }
+        assertTrue(parsed > 40, parsed + " command lines found");
+        assertEquals(List.of(), refused, "documents show command lines that the program refuses");
+    }
+
+    private static Optional<String> tryToParse(final String command) {
+        try {
+            Gpuseg.commandLine().parseArgs(command.split(" +"));
+            return Optional.empty();
+        } catch (final CommandLine.MissingParameterException e) {
+            return Optional.empty();   // a command line that the text abbreviates
+        } catch (final CommandLine.ParameterException e) {
+            return Optional.of(e.getMessage());
+        }
     }
 
     /** Documents that people read; records of runs stay as they were written. */
     private static List<Path> documents() throws IOException {
+        final Pattern notOurs = Pattern.compile("/(target|build|\\.git|\\.gpuseg|runs)/");
         try (Stream<Path> all = Files.walk(ROOT)) {
             return all.filter(file -> file.toString().endsWith(".md"))
-                .filter(file -> !NOT_OURS.matcher(file.toString()).find()).toList();
+                .filter(file -> !notOurs.matcher(file.toString()).find()).toList();
         }
+    }
+
+    private static String text(final String file) throws IOException {
+        return Files.readString(ROOT.resolve(file));
     }
 }

@@ -30,7 +30,7 @@ public class TaskPublicationTest extends SharedWords {
         words.putIntOrdered(TASK_ID, 7);
     }
 
-    /** Somebody looks. */
+    /** A reader looks. */
     @Actor
     public void reader(final III_Result result) {
         result.r1 = words.getIntVolatile(TASK_ID);

@@ -14,7 +14,7 @@ import dev.gpuseg.daemon.conductor.TaskOpen;
  * @param priority    on the cores, after hints
  * @param gpuPriority on the GPU, after hints
  * @param source      where its model comes from
- * @param keptUntilNs when the place is given up, CLOCK_MONOTONIC ns; of no meaning unless it is kept
+ * @param keptUntilNs when the place is given up, CLOCK_MONOTONIC ns; undefined unless it is kept
  */
 record Admitted(TaskOpen request, int uid, int clientId, int pid, int taskId, int priority, int gpuPriority,
     Source source, long keptUntilNs) {
@@ -24,7 +24,7 @@ record Admitted(TaskOpen request, int uid, int clientId, int pid, int taskId, in
         DECLARED,
         /** One window of its budget per period. */
         BUDGET,
-        /** It needs no model: it is off the GPU whenever a real-time task wants it. */
+        /** It needs no model: it is disabled whenever a real-time task uses the GPU. */
         BEST_EFFORT,
         /** From nowhere: nothing is proven while it is open. */
         UNKNOWN

@@ -61,7 +61,7 @@ public final class ProvenAdmission implements AdmissionControl {
     private final List<Admitted> tasks = new ArrayList<>();
     private final Deque<Incident> incidents = new ArrayDeque<>();
     private Policy policy;
-    /** What administrators said about overruns, by the name of the task. */
+    /** Overrun actions that administrators set, by the name of the task. */
     private Map<String, OverrunAction> overrunRules = Map.of();
     private SoundAnalysis sound;
     private Prospect current;
@@ -393,7 +393,7 @@ public final class ProvenAdmission implements AdmissionControl {
         return models.source(effective(task), level == Capabilities.GATE);
     }
 
-    /** What a task asked for, after what administrators said since. */
+    /** The overrun action of a task: the one that an administrator set, else its own. */
     private TaskOpen effective(final Admitted task) {
         final TaskOpen request = task.request();
         return request.with(task.priority(), task.gpuPriority(),
@@ -459,7 +459,7 @@ public final class ProvenAdmission implements AdmissionControl {
             placed, floating, !byDeadline());
     }
 
-    /** Partitions are what the tasks asked for when they were opened; who uses no GPU has none. */
+    /** Partitions are what the tasks asked for when they were opened; a task without GPU has none. */
     private Analysis withPartitions(final Analysis analysis, final List<Admitted> admitted) {
         if (!(analysis instanceof TimePartitioned partitioned)) {
             return analysis;

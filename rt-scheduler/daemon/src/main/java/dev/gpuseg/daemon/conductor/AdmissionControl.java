@@ -14,7 +14,7 @@ public interface AdmissionControl {
      * Judges a request that is valid by itself.
      *
      * @param request the task
-     * @param client  who asks; pid, uid and gid are the kernel's
+     * @param client  the client that asks; pid, uid and gid are the kernel's
      * @return null to admit it, else one line why not, with value and remedy
      */
     String refuse(TaskOpen request, Client client);

@@ -4,9 +4,9 @@ package dev.gpuseg.daemon.conductor;
 /** What the conductor counts. */
 public enum ConductorCounter {
     CLIENTS_OPENED("clients registered"),
-    CLIENTS_CLOSED("clients that hung up"),
+    CLIENTS_CLOSED("clients that disconnected"),
     CLIENTS_DIED("clients whose process died"),
-    CLIENTS_POISONED("clients dropped for breaking the rules"),
+    CLIENTS_POISONED("clients dropped because of invalid records or memory"),
     CLIENTS_REFUSED("registrations refused: quota, name, version or space"),
     TASKS_OPENED("tasks opened"),
     TASKS_REFUSED("tasks refused: invalid, quota or admission"),
@@ -14,9 +14,9 @@ public enum ConductorCounter {
     TASKS_CLOSED("tasks closed by their client"),
     PROTOCOL_ERRORS("malformed packets, each ending its connection"),
     ADMIN_REQUESTS("administrators' commands"),
-    RATE_LIMITED("requests refused because their user asks too often"),
+    RATE_LIMITED("requests refused because their user sends too many"),
     ACCEPT_ERRORS("connections that could not be accepted for lack of descriptors or memory"),
-    CLEANUP_ERRORS("files or descriptors of a gone client that could not be removed");
+    CLEANUP_ERRORS("files or descriptors of a closed client that could not be removed");
 
     private final String description;
 

@@ -38,7 +38,7 @@ public interface DispatcherProxy {
      * {@link ConductorProxy#taskClosed}. An id that the client does not own is answered with {@code -EINVAL}.
      *
      * @param correlation to be repeated in the answer
-     * @param clientId    who asks
+     * @param clientId    the client that asks
      * @param taskId      as the client sent it, not checked yet
      */
     void closeTask(long correlation, int clientId, int taskId);
@@ -47,7 +47,7 @@ public interface DispatcherProxy {
      * An administrator's command; answered with {@link ConductorProxy#adminReply}.
      *
      * @param correlation to be repeated in the answer
-     * @param peer        who asks
+     * @param peer        the process that asks
      * @param json        the text as received
      */
     void admin(long correlation, PeerCredentials peer, String json);

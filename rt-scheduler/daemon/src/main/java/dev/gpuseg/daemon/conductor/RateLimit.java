@@ -37,7 +37,7 @@ final class RateLimit {
     /**
      * Takes a token.
      *
-     * @param uid   who asks
+     * @param uid   the user that asks
      * @param nowNs CLOCK_MONOTONIC
      * @return false if the user has none left
      */

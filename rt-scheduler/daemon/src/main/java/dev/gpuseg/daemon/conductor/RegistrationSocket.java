@@ -70,7 +70,7 @@ final class RegistrationSocket {
      * Listens from now on.
      *
      * @param path            where
-     * @param epoll           waited for by the caller, who then calls {@link #accept} and {@link #serve}
+     * @param epoll           the caller waits for it and then calls {@link #accept} and {@link #serve}
      * @param listenerToken   of the socket itself
      * @param connectionToken of a connection, from its id
      * @param peers           told what connections do
@@ -139,7 +139,7 @@ final class RegistrationSocket {
      * A connection is readable or writable.
      *
      * @param id    of its token
-     * @param ready what {@link Epoll} said
+     * @param ready the events that {@link Epoll} returned
      */
     void serve(final long id, final int ready) {
         final Connection connection = connections.get(id);

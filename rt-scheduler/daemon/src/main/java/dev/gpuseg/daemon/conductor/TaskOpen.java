@@ -7,7 +7,7 @@ import dev.gpuseg.core.OverrunAction;
  * A request to open a task: validated, admitted, durations already defaulted ({@code gpuPriority}, {@code deadlineNs}).
  *
  * @param correlation to be repeated in {@link ConductorProxy#taskOpened}
- * @param clientId    who asks
+ * @param clientId    the client that asks
  * @param name        printable, unique within the client
  * @param priority    0 best effort, 1..99
  * @param gpuPriority 0..99, at the GPU

@@ -17,7 +17,7 @@ import java.util.Map;
 /**
  * A settings file in YAML. Every key is the name of an option of {@code gpuseg run} without its dashes. A section is
  * joined to its keys by a dash, so {@code queue: {size: 1MiB}} and {@code queue-size: 1MiB} are the same. Reading never
- * stops at the first mistake: all of them are collected. Values stay text here; who knows the options converts them.
+ * stops at the first mistake: all of them are collected. Values stay text here; their option converts them.
  */
 public final class ConfigFile {
     private static final NodeReader READER = new NodeReader("settings file", 1 << 20, "remove the rest");

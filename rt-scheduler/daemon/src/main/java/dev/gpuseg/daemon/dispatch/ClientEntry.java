@@ -19,7 +19,7 @@ final class ClientEntry {
     int removalReason;
     /** Tasks to close when the records before that request are read. */
     List<Closing> closings = new ArrayList<>();
-    /** While somebody waits until its records are read: how many more may come. */
+    /** While a command waits until its records are read: how many more are read before it. */
     int recordsLeft = STAYS;
 
     ClientEntry(final Client client, final ProcessEntry process) {

@@ -107,7 +107,7 @@ final class ClientRegistry {
     }
 
     /**
-     * A client has been polled. If that was the last of the records that somebody waits for, what waits is done next.
+     * A client has been polled. If that was the last record that a command waits for, the command is done next.
      *
      * @param taken records taken
      * @param most  as many would have been taken

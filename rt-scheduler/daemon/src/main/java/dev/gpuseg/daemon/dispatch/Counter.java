@@ -22,7 +22,7 @@ public enum Counter {
     /** Begins that timed out and went on. */
     PROCEEDED("proceeded", "Segments that went on without a grant after their timeout"),
     /** Preemptions. */
-    PREEMPTIONS("preemptions", "Segments preempted by a better one"),
+    PREEMPTIONS("preemptions", "Segments preempted by one of higher rank"),
     /** Resumptions. */
     RESUMES("resumes", "Preempted segments that were resumed"),
     /** Deadline misses. */
@@ -32,9 +32,9 @@ public enum Counter {
     /** Jobs completed late. */
     JOB_MISSES("job_misses", "Jobs completed after their deadline"),
     /** Budget overruns. */
-    OVERRUNS("overruns", "Segments that used up their budget; what followed is their task's overrun action"),
+    OVERRUNS("overruns", "Segments that used up their budget; the overrun action of their task followed"),
     /** Begins refused after an overrun. */
-    SKIPPED("skipped", "Begins refused because the segment before overran and its task skips the next"),
+    SKIPPED("skipped", "Begins refused because the previous segment overran and its task skips the next"),
     /** Context disables. */
     DISABLES("disables", "Contexts disabled"),
     /** Context enables. */
@@ -56,7 +56,7 @@ public enum Counter {
     /** Errors in handling one client. */
     CLIENT_ERRORS("client_errors", "Unexpected errors while handling one client; that client was dropped"),
     /** Errors elsewhere in the duty cycle. */
-    CYCLE_ERRORS("cycle_errors", "Unexpected errors in the dispatcher's cycle that could not be laid to one client"),
+    CYCLE_ERRORS("cycle_errors", "Unexpected errors of the dispatcher that belong to no single client"),
     /** Announced begins for which lower work was disabled ahead of time. */
     HINTS_ACTED("hints_acted", "Announced begins for which lower work was disabled ahead of time"),
     /** Of these, without a begin within the time allowed. */
@@ -70,7 +70,7 @@ public enum Counter {
     /** Pauses of the JVM. */
     GC_PAUSES("gc_pauses", "Garbage collections that stopped the daemon's JVM"),
     /** Their time. */
-    GC_PAUSE_NS("gc_pause_ns", "Time that they took, ns (each in steps of 1 ms)"),
+    GC_PAUSE_NS("gc_pause_ns", "Total time of these collections, ns (each in steps of 1 ms)"),
     /** Lost journal events. */
     JOURNAL_DROPS("journal_drops", "Events not journaled because the ring was full");
 

@@ -336,7 +336,7 @@ public final class Daemon implements AutoCloseable {
         dispatcher.submit(() -> dispatcher.policy().apply(settings));
     }
 
-    /** As if somebody gave the saved commands again; a file that cannot be used keeps no daemon from starting. */
+    /** Repeats the saved commands. A file that cannot be used does not keep the daemon from starting. */
     private void restore(final SavedPolicy saved) {
         try {
             final PolicySettings settings = saved.read();
@@ -406,9 +406,9 @@ public final class Daemon implements AutoCloseable {
     }
 
     /**
-     * Waits until somebody asks the daemon to stop through the socket.
+     * Waits until a client asks the daemon to stop through the socket.
      *
-     * @return who asked
+     * @return the process that asked
      * @throws InterruptedException if the waiting thread is interrupted
      */
     public String awaitStopRequest() throws InterruptedException {
@@ -451,7 +451,7 @@ public final class Daemon implements AutoCloseable {
      * What the dispatcher's thread had allocated at its last command, registrations and administration excepted. Any
      * thread.
      *
-     * @return bytes; of no meaning if the JVM does not count
+     * @return bytes; undefined if the JVM does not count
      */
     public long hotPathBytes() {
         return dispatcher.hotPathBytes();

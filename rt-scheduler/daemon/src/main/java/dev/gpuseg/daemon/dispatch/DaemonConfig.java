@@ -12,14 +12,14 @@ import java.nio.file.Path;
  * What a daemon is started with.
  *
  * @param directory        where it and its clients meet
- * @param policy           who comes first
+ * @param policy           the order of the tasks
  * @param mechanism        name of the mechanism
  * @param gpus             number of GPUs, 1..16 (as many as the mechanism drives)
  * @param idle             what the dispatcher does when nothing waits
  * @param optimistic       whether tasks may be pre-granted
  * @param journal          the journal's directory
  * @param journalBytes     cap of the journal, at least 1 MiB
- * @param watchdogPeriodMs the watchdog lets no application be frozen for longer; 0 = no watchdog
+ * @param watchdogPeriodMs longest time that an application stays disabled; 0 = no watchdog
  * @param cpu              CPU that the dispatcher is pinned to, -1 = none
  * @param priority         SCHED_FIFO priority of the dispatcher, 1..99, 0 = none
  * @param queueBytes       size of one cycle of a client's queue, a power of two, 256 KiB..256 MiB
@@ -68,7 +68,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
     /**
      * The same with shares, caps and rules for tasks.
      *
-     * @param newSettings what a policy file said
+     * @param newSettings content of a policy file
      * @return a copy
      */
     public DaemonConfig withSettings(final PolicySettings newSettings) {
@@ -91,7 +91,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      * The usual settings.
      *
      * @param directory where it and its clients meet
-     * @param policy    who comes first
+     * @param policy    the order of the tasks
      * @param mechanism name of the mechanism
      * @return hybrid idling, optimistic begins, journal in the runtime directory, watchdog, warm-up
      */

@@ -130,7 +130,7 @@ final class DaemonStatus implements DaemonReadings {
      * Adds to the dispatcher's snapshot what else {@code status} shows, and removes what is not for the peer.
      *
      * @param root the snapshot
-     * @param peer who asks
+     * @param peer the process that asks
      */
     void complete(final ObjectNode root, final PeerCredentials peer) {
         final boolean all = DispatcherCommands.mayChange(peer);

@@ -91,7 +91,7 @@ final class DesiredState {
     }
 
     /**
-     * Dispatcher: publishes what was set. A release store: whoever then asks whether the enforcer sleeps has to put a
+     * Dispatcher: publishes what was set. A release store: a caller that then asks whether the enforcer sleeps needs a
      * full fence between ({@link SleepFlag#mustWake}).
      *
      * @return the version of the published state

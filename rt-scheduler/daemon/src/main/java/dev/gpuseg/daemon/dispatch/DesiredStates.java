@@ -56,7 +56,7 @@ final class DesiredStates {
         enforcers[gpu].kick();
     }
 
-    /** A context is gone: its id counts as wanted on, for who gets it next. */
+    /** A context is gone: its id counts as wanted on, for the next context that gets it. */
     void forget(final int gpu, final int contextId) {
         enforcers[gpu].desired().set(contextId, true);
         enforcers[gpu].desired().commit();

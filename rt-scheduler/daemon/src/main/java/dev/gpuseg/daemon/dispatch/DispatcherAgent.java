@@ -384,7 +384,7 @@ public final class DispatcherAgent implements Runnable {
             counters.increment(Counter.CLIENT_ERRORS);
             clients.poison(entry, Abi.POISON_PROTOCOL, "internal error: " + e);
         } catch (final InternalError e) {
-            // a mapped file shrank; the fault may surface late, so look who it was
+            // a mapped file shrank; the fault may surface late, so look which client it was
             counters.increment(Counter.CLIENT_ERRORS);
             clients.poisonTruncated();   // none: another fault of one that is poisoned already
         } finally {
@@ -537,15 +537,16 @@ public final class DispatcherAgent implements Runnable {
 
     private void onResult(final int type, final MutableDirectBuffer buffer, final int offset, final int length) {
         switch (type) {
-            case Enforcer.CONTEXT:
-                onApplied(buffer.getInt(offset), buffer.getInt(offset + Enforcer.OFF_OFFSET) == 1,
-                    buffer.getLong(offset + Enforcer.BEGAN_OFFSET), buffer.getLong(offset + Enforcer.DONE_OFFSET));
+            case EnforcerResults.CONTEXT:
+                onApplied(buffer.getInt(offset), buffer.getInt(offset + EnforcerResults.OFF_OFFSET) == 1,
+                    buffer.getLong(offset + EnforcerResults.BEGAN_OFFSET),
+                    buffer.getLong(offset + EnforcerResults.DONE_OFFSET));
                 break;
-            case Enforcer.RELEASED:
+            case EnforcerResults.RELEASED:
                 counters.increment(Counter.WATCHDOG_RELEASES);
                 journal.watchdogReleased(currentGpu, buffer.getLong(offset), buffer.getLong(offset + Long.BYTES));
                 break;
-            case Enforcer.REPEATED_ERROR:
+            case EnforcerResults.REPEATED_ERROR:
                 counters.increment(Counter.MECHANISM_ERRORS);
                 break;
             default:

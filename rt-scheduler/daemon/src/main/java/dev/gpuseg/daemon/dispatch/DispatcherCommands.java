@@ -41,8 +41,8 @@ final class DispatcherCommands implements DispatcherProxy {
      * @param dispatcher  whose thread runs the commands
      * @param background  runs what may take long
      * @param shown       what the daemon says of itself
-     * @param requestStop called with who asked
-     * @param policies    those that can be set
+     * @param requestStop called with the process that asked
+     * @param policies    the policies that can be set
      * @param saved       remembers what is changed; used on the background thread
      * @param admission   asked before a change; null while it is off
      * @param conductor   where answers go; asked for with the first answer
@@ -158,7 +158,7 @@ final class DispatcherCommands implements DispatcherProxy {
     /**
      * Whether a peer may change what concerns others, and see it.
      *
-     * @param peer who asks, from the kernel
+     * @param peer the process that asks, from the kernel
      * @return true for root and for the daemon's own user
      */
     static boolean mayChange(final PeerCredentials peer) {

@@ -129,7 +129,7 @@ final class DispatcherJournal {
 
     // ---- decisions ------------------------------------------------------------------------------------------------
 
-    /** Chosen to run; the grant follows when the others are off. */
+    /** Chosen to run; the grant follows when the others are disabled. */
     void decided(final TaskEntry task, final int gpu, final long ticket) {
         event(EventKind.DECIDED, gpu, task, ticket, 0);
     }
@@ -234,7 +234,7 @@ final class DispatcherJournal {
         event(EventKind.PRIORITY, task, 0, task.ticket, priority, gpuPriority, 0);
     }
 
-    /** The same as text, for who set them. */
+    /** The same as text, for the user who set them. */
     void prioritySet(final TaskEntry task, final int priority, final int gpuPriority, final String what) {
         text(EventKind.POLICY, task.gpu(), task.id, task.contextId, task.clientId(), priority, gpuPriority, what);
     }

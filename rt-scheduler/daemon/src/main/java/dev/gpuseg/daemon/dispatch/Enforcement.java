@@ -44,6 +44,6 @@ interface Enforcement {
     /** At least one context that must be off could not be disabled. */
     boolean isIncomplete();
 
-    /** Takes results; messages as described in {@link Enforcer}. */
+    /** Takes results; messages as described in {@link EnforcerResults}. */
     int poll(MessageHandler handler);
 }

@@ -58,7 +58,7 @@ final class GrantGate {
         recordRunning(task, gpu, ticket);
     }
 
-    /** A segment runs, granted or resumed: notes when the contexts that it needs off are off. */
+    /** A segment runs, granted or resumed: notes when the contexts that it preempts are disabled. */
     void recordRunning(final TaskEntry task, final int gpu, final long ticket) {
         if (scheduler.state(task.id) != SegmentState.RUNNING) {
             return;

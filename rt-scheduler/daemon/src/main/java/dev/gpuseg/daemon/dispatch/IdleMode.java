@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
-/** What the dispatcher, or an enforcer, does when nothing waits for it. */
+/** What the dispatcher, or an enforcer, does without work. */
 public enum IdleMode {
     /** Polls on: lowest latency, one core always busy. */
     SPIN(Long.MAX_VALUE),
-    /** Polls for 200 us after the last work, then sleeps until somebody wakes it. */
+    /** Polls for 200 us after the last work, then sleeps until it is woken. */
     HYBRID(200_000),
     /** Sleeps at once. */
     SLEEP(0);

@@ -32,7 +32,7 @@ final class PolicyControl {
     private final Consumer<String> shown;
     private final boolean preemptive;
 
-    /** What policy files and commands said about tasks, by name; for those that open later. */
+    /** Settings of tasks from policy files and commands, by name; for tasks that open later. */
     private final Map<String, PolicySettings.TaskRule> taskRules = new HashMap<>();
     private final Set<Integer> groupsNamed = new TreeSet<>();
     private Sharing sharing = Sharing.TURNS;
@@ -104,7 +104,7 @@ final class PolicyControl {
 
     // ---- tasks that open ------------------------------------------------------------------------------------------
 
-    /** Applies what a policy file or command said about a task of that name, after it is opened. */
+    /** Applies the settings of a policy file or command to a task of that name, after it is opened. */
     void applyRule(final TaskEntry task) {
         final PolicySettings.TaskRule rule = taskRules.get(task.request.name());
         if (rule != null) {
@@ -144,7 +144,7 @@ final class PolicyControl {
     /** Makes all changes of a policy file or command. */
     void apply(final PolicySettings settings) {
         if (stopping) {
-            return;   // all contexts are enabled for good
+            return;   // all contexts stay enabled
         }
         if (settings.policy() != null) {
             scheduler.setPolicy(settings.policy(), clock.nowNs());

@@ -10,7 +10,7 @@ import java.util.Objects;
 /**
  * What the administrator of a machine decides about its users.
  *
- * @param admission      who may open a task
+ * @param admission      which tasks may be opened
  * @param unmanaged      what becomes of processes that never registered
  * @param protection     processes that a mechanism never touches
  * @param groups         weights, caps and protection by control group

@@ -27,7 +27,7 @@ final class Supervisor {
     private final Cgroups cgroups;
     private final LiveModel liveModel;
     private final ProvenAdmission admission;
-    /** What the dispatcher said last of its processes. Background thread. */
+    /** The processes that the dispatcher reported last. Background thread. */
     private List<ProcessView> knownProcesses = List.of();
     private int knownVersion;
 

@@ -32,7 +32,7 @@ final class WatchdogProcess implements Watchdog {
      * @param directory of the daemon
      * @param periodMs  no application stays frozen longer: it releases when the heartbeat is nine tenths of this old
      * @param priority  SCHED_FIFO priority of the dispatcher, 0 = none; the watchdog gets the next higher one, for
-     *                  who starves the daemon must not starve the watchdog too. Without, it takes SCHED_FIFO by itself
+     *                  what starves the daemon must not starve it. Without, it takes SCHED_FIFO by itself
      *                  if it may
      * @param heartbeat called with the time while waiting, so that the watchdog sees a living daemon
      * @return the watchdog

@@ -31,10 +31,10 @@ public final class ConfigCommand implements Runnable {
     }
 
     @Command(name = "check", mixinStandardHelpOptions = true,
-        description = "Read a settings file as `gpuseg run` would and name everything that is wrong. Starts nothing.",
-        exitCodeListHeading = "%nExit status:%n", exitCodeList = {"0:the file is good", "2:it is not"})
+        description = "Read a settings file as `gpuseg run` would and report every mistake in it. Start nothing.",
+        exitCodeListHeading = "%nExit status:%n", exitCodeList = {"0:the file is correct", "2:it is not"})
     int check(@Parameters(arity = "0..1", paramLabel = "FILE",
-        description = "the file (default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed)") final Path named) {
+        description = "Settings file (default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed).") final Path named) {
         final RunSettings keys = new RunSettings();
         final Path file = file(named);
         final ConfigFile read = ConfigFile.read(file, keys);
@@ -50,11 +50,11 @@ public final class ConfigCommand implements Runnable {
     }
 
     @Command(name = "show", mixinStandardHelpOptions = true,
-        description = "Show every setting, its value and where it comes from: the "
-            + "file or the default. An option on the command line of `gpuseg run` comes before both.")
+        description = "Show every setting, its value and its origin: the file or the default. "
+            + "An option on the command line of `gpuseg run` takes precedence over both.")
     int show(@Parameters(arity = "0..1", paramLabel = "FILE",
-        description = "the file (default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed)") final Path named,
-        @Option(names = "--json", description = "as JSON") final boolean json) {
+        description = "Settings file (default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed).") final Path named,
+        @Option(names = "--json", description = "Print JSON.") final boolean json) {
         final RunSettings keys = new RunSettings();
         final Path file = named == null ? RunSettings.defaultFile() : named;
         final Map<String, ConfigEntry> set = new LinkedHashMap<>();

@@ -7,8 +7,8 @@ import picocli.CommandLine.Option;
 /** Where the daemon is. */
 public final class DirectoryOption {
     @Option(names = "--dir", paramLabel = "DIR",
-        description = "runtime directory (default: $GPUSEG_DIR, else /run/gpuseg where it exists, else "
-            + "/dev/shm/gpuseg for root, else $XDG_RUNTIME_DIR/gpuseg, else /dev/shm/gpuseg-UID)")
+        description = "Runtime directory (default: $GPUSEG_DIR, else /run/gpuseg if it exists, else /dev/shm/gpuseg "
+            + "for root, else $XDG_RUNTIME_DIR/gpuseg, else /dev/shm/gpuseg-UID).")
     private String directory;
 
     /**

@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** Durations with a unit: 250us, 1.5ms, 10s. A bare number is refused: nobody could say what it means. */
+/** Durations with a unit: 250us, 1.5ms, 10s. A bare number is refused, because its unit is unknown. */
 public final class DurationConverter implements ITypeConverter<Duration> {
     private static final Pattern FORM = Pattern.compile("(\\d{1,9}(?:\\.\\d{1,9})?)(ns|us|ms|s|min)");
 

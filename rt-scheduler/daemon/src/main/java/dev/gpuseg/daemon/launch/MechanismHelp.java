@@ -33,7 +33,7 @@ final class MechanismHelp implements IModelTransformer, Iterable<String> {
         return lines;
     }
 
-    /** What must be said behind the name, in parentheses; may be empty. */
+    /** The caveat to show behind the name, in parentheses; may be empty. */
     static String caveat(final String name) {
         final String caveat = MechanismCatalog.get(name).caveat();
         return caveat.isEmpty() ? "" : " (" + caveat + ")";

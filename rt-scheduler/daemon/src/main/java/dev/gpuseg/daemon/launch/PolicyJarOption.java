@@ -8,7 +8,7 @@ import picocli.CommandLine.Option;
 /** The jar whose policies a command knows beside those of the program. */
 public final class PolicyJarOption {
     @Option(names = "--policy-jar", paramLabel = "FILE",
-        description = "jar with more policies, as `gpuseg run` takes it; its code runs in this program")
+        description = "Jar with further policies, as for `gpuseg run`. Its code runs in this program.")
     private Path file;
 
     /** For picocli. */

@@ -27,7 +27,7 @@ public final class ReleaseCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--force", description = "even if a living daemon owns it")
+    @Option(names = "--force", description = "Also if a living daemon owns these contexts.")
     private boolean force;
 
     @Override

@@ -39,7 +39,7 @@ import picocli.CommandLine.Spec;
 
 /** The daemon, in the foreground. */
 @Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.WithMechanisms.class,
-    description = "Run the daemon until SIGTERM, SIGINT or `gpuseg stop`.")
+    description = "Run the daemon in the foreground until SIGTERM, SIGINT or `gpuseg stop`.")
 public final class RunCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -48,96 +48,104 @@ public final class RunCommand implements Callable<Integer> {
     private DirectoryOption directory;
 
     @Option(names = RunSettings.FILE_OPTION, paramLabel = "FILE",
-        description = "settings in YAML: every other option of this command is a key, without its dashes; what the "
-            + "command line says comes first (default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed). "
-            + "See `gpuseg config`")
+        description = "Read settings from this YAML file. Every other option of this command is a key, without its "
+            + "dashes; the command line takes precedence (default: /etc/gpuseg/gpuseg.yaml where gpuseg is "
+            + "installed). See `gpuseg config`.")
     private Path settings;
 
     @Option(names = "--policy", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
-        description = "who comes first: ${COMPLETION-CANDIDATES}, explained below; with parameters, in --policy-file "
-            + "(default: fp, with --mechanism observe rr)")
+        description = "Order of the tasks: ${COMPLETION-CANDIDATES}, explained below. Parameters stand in "
+            + "--policy-file (default: fp; with --mechanism observe: rr).")
     private String policy;
 
     @Option(names = "--policy-jar", paramLabel = "FILE",
-        description = "jar with policies beside those below; they are checked for conformance before the daemon "
-            + "starts, and without --policy its only one is used. Its code runs in the daemon: as root it takes no "
-            + "jar that another user could write. No analysis holds for them, so --admission enforce refuses them")
+        description = "Jar with further policies. They are checked for conformance before the daemon starts. Without "
+            + "--policy the only policy of the jar is used. Its code runs in the daemon, so a daemon of root refuses "
+            + "a jar that another user could write. No analysis covers it: --admission enforce refuses it.")
     private Path policyJar;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
-        description = "policy with its parameters (partitions, weights, caps, overrun actions); see `gpuseg policy`")
+        description = "Read the policy and its parameters (partitions, weights, caps, overrun actions) from this "
+            + "file; see `gpuseg policy`.")
     private Path policyFile;
 
     @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
-        completionCandidates = MechanismHelp.class, description = "how the policy is enforced: "
-            + "${COMPLETION-CANDIDATES}; explained below (default: ${DEFAULT-VALUE})")
+        completionCandidates = MechanismHelp.class,
+        description = "How the policy is enforced: ${COMPLETION-CANDIDATES}; explained below (default: "
+            + "${DEFAULT-VALUE}).")
     private String mechanism;
 
-    @Option(names = "--gpus", paramLabel = "N", defaultValue = "1", description = "number of GPUs (default: 1)")
+    @Option(names = "--gpus", paramLabel = "N", defaultValue = "1",
+        description = "Number of GPUs, 1..16 (default: ${DEFAULT-VALUE}).")
     private int gpus;
 
     @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
-        description = "what the dispatcher does when nothing waits (default: ${DEFAULT-VALUE})")
+        description = "What the dispatcher does without work: spin polls all the time, hybrid polls for 200 us and "
+            + "then sleeps, sleep sleeps at once (default: ${DEFAULT-VALUE}).")
     private String idle;
 
     @Option(names = "--optimistic", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "let tasks begin without waiting where nothing can outrank them (default: yes)")
+        description = "Let a begin return without waiting if no running segment can outrank its task (default: true).")
     private boolean optimistic;
 
     @Option(names = "--resume-holdoff-us", paramLabel = "N",
-        description = "best-effort work comes back so many microseconds after the last segment, 0..10000, so that the "
-            + "next segment need not take it off again (default: 0)")
+        description = "Resume best-effort work this many microseconds after the last real-time segment, 0..10000, so "
+            + "that consecutive segments preempt it only once (default: 0).")
     private Integer holdoffUs;
 
     @Option(names = "--keep-ready", negatable = true, fallbackValue = "true",
-        description = "leave processes whose task may begin over the running one on the GPU meanwhile: their begin "
-            + "costs less; --no-keep-ready takes them off, too, so that work of theirs outside segments disturbs "
-            + "nobody (default: yes)")
+        description = "Keep the contexts of idle higher-priority tasks enabled while a segment runs; their next begin "
+            + "then costs one driver call less. With --no-keep-ready they are disabled too, so that their work "
+            + "outside segments cannot disturb the running segment (default: true).")
     private Boolean keepReady;
 
     @Option(names = "--journal", paramLabel = "DIR",
-        description = "journal (default: journal in the runtime directory)")
+        description = "Directory of the journal (default: journal in the runtime directory).")
     private Path journal;
 
     @Option(names = "--journal-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "256MiB",
-        description = "cap of the journal; the oldest quarter is deleted (default: ${DEFAULT-VALUE})")
+        description = "Maximum size of the journal; the oldest quarter is deleted when it is reached (default: "
+            + "${DEFAULT-VALUE}).")
     private long journalBytes;
 
     @Option(names = "--queue-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "1MiB",
-        description = "one cycle of a client's queue, a power of two, 256KiB..256MiB; a client that writes more while "
-            + "the daemon is held up loses records (default: ${DEFAULT-VALUE})")
+        description = "Size of one cycle of each client's queue, a power of two, 256KiB..256MiB. A client that writes "
+            + "more while the daemon is held up loses records (default: ${DEFAULT-VALUE}).")
     private long queueBytes;
 
     @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
         defaultValue = "100ms",
-        description = "nobody stays frozen for longer than this: when the daemon's heartbeat is nine tenths of it old, "
-            + "the watchdog releases everybody (default: ${DEFAULT-VALUE})")
+        description = "No context stays disabled for longer than this after the daemon died or hung, 40ms..10s. The "
+            + "watchdog enables all contexts when the daemon's heartbeat is nine tenths of this old (default: "
+            + "${DEFAULT-VALUE}).")
     private Duration watchdogPeriod;
 
-    @Option(names = "--no-watchdog", description = "start no watchdog: a dead daemon can leave applications frozen")
+    @Option(names = "--no-watchdog",
+        description = "Start no watchdog. A dead daemon can then leave applications frozen.")
     private boolean noWatchdog;
 
-    @Option(names = "--cpu", paramLabel = "N", defaultValue = "-1", description = "pin the dispatcher to this CPU")
+    @Option(names = "--cpu", paramLabel = "N", defaultValue = "-1",
+        description = "Pin the dispatcher to this CPU (default: any).")
     private int cpu;
 
     @Option(names = "--priority", paramLabel = "N", defaultValue = "0",
-        description = "SCHED_FIFO priority of the dispatcher, 1..99 (default: 0, none)")
+        description = "SCHED_FIFO priority of the dispatcher, 1..99, or 0 for none (default: ${DEFAULT-VALUE}).")
     private int priority;
 
     @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
-        description = "keep the daemon in memory (mlockall): all that is mapped at its start at once (0.45 GB, not "
-            + "0.2; half of the heap), later mappings from their first use (the rest of the heap, queues, journal). "
-            + "Needs unlimited locked memory or CAP_IPC_LOCK; if that is refused the daemon does not start (default: "
-            + "yes with --cpu or --priority, and if it is refused, a warning)")
+        description = "Lock the daemon's memory (mlockall): everything that is mapped at its start (0.45 GB instead "
+            + "of 0.2 GB, half of the heap), later mappings from their first use (the rest of the heap, queues, "
+            + "journal). Needs unlimited locked memory or CAP_IPC_LOCK, else the daemon does not start. Without this "
+            + "option memory is locked if --cpu or --priority is given, and a refusal is only a warning.")
     private Boolean lockMemory;
 
     @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "compile the hot path with synthetic records before accepting clients (default: yes)")
+        description = "Compile the hot path with synthetic records before clients are accepted (default: true).")
     private boolean warmUp;
 
     @Option(names = "--metrics", paramLabel = "127.0.0.1:PORT",
-        description = "Show metrics to Prometheus at /metrics on this port of 127.0.0.1, where every local user can "
-            + "read them; port 0 takes any free one (default: nowhere).")
+        description = "Serve metrics for Prometheus at /metrics on this port of 127.0.0.1, where every local user can "
+            + "read them. Port 0 takes any free port (default: no metrics).")
     private String metrics;
 
     @Mixin

@@ -79,7 +79,7 @@ public final class RunSettings implements ConfigKeys {
     }
 
     /**
-     * The value of a key that nobody sets.
+     * The value of a key that is not set.
      *
      * @param key one of {@link #all}
      * @return null where it depends on other settings or on the machine: the help of `run` says how

@@ -18,54 +18,56 @@ import picocli.CommandLine.Option;
 /** Options of {@code run} by which an administrator rules over users: admission, protection, quotas. */
 public final class SiteOptions {
     @Option(names = "--admission", paramLabel = "off|warn|enforce", defaultValue = "off",
-        description = "analyse every task before it is opened, over what is open already: warn says what is not "
-            + "proven, enforce refuses it (default: ${DEFAULT-VALUE})")
+        description = "Analyse every task before it is opened, together with all open tasks: warn reports what is not "
+            + "proven, enforce refuses it (default: ${DEFAULT-VALUE}).")
     private String admission;
 
     @Option(names = "--taskset", paramLabel = "FILE",
-        description = "the tasks of this machine with cores and segments, matched by name (the format of `analyze`); "
-            + "a task that is not in it is analysed by its budget and period, or refused")
+        description = "Tasks of this machine with their cores and segments, matched by name (the format of `gpuseg "
+            + "analyze`). A task that is not in the file is analysed by its budget and period, or refused.")
     private Path taskSet;
 
     @Option(names = "--platform", paramLabel = "PROFILE",
-        description = "constants of this machine (cpus, epsilon, theta, ...), instead of those of --taskset")
+        description = "Constants of this machine (cpus, epsilon, theta, ...) as `gpuseg calibrate` writes them, "
+            + "instead of those of --taskset.")
     private Path platform;
 
     @Option(names = "--cores", paramLabel = "fp|edf", defaultValue = "fp",
-        description = "how the kernel orders the threads of a core: fp SCHED_FIFO, edf SCHED_DEADLINE (default: "
-            + "${DEFAULT-VALUE})")
+        description = "How the kernel orders the threads of a core: fp for SCHED_FIFO, edf for SCHED_DEADLINE "
+            + "(default: ${DEFAULT-VALUE}).")
     private String cores;
 
     @Option(names = "--admission-grace", paramLabel = "DURATION", converter = DurationConverter.class,
-        defaultValue = "30s", description = "how long after a restart a place is kept for a task that was admitted "
-            + "before (default: ${DEFAULT-VALUE})")
+        defaultValue = "30s",
+        description = "How long after a restart the place of a task that was admitted before is reserved, 0s..1h "
+            + "(default: ${DEFAULT-VALUE}).")
     private Duration grace;
 
     @Option(names = "--unmanaged", paramLabel = "best-effort|allow", defaultValue = "best-effort",
-        description = "processes that never registered: off the GPU while a real-time task holds it, or left alone "
-            + "(default: ${DEFAULT-VALUE})")
+        description = "Processes that never registered: best-effort disables them while a real-time task uses the "
+            + "GPU, allow leaves them alone (default: ${DEFAULT-VALUE}).")
     private String unmanaged;
 
     @Option(names = "--protect", paramLabel = "NAME", split = ",",
-        description = "never disable processes that run these programs of root or of the daemon's user, in addition to "
-            + "display servers and the driver's services")
+        description = "Never disable processes that run these programs of root or of the daemon's user, in addition "
+            + "to display servers and the driver's services.")
     private List<String> protect = List.of();
 
     @Option(names = "--nvidia-scope", paramLabel = "compute|all", defaultValue = "compute",
-        description = "what is switched of a process: compute and graphics, or copies too (default: "
-            + "${DEFAULT-VALUE})")
+        description = "What is disabled of a process on NVIDIA: compute (with graphics), or all (also copies) "
+            + "(default: ${DEFAULT-VALUE}).")
     private String nvidiaScope;
 
     @Option(names = "--cgroup-rules", paramLabel = "FILE",
-        description = "protection, weights and caps of control groups by path")
+        description = "Protection, weights and caps of control groups by path, from this file.")
     private Path cgroupRules;
 
     @Option(names = "--clients-per-user", paramLabel = "N", defaultValue = "64",
-        description = "most registered processes of one user (default: ${DEFAULT-VALUE})")
+        description = "Maximum number of registered processes of one user, 1..256 (default: ${DEFAULT-VALUE}).")
     private int clientsPerUser;
 
     @Option(names = "--tasks-per-user", paramLabel = "N", defaultValue = "1024",
-        description = "most open tasks of one user (default: ${DEFAULT-VALUE})")
+        description = "Maximum number of open tasks of one user, 1..16384 (default: ${DEFAULT-VALUE}).")
     private int tasksPerUser;
 
     /**

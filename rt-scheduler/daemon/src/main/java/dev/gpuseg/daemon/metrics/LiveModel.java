@@ -63,7 +63,7 @@ public final class LiveModel implements EventTap {
         gpus[0] = new GpuFigures();
     }
 
-    /** Tells somebody every duration from now on. Before the first task. */
+    /** Reports every duration to this observer from now on. Call it before the first task. */
     synchronized void observer(final ModelObserver newObserver) {
         if (!tasks.isEmpty()) {
             throw new IllegalStateException("the model has seen tasks already");

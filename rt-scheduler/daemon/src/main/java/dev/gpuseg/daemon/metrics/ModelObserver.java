@@ -29,7 +29,7 @@ interface ModelObserver {
     /** A task is seen for the first time. */
     TaskObserver task(String name, int pid, int gpu);
 
-    /** So long after the decision for a real-time segment, all contexts that must be off for it were off the GPU. */
+    /** The time from the decision for a real-time segment until every context that it preempts was disabled. */
     void enforced(int gpu, long ns);
 
     /** One operation of the mechanism on one context took so long. */

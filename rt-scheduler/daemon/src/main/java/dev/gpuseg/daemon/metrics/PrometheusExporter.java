@@ -97,8 +97,8 @@ public final class PrometheusExporter implements AutoCloseable {
             "Time from a job's release to its end, in seconds, for tasks that mark their jobs", RESPONSE_BOUNDS_S,
             TASK, PID, GPU);
         private final Histogram enforcement = histogram("gpuseg_enforcement_seconds",
-            "Time from the decision for a real-time segment until all contexts that must be off for it are off the "
-                + "GPU, in seconds",
+            "Time from the decision for a real-time segment until every context that it preempts is disabled, in "
+                + "seconds",
             COST_BOUNDS_S, GPU);
         private final Histogram switches = histogram("gpuseg_runlist_update_seconds",
             "Time that one operation on one context takes, in seconds, by op: disable or enable", COST_BOUNDS_S, GPU,
@@ -175,14 +175,14 @@ public final class PrometheusExporter implements AutoCloseable {
         readings.info().forEach(info::label);
         info.label("policy", model.policy());
         all.metricSnapshot(InfoSnapshot.builder().name("gpuseg_daemon")
-            .help("What runs: always 1; simulated=\"true\" says that no hardware is behind these numbers")
+            .help("Properties of the daemon; always 1. simulated=\"true\": no hardware is behind these numbers")
             .dataPoint(InfoDataPointSnapshot.builder().labels(info.build()).build()).build());
         final CounterFamily events = new CounterFamily("gpuseg_events",
-            "What the dispatcher and the mechanism counted since start, by event, as `gpuseg status` lists them");
+            "Counters of the dispatcher and the mechanism since start, by event, as `gpuseg status` lists them");
         readings.counters((label, value) -> events.add(Labels.of("event", label), value));
         events.addTo(all);
         final CounterFamily desk = new CounterFamily("gpuseg_conductor_events",
-            "What the registration socket's side counted since start, by event, as `gpuseg status` lists them");
+            "Counters of the registration socket since start, by event, as `gpuseg status` lists them");
         readings.conductorCounters((label, value) -> desk.add(Labels.of("event", label), value));
         desk.addTo(all);
         counter(all, "gpuseg_journal_written_events", "Events written to the journal since start",
@@ -193,8 +193,8 @@ public final class PrometheusExporter implements AutoCloseable {
         counter(all, "gpuseg_metrics_missed_events",
             "Events that these metrics did not see because the journal's ring was full, since start", model.gaps());
         counter(all, "gpuseg_tasks_untracked", "Tasks opened beyond the " + LiveModel.TASKS_MAX
-            + " that are told apart, since start: they have no series", model.untracked());
-        gauge(all, "gpuseg_held_contexts", "Contexts in the held file: off the GPU now, or about to be",
+            + " that can have series, since start", model.untracked());
+        gauge(all, "gpuseg_held_contexts", "Contexts in the held file: disabled, or about to be",
             readings.heldContexts());
         gauge(all, "gpuseg_clients", "Registered client processes", model.clientCount());
         all.metricSnapshot(GaugeSnapshot.builder().name("gpuseg_dispatcher_cycle_max_seconds").unit(Unit.SECONDS)
@@ -215,7 +215,7 @@ public final class PrometheusExporter implements AutoCloseable {
         final CounterFamily preemptions = new CounterFamily("gpuseg_preemptions",
             "Times that a segment was preempted, per task");
         final CounterFamily busy = new CounterFamily("gpuseg_gpu_busy_seconds",
-            "Time for which a task was let use the GPU, in seconds; divided equally while several share it");
+            "Time for which a task was allowed to use the GPU, in seconds; divided equally while several share it");
         final GaugeFamily priorities = new GaugeFamily("gpuseg_task_priority",
             "Priority of an open task, 1..99, 99 highest; 0 is best effort");
         final GaugeFamily deadlines = new GaugeFamily("gpuseg_task_deadline_seconds",
@@ -242,7 +242,7 @@ public final class PrometheusExporter implements AutoCloseable {
         }
         priorities.addTo(all);
         deadlines.addTo(all);
-        gauge(all, "gpuseg_tasks", "Open tasks that are told apart", open[0]);
+        gauge(all, "gpuseg_tasks", "Open tasks that have series", open[0]);
     }
 
     private void collectGpus(final MetricSnapshots.Builder all, final long nowNs) {
@@ -250,7 +250,7 @@ public final class PrometheusExporter implements AutoCloseable {
             "Begun segments that may not use the GPU now: waiting or preempted");
         final GaugeFamily running = new GaugeFamily("gpuseg_running_segments", "Segments that may use the GPU now");
         final CounterFamily held = new CounterFamily("gpuseg_gpu_held_seconds",
-            "Time in which at least one segment was let use the GPU, in seconds");
+            "Time in which at least one segment was allowed to use the GPU, in seconds");
         final GaugeFamily fairness = new GaugeFamily("gpuseg_fairness_jain",
             "Jain's index of the GPU time of best-effort tasks over the last 5 s: 1 = equal; 1 with fewer than two");
         model.forEachGpu((gpu, index) -> {

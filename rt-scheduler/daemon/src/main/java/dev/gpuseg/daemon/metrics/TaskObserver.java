@@ -26,13 +26,13 @@ interface TaskObserver {
         }
     };
 
-    /** A begin was granted so long after it was made; 0 for an optimistic one. */
+    /** The time from a begin to its grant; 0 for an optimistic one. */
     void waited(long ns);
 
-    /** A segment ended so long after its begin. */
+    /** The time from the begin of a segment to its end. */
     void segmentEnded(long ns);
 
-    /** A job ended so long after its release. */
+    /** The time from the release of a job to its end. */
     void jobEnded(long ns);
 
     /** The task was closed some time ago, or had to make room: nothing more will come. */

@@ -25,8 +25,8 @@ import java.util.List;
  * windows: [{partition: 1, offset: 0ms, length: 40ms}, {partition: 2, offset: 50ms, length: 30ms}]
  * sharing: turns              # unequal weights by turns or by timeslices (default turns)
  * quantum: 10ms               # longest turn; with timeslices: the slice of a process of weight 100
- * resume_holdoff: 500us       # best-effort work comes back so much later than the last segment ends (default 0)
- * keep_ready: false           # also tasks that may begin over the running one are off meanwhile (default true: not)
+ * resume_holdoff: 500us       # best-effort work resumes this long after the last real-time segment (default 0)
+ * keep_ready: false           # also disable the contexts of idle higher tasks while a segment runs (default true)
  * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend}]
  * groups: [{group: 7, weight: 50, cap: none}]
  * </pre>

@@ -68,9 +68,9 @@ public final class SavedPolicy {
     }
 
     /**
-     * Remembers a change that was made. What it does not say stays as it was said before.
+     * Remembers a change that was made. Settings that it does not contain keep their saved values.
      *
-     * @param change as a policy file has it, judged
+     * @param change in the form of a policy file, already checked
      */
     public synchronized void changed(final JsonNode change) {
         if (change.has("policy")) {
@@ -119,7 +119,7 @@ public final class SavedPolicy {
     }
 
     /**
-     * Keeps nothing any more. What holds now goes on to hold.
+     * Keeps nothing any longer. The current settings stay in force.
      *
      * @return false if nothing was kept
      * @throws IOException if that fails, with the path

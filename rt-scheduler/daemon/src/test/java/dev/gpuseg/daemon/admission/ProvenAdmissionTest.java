@@ -224,7 +224,7 @@ class ProvenAdmissionTest {
         final String ruled = admission.refuseSettings(rule("guest", OverrunAction.NOTIFY));
         assertTrue(ruled.startsWith("rules for tasks: task \"guest\""), ruled);
         assertNull(admission.refuseSettings(rule("guest", OverrunAction.DEMOTE)));
-        assertNull(admission.refuseSettings(rule("later", OverrunAction.NOTIFY)), "nobody is concerned yet");
+        assertNull(admission.refuseSettings(rule("later", OverrunAction.NOTIFY)), "no task is concerned yet");
         assertTrue(admission.refuse(open(3, "later", 10, 1), client(3, 0)).contains("notify"), "the rule holds");
         assertNull(admission.refuseSettings(rule("later", OverrunAction.SUSPEND)));
         assertNull(admission.refuse(open(3, "later", 10, 1).with(10, 10, OverrunAction.NOTIFY), client(3, 0)));

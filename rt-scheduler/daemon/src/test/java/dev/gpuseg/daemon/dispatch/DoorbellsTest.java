@@ -67,7 +67,7 @@ class DoorbellsTest {
         assertEquals(1, bells.await(HANG_MS));
         assertEquals(0, first.doorbell().drain());
         first.doorbell().close();
-        assertTrue(second.doorbell().drain() > 0, "nobody listened");
+        assertTrue(second.doorbell().drain() > 0, "it was not read");
         second.doorbell().close();
     }
 

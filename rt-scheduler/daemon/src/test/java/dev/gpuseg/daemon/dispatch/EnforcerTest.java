@@ -7,10 +7,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -31,6 +38,7 @@ class EnforcerTest {
         private boolean absent;
         private boolean changed;
         private Runnable during = () -> { };
+        private Runnable duringDetach = () -> { };
 
         @Override
         public String name() {
@@ -105,6 +113,7 @@ class EnforcerTest {
         @Override
         public void detach(final ContextRef context) {
             calls.add("detach " + context.contextId());
+            duringDetach.run();
         }
 
         @Override
@@ -123,18 +132,20 @@ class EnforcerTest {
     private HeldFile held;
     private Recorder device;
     private Enforcer enforcer;
+    private int wakes;
     private long nowNs = 1;
 
     @BeforeEach
     void wire() {
         held = HeldFile.openOrCreate(directory.resolve("held"));
         device = new Recorder();
-        enforcer = new Enforcer(0, device, held, null, CONTEXTS, 0, IdleMode.SLEEP, () -> { });
+        enforcer = new Enforcer(0, device, held, null, CONTEXTS, 0, IdleMode.SLEEP, () -> wakes++);
         for (int i = 1; i <= CONTEXTS; i++) {
             enforcer.attach(new ContextRef(i, 0, 100 + i, 1, "test"));
         }
         settle();
         device.calls.clear();
+        wakes = 0;
     }
 
     @AfterEach
@@ -146,6 +157,24 @@ class EnforcerTest {
         for (int i = 0; i < 20; i++) {
             enforcer.cycle(nowNs++);
         }
+    }
+
+    /** A second later, when all that failed is tried again. */
+    private void settleLater() {
+        nowNs = System.nanoTime() + 1_000_000_000L;
+        settle();
+    }
+
+    private List<String> results() {
+        final List<String> told = new ArrayList<>();
+        enforcer.poll((type, buffer, offset, length) -> told.add(switch (type) {
+            case EnforcerResults.CONTEXT -> (buffer.getInt(offset + EnforcerResults.OFF_OFFSET) == 1 ? "-" : "+")
+                + buffer.getInt(offset);
+            case EnforcerResults.RELEASED -> "released " + buffer.getLong(offset);
+            case EnforcerResults.REPEATED_ERROR -> "again";
+            default -> buffer.getStringWithoutLengthUtf8(offset, length);
+        }));
+        return told;
     }
 
     private long want(final int... off) {
@@ -215,14 +244,136 @@ class EnforcerTest {
         assertEquals(1, held.count(), "it may be off: it stays written down");
         assertFalse(enforcer.isIdle());
         device.broken = false;
-        nowNs = System.nanoTime() + 1_000_000_000L;
-        settle();
+        settleLater();
         assertFalse(enforcer.isIncomplete());
         assertEquals(1, held.count());
         want();
         settle();
         assertEquals(0, held.count());
         assertTrue(enforcer.isIdle());
+    }
+
+    /** The state that failed is the newest one still: no decision may be needed to enable what it wants enabled. */
+    @Test
+    void shouldEnableTheRestWhenTheRetryOfADisableSucceeds() {
+        want(1, 3);
+        settle();
+        device.broken = true;
+        want(2);
+        settle();
+        device.calls.clear();
+        device.broken = false;
+        settleLater();
+        assertEquals(List.of("-2 held 3", "+1+3 held 3"), device.calls);
+        assertEquals(1, held.count());
+        assertTrue(enforcer.isIdle());
+    }
+
+    @Test
+    void shouldTellTheDispatcherWhatARetryChanged() {
+        device.broken = true;
+        want(1);
+        settle();
+        assertEquals(List.of("the device is broken"), results());
+        device.broken = false;
+        wakes = 0;
+        settleLater();
+        assertEquals(List.of("-1"), results());
+        assertEquals(1, wakes, "the version was enforced before, but the context is disabled only now");
+    }
+
+    @Test
+    void shouldWakeTheDispatcherOnceForADisableAndBeforeAndAfterAnEnable() {
+        want(1);
+        settle();
+        assertEquals(1, wakes);
+        want();
+        final int[] before = {-1};
+        device.during = () -> before[0] = wakes;
+        settle();
+        assertEquals(2, before[0], "nothing is left to disable: grants may go out");
+        assertEquals(3, wakes);
+        assertEquals(List.of("-1", "+1"), results());
+        settle();
+        assertEquals(3, wakes);
+    }
+
+    @Test
+    void shouldSayThatAStateIsIncompleteBeforeItSaysThatItIsEnforced() {
+        final List<String> seen = new ArrayList<>();
+        final Enforcer[] watched = new Enforcer[1];
+        watched[0] = new Enforcer(0, device, held, null, CONTEXTS, 0, IdleMode.SLEEP,
+            () -> seen.add(watched[0].enforcedVersion() + " " + watched[0].isIncomplete()));
+        watched[0].attach(new ContextRef(1, 0, 101, 1, "test"));
+        watched[0].cycle(1);
+        device.broken = true;
+        watched[0].desired().set(1, false);
+        final long version = watched[0].desired().commit();
+        watched[0].cycle(2);
+        assertEquals(List.of("0 false", version + " true"), seen, "the error, then the state");
+    }
+
+    @Test
+    void shouldLeaveEnabledWhatTheHeldFileHasNoRoomFor() {
+        int last = HeldFile.FULL;
+        for (int i = 0; i < Abi.HELD_MAX; i++) {
+            last = held.hold(Abi.MECHANISM_SIM, 1_000 + i, 1, 0, 0, 1, new byte[0]);
+        }
+        final long version = want(1);
+        settle();
+        assertEquals(List.of(), device.calls);
+        assertEquals(version, enforcer.enforcedVersion());
+        assertTrue(enforcer.isIncomplete());
+        assertTrue(results().get(0).startsWith("held file is full: context 1 "));
+        held.release(last);
+        settleLater();
+        assertEquals(List.of("-1 held " + Abi.HELD_MAX), device.calls);
+        assertFalse(enforcer.isIncomplete());
+    }
+
+    @Test
+    void shouldWriteAllDownAnewAndApplyTheStateToAllWhenProcessesGotMoreWork() {
+        want(1);
+        settle();
+        device.calls.clear();
+        device.changed = true;
+        settle();
+        assertEquals(List.of("-1 held 4", "+2+3+4 held 4"), device.calls);
+        assertEquals(1, held.count());
+    }
+
+    @Test
+    void shouldDisableAgainWhatTheWatchdogReleased() throws IOException {
+        final ByteBuffer page = ByteBuffer.allocate(Abi.Watchdog.SIZE).order(ByteOrder.nativeOrder());
+        page.putInt(Abi.Watchdog.MAGIC_OFFSET, Abi.WATCHDOG_MAGIC);
+        page.putInt(Abi.Watchdog.VERSION_OFFSET, Abi.ABI_VERSION);
+        final Path file = Files.write(directory.resolve("watchdog"), page.array());
+        try (WatchdogPage watchdog = WatchdogPage.map(file)) {
+            enforcer.watchdog(watchdog);
+            want(1, 2);
+            settle();
+            results();
+            device.calls.clear();
+            page.putLong(Abi.Watchdog.RELEASES_OFFSET, 1);
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                channel.write(page.slice(0, Abi.Watchdog.SIZE), 0);   // into the mapped page, as another process does
+            }
+            settle();
+            assertEquals(List.of("-1-2 held 2"), device.calls);
+            assertEquals(List.of("released 1", "-1", "-2"), results());
+        }
+    }
+
+    /** The mechanism may have to enable what it forgets: until then the entry must stay. */
+    @Test
+    void shouldClearTheEntryOfAContextAfterTheMechanismHasForgottenIt() {
+        want(1);
+        settle();
+        device.duringDetach = () -> assertEquals(1, held.count());
+        enforcer.detach(1);
+        settle();
+        assertEquals(0, held.count());
+        assertTrue(device.calls.contains("detach 1"));
     }
 
     @Test
@@ -235,14 +386,14 @@ class EnforcerTest {
             enforcer.cycle(nowNs);
         }
         enforcer.poll((type, buffer, offset, length) -> told.add(type));
-        assertEquals(List.of(Enforcer.ERROR, Enforcer.REPEATED_ERROR, Enforcer.REPEATED_ERROR,
-            Enforcer.REPEATED_ERROR, Enforcer.REPEATED_ERROR), told);
+        assertEquals(List.of(EnforcerResults.ERROR, EnforcerResults.REPEATED_ERROR, EnforcerResults.REPEATED_ERROR,
+            EnforcerResults.REPEATED_ERROR, EnforcerResults.REPEATED_ERROR), told);
         told.clear();
         enforcer.cycle(nowNs + 11_000_000_000L);
         device.error = "another";
         enforcer.cycle(nowNs + 11_000_000_000L);
         enforcer.poll((type, buffer, offset, length) -> told.add(type));
-        assertEquals(List.of(Enforcer.ERROR, Enforcer.ERROR), told, "after 10 s, and other words");
+        assertEquals(List.of(EnforcerResults.ERROR, EnforcerResults.ERROR), told, "after 10 s, and other words");
     }
 
     @Test

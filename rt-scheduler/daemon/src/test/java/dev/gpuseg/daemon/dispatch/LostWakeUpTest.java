@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Publishing work against going to sleep, on the real classes: never may the sleeper find nothing while the publisher
- * finds nobody asleep. Two threads meet at each of many objects, so that their stores miss the cache. Without the
+ * finds no sleeper. Two threads meet at each of many objects, so that their stores miss the cache. Without the
  * fence in {@link SleepFlag#mustWake} one race in twenty is lost on x86 (measured on two shared cores).
  */
 @Timeout(60)
@@ -83,7 +83,7 @@ class LostWakeUpTest {
         race("the dispatcher sleeps although an enforcer has reported", new Race() {
             @Override
             public boolean publish(final int i) {
-                final int at = results[i].tryClaim(Enforcer.CONTEXT, Long.BYTES);
+                final int at = results[i].tryClaim(EnforcerResults.CONTEXT, Long.BYTES);
                 results[i].commit(at);
                 return flags[i].mustWake();
             }

@@ -112,7 +112,7 @@ class ProcessRegistryTest {
         assertEquals(0, processes.count());
         assertFalse(processes.hasOrphans());
         assertNotEquals(version, processes.version());
-        assertEquals(List.of(), rig.enforcers[0].off(), "whoever gets the id starts enabled");
+        assertEquals(List.of(), rig.enforcers[0].off(), "the next process with this id starts enabled");
         assertTrue(rig.enforcers[0].calls.contains("detach " + process.contexts[0]));
         assertTrue(rig.events.kinds().contains(EventKind.CONTEXT_CLOSE));
         assertEquals(process.contexts[0], processes.register(client(2, PID + 1, START)).contexts[0]);

@@ -44,7 +44,7 @@ class ReservationTest {
         }
     }
 
-    /** Which contexts an enforcer would take off now; context 0 is nobody's. */
+    /** Which contexts an enforcer would disable now; context 0 has no process. */
     private List<Integer> off() {
         reservation.follow();
         desired.commit();
@@ -85,7 +85,7 @@ class ReservationTest {
         assertEquals(List.of(LOW, HIGH, BYSTANDER), off());
     }
 
-    /** With contexts kept ready nobody need be off while a segment runs: all others outrank it. */
+    /** With keep-ready no context need be off while a segment runs: all others outrank it. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void shouldNotTakeARunningSegmentOffForOneThatHasNotBegun(final boolean waits) {
@@ -129,7 +129,7 @@ class ReservationTest {
         reservation.start(MIDDLE, MIDDLE);
         reservation.follow();
         desired.set(HIGH, false);
-        assertEquals(List.of(HIGH), off(), "a reservation counts while nobody is set off");
+        assertEquals(List.of(HIGH), off(), "a reservation counts while no context is set off");
         desired.set(HIGH, true);
         assertEquals(List.of(LOW, BYSTANDER), off(), "and the context is spared as before");
         reservation.end();

@@ -49,7 +49,7 @@ class WatchdogKeeperTest {
     @Test
     void shouldStartNoneInADaemonWithoutOne() {
         final WatchdogKeeper none = new WatchdogKeeper(null, () -> {
-            throw new AssertionError("nobody asked for one");
+            throw new AssertionError("none was asked for");
         }, told::add);
         none.keep();
         none.close();

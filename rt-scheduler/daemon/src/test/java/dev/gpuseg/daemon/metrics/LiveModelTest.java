@@ -164,7 +164,7 @@ class LiveModelTest {
         }
         rig.open(1_000, LiveModel.TASKS_MAX + 1, "one more", 1, 0);
         assertEquals(1, model.untracked());
-        rig.begin(1_001, LiveModel.TASKS_MAX + 1);   // of nobody that is known
+        rig.begin(1_001, LiveModel.TASKS_MAX + 1);   // of an unknown task
         rig.event(EventKind.TASK_CLOSE, 1_002, 7, 0, 0, 0);
         rig.open(1_003, 7, "newcomer", 1, 0);
         assertEquals(1, model.untracked());

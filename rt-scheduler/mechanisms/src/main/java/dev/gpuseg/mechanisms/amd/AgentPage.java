@@ -130,7 +130,7 @@ final class AgentPage {
         }
     }
 
-    /** Maps a descriptor of ours and closes it; null if it is not such a page. */
+    /** Maps a descriptor of this process and closes it; null if it is not such a page. */
     private static AgentPage map(final int fd, final int pid, final int slot) {
         try {
             if (!AgentCalls.isSealed(fd)) {
@@ -235,7 +235,7 @@ final class AgentPage {
         return page.getInt(slot + BEAT);
     }
 
-    /** Whether a hold ended without an order of ours: it lapsed, or the watchdog ordered it. True once. */
+    /** Whether a hold ended without an order of the daemon: it lapsed, or the watchdog ordered it. True once. */
     boolean ended() {
         final boolean ended = holds() && (page.getIntVolatile(slot + LAPSES) != lapsesSeen
             || page.getIntVolatile(slot + ORDER) != order);

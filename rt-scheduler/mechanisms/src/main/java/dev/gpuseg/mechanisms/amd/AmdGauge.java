@@ -228,8 +228,8 @@ public final class AmdGauge implements AutoCloseable {
         for (final ContextRef c : batch) {
             final int queues = ((AmdProcess) c.attachment()).queues().size();
             if (queues > 0 && queues != subjects.get(c.contextId()).queues()) {
-                throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" made or destroyed compute "
-                    + "queues meanwhile; calibrate while it keeps what it has");
+                throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" created or destroyed "
+                    + "compute queues during the measurement; calibrate while its queues do not change");
             }
             if (c.outcome() == ContextRef.Outcome.ABSENT) {
                 throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" ended, or has no compute "

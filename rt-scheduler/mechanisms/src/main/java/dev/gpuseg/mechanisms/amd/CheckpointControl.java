@@ -11,7 +11,7 @@ import org.agrona.BufferUtil;
 /**
  * The checkpoint's pause: PROCESS_INFO evicts all queues of a process, UNPAUSE restores them. Both are called by the
  * process's tracer through a duplicate of the process's own /dev/kfd, and strictly alternate: in Linux 6.1 a second
- * PROCESS_INFO evicts once more, and one UNPAUSE then leaves the queues evicted for good. A PROCESS_INFO that fails
+ * PROCESS_INFO evicts once more, and one UNPAUSE then leaves the queues evicted permanently. A PROCESS_INFO that fails
  * has restored them.
  *
  * <p>A process without queues is never paused: in 6.1, and in mode NO_HWS of 6.12, UNPAUSE of a process that has no

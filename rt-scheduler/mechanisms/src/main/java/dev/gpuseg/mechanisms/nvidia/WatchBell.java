@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Wakes the watch's thread with one system call, however many threads ring before it answers.
  *
  * <p>The thread empties the descriptor first and clears the flag then. The other way round a ring between the two
- * steps loses its signal and leaves the flag set: nobody would signal again, and the thread would sleep beside a
+ * steps loses its signal and leaves the flag set: no thread would signal again, and the thread would sleep beside a
  * process that was just attached, until its next look (up to 1 s). Store, then look: see ADR 30.
  */
 final class WatchBell implements AutoCloseable {
@@ -26,7 +26,7 @@ final class WatchBell implements AutoCloseable {
         }
     }
 
-    /** The thread is going to look. Returns whether somebody rang since the last answer. */
+    /** The thread is going to look. Returns whether it was rung since the last answer. */
     boolean answer() {
         signal.drain();
         return rung.getAndSet(false);   // the look that follows sees what was published before such a ring

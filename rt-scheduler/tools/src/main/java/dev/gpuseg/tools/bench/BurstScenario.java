@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Segments back to back: does each pay for taking the others off, or does a hold-off before they may come back spare
+ * Segments back to back: does each pay for disabling the others, or does a hold-off before they are enabled again save
  * that. The response is that of the whole burst, its pauses included.
  */
 final class BurstScenario implements GpuScenario {

@@ -85,7 +85,7 @@ public record ClientLoad(int clients, int rate, long durationMs, int priority, S
         result.put("journal_dropped", AdminClient.counter(status, "journal_drops") + status.path("daemon")
             .path("journal_lost").asLong());
         result.put("journal_events_kept", journal[0]).put("journal_gaps", journal[1]);
-        // who could not keep the rate works the rest off at the end: that time counts
+        // a client that could not keep the rate does the rest at the end: that time counts
         result.put("achieved_per_s", Math.round(seen.path("begin_ns").path("n").asLong()
             / (seen.path("duration_s").asDouble() + seen.path("due_ns").path("max").asLong() / NS_PER_S)));
         result.put("max_cycle_ns", AdminClient.counter(status, "max_cycle_ns"));

@@ -83,7 +83,7 @@ public final class CudaBench {
     }
 
     /**
-     * What a program said at its end.
+     * What a program printed at its end.
      *
      * @param status   exit status
      * @param lastLine last line of its output

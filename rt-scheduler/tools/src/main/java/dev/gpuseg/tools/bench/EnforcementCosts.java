@@ -69,7 +69,7 @@ public final class EnforcementCosts {
 
     /**
      * Adds {@code calls_ns} (every disable while the task lived, one figure per driver call) and {@code steps_ns} to a
-     * cell. Steps are of those begins that found something to take off the GPU.
+     * cell. The steps are those of begins that found a context to disable.
      *
      * @param journal  of the daemon, which has stopped
      * @param taskName of the cell

@@ -170,7 +170,7 @@ public final class GpuBench implements AutoCloseable {
             .put("wrong", running.stream().mapToLong(CudaBench.Other::wrong).sum());
     }
 
-    /** Kernels per nanosecond of processes that nobody disturbs. */
+    /** Kernels per nanosecond of undisturbed processes. */
     double undisturbedPerNs(final List<CudaBench.Other> running) throws InterruptedException {
         final long before = running.stream().mapToLong(CudaBench.Other::kernels).sum();
         final long fromNs = System.nanoTime();

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.OptionalDouble;
 
-/** What this project wants to reach on a GPU, held against a run of {@code gpuseg bench gpu}. */
+/** The goals of this project on a GPU, compared with a run of {@code gpuseg bench gpu}. */
 public final class GpuGoals {
     static final double THREE = 1.2;
     static final double SEVEN = 1.25;
@@ -169,7 +169,7 @@ public final class GpuGoals {
     }
 
     /**
-     * Wrong results of everybody.
+     * Wrong results of all processes.
      *
      * @param node of results.json
      * @return their sum

@@ -5,13 +5,13 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.concurrent.TimeoutException;
 
-/** A part of {@code gpuseg bench gpu}: who competes with whom. */
+/** A part of {@code gpuseg bench gpu}: which programs compete. */
 public interface GpuScenario {
     /** As {@code --scenarios} and results.json call it. */
     String name();
 
     /**
-     * Measures it. A cell that cannot be measured says so in {@code failed}, and the others go on.
+     * Measures it. A cell that cannot be measured has the reason in {@code failed}, and the others continue.
      *
      * @param bench the GPU and the programs
      * @param into  results; {@code alone} and {@code cells} at least, or {@code not_run} with a reason

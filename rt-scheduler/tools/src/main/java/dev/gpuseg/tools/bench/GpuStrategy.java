@@ -11,7 +11,7 @@ public enum GpuStrategy {
     SLICE("slice: RT 1 s", "none", null, "--slice-us", "1000000"),
     /** Long slice, and short ones for the others. */
     SLICES("slices: RT 1 s, others 500 us", "none", null, "--slice-us", "1000000", "--other-slice-us", "500"),
-    /** The setting of GPreempt: starves the others where there are two or more. */
+    /** The setting of GPreempt: starves the others if there are two or more. */
     GPREEMPT("GPreempt: RT 1 s, others 1 us", "none", null, "--slice-us", "1000000", "--other-slice-us", "1"),
     /** The bare driver calls, disable first. */
     BARE_BLOCKING("bare calls, blocking", "off-then-launch", null),
@@ -25,7 +25,7 @@ public enum GpuStrategy {
     OPTIMISTIC_SLICE("interrupt+slice, optimistic", "segment", List.of(), "--slice-us", "1000000"),
     /** The begin is announced 2 ms ahead. */
     HINT("interrupt, hint 2 ms ahead", "segment", List.of(), "--hint-ms", "2"),
-    /** Who outranks the running one is off meanwhile, too; shows only where there are two levels. */
+    /** Contexts of idle higher tasks are disabled too; makes a difference only with two levels. */
     ALL_OFF("interrupt, all others off", "segment", List.of("--no-keep-ready"));
 
     private final String title;

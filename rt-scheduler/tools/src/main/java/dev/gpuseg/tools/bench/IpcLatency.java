@@ -153,7 +153,7 @@ public final class IpcLatency implements AutoCloseable {
         final Map<String, List<Double>> ratios = new TreeMap<>();
         long scrapes = 0;
         for (int i = 0; i < PAIRS; i++) {
-            final boolean metricsFirst = i % 2 == 1;   // whoever comes second may find a warmer machine
+            final boolean metricsFirst = i % 2 == 1;   // the second run may find a warmer machine
             final Map<Boolean, JsonNode> lines = new HashMap<>();
             for (final boolean with : new boolean[] {metricsFirst, !metricsFirst}) {
                 final long[] taken = new long[1];

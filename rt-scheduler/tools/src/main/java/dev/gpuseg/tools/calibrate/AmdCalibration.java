@@ -36,17 +36,17 @@ import java.util.stream.IntStream;
  * What an AMD GPU's changes cost, with the queues of processes that work on it: no kernel of ours is run, so what only
  * a kernel could show (theta, the time slice) stays unknown.
  *
- * <p>First each of them is taken off and brought back alone, then several together, by the same mechanism as the
- * daemon's; then a daemon does so for a task that begins and ends empty segments. Everybody runs again when this is
- * closed, or the program interrupted; when it is killed, the kernel or a watchdog sees to it.
+ * <p>First each of them is disabled and enabled alone, then several together, by the same mechanism as the
+ * daemon's; then a daemon does so for a task that begins and ends empty segments. All processes are enabled when this
+ * is closed, or the program interrupted; when it is killed, the kernel or a watchdog enables them.
  */
 public final class AmdCalibration implements AutoCloseable {
     /**
      * The longest that was observed; ns.
      *
-     * @param epsilonNs from begin to the return of the call that waited for its grant, and what bringing all back took:
+     * @param epsilonNs from begin to the return of the call that waited for its grant, and what enabling all took:
      *                  no update exceeds both together ({@code analysis/docs/window.md}, section 7)
-     * @param oneWayNs  the longer of the two: enough if no update both takes off and brings back
+     * @param oneWayNs  the longer of the two: enough if no update both disables and enables
      * @param alphaNs   the longest of the daemon's calls, whatever it changed
      * @param commandNs of epsilon, what is not the driver's
      * @param changeNs  one change, as {@code analysis/docs/stalls.md} counts them
@@ -145,7 +145,7 @@ public final class AmdCalibration implements AutoCloseable {
     /**
      * Measures.
      *
-     * @param witness a process that is not taken off, or null
+     * @param witness a process that is not disabled, or null
      * @param into    gets what was measured, and how
      * @return what the profile is made of, without margin
      */
@@ -360,7 +360,7 @@ public final class AmdCalibration implements AutoCloseable {
         for (int i = 0; i < seen.length; i++) {
             final EnforcementCosts.Begin b = begins.get(i + BEGINS_BEFORE);
             most = Math.max(most, b.disabled());
-            if (b.disabled() > 0) {   // else they were off, or it found nobody
+            if (b.disabled() > 0) {   // else they were off, or it found no process
                 whole.add(seen[i]);
                 rest.add(Math.max(0, seen[i] - b.callsNs()));
             }
@@ -383,7 +383,7 @@ public final class AmdCalibration implements AutoCloseable {
         return new Costs(offNs + backNs, Math.max(offNs, commandNs + backNs), callNs, commandNs, changeNs);
     }
 
-    /** Everybody runs again. */
+    /** Enables all processes. */
     @Override
     public void close() {
         if (closed.getAndSet(true)) {
@@ -392,7 +392,7 @@ public final class AmdCalibration implements AutoCloseable {
         gauge.close();
         final Child running = daemon;
         if (running != null) {
-            running.terminate();   // it brings back what it took off
+            running.terminate();   // it enables what it disabled
             try {
                 running.awaitExit(LIMIT_S);
             } catch (final InterruptedException e) {

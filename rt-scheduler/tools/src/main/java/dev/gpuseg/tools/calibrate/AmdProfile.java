@@ -45,7 +45,7 @@ public final class AmdProfile {
     private String change() {
         switch (measured.path("mode").asText()) {
             case "hws":
-                return "all queues of the GPU unmapped and mapped: everybody pays";
+                return "all queues of the GPU unmapped and mapped: this delays every process";
             case "mes":
                 return "one message to the firmware, for one queue";
             default:
@@ -63,7 +63,7 @@ public final class AmdProfile {
             .append(margin).append(" %: no proof that none is longer.\n");
         if (isStandIn()) {
             text.append("# SIMULATED: a stand-in of the driver, NO AMD HARDWARE: the delays below were chosen by ")
-                .append("whoever set it up.\n");
+                .append("the test.\n");
         }
         final int failed = measured.path("failed_changes").asInt();
         if (failed > 0) {

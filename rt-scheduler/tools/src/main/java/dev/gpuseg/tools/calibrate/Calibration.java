@@ -26,14 +26,14 @@ import java.util.stream.LongStream;
  * response shorter than a slice contains the switch but no rest of a slice, and says nothing of how long slices are.
  *
  * <p>epsilon is what an update of the hardware delays a segment, with all that this daemon and this operating system
- * add to it. One update can take some contexts off and bring others back ({@code analysis/docs/window.md}, section 7);
- * either part is at most what was measured with all of them. The measured begins themselves only take off: without
- * back, a segment that begins over another real-time one, and has its own context off, would not be covered. It is an
- * observed maximum with a margin, not a proof: a longer delay that did not happen while it was
+ * add to it. One update can disable some contexts and enable others ({@code analysis/docs/window.md}, section 7);
+ * either part is at most what was measured with all of them. The measured begins themselves only disable: without
+ * enabling, a segment that preempts another real-time one, and has its own context disabled, would not be covered. It
+ * is an observed maximum with a margin, not a proof: a longer delay that did not happen while it was
  * measured is possible.
  *
  * @param epsilonNs   longest delay of a segment by one update, margin included
- * @param oneWayNs    the same if no update both takes off and brings back
+ * @param oneWayNs    the same if no update both disables and enables
  * @param alphaNs     the longest driver call, margin included; at most epsilon
  * @param thetaNs     context switch
  * @param timesliceNs of the driver's round robin
@@ -45,7 +45,7 @@ public record Calibration(long epsilonNs, long oneWayNs, long alphaNs, long thet
     /**
      * What was measured.
      *
-     * @param alone     responses of a kernel with nobody else on the GPU
+     * @param alone     responses of a kernel alone on the GPU
      * @param blocking  responses against best-effort work, begin waits
      * @param optimistic responses against best-effort work, begin does not wait
      * @param shared    responses of a kernel against one other process without scheduling
@@ -82,8 +82,8 @@ public record Calibration(long epsilonNs, long oneWayNs, long alphaNs, long thet
         }
         final long wait = shared[(shared.length - 1) * 3 / 4] - r0;
         if (wait <= 0 || samples.oneRate <= 0 || samples.twoRate <= 0) {
-            throw new IllegalStateException("sharing the GPU delayed nobody (wait " + wait + " ns, " + samples.oneRate
-                + " and " + samples.twoRate + " kernels/s); was other work on it already?");
+            throw new IllegalStateException("sharing the GPU delayed no process (wait " + wait + " ns, "
+                + samples.oneRate + " and " + samples.twoRate + " kernels/s); was other work on it already?");
         }
         // a shared machine can make two faster than one by a trifle; then the switch is below what can be measured
         final double kept = Math.min(1, samples.twoRate / samples.oneRate);
@@ -91,6 +91,17 @@ public record Calibration(long epsilonNs, long oneWayNs, long alphaNs, long thet
         final long timeslice = Math.round(wait / (SHARE + switchToSlice));
         return new Calibration(epsilon, oneWay, withMargin(call, margin),
             Math.round(timeslice * switchToSlice), timeslice, r0);
+    }
+
+    /**
+     * The longer delays of two calibrations of one machine.
+     *
+     * @param other made under other circumstances
+     * @return this one's switch and time slice, with the longer epsilon, one-way epsilon and alpha
+     */
+    public Calibration orLonger(final Calibration other) {
+        return new Calibration(Math.max(epsilonNs, other.epsilonNs), Math.max(oneWayNs, other.oneWayNs),
+            Math.max(alphaNs, other.alphaNs), thetaNs, timesliceNs, aloneNs);
     }
 
     private static long excess(final long[] responses, final long r0) {

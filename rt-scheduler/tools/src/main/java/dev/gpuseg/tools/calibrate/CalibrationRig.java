@@ -7,17 +7,28 @@ import java.util.concurrent.TimeoutException;
 
 /** A GPU on which the constants can be measured. One thread. Times in nanoseconds. */
 public interface CalibrationRig extends AutoCloseable {
-    /** Who may use the GPU while a kernel is timed. */
+    /** Which processes may use the GPU while a kernel is timed. */
     enum Mode {
-        /** Nobody else. */
+        /** No other process. */
         ALONE,
         /** One other process, shared by the driver. */
         SHARED,
-        /** Others, held back by the daemon; begin waits until they are off. */
+        /** Others, disabled by the daemon; begin waits for that. */
         BLOCKING,
         /** Others, held back by the daemon; begin does not wait. */
         OPTIMISTIC
     }
+
+    /**
+     * From now on, others are held back in company of processes that come and go, and calls and returns of before are
+     * forgotten.
+     *
+     * @param perSecond how many processes are started in a second
+     */
+    void churn(double perSecond);
+
+    /** How many processes came and went in the measurements since {@link #churn}. */
+    int cameAndWent();
 
     /** Times kernels of a set length, one after the other with pauses. */
     long[] responses(Mode mode, int jobs) throws IOException, InterruptedException, TimeoutException;

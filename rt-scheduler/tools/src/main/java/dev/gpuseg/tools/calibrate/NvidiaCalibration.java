@@ -28,6 +28,9 @@ public final class NvidiaCalibration implements CalibrationRig {
     private static final double KERNEL_MS = 1;
     private static final double OTHER_MS = 20;
     private static final long SETTLE_MS = 500;
+    private static final double CHURN_KERNEL_MS = 0.5;
+    /** From its start, so most of it is spent on making the context. */
+    private static final String CHURN_S = "1";
     private static final double MS_PER_S = 1e3;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -36,6 +39,8 @@ public final class NvidiaCalibration implements CalibrationRig {
     private final String perIteration;
     private final List<Long> calls = new ArrayList<>();
     private final List<Long> returns = new ArrayList<>();
+    private double churnPerSecond;
+    private int cameAndWent;
     private final String idle;
     private final int held;
     private int number;
@@ -61,7 +66,7 @@ public final class NvidiaCalibration implements CalibrationRig {
         final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
         final Path directory = root.resolve("run" + number);
         final Path samples = root.resolve("samples" + number++ + ".csv");
-        try (Child daemon = scheduled ? daemon(directory) : null) {
+        try (Child daemon = scheduled ? daemon(directory) : null; Churn churn = scheduled ? startChurn() : null) {
             final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + directory,
                 CudaBench.program("rt"), "--mode", !scheduled ? "none" : mode == Mode.BLOCKING ? "wait" : "segment",
                 "--kernel-ms", Double.toString(KERNEL_MS), "--per", perIteration, "--jobs", Integer.toString(jobs),
@@ -73,6 +78,7 @@ public final class NvidiaCalibration implements CalibrationRig {
             if (JSON.readTree(cuda.run("measured process", command)).path("wrong").asLong() != 0) {
                 throw new IllegalStateException("calibrate: kernels gave wrong results");
             }
+            cameAndWent += churn == null ? 0 : churn.stop();
             if (daemon != null) {
                 daemon.terminate();
                 daemon.awaitExit(LIMIT_S);
@@ -89,6 +95,13 @@ public final class NvidiaCalibration implements CalibrationRig {
         } finally {
             CudaBench.stop(others);
         }
+    }
+
+    /** Each makes a context of its own, works for a moment and ends. */
+    private Churn startChurn() {
+        final int run = number;
+        return churnPerSecond == 0 ? null : new Churn(churnPerSecond, i -> List.of(CudaBench.program("be"),
+            root.resolve("churn" + run + "-" + i).toString(), Double.toString(CHURN_KERNEL_MS), perIteration, CHURN_S));
     }
 
     private Child daemon(final Path directory) throws InterruptedException {
@@ -129,6 +142,19 @@ public final class NvidiaCalibration implements CalibrationRig {
     @Override
     public long timesliceNs() {
         return timesliceNs;
+    }
+
+    @Override
+    public void churn(final double perSecond) {
+        churnPerSecond = perSecond;
+        cameAndWent = 0;
+        calls.clear();
+        returns.clear();
+    }
+
+    @Override
+    public int cameAndWent() {
+        return cameAndWent;
     }
 
     @Override

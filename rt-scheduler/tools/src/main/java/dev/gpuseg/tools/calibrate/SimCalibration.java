@@ -3,6 +3,7 @@ package dev.gpuseg.tools.calibrate;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
@@ -26,6 +27,7 @@ public final class SimCalibration implements CalibrationRig {
     private static final int PERIOD_MS = 40;
     private static final int RATE_MS = 2_000;
     private static final int OTHER_MS = 20;
+    private static final int CHURN_MS = 200;
     private static final long NS_PER_MS = 1_000_000;
     private static final int PER_SECOND = 1_000_000_000;
     private static final String KERNEL = "gpu:0us+500us";
@@ -34,6 +36,8 @@ public final class SimCalibration implements CalibrationRig {
     private final Workload like;
     private final List<Long> calls = new ArrayList<>();
     private final List<Long> returns = new ArrayList<>();
+    private double churnPerSecond;
+    private int cameAndWent;
     private final String idle;
     private final int held;
     private int number;
@@ -86,10 +90,13 @@ public final class SimCalibration implements CalibrationRig {
                     startNs, durationMs));
             }
             final List<long[]> responses = new ArrayList<>();
-            if (measured.isEmpty()) {
-                TimeUnit.NANOSECONDS.sleep(startNs + durationMs * NS_PER_MS - System.nanoTime());
-            } else {
-                tasks.get(0).awaitExit(LIMIT_S + durationMs / 1000);
+            try (Churn churn = scheduled && churnPerSecond > 0 ? startChurn(directory) : null) {
+                if (measured.isEmpty()) {
+                    TimeUnit.NANOSECONDS.sleep(startNs + durationMs * NS_PER_MS - System.nanoTime());
+                } else {
+                    tasks.get(0).awaitExit(LIMIT_S + durationMs / 1000);
+                }
+                cameAndWent += churn == null ? 0 : churn.stop();
             }
             for (final Child other : measured.isEmpty() ? tasks : tasks.subList(1, tasks.size())) {
                 other.terminate();   // what it has not done by now is of no interest
@@ -115,6 +122,13 @@ public final class SimCalibration implements CalibrationRig {
         }
     }
 
+    /** Each registers, opens a task, works for a moment and ends. */
+    private Churn startChurn(final Path directory) {
+        return new Churn(churnPerSecond, i -> List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            directory.toString(), "--name", "churn" + i, "--period", "20ms", "--segments", "gpu:0us+1ms",
+            "--cpu-mode", "sleep", "--duration", CHURN_MS + "ms"));
+    }
+
     private static Child task(final SimulatedMachine machine, final Path directory, final String name,
         final int priority, final String period, final String segments, final long startNs, final int durationMs) {
         final List<String> command = new ArrayList<>(List.of("--priority", Integer.toString(priority), "--period",
@@ -129,6 +143,19 @@ public final class SimCalibration implements CalibrationRig {
     private static long[] read(final Path file) throws IOException {
         return Files.readAllLines(file).stream().skip(1).mapToLong(line -> Long.parseLong(line.split(",")[1]))
             .toArray();
+    }
+
+    @Override
+    public void churn(final double perSecond) {
+        churnPerSecond = perSecond;
+        cameAndWent = 0;
+        calls.clear();
+        returns.clear();
+    }
+
+    @Override
+    public int cameAndWent() {
+        return cameAndWent;
     }
 
     @Override

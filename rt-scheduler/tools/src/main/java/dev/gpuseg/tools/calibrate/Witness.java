@@ -16,7 +16,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * A process that nobody takes off, and that counts its kernels in a mapped file: how long it stands still while others
+ * A process that is never disabled, and that counts its kernels in a mapped file: how long it stands still while others
  * are switched. A thread looks at its count every 20 us or so; what the operating system keeps it from seeing makes a
  * standstill look longer, never shorter than it was by more than one look.
  */
@@ -94,7 +94,7 @@ public final class Witness implements AutoCloseable {
      * Ends the look.
      *
      * @return the longest standstills that fell together with a change, one figure a change; those that met none; in
-     *     how many changes it went on all the same
+     *     how many changes it continued nevertheless
      * @throws IllegalStateException if it never counted
      */
     ObjectNode result() throws InterruptedException {
@@ -102,7 +102,7 @@ public final class Witness implements AutoCloseable {
         thread.join();
         if (still.size() < 2) {
             throw new IllegalStateException("--witness: the count does not change; name the file and the offset of a "
-                + "process that works on the GPU and is not taken off");
+                + "process that uses the GPU and is not disabled");
         }
         final long[] during = changes.stream().mapToLong(c -> still.stream().filter(s -> s.fromNs - c.toNs < 0
             && s.toNs - c.fromNs > 0).mapToLong(Span::ns).max().orElse(0)).toArray();

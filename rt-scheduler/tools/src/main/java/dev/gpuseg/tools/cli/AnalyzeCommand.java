@@ -47,10 +47,11 @@ import picocli.CommandLine.Spec;
 
 /** Whether every deadline of a task set holds, and what each bound is made of. */
 @Command(name = "analyze", mixinStandardHelpOptions = true,
-    description = "Prove that every deadline of a task set holds, or show which one does not.",
-    footer = {"", "Times in files carry a unit (10ms); priorities are 1..99 with 99 highest.",
-        "Exit status: 0 every requested analysis accepts the set (--batch: all lines were analysed), 3 one does not,",
-        "2 the input is bad, 1 failure."})
+    description = "Compute response-time bounds for a task set: prove that every deadline holds, or show which one "
+        + "may not.",
+    footer = "%nTimes in files carry a unit (10ms). Priorities are 1..99, 99 is the highest.%nExit status: 0 every "
+        + "requested analysis accepts the set (--batch: all lines were analysed), 3 one does not, 2 the input is "
+        + "wrong, 1 failure.")
 final class AnalyzeCommand implements Callable<Integer> {
     private static final int OK = 0;
     private static final int FAILURE = 1;
@@ -60,60 +61,65 @@ final class AnalyzeCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Parameters(arity = "0..1", paramLabel = "FILE", description = "task set in YAML or JSON")
+    @Parameters(arity = "0..1", paramLabel = "FILE", description = "Task set in YAML or JSON.")
     private Path file;
 
-    @Option(names = "--batch", paramLabel = "FILE", description = "many task sets, one JSON object a line")
+    @Option(names = "--batch", paramLabel = "FILE",
+        description = "Analyse many task sets; the file has one JSON object per line.")
     private Path batch;
 
     @Option(names = "--analysis", paramLabel = "NAME,…",
-        description = "which analyses, or all; default: gcaps-window-suspend or -busy, after the mode of the set")
+        description = "Names of analyses, or all; see --list (default: gcaps-window-suspend or gcaps-window-busy, by "
+            + "the mode of the set).")
     private String analysisNames;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
-        description = "policy with its parameters, as `gpuseg run` and `gpuseg simulate` take it, instead of "
-            + "--analysis: fp, edf, or time partitions with the partition of each task")
+        description = "Policy with its parameters, as `gpuseg run` and `gpuseg simulate` read it, instead of "
+            + "--analysis: fp, edf, or time partitions with the partition of each task.")
     private Path policyFile;
 
     @Option(names = "--assign", paramLabel = "rm|dm|audsley|opa",
-        description = "assign priorities; audsley and opa search GPU priorities for the first analysis")
+        description = "Assign priorities: rm by period, dm by deadline. audsley and opa start with dm; if the first "
+            + "analysis refuses that, they search GPU priorities (the published search, the frontier search).")
     private String assignment;
 
-    @Option(names = "--partition", paramLabel = "wfd|ffd|bfd", description = "assign cores and GPUs")
+    @Option(names = "--partition", paramLabel = "wfd|ffd|bfd",
+        description = "Assign cores and GPUs: worst fit, first fit or best fit, by decreasing utilisation.")
     private String partitioning;
 
     @Option(names = "--from", paramLabel = "FORMAT",
-        description = "read another format: gcaps-artifact (with --batch), gcaps-csv, disb, rt-app")
+        description = "Read another format: gcaps-artifact (with --batch), gcaps-csv, disb, rt-app.")
     private String from;
 
-    @Option(names = "--cpus", paramLabel = "N", description = "cores, where the format says nothing; default 4")
+    @Option(names = "--cpus", paramLabel = "N",
+        description = "Number of cores, if the other format does not state it (default: 4).")
     private int cpus = 4;
 
-    @Option(names = "--epsilon", paramLabel = "TIME", description = "update delay of every GPU, instead of the file's")
+    @Option(names = "--epsilon", paramLabel = "TIME",
+        description = "Update delay of every GPU, such as 1ms, instead of the one in the file.")
     private String epsilon;
 
-    @Option(names = "--format", paramLabel = "text|json|html", description = "default text")
+    @Option(names = "--format", paramLabel = "text|json|html", description = "Output format (default: text).")
     private String format = "text";
 
     @Option(names = "--convert",
-        description = "write the task set (as read, placed and assigned) instead of analysing it")
+        description = "Write the task set (as read, partitioned and assigned) instead of analysing it.")
     private boolean convert;
 
-    @Option(names = "--out", paramLabel = "FILE", description = "write there instead of to the terminal")
+    @Option(names = "--out", paramLabel = "FILE", description = "Write to this file instead of standard output.")
     private Path output;
 
     @Option(names = "--measured", paramLabel = "FILE",
-        description = "show measured responses (what `gpuseg demo --json` or `gpuseg trace stats --json` printed) "
-            + "beside the bounds; the answer is no "
-            + "if one exceeds a bound that is sound for this scheduler")
+        description = "Show measured response times (the output of `gpuseg demo --json` or `gpuseg trace stats "
+            + "--json`) beside the bounds. Exit status 3 if one exceeds a bound that is sound for this scheduler.")
     private Path measuredFile;
 
     @Option(names = "--certificate", paramLabel = "FILE",
-        description = "also write the set with its bounds (gcaps-window-suspend) for `gpuseg verify`; nothing is "
-            + "written if a deadline does not hold")
+        description = "Also write the set with its bounds (gcaps-window-suspend) for `gpuseg verify`. Nothing is "
+            + "written if a deadline does not hold.")
     private Path certificateFile;
 
-    @Option(names = "--list", description = "list the analyses")
+    @Option(names = "--list", description = "List the analyses.")
     private boolean list;
 
     @Override

@@ -7,7 +7,8 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
 /** Measurements on this machine. */
-@Command(name = "bench", mixinStandardHelpOptions = true, description = "Measure this machine.",
+@Command(name = "bench", mixinStandardHelpOptions = true,
+    description = "Measure this machine.",
     subcommands = {
         BenchIpcCommand.class,
         BenchGpuCommand.class,

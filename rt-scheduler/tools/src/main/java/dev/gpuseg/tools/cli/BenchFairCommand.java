@@ -19,8 +19,8 @@ import picocli.CommandLine.Spec;
 
 /** {@code gpuseg bench fair}: how exactly weights and caps are kept, on a virtual GPU of its own. */
 @Command(name = "fair", mixinStandardHelpOptions = true,
-    description = {"Measure shares with weights 1:2:4 and a cap of 25 %% on the virtual GPU (simulated), by its log.",
-        "Exit: 0 within 3 %% (weights) and 2 %% (cap) in every run, 3 not."})
+    description = {"Measure shares with weights 1:2:4 and a cap of 25 %% by the log of the virtual GPU (simulated).",
+        "Exit status: 0 all runs are within 3 %% (weights) and 2 %% (cap), 3 one is not."})
 final class BenchFairCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -28,11 +28,12 @@ final class BenchFairCommand implements Callable<Integer> {
     @Mixin
     private BenchOptions form;
 
-    @Option(names = "--runs", paramLabel = "N", defaultValue = "1", description = "default: ${DEFAULT-VALUE}")
+    @Option(names = "--runs", paramLabel = "N", defaultValue = "1",
+        description = "Number of runs, 1..100 (default: ${DEFAULT-VALUE}).")
     private int runs;
 
     @Option(names = "--quantum", paramLabel = "D", defaultValue = "10ms",
-        description = "longest turn (default: ${DEFAULT-VALUE})")
+        description = "Longest turn of one group, such as 10ms (default: ${DEFAULT-VALUE}).")
     private String quantum;
 
     @Override

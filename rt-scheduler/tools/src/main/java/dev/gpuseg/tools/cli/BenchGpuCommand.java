@@ -35,19 +35,18 @@ import picocli.CommandLine.Spec;
  */
 @Command(name = "gpu", mixinStandardHelpOptions = true,
     description = "Measure response times on this machine's NVIDIA GPU: alone, unprotected, and with each strategy. "
-        + "Exit status 0: everything was measured and all results were right; 1: not so; 3: with --require-goals, a "
-        + "goal was missed.")
+        + "Exit status 0: everything was measured and every result was right; 1: otherwise; 3: with --require-goals, "
+        + "a goal was missed.")
 final class BenchGpuCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
-    @Option(names = "--scenarios", paramLabel = "NAME", split = ",",
-        completionCandidates = Scenarios.class,
-        description = "of ${COMPLETION-CANDIDATES} (default: all; pytorch is left out without torch, gpus where there "
-            + "is only one)")
+    @Option(names = "--scenarios", paramLabel = "NAME", split = ",", completionCandidates = Scenarios.class,
+        description = "Any of ${COMPLETION-CANDIDATES} (default: all; pytorch is left out without torch, gpus with a "
+            + "single GPU).")
     private List<String> scenarios;
 
     /** For completion and help. */
@@ -59,61 +58,65 @@ final class BenchGpuCommand implements Callable<Integer> {
     }
 
     @Option(names = "--kernel", paramLabel = "MS", defaultValue = "5",
-        description = "length of the real-time kernel of the scenario long, milliseconds (default: ${DEFAULT-VALUE})")
+        description = "Length of the real-time kernel of scenario long, milliseconds, above 0 (default: "
+            + "${DEFAULT-VALUE}).")
     private double kernelMs;
 
     @Option(names = "--other-kernel", paramLabel = "MS", defaultValue = "20",
-        description = "length of its best-effort kernels, milliseconds (default: ${DEFAULT-VALUE})")
+        description = "Length of the best-effort kernels of scenario long, milliseconds, above 0 (default: "
+            + "${DEFAULT-VALUE}).")
     private double otherMs;
 
     @Option(names = "--others", paramLabel = "N", split = ",", defaultValue = "3,7,1",
-        description = "numbers of its best-effort processes (default: ${DEFAULT-VALUE})")
+        description = "Numbers of best-effort processes of scenario long, 1..14 (default: ${DEFAULT-VALUE}).")
     private List<Integer> others;
 
     @Option(names = "--strategies", paramLabel = "NAME", split = ",",
-        description = "of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the others, and "
-            + "OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC)")
+        description = "Any of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the other processes, "
+            + "and OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC).")
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
         GpuStrategy.HINT, GpuStrategy.ALL_OFF);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
-        description = "the strategy that is held against the goals (default: ${DEFAULT-VALUE})")
+        description = "The strategy that is compared with the goals (default: ${DEFAULT-VALUE}).")
     private GpuStrategy judged;
 
-    @Option(names = "--require-goals", description = "exit with 3 if a goal that was measured was missed")
+    @Option(names = "--require-goals", description = "Exit with status 3 if a goal that was measured was missed.")
     private boolean requireGoals;
 
     @Option(names = "--jobs", paramLabel = "N", defaultValue = "120",
-        description = "real-time jobs per cell, 20..100000 (default: ${DEFAULT-VALUE})")
+        description = "Real-time jobs per cell, 20..100000 (default: ${DEFAULT-VALUE}).")
     private int jobs;
 
     @Option(names = "--pause", paramLabel = "MS", defaultValue = "30",
-        description = "shortest pause between jobs; up to 9 ms more, by the seed (default: ${DEFAULT-VALUE})")
+        description = "Shortest pause between jobs, milliseconds, 0 or more; the seed adds up to 9 ms (default: "
+            + "${DEFAULT-VALUE}).")
     private double pauseMs;
 
-    @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "of the pauses (default: 1)")
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
+        description = "Seed of the pauses (default: ${DEFAULT-VALUE}).")
     private int seed;
 
     @Option(names = "--out", paramLabel = "DIR",
-        description = "record the run here: manifest, results, drawing, all samples")
+        description = "Record the run in this directory: manifest, results, drawing, all samples.")
     private Path out;
 
     @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
-        description = "what the daemon's dispatcher does when nothing waits (default: ${DEFAULT-VALUE})")
+        description = "What the daemon's dispatcher does without work (default: ${DEFAULT-VALUE}).")
     private String idle;
 
     @Option(names = "--user", paramLabel = "UID", defaultValue = "-1",
-        description = "run the best-effort processes as this user (needs root and setpriv)")
+        description = "Run the best-effort processes as this user; needs root and setpriv (default: this user).")
     private int user;
 
     @Option(names = "--settle", paramLabel = "MS", defaultValue = "500",
-        description = "wait this long after the start of a daemon: it looks at the processes that run already, 30 ms "
-            + "each on an H200's machine (default: ${DEFAULT-VALUE})")
+        description = "Time to wait after the start of a daemon, milliseconds: it examines the running processes, 30 "
+            + "ms each on a machine with an H200 (default: ${DEFAULT-VALUE}).")
     private int settleMs;
 
     @Option(names = "--python", paramLabel = "PROGRAM", defaultValue = "python3",
-        description = "interpreter with torch and torchvision (default: ${DEFAULT-VALUE})")
+        description = "Interpreter with torch and torchvision (default: ${DEFAULT-VALUE}).")
     private String python;
 
     @Override

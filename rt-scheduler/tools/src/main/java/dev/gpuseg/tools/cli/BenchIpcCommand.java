@@ -24,23 +24,24 @@ final class BenchIpcCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
     @Option(names = "--rounds", paramLabel = "N", defaultValue = "200000",
-        description = "rounds of each measurement (default: ${DEFAULT-VALUE})")
+        description = "Rounds of each measurement, 1000..10000000 (default: ${DEFAULT-VALUE}).")
     private int rounds;
 
     @Option(names = "--client-cpu", paramLabel = "N", defaultValue = "0",
-        description = "CPU of the application (default: ${DEFAULT-VALUE})")
+        description = "CPU of the application (default: ${DEFAULT-VALUE}).")
     private int clientCpu;
 
     @Option(names = "--daemon-cpu", paramLabel = "N", defaultValue = "1",
-        description = "CPU of the daemon's dispatcher (default: ${DEFAULT-VALUE})")
+        description = "CPU of the daemon's dispatcher (default: ${DEFAULT-VALUE}).")
     private int daemonCpu;
 
-    @Option(names = "--metrics", description = "instead: begin and end with and without metrics that are scraped each "
-        + "second, in alternating pairs; takes one to three minutes")
+    @Option(names = "--metrics",
+        description = "Instead, compare begin and end with and without metrics that are scraped every second, in "
+            + "alternating pairs; takes one to three minutes.")
     private boolean metrics;
 
     @Override

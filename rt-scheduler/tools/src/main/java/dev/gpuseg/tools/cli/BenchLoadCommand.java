@@ -20,29 +20,31 @@ import picocli.CommandLine.Spec;
 
 /** Many clients for a long time: is anything lost, does memory grow, how late are grants. */
 @Command(name = "load", mixinStandardHelpOptions = true,
-    description = "Soak: clients, one process each, begin and end segments at a fixed rate through a real daemon on a "
-        + "SIMULATED GPU. Every begin waits for its grant; segments are empty and best effort unless --priority is "
-        + "given. Exit status 1: a record was lost or refused, a client failed, files were left, or memory grew.")
+    description = "Soak test: clients, one process each, begin and end segments at a fixed rate through a real daemon "
+        + "on a SIMULATED GPU. Every begin waits for its grant. Segments are empty, and best effort unless --priority "
+        + "is given. Exit status 1: a record was lost or refused, a client failed, files were left, or memory grew.")
 final class BenchLoadCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--clients", paramLabel = "N", defaultValue = "64", description = "1..64 (default: 64)")
+    @Option(names = "--clients", paramLabel = "N", defaultValue = "64",
+        description = "Number of clients, 1..64 (default: ${DEFAULT-VALUE}).")
     private int clients;
 
     @Option(names = "--rate", paramLabel = "N", defaultValue = "1000",
-        description = "segments per second of each client, 1..100000 (default: 1000)")
+        description = "Segments per second of each client, 1..100000 (default: ${DEFAULT-VALUE}).")
     private int rate;
 
     @Mixin
     private BenchOptions form;
 
     @Option(names = "--priority", paramLabel = "N", defaultValue = "0",
-        description = "of every client, 0 best effort, 1..99 (default: 0)")
+        description = "Priority of every client, 1..99, or 0 for best effort (default: ${DEFAULT-VALUE}).")
     private int priority;
 
     @Option(names = "--idle", paramLabel = "spin|hybrid|sleep",
-        description = "of the daemon's dispatcher (default: spin where it has a CPU of its own, else hybrid)")
+        description = "What the daemon's dispatcher does without work (default: spin if it has a CPU of its own, else "
+            + "hybrid).")
     private String idle;
 
     @Mixin

@@ -8,10 +8,10 @@ import picocli.CommandLine.Option;
 /** How long a bench measures, and in which form it answers. */
 final class BenchOptions {
     @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "10s",
-        description = "of each measurement, at least 1s (default: ${DEFAULT-VALUE})")
+        description = "Length of each measurement, at least 1s (default: ${DEFAULT-VALUE}).")
     private Duration duration;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
     long durationMs() {

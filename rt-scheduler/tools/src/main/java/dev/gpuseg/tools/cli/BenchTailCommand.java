@@ -21,13 +21,13 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** The tail of begin to grant, and who made it. */
+/** The tail of begin to grant, and its causes. */
 @Command(name = "tail", mixinStandardHelpOptions = true,
-    description = "One spinning client at a fixed rate against a spinning daemon on a SIMULATED GPU: from the moment "
-        + "at which a begin was due to its grant (so no omission is hidden), and a cause for every stall above 100 us. "
-        + "Meant for a machine with a core each for client and dispatcher and some to spare: the second highest CPU is "
-        + "the client's, from five on the third highest one's work is only to see what the machine itself takes. Below "
-        + "four CPUs the figures are indicative. --settings all compares sets of options of JVM and daemon.")
+    description = "Measure the longest delays: one client that polls, at a fixed rate, against a daemon that polls, "
+        + "on a SIMULATED GPU. Times count from the moment at which a begin was due, so that no late begin is hidden, "
+        + "and every stall above 100 us gets a cause. Use a machine with a core each for client and dispatcher and "
+        + "some to spare: the client runs on the second highest CPU; with five or more, a process on the third "
+        + "highest CPU only measures what the machine itself takes. Below four CPUs the figures are indicative.")
 final class BenchTailCommand implements Callable<Integer> {
     private static final int LISTED = 20;
 
@@ -38,15 +38,16 @@ final class BenchTailCommand implements Callable<Integer> {
     private BenchOptions form;
 
     @Option(names = "--rate", paramLabel = "N", defaultValue = "10000",
-        description = "begins per second, 1..100000 (default: 10000)")
+        description = "Begins per second, 1..100000 (default: ${DEFAULT-VALUE}).")
     private int rate;
 
     @Mixin
     private CoreOptions coreOptions;
 
     @Option(names = "--settings", paramLabel = "NAME", split = ",", defaultValue = "default",
-        description = "default, no-fifo, no-lock-memory, no-perf-data, pre-touch, periodic-safepoints, z-collector, "
-            + "huge-pages, c2-only, together, or all (default: default)")
+        description = "Sets of options of JVM and daemon to compare: default, no-fifo, no-lock-memory, no-perf-data, "
+            + "pre-touch, periodic-safepoints, z-collector, huge-pages, c2-only, together, or all (default: "
+            + "${DEFAULT-VALUE}).")
     private List<String> settings;
 
     @Override

@@ -22,25 +22,25 @@ import picocli.CommandLine.Spec;
 
 /** What tracing costs, and whether it keeps up. */
 @Command(name = "trace", mixinStandardHelpOptions = true,
-    description = "Write events at a rate through the ring and the journal's thread, as the daemon does, read them "
-        + "back and count. Exit status 3: events were lost.")
+    description = "Write events at a fixed rate through the ring and the journal's thread, as the daemon does, then "
+        + "read them back and count them. Exit status 3: events were lost.")
 final class BenchTraceCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
     @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "60s",
-        description = "1s..10min (default: ${DEFAULT-VALUE})")
+        description = "How long events are written, 1s..10min (default: ${DEFAULT-VALUE}).")
     private Duration duration;
 
     @Option(names = "--rate", paramLabel = "N", defaultValue = "100000",
-        description = "events per second, 1000..5000000 (default: ${DEFAULT-VALUE})")
+        description = "Events per second, 1000..5000000 (default: ${DEFAULT-VALUE}).")
     private int rate;
 
-    @Option(names = "--dir", paramLabel = "DIR", description = "where the journal is written (default: a new directory "
-        + "in the temporary one); it needs 68 bytes per event")
+    @Option(names = "--dir", paramLabel = "DIR",
+        description = "Directory of the journal (default: a new temporary directory). It needs 68 bytes per event.")
     private Path dir;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
     @Override

@@ -36,8 +36,8 @@ import picocli.CommandLine.Spec;
 
 /** Measures a platform and writes its profile. */
 @Command(name = "calibrate", mixinStandardHelpOptions = true,
-    description = "Measure what enforcement and sharing cost on this machine, and write a platform profile for analyze "
-        + "(platform: NAME in a task set beside it). Nothing else should use the GPU meanwhile.")
+    description = "Measure what enforcement and sharing cost on this machine, and write a profile for `gpuseg "
+        + "analyze` (`platform: NAME` in a task set beside it). Nothing else should use the GPU meanwhile.")
 final class CalibrateCommand implements Callable<Integer> {
     private static final double NS_PER_MS = 1e6;
     private static final double PERCENT = 100;
@@ -46,54 +46,63 @@ final class CalibrateCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Option(names = "--mechanism", paramLabel = "NAME", required = true, completionCandidates = Mechanisms.class,
-        description = "how the GPU is controlled: ${COMPLETION-CANDIDATES}")
+        description = "How the GPU is controlled: ${COMPLETION-CANDIDATES}.")
     private String mechanism;
 
     @Option(names = "--out", paramLabel = "FILE", defaultValue = "platform.yaml",
-        description = "the profile; its name without .yaml is what a task set names (default: ${DEFAULT-VALUE})")
+        description = "The profile; a task set names it without .yaml (default: ${DEFAULT-VALUE}).")
     private Path out;
 
     @Option(names = "--jobs", paramLabel = "N", defaultValue = "200",
-        description = "kernels timed in each measurement, 20..100000 (default: ${DEFAULT-VALUE})")
+        description = "Kernels timed in each measurement, 20..100000 (default: ${DEFAULT-VALUE}).")
     private int jobs;
 
     @Option(names = "--margin", paramLabel = "PERCENT", defaultValue = "20",
-        description = "added to the longest delays that were observed, 0..1000 (default: ${DEFAULT-VALUE})")
+        description = "Margin added to the longest delays observed, percent, 0..1000 (default: ${DEFAULT-VALUE}).")
     private int margin;
 
     @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
-        description = "with --mechanism sim: whose platform the virtual GPU imitates (default: ${DEFAULT-VALUE})")
+        description = "With --mechanism sim: the workload whose platform the virtual GPU imitates (default: "
+            + "${DEFAULT-VALUE}).")
     private String workload;
 
     @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
-        description = "as the daemon of `gpuseg run` will be started: epsilon contains its wake-ups "
-            + "(default: ${DEFAULT-VALUE})")
+        description = "As the daemon of `gpuseg run` will be started: epsilon contains its wake-ups (default: "
+            + "${DEFAULT-VALUE}).")
     private String idle;
 
     @Option(names = "--others", paramLabel = "N", defaultValue = "3",
-        description = "processes to be held back while delays are measured, 1..14; each adds to epsilon: as many "
-            + "as there will be (default: ${DEFAULT-VALUE})")
+        description = "Number of processes that are disabled while delays are measured, 1..14. Each one adds to "
+            + "epsilon: use as many as there will be (default: ${DEFAULT-VALUE}).")
     private int others;
 
+    @Option(names = "--churn", paramLabel = "N", defaultValue = "2",
+        description = "Processes per second that make a context, work and end while delays are measured a second time, "
+            + "0..20; 0 measures only without them (default: ${DEFAULT-VALUE}). Driver calls take longer while "
+            + "contexts come and go.")
+    private double churn;
+
     @Option(names = "--gpu", paramLabel = "N", defaultValue = "0",
-        description = "with --mechanism amd: index of the GPU, in the order of KFD's nodes (default: ${DEFAULT-VALUE})")
+        description = "With --mechanism amd: index of the GPU, in the order of KFD's nodes (default: "
+            + "${DEFAULT-VALUE}).")
     private int gpu;
 
     @Option(names = "--pid", paramLabel = "PID", split = ",",
-        description = "with --mechanism amd: take off and bring back this process, again and again; may be repeated "
-            + "(default: all that have compute queues on the GPU, but display servers)")
+        description = "With --mechanism amd: disable and enable these processes again and again (default: every "
+            + "process with compute queues on the GPU, except display servers).")
     private List<Integer> pids = List.of();
 
     @Option(names = "--witness", paramLabel = "FILE[:OFFSET]",
-        description = "with --mechanism amd: mapped file in which a process that --pid leaves alone counts its kernels "
-            + "(8 bytes at OFFSET, default 0): how long it stands still while others are switched is measured too")
+        description = "With --mechanism amd: mapped file in which a process that --pid does not name counts its "
+            + "kernels (8 bytes at OFFSET, default 0). Also measures how long that process stands still while others "
+            + "are switched.")
     private String witness;
 
     @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "with --mechanism amd: as the daemon of `gpuseg run` will be started (default: yes)")
+        description = "With --mechanism amd: as the daemon of `gpuseg run` will be started (default: true).")
     private boolean warmUp;
 
-    @Option(names = "--json", description = "print the result as JSON too")
+    @Option(names = "--json", description = "Also print the result as JSON.")
     private boolean json;
 
     /** The names to choose from. */
@@ -126,6 +135,9 @@ final class CalibrateCommand implements Callable<Integer> {
         if (!file.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,95}\\.yaml")) {
             throw usage("--out is " + out + "; name a file of letters, digits, '.', '_' and '-' that ends in .yaml");
         }
+        if (!(churn >= 0 && churn <= 20)) {
+            throw usage("--churn is " + churn + "; use 0..20 processes per second");
+        }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         if (method() == CalibrationMethod.AMD_QUEUES) {
             return amd(result);
@@ -147,7 +159,7 @@ final class CalibrateCommand implements Callable<Integer> {
 
     private int amd(final ObjectNode result) throws IOException, InterruptedException, TimeoutException {
         if (witness != null && pids.isEmpty()) {
-            throw usage("--witness without --pid: all processes are switched; name those that shall be");
+            throw usage("--witness is given without --pid, so all processes would be disabled; name them with --pid");
         }
         final AmdCalibration.Costs costs;
         final AmdProfile profile;
@@ -208,8 +220,20 @@ final class CalibrateCommand implements Callable<Integer> {
         final double two = rig.rate(2);
         result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);
         result.put("driver_timeslice_ns", rig.timesliceNs());
-        return Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls, returns, one, two,
-            rig.timesliceNs()), margin / PERCENT);
+        final Calibration quiet = Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls,
+            returns, one, two, rig.timesliceNs()), margin / PERCENT);
+        result.put("quiet_epsilon_ns", quiet.epsilonNs()).put("churn_per_s", churn);
+        if (churn == 0) {
+            return quiet;
+        }
+        rig.churn(churn);
+        final Calibration.Samples busy = new Calibration.Samples(alone,
+            say("churn_blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result),
+            say("churn_optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result), shared,
+            say("churn_calls", rig.calls(), result), say("churn_enable", rig.returns(), result), one, two,
+            rig.timesliceNs());
+        result.put("churn_processes", rig.cameAndWent());
+        return quiet.orLonger(Calibration.of(busy, margin / PERCENT));
     }
 
     private long[] say(final String name, final long[] values, final ObjectNode result) {
@@ -236,7 +260,14 @@ final class CalibrateCommand implements Callable<Integer> {
         }
         text.append("cpus: ").append(Runtime.getRuntime().availableProcessors()).append('\n');
         text.append("epsilon: ").append(Workload.us(c.epsilonNs()))
-            .append("   # all others off and all back, which no update exceeds (window.md, section 7)\n");
+            .append("   # all other contexts disabled and all enabled; no update exceeds it (window.md, section 7)\n");
+        if (result.path("churn_per_s").asDouble() > 0) {
+            text.append("# epsilon and alpha hold while ").append(result.path("churn_per_s").asText())
+                .append(" processes a second make and free contexts. Without any, epsilon is ")
+                .append(Workload.us(result.path("quiet_epsilon_ns").asLong())).append(".\n");
+        } else {
+            text.append("# epsilon and alpha hold only while no process makes or frees a context (--churn 0).\n");
+        }
         text.append("alpha: ").append(Workload.us(c.alphaNs())).append('\n');
         text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
         text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
@@ -253,10 +284,12 @@ final class CalibrateCommand implements Callable<Integer> {
                 .put("theta_ns", c.thetaNs()).put("timeslice_ns", c.timesliceNs());
             to.println(result);
         } else {
-            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (%.3f where no update both takes off and brings back), "
-                + "longest driver call %.3f, switch %.3f ms, time slice %.3f ms; margin of %d %% in the first three%n"
-                + "written: %s%n", result.path("driver").asText(), result.path("simulated").asBoolean()
-                ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
+            to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (%.3f if no update both disables and enables; "
+                + "%.3f while no process makes or frees a context), longest driver call %.3f, switch %.3f ms, "
+                + "time slice %.3f ms; margin of %d %% in epsilon and the driver call%nwritten: %s%n",
+                result.path("driver").asText(), result.path("simulated").asBoolean()
+                ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS,
+                result.path("quiet_epsilon_ns").asLong() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
                 c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, margin, out);
         }
         to.flush();

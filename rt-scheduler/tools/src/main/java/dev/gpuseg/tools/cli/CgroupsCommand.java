@@ -9,8 +9,8 @@ import picocli.CommandLine.Command;
 /** GPU time by control group. */
 @Command(name = "cgroups", mixinStandardHelpOptions = true,
     description = "Show the GPU time, the rules and the fairness of control groups. Exit status 3: no daemon runs.",
-    footer = {"", "GPU time is that of segments, from grant to end; while several groups have the GPU together it is",
-        "divided equally. Processes that never registered have no segments and no time here."})
+    footer = "%nGPU time is the time of segments, from grant to end. While several groups use the GPU together, it is "
+        + "divided equally. Processes that never registered have no segments, hence no time here.")
 final class CgroupsCommand extends DaemonQuery {
     private static final double NS_PER_MS = 1e6;
     private static final double PERCENT = 100.0;

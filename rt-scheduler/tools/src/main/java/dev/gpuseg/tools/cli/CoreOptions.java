@@ -14,13 +14,13 @@ final class CoreOptions {
     private CommandSpec spec;
 
     @Option(names = "--cpus", paramLabel = "LIST",
-        description = "CPUs for everything, like 2-9. The dispatcher runs on the highest; if there are four or more, "
-            + "nothing else does (default: the CPUs that this process may use).")
+        description = "CPUs to use, like 2-9. The dispatcher runs on the highest; with four or more it has that CPU "
+            + "alone (default: the CPUs that this process may use).")
     private String list;
 
     @Option(names = "--fifo", paramLabel = "N", defaultValue = "-1",
-        description = "SCHED_FIFO priority of the dispatcher, 1..99, or 0 for none (default: 80 if it has a CPU to "
-            + "itself and this is permitted, else none).")
+        description = "SCHED_FIFO priority of the dispatcher, 1..99, or 0 for none (default: 80 if it has a CPU alone "
+            + "and this is permitted, else none).")
     private int fifo;
 
     /**

@@ -20,7 +20,7 @@ abstract class DaemonQuery implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
     /** The part of the status that is shown. */

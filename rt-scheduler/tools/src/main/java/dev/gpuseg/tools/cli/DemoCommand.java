@@ -35,8 +35,8 @@ import picocli.CommandLine.Spec;
 
 /** A workload, before and after. */
 @Command(name = "demo", mixinStandardHelpOptions = true,
-    description = "Play a workload (usually the GCAPS case study) on a simulated GPU: first round robin, as a driver "
-        + "alone shares it, then the chosen policy. Exit status 1: an invariant was broken.")
+    description = "Run a workload (by default the GCAPS case study) on a simulated GPU: first round robin, as a "
+        + "driver by itself shares the GPU, then the chosen policy. Exit status 1: an invariant was violated.")
 final class DemoCommand implements Callable<Integer> {
     private static final Duration SHORTEST = Duration.ofMillis(500);
     private static final Duration LONGEST = Duration.ofHours(1);
@@ -48,33 +48,33 @@ final class DemoCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "10s",
-        description = "of each of the two phases, 500ms..60min (default: ${DEFAULT-VALUE})")
+        description = "Length of each of the two phases, 500ms..60min (default: ${DEFAULT-VALUE}).")
     private Duration duration;
 
     @Option(names = "--policy", paramLabel = "NAME",
-        completionCandidates = PolicyHelp.class, description = "the policy of the second phase: "
-            + "${COMPLETION-CANDIDATES} (default: fp, or the only one of --policy-jar)")
+        completionCandidates = PolicyHelp.class, description = "Policy of the second phase: "
+            + "${COMPLETION-CANDIDATES} (default: fp, or the only one of --policy-jar).")
     private String policy;
 
     @Mixin
     private PolicyJarOption jar;
 
     @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
-        description = "one of traces/workloads, or a task-set file (default: ${DEFAULT-VALUE})")
+        description = "Name of a file in traces/workloads, or a task-set file (default: ${DEFAULT-VALUE}).")
     private String workloadName;
 
-    @Option(names = "--json", description = "print one JSON object and nothing else")
+    @Option(names = "--json", description = "Print one JSON object and nothing else.")
     private boolean json;
 
-    @Option(names = "--dir", paramLabel = "DIR", description = "runtime directory (default: a new one in /dev/shm)")
+    @Option(names = "--dir", paramLabel = "DIR", description = "Runtime directory (default: a new one in /dev/shm).")
     private String dir;
 
     @Option(names = "--out", paramLabel = "DIR",
-        description = "where journal, execution log and jobs are kept (default: a new directory in the temporary one)")
+        description = "Directory for journal, execution log and jobs (default: a new temporary directory).")
     private Path out;
 
     @Option(names = "--trace", paramLabel = "DIR",
-        description = "also write the recording, a timeline that opens in a browser, and a Perfetto trace there")
+        description = "Also write the recording, a timeline for the browser, and a Perfetto trace to this directory.")
     private Path trace;
 
     @Override

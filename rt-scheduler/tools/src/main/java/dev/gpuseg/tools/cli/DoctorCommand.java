@@ -25,8 +25,8 @@ import picocli.CommandLine.Spec;
 
 /** Says what works on this machine and why, without starting anything. */
 @Command(name = "doctor", mixinStandardHelpOptions = true,
-    description = "Say what works on this machine, what does not, and what to do. "
-        + "Exit status 3: the daemon cannot run.")
+    description = "Check this machine: say what works, what does not, and how to fix it. Exit status 3: the daemon "
+        + "cannot run.")
 final class DoctorCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -34,11 +34,12 @@ final class DoctorCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--cpu", paramLabel = "N", description = "look at this CPU for the dispatcher (default: the key "
-        + "cpu of the settings file, where gpuseg is installed)")
+    @Option(names = "--cpu", paramLabel = "N",
+        description = "Check this CPU for the dispatcher (default: the key cpu of the settings file, where gpuseg is "
+            + "installed).")
     private Integer cpu;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
     @Override
@@ -72,8 +73,10 @@ final class DoctorCommand implements Callable<Integer> {
         return -1;
     }
 
+    /** What was never seen on its hardware is offered, not recommended. */
     private static MechanismCatalog.Surveyed best(final List<MechanismCatalog.Surveyed> mechanisms) {
-        return mechanisms.stream().filter(m -> m.verdict().usable()).findFirst().orElseThrow();
+        return mechanisms.stream().filter(m -> m.verdict().usable() && !m.mechanism().experimental()).findFirst()
+            .orElseThrow();
     }
 
     private static ObjectNode asJson(final List<DoctorCheck> checks,
@@ -113,5 +116,7 @@ final class DoctorCommand implements Callable<Integer> {
         }
         out.println();
         out.println("the daemon would start here with: --mechanism " + best(mechanisms).mechanism().name());
+        mechanisms.stream().filter(m -> m.verdict().usable() && m.mechanism().experimental())
+            .forEach(m -> out.println("experimental: --mechanism " + m.mechanism().name()));
     }
 }

@@ -31,11 +31,10 @@ import picocli.CommandLine.Spec;
 
 /** The fault campaign. */
 @Command(name = "faults", mixinStandardHelpOptions = true,
-    description = "Break things on purpose, on a simulated GPU: real processes are killed, stopped, starved of disk "
-        + "and clock, in an order drawn from a seed; after each round nothing may be lost and nobody may hang. "
-        + "Exit status 0: nothing lost, nobody hung, no context disabled for longer than the watchdog's period after a "
-        + "fault. 1: otherwise. The watchdog leaves itself a tenth of the period for being woken and for its "
-        + "operations: a machine that is later than that fails here.")
+    description = "Inject faults on a simulated GPU: real processes are killed, stopped, and deprived of disk and "
+        + "clock, in an order drawn from a seed. Exit status 0: no record was lost, no process hung, and no context "
+        + "stayed disabled for longer than the watchdog's period after a fault; 1: otherwise. The watchdog reserves a "
+        + "tenth of the period for its wake-up and its operations, so a slower machine fails here.")
 final class FaultsCommand implements Callable<Integer> {
     private static final int MOST_ROUNDS = 100_000;
     private static final long NS_PER_MS = 1_000_000;
@@ -44,32 +43,34 @@ final class FaultsCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Option(names = "--rounds", paramLabel = "N", defaultValue = "17",
-        description = "1..100000; with as many as there are faults each comes once (default: ${DEFAULT-VALUE})")
+        description = "Number of rounds, 1..100000. With as many rounds as there are faults, each fault occurs once "
+            + "(default: ${DEFAULT-VALUE}).")
     private int rounds;
 
-    @Option(names = "--seed", paramLabel = "S", description = "the same seed gives the same rounds (default: the time)")
+    @Option(names = "--seed", paramLabel = "S",
+        description = "Seed; the same seed gives the same rounds (default: the time).")
     private Long seed;
 
     @Option(names = "--fault", paramLabel = "NAME", split = ",",
-        description = "only these: kill-client, kill-gpu-user, kill-daemon, kill-watchdog, stop-holder, stop-client, "
-            + "stop-daemon, truncate-queue, full-disk, roll-under-load, upgrade-daemon, clock-step, clock-foreign, "
-            + "reused-pid, fork, exec, infinite-kernel (default: all)")
+        description = "Only these faults: kill-client, kill-gpu-user, kill-daemon, kill-watchdog, stop-holder, "
+            + "stop-client, stop-daemon, truncate-queue, full-disk, roll-under-load, upgrade-daemon, clock-step, "
+            + "clock-foreign, reused-pid, fork, exec, infinite-kernel (default: all).")
     private List<String> faults = new ArrayList<>();
 
     @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
-        defaultValue = "100ms", description = "of the watchdog, 40ms..10s (default: ${DEFAULT-VALUE})")
+        defaultValue = "100ms",
+        description = "Period of the watchdog, 40ms..10s (default: ${DEFAULT-VALUE}).")
     private Duration period;
 
-    @Option(names = "--no-watchdog",
-        description = "run the daemon without its watchdog: shows that the campaign notices what it is to notice")
+    @Option(names = "--no-watchdog", description = "Run the daemon without its watchdog. The campaign must then fail.")
     private boolean noWatchdog;
 
     @Option(names = "--out", paramLabel = "DIR",
-        description = "where journal and messages are kept (default: a new directory in the temporary one, deleted "
-            + "when the campaign is passed)")
+        description = "Directory for journal and messages (default: a new temporary directory, deleted if the "
+            + "campaign passes).")
     private Path out;
 
-    @Option(names = "--json", description = "print one JSON object and nothing else")
+    @Option(names = "--json", description = "Print one JSON object and nothing else.")
     private boolean json;
 
     @Override

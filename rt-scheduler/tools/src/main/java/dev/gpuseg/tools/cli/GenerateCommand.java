@@ -24,79 +24,86 @@ import picocli.CommandLine.Spec;
 
 /** {@code gpuseg generate}: random task sets, the published experiment by default. */
 @Command(name = "generate", mixinStandardHelpOptions = true,
-    description = {"Draws random task sets. Without options: the published experiment (GCAPS, ECRTS 2024, Table 3).",
-        "Set k of a seed is always the same; --first k --count 1 draws it alone.",
-        "Exit: 0 done, 1 failure, 2 wrong use."})
+    description = {"Draw random task sets, by default of the published experiment (GCAPS, ECRTS 2024, Table 3).",
+        "Set K of a seed is always the same; --first K --count 1 draws it alone.",
+        "Exit status: 0 done, 1 failure, 2 wrong use."})
 final class GenerateCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--count", paramLabel = "N", defaultValue = "1", description = "sets (default: ${DEFAULT-VALUE})")
+    @Option(names = "--count", paramLabel = "N", defaultValue = "1",
+        description = "Number of task sets, 1..100000000 (default: ${DEFAULT-VALUE}).")
     private long count;
 
     @Option(names = "--first", paramLabel = "K", defaultValue = "0",
-        description = "number of the first set (default: ${DEFAULT-VALUE})")
+        description = "Number of the first set, 0 or more (default: ${DEFAULT-VALUE}).")
     private long first;
 
-    @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "default: ${DEFAULT-VALUE}")
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
+        description = "Seed of the random numbers (default: ${DEFAULT-VALUE}).")
     private long seed;
 
     @Option(names = "--format", paramLabel = "F",
-        description = "yaml, json or jsonl (default: yaml for one set, else jsonl)")
+        description = "Output format: yaml, json or jsonl (default: yaml for one set, else jsonl).")
     private String format;
 
-    @Option(names = "--out", paramLabel = "FILE", description = "default: standard output")
+    @Option(names = "--out", paramLabel = "FILE", description = "Write to this file (default: standard output).")
     private Path out;
 
     @Option(names = "--variant", paramLabel = "V", defaultValue = "as-coded",
-        description = "as-coded (the published program) or as-published (its text) (default: ${DEFAULT-VALUE})")
+        description = "as-coded for the sets of the published program, as-published for those of its text (default: "
+            + "${DEFAULT-VALUE}).")
     private String variant;
 
     @Option(names = "--utilisation", paramLabel = "U", defaultValue = "uunifast",
-        description = "how utilisations are drawn: uunifast or drs (default: ${DEFAULT-VALUE})")
+        description = "How utilisations are drawn: uunifast or drs (default: ${DEFAULT-VALUE}).")
     private String utilisation;
 
     @Option(names = "--max-utilisation", paramLabel = "U", defaultValue = "1",
-        description = "largest utilisation of a task, with drs (default: ${DEFAULT-VALUE})")
+        description = "Largest utilisation of a task, with drs (default: ${DEFAULT-VALUE}).")
     private double maxUtilisation;
 
-    @Option(names = "--cpus", paramLabel = "N", description = "cores")
+    @Option(names = "--cpus", paramLabel = "N", description = "Number of cores.")
     private Integer cpus;
 
-    @Option(names = "--tasks", paramLabel = "N", description = "tasks of the whole set, dealt out worst fit")
+    @Option(names = "--tasks", paramLabel = "N",
+        description = "Number of tasks of the whole set, assigned to cores by worst fit.")
     private Integer tasks;
 
-    @Option(names = "--tasks-per-cpu", paramLabel = "A..B", description = "tasks of each core")
+    @Option(names = "--tasks-per-cpu", paramLabel = "A..B", description = "Number of tasks of each core.")
     private String tasksPerCpu;
 
-    @Option(names = "--cpu-utilisation", paramLabel = "A..B", description = "utilisation of each core")
+    @Option(names = "--cpu-utilisation", paramLabel = "A..B", description = "Utilisation of each core.")
     private String cpuUtilisation;
 
-    @Option(names = "--gpu-ratio", paramLabel = "A..B", description = "share of tasks that use the GPU")
+    @Option(names = "--gpu-ratio", paramLabel = "A..B", description = "Share of the tasks that use the GPU, 0..1.")
     private String gpuRatio;
 
-    @Option(names = "--period-ms", paramLabel = "A..B", description = "periods in whole milliseconds")
+    @Option(names = "--period-ms", paramLabel = "A..B", description = "Periods, in whole milliseconds.")
     private String periodMs;
 
-    @Option(names = "--gpu-segments", paramLabel = "A..B", description = "GPU segments of a task")
+    @Option(names = "--gpu-segments", paramLabel = "A..B", description = "Number of GPU segments of a task.")
     private String gpuSegments;
 
-    @Option(names = "--gpu-to-cpu", paramLabel = "A..B", description = "G / C of a task that uses the GPU")
+    @Option(names = "--gpu-to-cpu", paramLabel = "A..B",
+        description = "GPU time divided by CPU time (G / C) of a task that uses the GPU.")
     private String gpuToCpu;
 
-    @Option(names = "--host-ratio", paramLabel = "A..B", description = "host part / G of a segment")
+    @Option(names = "--host-ratio", paramLabel = "A..B",
+        description = "Host part of a segment divided by the whole segment, 0..1.")
     private String hostToGpu;
 
-    @Option(names = "--best-effort", paramLabel = "R", description = "share of best-effort tasks")
+    @Option(names = "--best-effort", paramLabel = "R", description = "Share of the tasks that are best effort, 0..1.")
     private Double bestEffort;
 
-    @Option(names = "--gpus", paramLabel = "N", description = "number of GPUs")
+    @Option(names = "--gpus", paramLabel = "N", description = "Number of GPUs.")
     private Integer gpus;
 
-    @Option(names = "--epsilon", paramLabel = "D", description = "runlist update delay, such as 1ms")
+    @Option(names = "--epsilon", paramLabel = "D", description = "Delay of one runlist update, such as 1ms.")
     private String epsilon;
 
-    @Option(names = "--mode", paramLabel = "M", description = "suspend or busy")
+    @Option(names = "--mode", paramLabel = "M",
+        description = "What a thread does while the GPU works: suspend or busy.")
     private String mode;
 
     @Override

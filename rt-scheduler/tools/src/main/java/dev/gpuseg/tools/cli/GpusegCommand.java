@@ -12,7 +12,7 @@ import picocli.CommandLine.Spec;
 
 /** The root: lists the commands. */
 @Command(name = "gpuseg", mixinStandardHelpOptions = true, versionProvider = Version.class,
-    description = "A real-time GPU segment scheduler.",
+    description = "A real-time scheduler for GPU segments.",
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {"0:done, or yes", "1:failure", "2:usage", "3:the answer is no"},
     subcommands = {

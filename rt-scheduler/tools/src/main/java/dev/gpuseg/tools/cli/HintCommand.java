@@ -20,7 +20,7 @@ import picocli.CommandLine.Spec;
 /** Changes the priority of a task in a running daemon. */
 @Command(name = "hint", mixinStandardHelpOptions = true,
     description = "Change the priority of an open task.",
-    footer = {"", "To change the policy: gpuseg policy --set NAME."})
+    footer = "%nTo change the policy: gpuseg policy --set NAME.")
 final class HintCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -32,11 +32,11 @@ final class HintCommand implements Callable<Integer> {
     private String task;
 
     @Option(names = "--priority", paramLabel = "N", required = true,
-        description = "1..99, 99 highest, or 0 for best effort.")
+        description = "New priority, 1..99, 99 is the highest, or 0 for best effort.")
     private int priority;
 
     @Option(names = "--gpu-priority", paramLabel = "N", defaultValue = "0",
-        description = "1..99 at the GPU, or 0 for the same as --priority (default: ${DEFAULT-VALUE}).")
+        description = "Priority on the GPU, 1..99, or 0 for the same as --priority (default: ${DEFAULT-VALUE}).")
     private int gpuPriority;
 
     @Override

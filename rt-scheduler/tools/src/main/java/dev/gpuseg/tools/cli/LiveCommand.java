@@ -19,10 +19,10 @@ import picocli.CommandLine.Spec;
 
 /** The running daemon's last seconds in a browser. */
 @Command(name = "live", mixinStandardHelpOptions = true,
-    description = "Show the running daemon's timeline, response times and misses in a browser, until Ctrl-C.",
-    footer = {"", "The address that is printed carries a random word: whoever has it may read, nobody else. The page",
-        "is served on 127.0.0.1 only and loads nothing from elsewhere. From another machine:",
-        "ssh -L PORT:127.0.0.1:PORT HOST, and open the same address there."})
+    description = "Show the running daemon's timeline, response times and deadline misses in a browser, until Ctrl-C.",
+    footer = "%nThe printed address contains a random word: only a reader who has it can see the page. The page is "
+        + "served on 127.0.0.1 and loads nothing from elsewhere. From another machine: ssh -L PORT:127.0.0.1:PORT "
+        + "HOST, and open the same address there.")
 final class LiveCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -31,7 +31,7 @@ final class LiveCommand implements Callable<Integer> {
     private DirectoryOption directory;
 
     @Option(names = "--port", paramLabel = "N", defaultValue = "0",
-        description = "port of 127.0.0.1 (default: 0, any free one)")
+        description = "Port of 127.0.0.1, 0..65535; 0 takes any free port (default: ${DEFAULT-VALUE}).")
     private int port;
 
     @Override

@@ -26,8 +26,8 @@ import picocli.CommandLine.Spec;
 /** Shows or changes the policy of a running daemon, with its parameters. */
 @Command(name = "policy", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.class,
     subcommands = PolicyVerifyCommand.class,
-    description = {"Show the policy of the running daemon, or change it and its parameters; every change is journaled.",
-        "A change is judged as a whole before any of it is made."})
+    description = {"Show the policy of the running daemon, or change it and its parameters. Every change is journaled.",
+        "A change is checked as a whole before any part of it is made."})
 final class PolicyCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -35,36 +35,39 @@ final class PolicyCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Parameters(arity = "0..1", paramLabel = "FILE", description = "policy file, YAML or JSON")
+    @Parameters(arity = "0..1", paramLabel = "FILE", description = "Policy file in YAML or JSON.")
     private Path file;
 
     @Option(names = "--set", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
-        description = "${COMPLETION-CANDIDATES}, or one of the jar of `gpuseg run --policy-jar`; one that has "
-            + "parameters to be given needs a FILE")
+        description = "New policy: ${COMPLETION-CANDIDATES}, or one of the jar of `gpuseg run --policy-jar`. A policy "
+            + "without defaults for its parameters needs a FILE.")
     private String name;
 
     @Option(names = "--task", paramLabel = "TASK",
-        description = "whose overrun action, or whose process's weight and cap, is to change; also when it opens later")
+        description = "Name of the task whose overrun action, weight or cap changes. Weight and cap count for its "
+            + "process. The change also holds for a task of that name that opens later.")
     private String task;
 
-    @Option(names = "--group", paramLabel = "N", description = "the group whose weight and cap are to change")
+    @Option(names = "--group", paramLabel = "N", description = "Number of the group whose weight or cap changes.")
     private Integer group;
 
-    @Option(names = "--weight", paramLabel = "N", description = "share of best-effort time, 1..10000 (default 100)")
+    @Option(names = "--weight", paramLabel = "N", description = "Share of best-effort time, 1..10000 (initially 100).")
     private Integer weight;
 
     @Option(names = "--cap", paramLabel = "TIME/PERIOD",
-        description = "most GPU time of best-effort work in each period, such as 25ms/100ms, or none")
+        description = "Most GPU time of best-effort work in each period, such as 25ms/100ms, or none.")
     private String cap;
 
-    @Option(names = "--overrun", paramLabel = "ACTION", description = "notify, demote, suspend or skip-next")
+    @Option(names = "--overrun", paramLabel = "ACTION",
+        description = "Action on overrun: notify, demote, suspend or skip-next.")
     private String overrun;
 
-    @Option(names = "--save", description = "keep what was changed since the start, this change included, and what was "
-        + "kept before: the next daemon makes these changes again, after its own settings")
+    @Option(names = "--save",
+        description = "Keep this change, all others since the start, and what was kept before. The next daemon "
+            + "repeats them after its own settings.")
     private boolean save;
 
-    @Option(names = "--forget", description = "keep nothing for the next daemon; what holds now goes on to hold")
+    @Option(names = "--forget", description = "Keep nothing for the next daemon. The current policy stays in force.")
     private boolean forget;
 
     @Override

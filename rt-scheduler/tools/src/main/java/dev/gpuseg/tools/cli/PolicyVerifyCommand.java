@@ -34,18 +34,18 @@ final class PolicyVerifyCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "JAR", description = "a jar with policies")
+    @Parameters(paramLabel = "JAR", description = "Jar with policies.")
     private Path jar;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
-        description = "the parameters of a policy that has some to be given")
+        description = "Parameters of a policy that has some without defaults.")
     private Path policyFile;
 
     @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
-        description = "of all random choices; the same seed gives the same questions (default: ${DEFAULT-VALUE})")
+        description = "Seed of all random choices; the same seed asks the same questions (default: ${DEFAULT-VALUE}).")
     private long seed;
 
-    @Option(names = "--json", description = "as JSON")
+    @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
     @Override

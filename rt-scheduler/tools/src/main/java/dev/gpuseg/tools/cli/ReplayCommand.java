@@ -33,35 +33,35 @@ import picocli.CommandLine.Spec;
 
 /** A recorded workload as load. */
 @Command(name = "replay", mixinStandardHelpOptions = true,
-    description = "Play the tasks of a recording again, on a simulated GPU: as many processes with the recorded "
+    description = "Run the tasks of a recording again on a simulated GPU: one process per task, with the recorded "
         + "periods, offsets and parts, under a real daemon. CPU and host parts sleep.",
-    footer = {"", "To replay the scheduler's decisions instead: gpuseg trace check --decisions."})
+    footer = "%nTo replay the decisions of the scheduler instead: gpuseg trace check --decisions.")
 final class ReplayCommand implements Callable<Integer> {
     private static final double NS_PER_MS = 1e6;
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    @Parameters(paramLabel = "RECORDING", description = "Recording, or directory of a journal.")
     private Path file;
 
     @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "10s",
-        description = "releases happen for so long, 500ms..60min (default: ${DEFAULT-VALUE})")
+        description = "How long jobs are released, 500ms..60min (default: ${DEFAULT-VALUE}).")
     private Duration duration;
 
     @Option(names = "--policy", paramLabel = "NAME", defaultValue = "fp",
-        completionCandidates = PolicyHelp.class, description = "of the daemon: "
-            + "${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})")
+        completionCandidates = PolicyHelp.class, description = "Policy of the daemon: "
+            + "${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private String policy;
 
     @Option(names = "--parts", paramLabel = "median|max", defaultValue = "median",
-        description = "which of the measured times each part takes (default: ${DEFAULT-VALUE})")
+        description = "Which of the measured times each part takes (default: ${DEFAULT-VALUE}).")
     private String parts;
 
     @Option(names = "--out", paramLabel = "DIR",
-        description = "where the journal is kept (default: a new directory in the temporary one)")
+        description = "Directory of the journal (default: a new temporary directory).")
     private Path out;
 
-    @Option(names = "--json", description = "as JSON, times in ns")
+    @Option(names = "--json", description = "Print JSON; times are in nanoseconds.")
     private boolean json;
 
     @Override

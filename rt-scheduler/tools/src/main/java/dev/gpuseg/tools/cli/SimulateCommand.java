@@ -48,8 +48,8 @@ import picocli.CommandLine.Spec;
 
 /** {@code gpuseg simulate}: runs a task set in simulated time under the live scheduler core. */
 @Command(name = "simulate", mixinStandardHelpOptions = true,
-    description = {"Runs a task set in simulated time under the scheduler code that also runs live.",
-        "Exit: 0 no deadline missed, 1 failure, 2 wrong use or input, 3 a real-time job missed its deadline."})
+    description = {"Run a task set in simulated time, with the scheduler code of the daemon.",
+        "Exit status: 0 no deadline missed, 1 failure, 2 wrong use or input, 3 a real-time job missed its deadline."})
 final class SimulateCommand implements Callable<Integer> {
     private static final String GATE = "gate";
     private static final String GATED = "gate-";
@@ -57,77 +57,83 @@ final class SimulateCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "FILE", description = "task set, YAML or JSON")
+    @Parameters(paramLabel = "FILE", description = "Task set in YAML or JSON.")
     private Path file;
 
     @Option(names = "--scheduler", paramLabel = "NAME", defaultValue = "fp",
-        completionCandidates = Words.class, description = "who decides about the GPU: ${COMPLETION-CANDIDATES}. "
-            + "A policy preempts; gate-POLICY decides at begin only, and gate is gate-fp. Policies of "
-            + "--policy-jar count, too; parameters stand in --policy-file (default: ${DEFAULT-VALUE})")
+        completionCandidates = Words.class, description = "Scheduler of the GPU: ${COMPLETION-CANDIDATES}. "
+            + "A policy preempts; gate-POLICY decides at begin only; gate is gate-fp. Policies of "
+            + "--policy-jar can be named too; parameters stand in --policy-file (default: ${DEFAULT-VALUE}).")
     private String scheduler;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
-        description = "frame of partitions, width of classes, and of each task partition, budget, overrun action, "
-            + "weight and cap; as `gpuseg run` takes it")
+        description = "Frame of partitions, width of classes, and the partition, budget, overrun action, weight and "
+            + "cap of each task, as `gpuseg run` reads it.")
     private Path policyFile;
 
     @Mixin
     private PolicyJarOption jar;
 
     @Option(names = "--cpu", paramLabel = "POLICY", defaultValue = "fp",
-        description = "cores: fp or edf (default: ${DEFAULT-VALUE})")
+        description = "Scheduler of the cores: fp or edf (default: ${DEFAULT-VALUE}).")
     private String cpu;
 
     @Option(names = "--duration", paramLabel = "D",
-        description = "how long jobs arrive, such as 10s (default: ten of the longest periods)")
+        description = "How long jobs arrive, such as 10s (default: ten of the longest periods).")
     private String duration;
 
-    @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "default: ${DEFAULT-VALUE}")
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
+        description = "Seed of the random numbers (default: ${DEFAULT-VALUE}).")
     private long seed;
 
     @Option(names = "--format", paramLabel = "F", defaultValue = "text",
-        description = "text or json (default: ${DEFAULT-VALUE})")
+        description = "Output format: text or json (default: ${DEFAULT-VALUE}).")
     private String format;
 
-    @Option(names = "--mode", paramLabel = "M", description = "suspend or busy, instead of what the file says")
+    @Option(names = "--mode", paramLabel = "M",
+        description = "What threads do while the GPU works, suspend or busy, instead of what the file states.")
     private String mode;
 
-    @Option(names = "--assign", paramLabel = "A", description = "priorities: rm or dm, instead of those of the file")
+    @Option(names = "--assign", paramLabel = "A",
+        description = "Assign priorities, rm (rate monotonic) or dm (deadline monotonic), instead of those of the "
+            + "file.")
     private String assign;
 
     @Option(names = "--optimistic", negatable = true,
-        description = "begins that the scheduler pre-granted return at once (default: as the file's platform says)")
+        description = "Let begins that the scheduler pre-granted return at once (default: as the platform in the file "
+            + "states).")
     private Boolean optimistic;
 
     @Option(names = "--keep-ready", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "processes whose task may begin over the running one stay on the GPU, as `gpuseg run` has it; of "
-            + "no meaning without --optimistic (default: yes)")
+        description = "Keep the contexts of idle higher-priority tasks enabled while a segment runs, as `gpuseg run` "
+            + "does. Without --optimistic this has no effect (default: true).")
     private boolean keepReady;
 
     @ArgGroup
     private HoldChoice hold = new HoldChoice();
 
-    @Option(names = "--share-updates", description = "who is on the GPU goes on during a runlist update "
-        + "(default: it stands still, the worst case)")
+    @Option(names = "--share-updates",
+        description = "Let the running context continue during a runlist update (default: it stops, the worst case).")
     private boolean share;
 
-    @Option(names = "--sporadic", description = "arrivals up to half a period later at random (default: periodic)")
+    @Option(names = "--sporadic",
+        description = "Delay each arrival by up to half a period, at random (default: periodic arrivals).")
     private boolean sporadic;
 
-    @Option(names = "--random-offsets", description = "first arrivals at random (default: all at 0)")
+    @Option(names = "--random-offsets", description = "Choose the first arrivals at random (default: all at 0).")
     private boolean randomOffsets;
 
     @Option(names = "--first-arrivals", paramLabel = "T", split = ",",
-        description = "first arrival of each task in file order, such as 2ms,0ms,1ms")
+        description = "First arrival of each task in file order, such as 2ms,0ms,1ms.")
     private List<String> firstArrivals;
 
-    @Option(names = "--early", description = "jobs and updates may take less than their worst case, at random")
+    @Option(names = "--early", description = "Let jobs and updates take less than their worst case, at random.")
     private boolean early;
 
-    @Option(names = "--jitter", description = "use the tasks' release jitter, at random (default: none)")
+    @Option(names = "--jitter", description = "Use the release jitter of the tasks, at random (default: none).")
     private boolean jitter;
 
-    @Option(names = "--schedule", description = "put the whole schedule into the output")
+    @Option(names = "--schedule", description = "Print the whole schedule.")
     private boolean schedule;
 
     /** What --scheduler can be: the policies, and each behind a gate. */
@@ -148,17 +154,20 @@ final class SimulateCommand implements Callable<Integer> {
 
     /** Which part of a segment holds the GPU. */
     static final class HoldChoice {
-        @Option(names = "--window", description = "from begin to end, host part included (default)")
+        @Option(names = "--window", description = "Hold the GPU from begin to end, host part included (default).")
         private boolean window;
 
-        @Option(names = "--boost", description = "as --window, the holder's host part above all others of its core")
+        @Option(names = "--boost",
+            description = "Like --window, and the host part of the holder runs above all other work of its core.")
         private boolean boost;
 
         @Option(names = "--ceiling",
-            description = "as --boost, but from begin to end, whoever has the GPU: the window boost of libgpuseg")
+            description = "Like --boost, but from begin to end, whether or not the task holds the GPU: the window "
+                + "boost of libgpuseg.")
         private boolean ceiling;
 
-        @Option(names = "--abstract", description = "the device part alone, as published equations assume")
+        @Option(names = "--abstract",
+            description = "Hold the GPU for the device part alone, as published equations assume.")
         private boolean abstractModel;
 
         Hold hold() {

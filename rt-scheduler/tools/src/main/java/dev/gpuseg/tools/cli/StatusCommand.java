@@ -8,7 +8,7 @@ import picocli.CommandLine.Command;
 
 /** What the daemon does now. */
 @Command(name = "status", mixinStandardHelpOptions = true,
-    description = "Show the running daemon's tasks, contexts and counters. Exit status 3: none runs.")
+    description = "Show the running daemon's tasks, contexts and counters. Exit status 3: no daemon runs.")
 final class StatusCommand extends DaemonQuery {
     private static final double NS_PER_MS = 1e6;
     private static final double NS_PER_S = 1e9;

@@ -16,7 +16,7 @@ import picocli.CommandLine.Spec;
 
 /** Stops the daemon and waits until it is gone. */
 @Command(name = "stop", mixinStandardHelpOptions = true,
-    description = "Stop the daemon; returns when it is gone. Exit status 3: none runs.")
+    description = "Stop the daemon and return when it has ended. Exit status 3: no daemon runs.")
 final class StopCommand implements Callable<Integer> {
     private static final long LIMIT_NS = 10_000_000_000L;
     private static final long POLL_MS = 10;

@@ -20,45 +20,46 @@ import picocli.CommandLine.Spec;
 
 /** {@code gpuseg sweep}: the published figures drawn again, and the comparison of bounds with simulated responses. */
 @Command(name = "sweep", mixinStandardHelpOptions = true,
-    description = {"Analyses or simulates many random task sets.",
+    description = {"Analyse or simulate many random task sets.",
         "8a..8f, 9a..9f: the published figures, as CSV and SVG with the published curves beside ours.",
-        "soundness: every bound against simulated responses; gap: the published bounds on the real mechanism.",
-        "May be stopped and started again; finished points are kept in DIR/points.",
-        "Exit: 0 done, 1 failure, 2 wrong use, 3 a bound that claims to be sound was exceeded."})
+        "soundness: every bound against simulated response times; gap: the published bounds on the real mechanism.",
+        "A sweep can be interrupted and started again; finished points are kept in DIR/points.",
+        "Exit status: 0 done, 1 failure, 2 wrong use, 3 a bound that claims to be sound was exceeded."})
 final class SweepCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
     @Option(names = "--figure", paramLabel = "F", split = ",", required = true,
-        description = "8a..8f, 9a..9f, all (the twelve), soundness, gap; several with commas")
+        description = "8a..8f, 9a..9f, all (these twelve), soundness, gap; several with commas.")
     private List<String> figures;
 
     @Option(names = "--sets", paramLabel = "N", defaultValue = "1000",
-        description = "sets per point; of soundness, sets in all (default: ${DEFAULT-VALUE})")
+        description = "Task sets per point, 1..10000000; with soundness, task sets in all (default: ${DEFAULT-VALUE}).")
     private int sets;
 
     @Option(names = "--runs", paramLabel = "N", defaultValue = "5",
-        description = "simulated runs for each set and bound (default: ${DEFAULT-VALUE})")
+        description = "Simulated runs for each set and bound, 1..1000000 (default: ${DEFAULT-VALUE}).")
     private int runs;
 
-    @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "default: ${DEFAULT-VALUE}")
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
+        description = "Seed of the random numbers (default: ${DEFAULT-VALUE}).")
     private long seed;
 
     @Option(names = "--variant", paramLabel = "V", defaultValue = "as-coded",
-        description = "as-coded (sets of the published program) or as-published (of its text) (default: "
-        + "${DEFAULT-VALUE})")
+        description = "as-coded for the sets of the published program, as-published for those of its text (default: "
+            + "${DEFAULT-VALUE}).")
     private String variant;
 
-    @Option(names = "--threads", paramLabel = "N", description = "default: all cores")
+    @Option(names = "--threads", paramLabel = "N", description = "Number of threads, 1..1024 (default: all cores).")
     private Integer threads;
 
-    @Option(names = "--claimed", description = "soundness: only the bounds that claim to be sound")
+    @Option(names = "--claimed", description = "With soundness: only the bounds that claim to be sound.")
     private boolean claimedOnly;
 
-    @Option(names = "--quiet", description = "no progress")
+    @Option(names = "--quiet", description = "Show no progress.")
     private boolean quiet;
 
-    @Option(names = "--out", paramLabel = "DIR", required = true, description = "receives the files")
+    @Option(names = "--out", paramLabel = "DIR", required = true, description = "Directory of the results.")
     private Path out;
 
     @Override

@@ -26,10 +26,10 @@ import picocli.CommandLine.Spec;
 
 /** The running daemon's tasks in the terminal, again and again. */
 @Command(name = "top", mixinStandardHelpOptions = true,
-    description = "Watch the running daemon's tasks in the terminal. Exit status 3 with --once: none runs.",
-    footer = {"", "Keys: arrows select, s and S sort, r reverse, / filter, p priority, + and - raise and lower it,",
-        "space pause, q quit. Responses are those of jobs if the task marks them, else of segments; D is the",
-        "relative deadline, MISS counts segments and LATE jobs past it, GPU% is over the last 5 seconds."})
+    description = "Watch the running daemon's tasks in the terminal. Exit status 3 with --once: no daemon runs.",
+    footer = "%nKeys: arrows select, s and S sort, r reverse, / filter, p priority, + and - raise and lower it, space "
+        + "pause, q quit.%nResponse times are those of jobs if the task marks them, else of segments. D is the "
+        + "relative deadline. MISS counts segments and LATE jobs past it. GPU%% is over the last 5 seconds.")
 final class TopCommand implements Callable<Integer> {
     private static final int PLAIN_WIDTH = 160;
     private static final Duration DELAY_MIN = Duration.ofMillis(100);
@@ -41,19 +41,20 @@ final class TopCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--once", description = "print once, as plain text, and end")
+    @Option(names = "--once", description = "Print once as plain text and exit.")
     private boolean once;
 
     @Option(names = "--delay", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "500ms",
-        description = "between two pictures, 100ms..1min (default: ${DEFAULT-VALUE})")
+        description = "Time between two updates, 100ms..1min (default: ${DEFAULT-VALUE}).")
     private Duration delay;
 
     @Option(names = "--sort", paramLabel = "COLUMN", defaultValue = "priority",
-        description = "one of ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})")
+        description = "Column to sort by, one of ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private TopRow.Sort sort;
 
     @Option(names = "--filter", paramLabel = "TEXT", defaultValue = "",
-        description = "only tasks whose name or state contains it, or of that process")
+        description = "Only tasks whose name or state contains this text, or of the process with this pid (default: "
+            + "all).")
     private String filter;
 
     @Override

@@ -34,40 +34,42 @@ import picocli.CommandLine.Spec;
 
 /** A recording against what was assumed and promised. */
 @Command(name = "check", mixinStandardHelpOptions = true,
-    description = "Hold a recording against a task set: execution times, periods, deadlines, bounds, priority "
+    description = "Compare a recording with a task set: execution times, periods, deadlines, bounds, priority "
         + "inversions, lost records. What ran under policy rr is not judged.",
-    footer = {"", "Exit status: 0 nothing was broken, 3 something was, 2 the input is bad, 1 failure."})
+    footer = "%nExit status: 0 every check passed, 3 one did not, 2 the input is wrong, 1 failure.")
 final class TraceCheckCommand implements Callable<Integer> {
     private static final int SHOWN = 50;
 
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    @Parameters(paramLabel = "RECORDING", description = "Recording, or directory of a journal.")
     private Path file;
 
-    @Option(names = "--taskset", paramLabel = "FILE", required = true, description = "task set in YAML or JSON")
+    @Option(names = "--taskset", paramLabel = "FILE", required = true, description = "Task set in YAML or JSON.")
     private Path taskSet;
 
-    @Option(names = "--bounds", description = "hold response times against the bounds of the analysis too")
+    @Option(names = "--bounds", description = "Also compare response times with the bounds of the analysis.")
     private boolean bounds;
 
     @Option(names = "--analysis", paramLabel = "NAME",
-        description = "which analysis; default: gcaps-window-suspend or -busy, after the mode of the set")
+        description = "Name of the analysis (default: gcaps-window-suspend or gcaps-window-busy, by the mode of the "
+            + "set).")
     private String analysis;
 
     @Option(names = "--decisions",
-        description = "replay the scheduler and compare its decisions with those recorded too")
+        description = "Also replay the scheduler and compare its decisions with the recorded ones.")
     private boolean decisions;
 
     @Mixin
     private PolicyJarOption jar;
 
     @Option(names = "--tolerance", paramLabel = "TIME", defaultValue = "200us",
-        description = "allowed on top of every limit: the jitter of clocks and wake-ups (default: ${DEFAULT-VALUE})")
+        description = "Time allowed on top of every limit, for the jitter of clocks and wake-ups (default: "
+            + "${DEFAULT-VALUE}).")
     private String tolerance;
 
-    @Option(names = "--json", description = "as JSON, times in ns")
+    @Option(names = "--json", description = "Print JSON; times are in nanoseconds.")
     private boolean json;
 
     @Override

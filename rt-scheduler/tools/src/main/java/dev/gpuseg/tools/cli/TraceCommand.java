@@ -8,7 +8,7 @@ import picocli.CommandLine.Spec;
 
 /** What happened, after the fact. */
 @Command(name = "trace", mixinStandardHelpOptions = true,
-    description = "Record what the daemon decided and did, look at it, judge it.",
+    description = "Record what the daemon decided and did; inspect, check and export recordings.",
     subcommands = {
         TraceRecordCommand.class,
         TraceStatsCommand.class,

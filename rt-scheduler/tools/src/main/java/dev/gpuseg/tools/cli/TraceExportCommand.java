@@ -26,7 +26,7 @@ import picocli.CommandLine.Spec;
 final class TraceExportCommand implements Callable<Integer> {
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    @Parameters(paramLabel = "RECORDING", description = "Recording, or directory of a journal.")
     private Path file;
 
     @Option(names = "--format", paramLabel = "NAME", defaultValue = "html",
@@ -43,15 +43,17 @@ final class TraceExportCommand implements Callable<Integer> {
     }
 
     @Option(names = "--out", paramLabel = "FILE",
-        description = "default: the recording's name with the ending of the format, in the current directory")
+        description = "Output file (default: the recording's name with the extension of the format, in the current "
+            + "directory).")
     private Path out;
 
-    @Option(names = "--kernels", paramLabel = "FILE", description = "CSV of what another tool saw on the GPU, shown "
-        + "beside the segments (perfetto): gpu,name,start_gpu_ns,end_gpu_ns; needs --gpu-clock")
+    @Option(names = "--kernels", paramLabel = "FILE",
+        description = "CSV of kernels that another tool saw on the GPU, shown beside the segments (perfetto): "
+            + "gpu,name,start_gpu_ns,end_gpu_ns. Needs --gpu-clock.")
     private Path kernels;
 
-    @Option(names = "--gpu-clock", paramLabel = "FILE", description = "CSV of readings of CLOCK_MONOTONIC and the "
-        + "GPU's clock, two or more: before_ns,gpu_ns,after_ns")
+    @Option(names = "--gpu-clock", paramLabel = "FILE",
+        description = "CSV of two or more readings of CLOCK_MONOTONIC and the GPU's clock: before_ns,gpu_ns,after_ns.")
     private Path gpuClock;
 
     @Spec

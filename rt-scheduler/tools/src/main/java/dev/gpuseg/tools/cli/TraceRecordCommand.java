@@ -21,10 +21,10 @@ import picocli.CommandLine.Spec;
 
 /** From the journal to one file. */
 @Command(name = "record", mixinStandardHelpOptions = true,
-    description = "Write a recording: one compact file that is never changed, with a manifest. Without --duration all "
-        + "that is in the journal; with it, what a running daemon journals from now on.",
-    footer = {"", "A recording that begins while a daemon runs cannot be replayed through the scheduler;",
-        "one made with --all, which takes in what went before, can."})
+    description = "Write a recording: one compact read-only file with a manifest. Without --duration it contains the "
+        + "whole journal; with it, what a running daemon journals from now on.",
+    footer = "%nA recording that begins while a daemon runs cannot be replayed through the scheduler. With --all it "
+        + "contains the earlier events too, and can.")
 final class TraceRecordCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -32,10 +32,12 @@ final class TraceRecordCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--out", paramLabel = "FILE", required = true, description = "the recording; must not exist")
+    @Option(names = "--out", paramLabel = "FILE", required = true,
+        description = "The recording; the file must not exist.")
     private Path out;
 
-    @Option(names = "--journal", paramLabel = "DIR", description = "journal (default: that of the runtime directory)")
+    @Option(names = "--journal", paramLabel = "DIR",
+        description = "Directory of the journal (default: the one of the runtime directory).")
     private Path journal;
 
     @ArgGroup(exclusive = false)
@@ -44,10 +46,10 @@ final class TraceRecordCommand implements Callable<Integer> {
     /** For how long. */
     private static final class Following {
         @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, required = true,
-            description = "follow the daemon for so long")
+            description = "How long to follow the daemon.")
         private Duration duration;
 
-        @Option(names = "--all", description = "with what was in the journal before")
+        @Option(names = "--all", description = "Include what the journal contained before.")
         private boolean all;
     }
 

@@ -19,15 +19,16 @@ import picocli.CommandLine.Spec;
 
 /** Figures of a recording. */
 @Command(name = "stats", mixinStandardHelpOptions = true,
-    description = "Per task and policy: jobs, responses, waits, preemptions, misses, share of the GPU.")
+    description = "Show figures per task and policy: jobs, response times, waits, preemptions, deadline misses, share "
+        + "of the GPU.")
 final class TraceStatsCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    @Parameters(paramLabel = "RECORDING", description = "Recording, or directory of a journal.")
     private Path file;
 
-    @Option(names = "--json", description = "as JSON, times in ns")
+    @Option(names = "--json", description = "Print JSON; times are in nanoseconds.")
     private boolean json;
 
     @Override

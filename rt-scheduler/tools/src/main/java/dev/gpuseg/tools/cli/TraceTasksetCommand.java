@@ -19,25 +19,25 @@ import picocli.CommandLine.Spec;
 
 /** From what ran to what can be analysed. */
 @Command(name = "taskset", mixinStandardHelpOptions = true,
-    description = "Draw a task set from a recording: periods, segments, measured maxima with a margin. "
-        + "`gpuseg analyze` takes it as it is.")
+    description = "Derive a task set from a recording: periods, segments, and measured maxima with a margin. `gpuseg "
+        + "analyze` reads it unchanged.")
 final class TraceTasksetCommand implements Callable<Integer> {
     private static final int MARGIN_MAX = 1000;
 
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "RECORDING", description = "recording, or directory of a journal")
+    @Parameters(paramLabel = "RECORDING", description = "Recording, or directory of a journal.")
     private Path file;
 
-    @Option(names = "--out", paramLabel = "FILE", description = "write there (YAML) instead of to the terminal")
+    @Option(names = "--out", paramLabel = "FILE", description = "Write YAML to this file instead of standard output.")
     private Path out;
 
     @Option(names = "--margin", paramLabel = "PERCENT", defaultValue = "20",
-        description = "added to every measured time (default: ${DEFAULT-VALUE})")
+        description = "Margin added to every measured time, percent, 0..1000 (default: ${DEFAULT-VALUE}).")
     private int margin;
 
-    @Option(names = "--id", paramLabel = "ID", description = "of the set (default: the recording's name)")
+    @Option(names = "--id", paramLabel = "ID", description = "Id of the task set (default: the recording's name).")
     private String id;
 
     @Override

@@ -18,17 +18,17 @@ import picocli.CommandLine.Spec;
 /** Has Coq check what {@code analyze --certificate} wrote. */
 @Command(name = "verify", mixinStandardHelpOptions = true,
     description = "Check a certificate of `gpuseg analyze --certificate` with the Coq checker of analysis/coq.",
-    footer = {"", "Exit status: 0 accepted, 3 rejected (each reason is printed), 2 the file is no certificate,",
-        "1 coqc is missing or failed."})
+    footer = "%nExit status: 0 accepted, 3 rejected (each reason is printed), 2 the file is not a certificate, 1 coqc "
+        + "is missing or failed.")
 final class VerifyCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "FILE", description = "certificate")
+    @Parameters(paramLabel = "FILE", description = "Certificate.")
     private Path file;
 
     @Option(names = "--coqc", paramLabel = "PROGRAM", defaultValue = "coqc",
-        description = "the Coq compiler, 8.16 or later (default: ${DEFAULT-VALUE})")
+        description = "The Coq compiler, 8.16 or later (default: ${DEFAULT-VALUE}).")
     private String coqc;
 
     @Override

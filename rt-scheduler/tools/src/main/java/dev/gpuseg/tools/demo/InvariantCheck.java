@@ -23,14 +23,14 @@ import java.util.Map;
  * Judges a run after the fact, from two sources that do not know of each other: the daemon's journal (what it claims)
  * and the virtual GPU's execution log (what ran). Windows are counted from the moment in which a preemptive policy was
  * chosen. In them the window's process alone may run, and a task of higher rank that began without waiting, from that
- * begin, by its own clock, until the daemon heard of it: its context is on (kept ready). Where the watchdog enabled
- * everybody because the daemon was silent, nothing was enforced from then until the daemon learned of it.
+ * begin, by its own clock, until the daemon received it: its context stays enabled. Where the watchdog enabled all
+ * contexts because the daemon was silent, nothing was enforced from then until the daemon learned of it.
  */
 public final class InvariantCheck {
     /**
      * What was found.
      *
-     * @param overlaps    executions of another context inside a window that was said to be enforced, and instants at
+     * @param overlaps    executions of another context inside a window that was reported as enforced, and instants at
      *                    which two real-time segments were running
      * @param windows     windows examined
      * @param spans       executions examined
@@ -45,7 +45,7 @@ public final class InvariantCheck {
     private record Window(long fromNs, long toNs, int pid, int priority) {
     }
 
-    /** A begin that did not wait, and when the daemon heard of it. */
+    /** A begin that did not wait, and when the daemon received it. */
     private record Ahead(int pid, int priority, long beginNs, long heardNs) {
     }
 
@@ -68,7 +68,7 @@ public final class InvariantCheck {
     private long gaps;
     private int overlaps;
 
-    /** Under deadlines nobody is kept ready. */
+    /** Under deadlines no context of an idle task stays enabled. */
     private final boolean priorityDecides;
 
     private InvariantCheck(final boolean priorityDecides) {
@@ -231,7 +231,7 @@ public final class InvariantCheck {
         return count;
     }
 
-    /** Whether what a process ran inside another's window lies between a begin of it and the daemon's hearing of it. */
+    /** True if the overlap falls between the task's begin and the moment the daemon received it. */
     private boolean mayRun(final int pid, final long startNs, final long endNs, final Window window) {
         final long fromNs = Math.max(startNs, window.fromNs());
         final long toNs = Math.min(endNs, window.toNs());

@@ -28,7 +28,7 @@ public record Replay(List<RecordedTask> tasks, String policy, Duration duration)
     /**
      * Starts everything, waits for the end, ends everything.
      *
-     * @param kept existing directory, gets the journal and what the processes said
+     * @param kept existing directory, gets the journal and the output of the processes
      * @throws IOException          if a directory cannot be made
      * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if a process does not end

@@ -174,8 +174,8 @@ final class RealTimeHygiene {
             "swapoff -a, and remove it from /etc/fstab");
         final String balancing = read("proc/sys/kernel/numa_balancing");
         add("NUMA balancing", balancing.isEmpty() || balancing.equals("0"), balancing.isEmpty() ? "not in this kernel"
-            : balancing.equals("0") ? "off" : "on", "sysctl -w kernel.numa_balancing=0: it unmaps pages to see who "
-            + "uses them");
+            : balancing.equals("0") ? "off" : "on", "sysctl -w kernel.numa_balancing=0: it unmaps pages to see which "
+            + "CPUs use them");
     }
 
     private void limits() {

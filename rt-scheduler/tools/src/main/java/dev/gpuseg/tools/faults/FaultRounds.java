@@ -544,7 +544,7 @@ public final class FaultRounds implements AutoCloseable {
 
     // ---- the judgement --------------------------------------------------------------------------------------------
 
-    /** Everybody must complete some jobs, scheduled by a daemon. */
+    /** Every client must complete some jobs, scheduled by a daemon. */
     private void goOn(final List<FaultClient> clients, final String when) throws InterruptedException {
         for (final FaultClient client : clients) {
             final long jobs = client.page().jobs();
@@ -563,7 +563,7 @@ public final class FaultRounds implements AutoCloseable {
         InterruptedException {
         goOn(new ArrayList<>(clients.values()), "afterwards");
         for (final FaultClient victim : victims) {
-            victim.close();   // what it holds is released, whoever it was
+            victim.close();   // what it holds is released
         }
         settle(on);
         account(on);
@@ -648,7 +648,7 @@ public final class FaultRounds implements AutoCloseable {
     }
 
     /**
-     * The end of the campaign: everybody leaves in order.
+     * The end of the campaign: every client leaves in order.
      *
      * @return what was not as it must be, one line each
      */

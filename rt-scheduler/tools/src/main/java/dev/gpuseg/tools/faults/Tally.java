@@ -77,7 +77,7 @@ public final class Tally {
      * Whether the campaign is passed.
      *
      * @param freezeLimitNs longest freeze allowed
-     * @return true if nothing was lost, nobody hung, no freeze was longer, and every fault that struck was survived
+     * @return true if nothing was lost, nothing hung, no freeze was longer, and every fault that struck was survived
      */
     public boolean holds(final long freezeLimitNs) {
         return outcomes.stream().allMatch(o -> !o.isInjected()

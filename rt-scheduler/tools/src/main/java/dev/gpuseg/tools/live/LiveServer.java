@@ -76,7 +76,7 @@ public final class LiveServer implements AutoCloseable {
     }
 
     /**
-     * What to open in a browser. Whoever knows it may read.
+     * The address to open in a browser. It contains the secret that permits reading.
      *
      * @return an http address
      */

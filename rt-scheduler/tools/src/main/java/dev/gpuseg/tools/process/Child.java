@@ -68,7 +68,7 @@ public final class Child implements AutoCloseable {
      * @param text     what to look for
      * @param limitSeconds how long to wait
      * @return the line
-     * @throws IllegalStateException if it ended or the time passed, with what it said
+     * @throws IllegalStateException if it ended or the time passed, with its output
      */
     public String await(final String text, final int limitSeconds) throws InterruptedException {
         final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(limitSeconds);
@@ -88,7 +88,7 @@ public final class Child implements AutoCloseable {
             + said());
     }
 
-    /** Of a process that has ended: whether what it said last has been taken note of, and asked for. */
+    /** Of a process that has ended: whether its last output was read, and asked for. */
     private boolean hasReadAll() throws InterruptedException {
         reader.join(KILL_WAIT_MS);   // longer only if a process that it started holds its output
         return lines.isEmpty();

@@ -118,13 +118,17 @@ public final class ReferenceFiles {
 
     /** What the help says last: mechanisms, policies and their parameters. */
     private static void notes(final CommandSpec command, final StringBuilder page) {
-        final String[] lines = command.usageMessage().footer();
-        page.append(lines.length == 0 ? "" : ".SH NOTES\n");
-        for (int i = 0; i < lines.length; i++) {
-            if (!lines[i].isBlank()) {
-                page.append(lines[i].startsWith(" ") ? ".br\n" : "").append(roff(lines[i].strip())).append('\n');
-            } else if (i > 0) {
+        final String text = String.join("\n", command.usageMessage().footer()).replace("%n", "\n").strip();
+        final String[] lines = text.split("\n");
+        if (text.isEmpty()) {
+            return;
+        }
+        page.append(".SH NOTES\n.PP\n");
+        for (final String line : lines) {
+            if (line.isBlank()) {
                 page.append(".PP\n");
+            } else {
+                page.append(line.startsWith(" ") ? ".br\n" : "").append(roff(line.strip())).append('\n');
             }
         }
     }

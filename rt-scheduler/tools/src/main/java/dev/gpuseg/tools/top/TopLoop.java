@@ -305,7 +305,7 @@ public final class TopLoop {
         }
     }
 
-    /** The daemon judges who may; its refusal is shown. */
+    /** The daemon decides whether this user may; its refusal is shown. */
     private void setPriority(final String text) {
         final boolean number = text.matches("[0-9]{1,2}");
         if (!number || !Priority.isValid(Integer.parseInt(text)) || rows.isEmpty()) {

@@ -26,7 +26,7 @@ import java.util.Locale;
  * @param overruns    segments past their budget
  * @param share       of the GPU's time in the last seconds, 0..1
  * @param preemptions how often
- * @param preemptedBy name of who did it last, or empty
+ * @param preemptedBy name of the task that did it last, or empty
  * @param preemptAgoNs how long ago
  */
 public record TopRow(int id, String name, int pid, int gpu, int priority, String state, double rate, long p50Ns,

@@ -98,7 +98,7 @@ public final class TopScreen {
         final String bar = "|".repeat(full) + " ".repeat(BAR - full);
         line.styled(GREEN, bar.substring(0, BAR - text.length())).styled(DIM, text).styled(BOLD, "]");
         line.append("  held by ");
-        String holder = gpu.path("running").asInt() > 0 ? "best effort" : "nobody";
+        String holder = gpu.path("running").asInt() > 0 ? "best effort" : "no task";
         for (final JsonNode task : view.path("tasks")) {
             if (task.path("key").asInt() == gpu.path("holder").asInt()) {
                 holder = task.path("name").asText() + " (" + task.path("priority").asInt() + ")";

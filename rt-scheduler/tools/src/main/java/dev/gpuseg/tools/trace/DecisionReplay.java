@@ -151,7 +151,7 @@ public final class DecisionReplay implements DecisionSink {
     private SegmentScheduler scheduler(final JournalEvent event) {
         final JsonNode config = json(event);
         if (!config.has("preemptive")) {
-            incomplete = "the journal was written by an older daemon, whose START does not say enough";
+            incomplete = "the journal was written by an older daemon, whose START event lacks the inputs";
             return null;
         }
         allInputs = "all".equals(config.path("inputs").asText());
@@ -300,7 +300,7 @@ public final class DecisionReplay implements DecisionSink {
         return ContextKind.values()[(int) e.arg1()];
     }
 
-    /** What is decided about a task in the event that closes it reaches nobody. */
+    /** Decisions about a task in the event that closes it are not delivered. */
     private void forgetAfter(final int count, final int task) {
         final List<Decision> all = new ArrayList<>(expected);
         expected.clear();

@@ -12,7 +12,7 @@ import com.google.protobuf.Descriptors.FileDescriptor;
 
 /**
  * The few messages of a Perfetto trace that are written here. Names, numbers and types are those of Perfetto's public
- * definitions; {@code PerfettoFormat} of the tests states them again, with their sources, and is held against a real
+ * definitions; {@code PerfettoFormat} of the tests states them again, with their sources, and is compared with a real
  * export. Enumerations are declared as int32, which is the same on the wire.
  */
 final class PerfettoSchema {

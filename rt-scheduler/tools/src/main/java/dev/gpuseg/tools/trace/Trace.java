@@ -25,7 +25,7 @@ public final class Trace {
     public record Phase(String policy, long fromNs, long toNs) {
     }
 
-    /** A preemption: who took over. */
+    /** A preemption: the task that took over. */
     public record Preemption(long timeNs, Task by) {
     }
 

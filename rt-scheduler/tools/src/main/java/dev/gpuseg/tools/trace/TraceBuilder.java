@@ -132,7 +132,7 @@ public final class TraceBuilder {
             }
             case JOB_END -> jobEnd(task, event);
             case MISS -> {
-                if (segment != null && task.isRealTime()) {   // of best effort nobody expects one
+                if (segment != null && task.isRealTime()) {   // best effort has no deadline
                     segment.missNs = event.arg0();
                     mark(kind, event, 0, "deadline missed");
                 }

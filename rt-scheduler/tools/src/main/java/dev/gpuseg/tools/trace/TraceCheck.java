@@ -89,7 +89,7 @@ public final class TraceCheck {
      * @param trace       what happened
      * @param set         what was assumed
      * @param bounds      what was promised, or null
-     * @param toleranceNs allowed on top of every limit that is held against a measured time, ns
+     * @param toleranceNs allowed on top of every limit for a measured time, ns
      * @return the result
      */
     public static Result of(final Trace trace, final TaskSet set, final AnalysisResult bounds,

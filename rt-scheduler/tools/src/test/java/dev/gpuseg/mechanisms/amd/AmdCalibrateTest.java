@@ -106,7 +106,7 @@ class AmdCalibrateTest {
         return new TaskSetReader().read(taskSet(platform)).platform().gpus().get(0);
     }
 
-    /** Two processes with one and three queues are switched; a third one is nobody's business. */
+    /** Two processes with one and three queues are switched; a third one is left alone. */
     @ParameterizedTest
     @ValueSource(ints = {AmdRig.MODE_NO_HWS, AmdRig.MODE_HWS, AmdRig.MODE_MES})
     void shouldFindWhatAChangeTakesAndWriteAProfileThatAnalyzeTakes(final int mode) throws Exception {

@@ -281,7 +281,7 @@ class BenchGpuTest {
             root.resolve("programs").toString(), "--gpuseg", root.resolve("gpuseg").toString(), "--out",
             root.resolve("faults").toString()), root.resolve("fault-errors"))) {
             final int status = child.awaitExit(LIMIT_S);
-            // 1: somebody was frozen for longer than the period, which a busy machine can do
+            // 1: a process was frozen for longer than the period, which a busy machine can do
             assertTrue(status == 0 || status == 1, child.said());
             final JsonNode said = JSON.readTree(root.resolve("faults/faults-daemon.json").toFile());
             assertEquals(2, said.path("rounds").asInt(), child.said());

@@ -56,6 +56,20 @@ class CalibrationTest {
     }
 
     @Test
+    void shouldTakeTheLongerDelaysOfTwoCalibrations() {
+        final Calibration quiet = Calibration.of(samples(90), 0.2);
+        final Calibration.Samples s = samples(90);
+        final Calibration busy = Calibration.of(new Calibration.Samples(s.alone(), s.blocking(), s.optimistic(),
+            new long[] {1_100_000, 1_200_000, 1_900_000, 2_550_000}, new long[] {2_200_000}, s.returns(), 100, 90, 0),
+            0.2);
+        final Calibration both = quiet.orLonger(busy);
+        assertEquals(2_940_000, both.epsilonNs(), "the longest call and the longest return, and a fifth");
+        assertEquals(2_640_000, both.alphaNs());
+        assertEquals(quiet.timesliceNs(), both.timesliceNs());
+        assertEquals(both.epsilonNs(), busy.orLonger(quiet).epsilonNs());
+    }
+
+    @Test
     void shouldNotMakeANegativeSwitchOfNoise() {
         assertEquals(0, Calibration.of(samples(100.4), 0.2).thetaNs());
     }
@@ -118,6 +132,10 @@ class CalibrationTest {
         assertTrue(gpu.epsilonNs() >= 1_000_000, gpu.toString());
         final long usual = json.path("blocking_ns").path("p50").asLong() - json.path("alone_ns").path("min").asLong();
         assertTrue(usual > 900_000, json.toString());
+        assertEquals(2, json.path("churn_per_s").asDouble());
+        assertTrue(json.path("churn_processes").asInt() > 2, "processes came and went: " + json);
+        assertTrue(json.path("quiet_epsilon_ns").asLong() <= json.path("epsilon_ns").asLong(), json.toString());
+        assertTrue(Files.readString(profile).contains("hold while 2.0 processes a second make and free contexts"));
         return gpu.timesliceNs() > 1_500_000 && gpu.timesliceNs() < 12_000_000 && gpu.thetaNs() > 100_000
             && gpu.thetaNs() < 2_000_000 && usual < 15_000_000 ? null : gpu + ", " + json;
     }

@@ -97,7 +97,7 @@ class InvariantCheckTest {
         assertEquals(3, judge().overlaps());
     }
 
-    /** The watchdog enabled everybody at a time, and the daemon learned of it at 260. */
+    /** The watchdog enabled all contexts at a time, and the daemon learned of it at 260. */
     private void released(final long firstNs) {
         ring.write(EventKind.WATCHDOG, 260, 0, 0, 0, 0, 0, 0, 1, firstNs, 0);
     }

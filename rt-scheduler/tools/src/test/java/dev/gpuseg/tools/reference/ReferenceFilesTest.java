@@ -39,6 +39,7 @@ class ReferenceFilesTest {
                 assertTrue(page.contains(name.replace("-", "\\-")), command.qualifiedName(" ") + " " + name);
             }
             assertTrue(!page.contains("${"), page);
+            assertEquals(command.usageMessage().footer().length > 0, page.contains("\n.SH NOTES\n.PP\n"), page);
         }
         final String policy = Files.readString(directory.resolve("gpuseg-policy.1"));
         assertTrue(policy.contains("class_width, 1..99, default 1: "), "the notes of the help: " + policy);

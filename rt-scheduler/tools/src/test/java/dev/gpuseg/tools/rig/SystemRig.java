@@ -29,7 +29,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
  * A runtime directory in memory with a virtual GPU, a real daemon in a JVM of its own, and C tasks. When a test fails
- * it prints the last events of the journal, the daemon's status and everybody's errors; afterwards it kills what it
+ * it prints the last events of the journal, the daemon's status and all error output; afterwards it kills what it
  * started.
  */
 public final class SystemRig implements BeforeEachCallback, AfterEachCallback {

@@ -14,7 +14,7 @@ public final class TaskClient {
     private TaskClient() {
     }
 
-    /** Compiles it; everybody may run it. */
+    /** Compiles it; every user may run it. */
     static Path compile(final Path directory) {
         final Path root = NativeTool.root();
         final Path program = directory.resolve("task_client");

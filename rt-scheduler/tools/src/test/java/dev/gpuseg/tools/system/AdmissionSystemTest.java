@@ -149,7 +149,7 @@ class AdmissionSystemTest {
         first.close();
         rig.daemon(options);
         assertTrue(rig.status().path("admission").path("tasks").get(0).path("kept").asBoolean());
-        // the same user gets it back, and while it is open nobody else gets it
+        // the same user gets it back, and while it is open no other user gets it
         final Child again = client("again", TaskClient.open("camera", 70, 80, 80, 0), "pause");
         assertEquals("open camera 0", again.await("open camera", 10).strip());
         final Child other = client("other", TaskClient.open("camera", 70, 80, 80, 0));

@@ -42,13 +42,13 @@ class BystanderSystemTest {
         SystemRig.await("bystander is open", 30_000, () -> !"gone".equals(rig.state("bystander")));
     }
 
-    /** Jobs of three segments back to back; returns how often the bystander was taken off meanwhile. */
+    /** Jobs of three segments back to back; returns how often the bystander was disabled. */
     private long bursts(final int bystanderPriority) throws Exception {
         bystander(bystanderPriority);
         final long context = task("bystander").path("context").asLong();
         final Child camera = rig.task("camera", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
         assertTrue(SystemRig.summary(camera, 60).path("jobs").asLong() > 0);
-        SystemRig.await("everybody is back", 20_000, () -> rig.held() == 0);
+        SystemRig.await("every context is enabled", 20_000, () -> rig.held() == 0);
         final AtomicLong taken = new AtomicLong();
         final List<String> opened = new ArrayList<>();
         JournalReader.forEach(rig.directory().journal(), event -> {
@@ -102,7 +102,7 @@ class BystanderSystemTest {
         SystemRig.await("bystander came over", 20_000, () -> !"gone".equals(rig.state("bystander")));
         final Child again = rig.task("again", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
         SystemRig.summary(again, 60);
-        SystemRig.await("everybody is back", 10_000, () -> rig.held() == 0);
+        SystemRig.await("every context is enabled", 10_000, () -> rig.held() == 0);
         final AtomicLong with = new AtomicLong();
         JournalReader.forEach(rig.file("second"), event -> {
             if (event.kind() == EventKind.DISABLE) {

@@ -70,7 +70,7 @@ class EndToEndTest {
             before.forEach((kind, n) -> count.merge(kind, -n, Integer::sum));
             assertTrue(count.get(EventKind.OVERRUN) <= 10, "once a segment: " + count);
             return count.get(EventKind.OVERRUN) == 10 && count.getOrDefault(EventKind.RESUME, 0) >= 10 ? null
-                : "what was displaced comes back, each time: " + count;
+                : "what was disabled is enabled again, each time: " + count;
         });
         assertEquals(rig.counter("overruns"), events().get(EventKind.OVERRUN).longValue());
     }
@@ -203,7 +203,7 @@ class EndToEndTest {
         SystemRig.signal(daemon, "KILL");
         daemon.awaitExit(20);
         Thread.sleep(200);
-        assertTrue(rig.held() > 0, "without a watchdog nobody has enabled it");
+        assertTrue(rig.held() > 0, "without a watchdog it is not enabled");
         rig.daemon("--no-watchdog");
         assertEquals(0, rig.held(), "the new daemon has");
     }

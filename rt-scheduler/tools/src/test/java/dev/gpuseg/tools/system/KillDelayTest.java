@@ -21,8 +21,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * How long the records of one client wait while others write without pause and are killed. The bound (README of the
- * daemon, "How long one client can make another wait") is in duty cycles; here each cycle's real length is taken.
+ * How long the records of one client wait while others write without pause and are killed. The bound
+ * (rt-scheduler/docs/performance.md, "How long one client can make another wait") is in duty cycles; each cycle's real
+ * length is used here.
  */
 @Timeout(180)
 @Tag("long")

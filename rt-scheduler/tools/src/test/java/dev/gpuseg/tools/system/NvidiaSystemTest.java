@@ -279,7 +279,7 @@ class NvidiaSystemTest {
         await("the client is known", () -> context(0, client).path("units").asInt() == 2);
         final App camera = realTime(80, 0);
         await("it has segments", () -> camera.kernels() > 20);
-        await("segments take them off", () -> counter("disables") > 2);
+        await("segments disable them", () -> counter("disables") > 2);
         final App old = app(pipe, BUILD.resolve("gpuseg-rm-app"), "PAGE", "2", "client");
         await("a process without channels and without a task runs", () -> old.page().getInt(4) == 1);
         final long before = client.kernels();

@@ -87,7 +87,7 @@ class PolicySystemTest {
         awaitBegun("one", "two", "four");
         Thread.sleep(300);
         assertShares(2_000 * MS, one, two, four);
-        assertEquals(0, rig.counter("preemptions"), "nobody is taken off");
+        assertEquals(0, rig.counter("preemptions"), "no segment is preempted");
     }
 
     private void assertShares(final long overNs, final Child... tasks) throws Exception {
@@ -144,7 +144,7 @@ class PolicySystemTest {
         final StringOutput lifted = StringOutput.of("policy", "--dir", rig.directory().root().toString(), "--task",
             "high", "--overrun", "demote");
         assertEquals(ExitCode.OK, lifted.status(), lifted.text());
-        assertEquals("running", rig.state("high"), "it comes back when an administrator says so");
+        assertEquals("running", rig.state("high"), "it resumes when an administrator says so");
     }
 
     @Test
@@ -191,7 +191,7 @@ class PolicySystemTest {
             assertEquals(skipped, rig.counter("skipped") - before);
             assertTrue(rig.counter("overruns") >= before + skipped);
             assertTrue(skipped <= 10, "one in two at most: " + figures);
-            return skipped >= 6 ? null : figures.toString();   // 10 if nobody is delayed
+            return skipped >= 6 ? null : figures.toString();   // 10 without delays
         });
         assertEquals(0, rig.counter("poisoned"));
     }
@@ -272,7 +272,7 @@ class PolicySystemTest {
         assertEquals(ExitCode.USAGE, StringOutput.of("policy", "--dir", dir, "--save", "--forget").status());
         assertEquals(ExitCode.OK,
             StringOutput.of("policy", "--dir", dir, "--task", "later", "--overrun", "suspend").status());
-        assertTrue(Files.notExists(rig.file("policy.json")), "nobody asked");
+        assertTrue(Files.notExists(rig.file("policy.json")), "it was not asked for");
         final StringOutput saved = StringOutput.of("policy", "--dir", dir, "--set", "edf", "--save");
         assertEquals(ExitCode.OK, saved.status(), saved.text());
         assertTrue(saved.text().contains("policy.json for the next start"), saved.text());

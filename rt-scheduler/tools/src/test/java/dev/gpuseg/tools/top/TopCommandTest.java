@@ -175,7 +175,7 @@ class TopCommandTest {
             SystemRig.await("priority 88", 10_000, () -> priority("planner") == 88);
             tmux("send-keys", "-t", "top", "+");
             SystemRig.await("priority 89", 10_000, () -> priority("planner") == 89);
-            assertEquals(70, priority("camera"), "nobody else's");
+            assertEquals(70, priority("camera"), "of no other task");
             tmux("send-keys", "-t", "top", "p");
             awaitScreen("priority of \"planner\"");
             tmux("send-keys", "-t", "top", "Enter");

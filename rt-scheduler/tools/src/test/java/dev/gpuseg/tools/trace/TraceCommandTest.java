@@ -62,7 +62,7 @@ class TraceCommandTest {
             for (final JsonNode finding : JSON.readTree(checked.out()).path("findings")) {
                 final String kind = finding.path("kind").asText();
                 assertTrue(kind.matches("inversion|deadline|bound"), finding::toString);
-                stalled = "inversion".equals(kind) ? checked.out() : stalled;   // somebody off too late
+                stalled = "inversion".equals(kind) ? checked.out() : stalled;   // disabled too late
             }
             return stalled;
         });
