@@ -47,7 +47,7 @@ class PolicyReaderTest {
     @CsvSource(delimiter = '|', value = {
         "version: 2                       | p.yaml:1:10: version is '2'; this program reads version: 1",
         "polcy: fp                        | p.yaml:1:1: the policy file: unknown key 'polcy'; did you mean 'policy'?",
-        "policy: best                     | p.yaml:1:9: policy \"best\" is unknown; use fp, edf, classes, rr or",
+        "policy: best                     | p.yaml:1:9: policy \"best\" is unknown; use fp, edf",
         "sharing: often                   | p.yaml:1:10: sharing is 'often'; write turns or timeslices",
         "quantum: 10                      | p.yaml:1:10: quantum is the bare number 10; a duration needs a unit",
         "quantum: 20s                     | p.yaml:1:10: quantum is '20s'; it must be 100us..10s",

@@ -90,8 +90,8 @@ class PolicyJarSystemTest {
         }
         final StringOutput unknown = StringOutput.of("policy", "--dir", dir, "--set", "lottery");
         assertEquals(ExitCode.USAGE, unknown.status(), unknown.text());
-        assertTrue(unknown.text().contains("policy \"lottery\" is unknown; use fp, edf, classes, rr, partitions or "
-            + "least-slack"), unknown.text());
+        assertTrue(unknown.text().contains("policy \"lottery\" is unknown; use "
+            + PolicyCatalog.builtIn().names().replace(" or ", ", ") + " or least-slack"), unknown.text());
         assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", dir).status());
         SystemRig.awaitEnd(daemon, 20_000);
 
