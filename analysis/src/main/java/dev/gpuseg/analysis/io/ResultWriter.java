@@ -7,6 +7,7 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.AnalysisDescription;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.analysis.rta.Terms;
@@ -119,7 +120,7 @@ public final class ResultWriter {
             width = Math.max(width, Math.min(40, task.name().length()));
         }
         for (final AnalysisResult result : results) {
-            final Analysis analysis = Analyses.describing(result);
+            final AnalysisDescription analysis = Analyses.describe(result.analysis());
             out.append('\n').append(result.analysis()).append(": ")
                 .append(result.schedulable() ? "schedulable" : "NOT schedulable").append('\n');
             out.append("  ").append(analysis.summary()).append(" [").append(claim(analysis.claim())).append("]\n");

@@ -10,10 +10,6 @@ import static dev.gpuseg.analysis.rta.AnalysisDescription.Origin.OURS;
 import static dev.gpuseg.analysis.rta.AnalysisDescription.Origin.PUBLISHED;
 
 import dev.gpuseg.analysis.model.WaitMode;
-import dev.gpuseg.core.EarliestDeadlineFirst;
-import dev.gpuseg.core.FixedPriority;
-import dev.gpuseg.core.Policy;
-import dev.gpuseg.core.TimePartitions;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -96,9 +92,6 @@ public final class Analyses {
 
     private static final Map<String, Analysis> BY_NAME = byName();
     private static final Map<String, AnalysisDescription> DESCRIPTIONS = descriptions();
-    /** Time partitions with a table of one window, to describe results without the table that gave them. */
-    private static final List<Analysis> PARTITIONED = List.of(partitioned(FixedPriority.INSTANCE, false),
-        partitioned(EarliestDeadlineFirst.INSTANCE, false), partitioned(EarliestDeadlineFirst.INSTANCE, true));
 
     private Analyses() {
     }
@@ -118,11 +111,6 @@ public final class Analyses {
         return map;
     }
 
-    private static Analysis partitioned(final Policy inner, final boolean edfCores) {
-        return new TimePartitioned(new TimePartitions(inner, 1, 0, 0, false, new TimePartitions.Window(1, 0, 1)),
-            task -> 1, edfCores);
-    }
-
     /**
      * Every analysis that needs nothing but a task set.
      *
@@ -137,7 +125,7 @@ public final class Analyses {
      *
      * @return an immutable list, in the order of the catalogue
      */
-    public static List<Analysis> twelve() {
+    public static List<Analysis> inFigures() {
         return all().stream().filter(analysis -> analysis.description().inFigures()).toList();
     }
 
@@ -181,21 +169,6 @@ public final class Analyses {
     public static AnalysisDescription describe(final String name) {
         final AnalysisDescription description = DESCRIPTIONS.get(name);
         return description != null ? description : get(name).description();
-    }
-
-    /**
-     * The analysis that gave a result, to describe it.
-     *
-     * @param result of any analysis
-     * @return the analysis; for time partitions one with another table, not to be used for analysing
-     */
-    public static Analysis describing(final AnalysisResult result) {
-        for (final Analysis partitioned : PARTITIONED) {
-            if (partitioned.name().equals(result.analysis())) {
-                return partitioned;
-            }
-        }
-        return get(result.analysis());
     }
 
     /**

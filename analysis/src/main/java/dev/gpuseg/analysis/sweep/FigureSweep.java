@@ -39,7 +39,7 @@ public final class FigureSweep {
     private final Variant variant;
     private final Path directory;
     private final int threads;
-    private final List<Analysis> analyses = Analyses.twelve();
+    private final List<Analysis> analyses = Analyses.inFigures();
     private final List<String> columns;
 
     /**

@@ -210,7 +210,7 @@ class KnownAnswersTest {
             () -> Analyses.parse("gcaps-suspend,nonsense")).getMessage()
             .contains("known are"));
         assertEquals(Analyses.all(), Analyses.parse("all"));
-        assertEquals(12, Analyses.twelve().size());
+        assertEquals(12, Analyses.inFigures().size());
     }
 
     @Test

@@ -48,7 +48,7 @@ public class AnalysisBenchmark {
             sets[i] = generator.generate(1, 0, i);
             prepared[i] = PreparedSet.of(sets[i]);
         }
-        analyses = analysis.equals("twelve") ? Analyses.twelve() : List.of(Analyses.get(analysis));
+        analyses = analysis.equals("twelve") ? Analyses.inFigures() : List.of(Analyses.get(analysis));
     }
 
     /**

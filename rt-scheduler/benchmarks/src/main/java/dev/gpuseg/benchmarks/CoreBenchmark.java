@@ -3,7 +3,6 @@ package dev.gpuseg.benchmarks;
 
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
-import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;

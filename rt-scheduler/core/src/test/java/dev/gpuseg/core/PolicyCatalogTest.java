@@ -103,6 +103,22 @@ class PolicyCatalogTest {
     }
 
     @Test
+    void shouldNameThePoliciesOfADaemonThatIsToldNothing() {
+        assertEquals("fp", CATALOG.standard().name());
+        assertEquals("rr", CATALOG.observing().name());
+        assertFalse(CATALOG.observing().enforces());
+    }
+
+    /** Rows are looked up by the name of a policy: one that borrows a name would borrow its analyses. */
+    @Test
+    void shouldRefuseAFactoryWhosePolicyHasTheNameOfAnotherRow() {
+        final PolicyCatalog more = CATALOG.with(new PolicyDescription("borrower", "Calls itself fp.", List.of(),
+            Set.of(), true, List.of(), a -> FixedPriority.INSTANCE));
+        assertEquals("policy borrower: its factory makes a policy that calls itself \"fp\"; give both one name",
+            assertThrows(IllegalArgumentException.class, () -> more.create("borrower")).getMessage());
+    }
+
+    @Test
     void shouldRefuseARowThatClashesOrCannotBeWrittenDown() {
         assertEquals("policy \"fp\" exists already; give yours another name", assertThrows(
             IllegalArgumentException.class, () -> CATALOG.with(PolicyDescription.of(FixedPriority.INSTANCE, "again")))

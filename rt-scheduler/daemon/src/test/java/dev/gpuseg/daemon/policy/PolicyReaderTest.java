@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.analysis.policy.RenamedPolicy;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
@@ -13,7 +14,6 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
 import dev.gpuseg.core.PolicyParameter;
-import dev.gpuseg.core.SegmentView;
 import dev.gpuseg.core.Sharing;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -29,34 +29,6 @@ class PolicyReaderTest {
     private static final PolicyReader READER = new PolicyReader(PolicyCatalog.builtIn());
     private static final String FRAME =
         "policy: partitions\nframe: 100ms\nguard: 2ms\nwindows: [{partition: 1, offset: 0ms, length: 40ms}]\n";
-
-    /** Classes under another name. */
-    private record Wide(HighestClassFirst classes) implements Policy {
-        @Override
-        public String name() {
-            return "wide";
-        }
-
-        @Override
-        public int compare(final SegmentView a, final SegmentView b) {
-            return classes.compare(a, b);
-        }
-
-        @Override
-        public boolean mayRunBeside(final SegmentView leader, final SegmentView other) {
-            return classes.mayRunBeside(leader, other);
-        }
-
-        @Override
-        public boolean admitsBackground(final SegmentView leader) {
-            return classes.admitsBackground(leader);
-        }
-
-        @Override
-        public int pregrantCeiling(final SegmentView begun) {
-            return classes.pregrantCeiling(begun);
-        }
-    }
 
     @TempDir
     private Path directory;
@@ -75,7 +47,7 @@ class PolicyReaderTest {
     @CsvSource(delimiter = '|', value = {
         "version: 2                       | p.yaml:1:10: version is '2'; this program reads version: 1",
         "polcy: fp                        | p.yaml:1:1: the policy file: unknown key 'polcy'; did you mean 'policy'?",
-        "policy: best                     | p.yaml:1:9: policy \"best\" is unknown; use fp, edf, classes, rr or",
+        "policy: best                     | p.yaml:1:9: policy \"best\" is unknown; use fp, edf",
         "sharing: often                   | p.yaml:1:10: sharing is 'often'; write turns or timeslices",
         "quantum: 10                      | p.yaml:1:10: quantum is the bare number 10; a duration needs a unit",
         "quantum: 20s                     | p.yaml:1:10: quantum is '20s'; it must be 100us..10s",
@@ -142,7 +114,7 @@ class PolicyReaderTest {
     void shouldReadThePolicyOfARowThatIsAdded() throws IOException {
         final PolicyReader reader = new PolicyReader(PolicyCatalog.builtIn().with(new PolicyDescription("wide",
             "Classes of a width.", List.of(PolicyParameter.integer("width", 2, 9, null, "of a class")), Set.of(), true,
-            List.of(), a -> new Wide(new HighestClassFirst((int) a.number("width"))))));
+            List.of(), a -> new RenamedPolicy("wide", new HighestClassFirst((int) a.number("width"))))));
         assertEquals("wide", reader.read(file("policy: wide\nwidth: 3\n")).policy().name());
         assertTrue(refusal(reader, file("policy: wide\nwidth: 1\n")).contains("width is '1'; it must be a whole number "
             + "2..9"));

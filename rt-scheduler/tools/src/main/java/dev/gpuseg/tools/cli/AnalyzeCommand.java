@@ -176,7 +176,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         holds &= certificateFile == null || certify(set);
         if (measured != null) {
             for (final AnalysisResult result : results) {
-                final boolean sound = Analyses.describing(result).claim() == Analysis.Claim.SOUND;
+                final boolean sound = Analyses.describe(result.analysis()).claim() == Analysis.Claim.SOUND;
                 for (final String line : measured.exceeded(result)) {
                     holds &= !sound;
                     spec.commandLine().getErr().println("gpuseg analyze: " + line);

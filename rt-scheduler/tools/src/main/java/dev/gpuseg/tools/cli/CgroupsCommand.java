@@ -2,57 +2,26 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.tools.client.AdminClient;
 import java.io.PrintWriter;
 import java.util.Locale;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** GPU time by control group. */
 @Command(name = "cgroups", mixinStandardHelpOptions = true,
     description = "Show the GPU time, the rules and the fairness of control groups. Exit status 3: no daemon runs.",
     footer = "%nGPU time is the time of segments, from grant to end. While several groups use the GPU together, it is "
         + "divided equally. Processes that never registered have no segments, hence no time here.")
-final class CgroupsCommand implements Callable<Integer> {
+final class CgroupsCommand extends DaemonQuery {
     private static final double NS_PER_MS = 1e6;
     private static final double PERCENT = 100.0;
 
-    @Spec
-    private CommandSpec spec;
-
-    @Mixin
-    private DirectoryOption directory;
-
-    @Option(names = "--json", description = "Print JSON.")
-    private boolean json;
-
     @Override
-    public Integer call() {
-        final PrintWriter out = spec.commandLine().getOut();
-        final JsonNode cgroups;
-        try {
-            cgroups = AdminClient.ask(directory.resolve(), AdminClient.command("status")).path("cgroups");
-        } catch (final AdminClient.NoDaemonException e) {
-            out.println(json ? "{\"running\":false}" : e.getMessage());
-            out.flush();
-            return ExitCode.NO;
-        }
-        if (json) {
-            out.println(cgroups);
-        } else {
-            print(cgroups, out);
-        }
-        out.flush();
-        return ExitCode.OK;
+    JsonNode part(final JsonNode status) {
+        return status.path("cgroups");
     }
 
-    private static void print(final JsonNode cgroups, final PrintWriter out) {
+    @Override
+    void print(final JsonNode cgroups, final PrintWriter out) {
         long total = 0;
         for (final JsonNode group : cgroups.path("groups")) {
             total += group.path("gpu_ns").asLong();

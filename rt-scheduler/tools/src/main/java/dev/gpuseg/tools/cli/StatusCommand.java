@@ -2,59 +2,24 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.tools.client.AdminClient;
 import java.io.PrintWriter;
 import java.util.Locale;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** What the daemon does now. */
 @Command(name = "status", mixinStandardHelpOptions = true,
     description = "Show the running daemon's tasks, contexts and counters. Exit status 3: no daemon runs.")
-final class StatusCommand implements Callable<Integer> {
+final class StatusCommand extends DaemonQuery {
     private static final double NS_PER_MS = 1e6;
     private static final double NS_PER_S = 1e9;
 
-    @Spec
-    private CommandSpec spec;
-
-    @Mixin
-    private DirectoryOption directory;
-
-    @Option(names = "--json", description = "Print JSON.")
-    private boolean json;
-
     @Override
-    public Integer call() {
-        final PrintWriter out = spec.commandLine().getOut();
-        final JsonNode status;
-        try {
-            status = AdminClient.ask(directory.resolve(), AdminClient.command("status"));
-        } catch (final AdminClient.NoDaemonException e) {
-            if (json) {
-                out.println("{\"running\":false}");
-            } else {
-                out.println(e.getMessage());
-            }
-            out.flush();
-            return ExitCode.NO;
-        }
-        if (json) {
-            out.println(status);
-        } else {
-            print(status, out);
-        }
-        out.flush();
-        return ExitCode.OK;
+    JsonNode part(final JsonNode status) {
+        return status;
     }
 
-    private static void print(final JsonNode status, final PrintWriter out) {
+    @Override
+    void print(final JsonNode status, final PrintWriter out) {
         final JsonNode daemon = status.path("daemon");
         out.printf(Locale.ROOT, "daemon   pid %d, up %.1f s, %s%n", daemon.path("pid").asLong(),
             daemon.path("uptime_ns").asLong() / NS_PER_S, daemon.path("dir").asText());
