@@ -85,8 +85,7 @@ public final class CampaignSets {
             deadline -= random.nextLong(deadline / 2);
         }
         final long jitter = late && random.nextBoolean() ? random.nextLong(deadline / 4) : 0;
-        return new Task(task.name(), task.cpu(), task.gpu(), task.periodNs(), deadline, jitter, 0, task.priority(),
-            task.gpuPriority(), task.bestEffort(), segments);
+        return task.withTimes(deadline, jitter, 0).withSegments(segments);
     }
 
     private static void assignDeadlineMonotonic(final List<Task> tasks) {
