@@ -34,6 +34,8 @@ final class SimulatedSet {
     final boolean[] gpuSegment;
     final long[] hostNs;
     final long[] overlapNs;
+    /** Time within a window in which it needs neither the core nor the GPU. */
+    final long[] idleNs;
     final long[] deviceNs;
 
     final long[] epsilonNs;
@@ -74,6 +76,7 @@ final class SimulatedSet {
         gpuSegment = new boolean[segments];
         hostNs = new long[segments];
         overlapNs = new long[segments];
+        idleNs = new long[segments];
         deviceNs = new long[segments];
         final int[] tasksOfCpu = new int[cpuCount];
         final int[] tasksOfGpu = new int[gpuCount];
@@ -127,8 +130,9 @@ final class SimulatedSet {
         if (part instanceof Segment.Gpu g) {
             gpuSegment[at] = true;
             // alone: the device part starts when this much of the host part is done, the rest runs beside it
-            hostNs[at] = g.totalNs() - g.deviceNs();
+            hostNs[at] = Math.min(g.hostNs(), g.totalNs() - g.deviceNs());
             overlapNs[at] = g.hostNs() - hostNs[at];
+            idleNs[at] = g.totalNs() - g.deviceNs() - hostNs[at];
             deviceNs[at] = g.deviceNs();
         } else if (part instanceof Segment.Cpu c) {
             hostNs[at] = c.durationNs();

@@ -210,8 +210,10 @@ public final class Simulator {
             run.enforcers.onUpdateComplete(source);
         } else if (source < run.stallSource) {
             run.device.touch(source - run.gpuSource);
-        } else if (source < run.cpuSource) {
+        } else if (source < run.idleSource) {
             run.device.onStall(source - run.stallSource);
+        } else if (source < run.cpuSource) {
+            run.threads.onIdleEnd(source - run.idleSource);
         } else {
             run.cores.touchCore(source - run.cpuSource);
         }

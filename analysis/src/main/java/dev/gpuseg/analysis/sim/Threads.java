@@ -12,6 +12,7 @@ final class Threads {
     private static final byte HOST_OVERLAP = 4;
     private static final byte WAIT_DEVICE = 5;
     private static final byte END = 6;
+    private static final byte IDLE_PART = 7;
 
     private final Run run;
     private final SimulatedSet set;
@@ -24,7 +25,7 @@ final class Threads {
     private final long[] arrivalNs;
     private final boolean[] worstCaseJob;
     /** Whether a thread in a phase can use its core. */
-    private final boolean[] runs = new boolean[END + 1];
+    private final boolean[] runs = new boolean[IDLE_PART + 1];
 
     Threads(final Run run) {
         this.run = run;
@@ -47,6 +48,7 @@ final class Threads {
         // the library sleeps in begin; the published model spins from begin to end
         runs[WAIT_GRANT] = set.busy && run.isAbstract;
         runs[WAIT_DEVICE] = set.busy;
+        runs[IDLE_PART] = set.busy;
     }
 
     // ---- questions ----
@@ -83,7 +85,7 @@ final class Threads {
     }
 
     boolean isSpinning(final int task) {
-        return phase[task] == WAIT_GRANT || phase[task] == WAIT_DEVICE;
+        return phase[task] == WAIT_GRANT || phase[task] == WAIT_DEVICE || phase[task] == IDLE_PART;
     }
 
     boolean isInCpuSegment(final int task) {
@@ -92,7 +94,8 @@ final class Threads {
 
     /** Between grant and end. */
     boolean isInWindow(final int task) {
-        return phase[task] == HOST || phase[task] == HOST_OVERLAP || phase[task] == WAIT_DEVICE || phase[task] == END;
+        return phase[task] == HOST || phase[task] == HOST_OVERLAP || phase[task] == WAIT_DEVICE || phase[task] == END
+            || phase[task] == IDLE_PART;
     }
 
     long arrivalNs(final int task) {
@@ -163,15 +166,12 @@ final class Threads {
                 }
                 break;
             case HOST:
-                if (run.isAbstract) {
-                    run.segments.begin(task);
-                    if (run.segments.isGranted(task)) {
-                        launch(task);
-                    } else {
-                        phase[task] = WAIT_GRANT;
-                    }
+                final long idleNs = draw(task, set.idleNs[segment[task]]);
+                if (idleNs > 0) {
+                    phase[task] = IDLE_PART;
+                    run.queue.set(run.idleSource + task, Math.addExact(run.nowNs, idleNs));
                 } else {
-                    launch(task);
+                    hostDone(task);
                 }
                 break;
             case HOST_OVERLAP:
@@ -207,6 +207,30 @@ final class Threads {
         work[task] = draw(task, set.hostNs[segment[task]]);
     }
 
+    /** The first part of the host work is done, and so is the idle part that follows it. */
+    private void hostDone(final int task) {
+        if (run.isAbstract) {
+            run.segments.begin(task);
+            if (run.segments.isGranted(task)) {
+                launch(task);
+            } else {
+                phase[task] = WAIT_GRANT;
+            }
+        } else {
+            launch(task);
+        }
+    }
+
+    /** The thread has neither used its core nor the GPU; what follows is the device part, which needs no core. */
+    void onIdleEnd(final int task) {
+        run.cores.accountOf(task);
+        hostDone(task);
+        if (phase[task] == HOST_OVERLAP) {
+            phase[task] = deviceDone[task] ? END : WAIT_DEVICE;
+        }
+        run.cores.touch(task);
+    }
+
     private void launch(final int task) {
         final int s = segment[task];
         phase[task] = HOST_OVERLAP;
@@ -224,6 +248,7 @@ final class Threads {
     private void endWindow(final int task) {
         if (!run.isAbstract) {
             run.segments.end(task);
+            run.cores.boostEnds(task);
         }
         nextSegment(task);
     }

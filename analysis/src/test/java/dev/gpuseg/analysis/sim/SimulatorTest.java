@@ -51,6 +51,40 @@ class SimulatorTest {
         assertResponsesMs(set, SimulationOptions.ofDurationNs(180 * MS), 1L, 2L, 7L, 18L);
     }
 
+    /** lo had to wait for 20 ms: the idle part ran on the core, as if it were host work. */
+    @Test
+    void shouldUseNeitherCoreNorGpuInTheIdlePartOfAWindow() {
+        assertResponsesMs(Counterexamples.read("idle-in-window"), ONCE, 21L, 7L);
+        final TaskSet busy = Counterexamples.read("idle-in-window").withMode(WaitMode.BUSY);
+        assertResponsesMs(busy, ONCE, 21L, 26L);
+    }
+
+    @Test
+    void shouldShortenEveryPartOfAWindowThatIsLongerThanItsParts() {
+        final TaskSet set = Counterexamples.read("idle-in-window");
+        final Simulator simulator = new Simulator(set);
+        boolean shorter = false;
+        for (int seed = 0; seed < 50; seed++) {
+            for (final Hold hold : Hold.values()) {
+                simulator.execute(new SimulationOptions(Scheduler.FP, CpuPolicy.FP, hold, false, false, Update.STALL,
+                    Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.RANDOM, Jitter.NONE, 300 * MS, seed));
+                assertTrue(simulator.maxResponseNs(0) <= 21 * MS, "seed " + seed);
+                shorter |= simulator.maxResponseNs(0) < 21 * MS;
+            }
+        }
+        assertTrue(shorter);
+    }
+
+    /** SCHED_FIFO: a thread that wakes up goes to the tail of its priority, one that is preempted stays at the head. */
+    @Test
+    void shouldQueueThreadsOfOnePriorityInTheOrderInWhichTheyWakeUp() {
+        // a: 0..2, then its device part until 4; b: from 2, preempted by top at 3, 4..9; a wakes up at 4, ends at 9
+        final Simulator simulator = new Simulator(set(WaitMode.SUSPEND, 1, 0, task("a", 1, 5, 100, cpu(1), gpu(1, 2)),
+            task("b", 1, 5, 100, cpu(6)), task("top", 1, 9, 100, cpu(1))));
+        simulator.setFirstArrivals(new long[] {0, MS, 3 * MS});
+        assertEquals(List.of(9L, 8L, 1L), responsesMs(simulator, SimulationOptions.ofDurationNs(4 * MS)));
+    }
+
     @Test
     void shouldPreemptTheDevicePartAndPayEpsilonTwice() {
         // lo: begin at 0, update until 1, device from 1; hi arrives at 3 (cpu 3): update 3..4, device 4..8, end, update
