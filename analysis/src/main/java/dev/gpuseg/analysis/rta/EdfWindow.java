@@ -76,7 +76,7 @@ final class EdfWindow extends FixedPointAnalysis<Windows> {
 
     @Override
     void build(final PreparedSet s, final int i, final long[] r, final Windows windows, final Recurrence out) {
-        GcapsSuspend.addOwn(s, i, out);
+        windows.addOwn(i, out);
         windows.addStalls(i, out);
         windows.start(i);
         for (int h = 0; h < s.realTimeCount; h++) {
