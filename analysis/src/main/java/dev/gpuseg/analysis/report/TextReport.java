@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.report;
 
 import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.util.Locale;
 
@@ -29,7 +30,7 @@ public final class TextReport {
             out.append('\n').append(section.analysis().name()).append(": ")
                 .append(section.result().schedulable()
                 ? "yes" : "no").append("   ").append(section.analysis().summary())
-                .append('\n');
+                .append("\n  ").append(Soundness.of(section.analysis(), report.set()).text()).append('\n');
             final String row = "  %-" + width + "s %3s %4s %11s %11s %8s %11s %11s %11s %11s  %s%n";
             out.append(String.format(Locale.ROOT, row, "task", "cpu", "prio", "C (ms)", "G (ms)", "U", "D (ms)",
                 "R (ms)",

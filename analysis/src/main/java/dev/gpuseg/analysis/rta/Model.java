@@ -86,18 +86,35 @@ public enum Model {
     }
 
     /** Whether the order of tasks on a core and on the GPU must agree. */
-    private boolean needsOneOrder() {
+    boolean needsOneOrder() {
         return hasGpuPriorities() || this == GATED_WINDOWS;
     }
 
     /** Whether contexts are disabled to preempt a task; a gate or a lock does not care which process a task is in. */
-    private boolean disablesContexts() {
+    boolean disablesContexts() {
         return this != GATED_WINDOWS && this != LOCK;
     }
 
     /** Whether a thread can spin for a GPU whose holder waits for the core of the thread. */
-    private boolean spinsForHolder(final WaitMode mode) {
+    boolean spinsForHolder(final WaitMode mode) {
         return mode == WaitMode.BUSY && (this == WINDOWS || this == BOOSTED_WINDOWS);
+    }
+
+    /** Whether the GPU goes by the deadlines of jobs. */
+    boolean usesDeadlines() {
+        return scheduler == Scheduler.EDF || this == PARTITIONS_DEADLINE_CORES;
+    }
+
+    /** How this scheduler differs from a model that is not its own. */
+    String differs() {
+        return switch (this) {
+            case TIME_SLICES -> "this scheduler does not share the GPU in time slices";
+            case DEVICE_PARTS -> "this scheduler holds the GPU for whole windows, host parts included, not for device "
+                + "parts alone";
+            case LOCK -> "this scheduler is no lock protocol: windows are preempted, or a gate without boosts grants "
+                + "them";
+            default -> "";
+        };
     }
 
     /**

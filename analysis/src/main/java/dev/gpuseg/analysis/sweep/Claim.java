@@ -65,7 +65,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
      */
     public static List<Claim> all() {
         final List<Claim> claims = new ArrayList<>();
-        final List<Analysis> sound = Analyses.all().stream().filter(a -> a.claim() == Analysis.Claim.SOUND).toList();
+        final List<Analysis> sound = Analyses.all().stream().filter(Claim::isProven).toList();
         for (final WaitMode mode : WaitMode.values()) {
             sound.stream().filter(a -> a.mode() == mode && !onlySuspends(a)).forEach(a -> claims.add(ofModel(a)));
         }
@@ -85,12 +85,17 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     /** An analysis with the schedule that it describes; claimed if its bounds are sound for it. */
     private static Claim ofModel(final Analysis analysis) {
         return new Claim(analysis, Mechanism.of(analysis.description().model()),
-            analysis.claim() == Analysis.Claim.SOUND);
+            isProven(analysis));
+    }
+
+    /** Whether no response of the mechanism that the analysis describes may exceed a bound. */
+    private static boolean isProven(final Analysis analysis) {
+        return analysis.claim() == Analysis.Claim.SOUND || analysis.claim() == Analysis.Claim.PROVEN_ELSEWHERE;
     }
 
     /** Whether no analysis of the same model takes threads to spin. */
     private static boolean onlySuspends(final Analysis analysis) {
-        return Analyses.all().stream().noneMatch(a -> a.mode() == WaitMode.BUSY && a.claim() == analysis.claim()
+        return Analyses.all().stream().noneMatch(a -> a.mode() == WaitMode.BUSY && isProven(a)
             && a.description().model() == analysis.description().model());
     }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
@@ -13,6 +14,9 @@ import dev.gpuseg.analysis.sim.Counterexamples;
 import dev.gpuseg.analysis.sim.Sets;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.TimePartitions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -54,7 +58,7 @@ class HypothesesTest {
         final List<Task> apart = new ArrayList<>(inverted.tasks());
         apart.set(1, apart.get(1).withPlacement(2, 0));
         Analyses.get("gcaps-window-suspend").analyse(new TaskSet("apart",
-            new dev.gpuseg.analysis.model.Platform(2, inverted.platform().gpus(), false, null), WaitMode.SUSPEND,
+            new Platform(2, inverted.platform().gpus(), false, null), WaitMode.SUSPEND,
             apart));
         final TimePartitions table = new TimePartitions(FixedPriority.INSTANCE, 10 * Sets.MS, 0, 0, false,
             new TimePartitions.Window(1, 0, 5 * Sets.MS), new TimePartitions.Window(2, 5 * Sets.MS, 5 * Sets.MS));
@@ -103,5 +107,71 @@ class HypothesesTest {
         assertTrue(refusal("gcaps-window-busy", set).contains("share core 1, a GPU and priority 50"));
         assertTrue(Analyses.get("gate-busy").analyse(set).schedulable());
         assertTrue(Analyses.get("gcaps-window-suspend").analyse(set.withMode(WaitMode.SUSPEND)).schedulable());
+    }
+
+    private static Soundness claim(final String analysis, final TaskSet set) {
+        return Soundness.of(Analyses.get(analysis), set);
+    }
+
+    @Test
+    void shouldClaimSoundnessForTheSchedulerThatTheCatalogueOfPoliciesNames() {
+        final TaskSet set = Sets.windowGap();
+        assertEquals("sound for this scheduler with policy fp at level 3", claim("gcaps-window-suspend", set).text());
+        assertEquals("sound for this scheduler with policy fp at level 1 (gate)", claim("gate-suspend", set).text());
+        assertEquals("sound for this scheduler with policy edf at level 3, cores by deadline",
+            claim("edf-edf-suspend", set).text());
+        for (final Analysis analysis : Analyses.all()) {
+            final Soundness soundness = Soundness.of(analysis);
+            assertEquals(analysis.claim() != Analysis.Claim.SOUND,
+                soundness.verdict() == Soundness.Verdict.NOT_SOUND, analysis.name());
+            assertTrue(soundness.verdict() != Soundness.Verdict.NOT_SOUND || soundness.text().matches(".*: M\\d+: .+"),
+                analysis.name() + " names no hypothesis: " + soundness.text());
+        }
+    }
+
+    /** The boost of libgpuseg lasts from begin to end, also while the thread spins without the GPU. */
+    @Test
+    void shouldNotClaimSoundnessForBoostedThreadsThatSpin() {
+        final Soundness busy = claim("gcaps-boost-busy", Sets.windowGap().withMode(WaitMode.BUSY));
+        assertEquals(Soundness.Verdict.NOT_SOUND, busy.verdict());
+        assertTrue(busy.text().contains("M8: ") && busy.text().contains("from begin to end"), busy.text());
+    }
+
+    @Test
+    void shouldSayThatAFileDoesNotStateTheBoostAndThatAdmissionKnowsIt() {
+        final Soundness file = claim("gcaps-boost-suspend", Sets.windowGap());
+        assertEquals(Soundness.Verdict.CONDITIONAL, file.verdict());
+        assertTrue(file.text().contains("if M8: all real-time tasks with windows must be opened with boost_priority"),
+            file.text());
+        assertEquals(Soundness.Verdict.SOUND,
+            Soundness.of(Analyses.get("gcaps-boost-suspend"), Sets.windowGap(), true).verdict());
+    }
+
+    @Test
+    void shouldNotClaimSoundnessForAnotherModeThanThatOfTheSet() {
+        final Soundness claim = claim("gcaps-window-busy", Sets.windowGap());
+        assertTrue(claim.text().contains("M5: the set has mode: suspend, the analysis is for mode: busy"),
+            claim.text());
+    }
+
+    @Test
+    void shouldListEveryHypothesisWithItsStatus() {
+        final List<Hypotheses.Finding> findings = claim("gcaps-window-suspend", Sets.windowGap()).findings();
+        final List<String> ids = findings.stream().map(f -> f.hypothesis().id()).toList();
+        assertEquals(List.of("M0", "M1", "M2", "M3", "M4", "M5", "M6", "M7", "M9", "M10", "M11", "M12", "S1"), ids);
+        assertEquals(List.of("M6", "M10", "M12"), findings.stream()
+            .filter(f -> f.status() == Hypotheses.Status.HOLDS).map(f -> f.hypothesis().id()).toList());
+    }
+
+    @Test
+    void shouldDocumentEveryHypothesis() throws IOException {
+        final Path docs = Path.of(System.getProperty("gpuseg.root"), "analysis/docs");
+        String all = "";
+        for (final String page : List.of("window.md", "stalls.md", "edf.md", "partitions.md")) {
+            all += Files.readString(docs.resolve(page));
+        }
+        for (final Hypothesis hypothesis : Hypothesis.values()) {
+            assertTrue(all.contains("**(" + hypothesis.id() + ")"), hypothesis.id());
+        }
     }
 }

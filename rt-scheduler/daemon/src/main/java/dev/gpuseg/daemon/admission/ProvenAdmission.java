@@ -592,7 +592,8 @@ public final class ProvenAdmission implements AdmissionControl {
             return JsonNodeFactory.instance.nullNode();
         }
         try {
-            return JSON.readTree(ResultWriter.json(prospect.set().id(), List.of(prospect.result())));
+            // the boosts of what is open have been checked
+            return JSON.readTree(ResultWriter.json(prospect.set(), List.of(prospect.result()), true));
         } catch (final JsonProcessingException e) {
             throw new IllegalStateException("a result is not JSON: " + e.getMessage(), e);
         }

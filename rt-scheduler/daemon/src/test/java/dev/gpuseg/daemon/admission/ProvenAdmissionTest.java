@@ -312,7 +312,7 @@ class ProvenAdmissionTest {
     @Test
     void shouldAdmitByTheWindowsOfThePartitionWithTheNumbersOfTheAnalysis() throws IOException {
         final AdmissionSettings settings = settings(task("camera", 1, 70, 4) + task("lidar", 2, 60, 4)
-            + task("map", 2, 50, 20));
+            + task("map", 2, 50, 18));
         final ProvenAdmission admission = new ProvenAdmission(settings, table(FixedPriority.INSTANCE, 20), LEVEL_3, 1,
             directory.resolve("admitted.json"), () -> nowNs);
         assertNull(admission.refuse(open(1, "camera", 70, 0).withPartition(1), client(1, 0)));
@@ -327,7 +327,7 @@ class ProvenAdmissionTest {
         for (int i = 0; i < 2; i++) {
             assertEquals(same.tasks().get(i).wcrtNs(), tasks.get(i).path("wcrt_ns").asLong());
         }
-        // 20 + 1 ms of work a job are too much for what is left of partition 2, and not for partition 1
+        // 18 + 1 ms of work a job are too much for what is left of partition 2, and not for partition 1
         final String refused = admission.refuse(open(3, "map", 50, 0).withPartition(2), client(3, 0));
         assertTrue(refused.contains("\"map\"") && refused.contains("partition-fp-suspend"), refused);
         assertEquals("task \"map\": partition 3 has no window; open it in a partition that has one, or change the "

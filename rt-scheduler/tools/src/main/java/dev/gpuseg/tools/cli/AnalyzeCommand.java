@@ -18,6 +18,7 @@ import dev.gpuseg.analysis.partition.Partitioning;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.admission.SoundAnalysis;
@@ -120,7 +121,8 @@ final class AnalyzeCommand implements Callable<Integer> {
         try {
             if (list) {
                 for (final Analysis analysis : Analyses.all()) {
-                    out.printf("%-22s %s%n", analysis.name(), analysis.summary());
+                    out.printf("%-22s %s%n%-22s [%s]%n", analysis.name(), analysis.summary(), "",
+                        Soundness.of(analysis).text());
                 }
                 out.flush();
                 return OK;
@@ -168,7 +170,8 @@ final class AnalyzeCommand implements Callable<Integer> {
         holds &= certificateFile == null || certify(set);
         if (measured != null) {
             for (final AnalysisResult result : results) {
-                final boolean sound = Analyses.describing(result).claim() == Analysis.Claim.SOUND;
+                final boolean sound = Soundness.of(Analyses.describing(result), set).verdict()
+                    != Soundness.Verdict.NOT_SOUND;
                 for (final String line : measured.exceeded(result)) {
                     holds &= !sound;
                     spec.commandLine().getErr().println("gpuseg analyze: " + line);
@@ -274,7 +277,7 @@ final class AnalyzeCommand implements Callable<Integer> {
             return ResultWriter.text(set, results, measured);
         }
         if (format.equals("json")) {
-            return ResultWriter.json(set.id(), results);
+            return ResultWriter.json(set, results);
         }
         final List<String> known = new ArrayList<>(List.of("text", "json"));
         for (final ReportFormat report : ServiceLoader.load(ReportFormat.class)) {
