@@ -64,6 +64,17 @@ public final class Hypotheses {
         return all;
     }
 
+    /**
+     * Why an analysis refuses a set: the hypothesis that the set breaks.
+     *
+     * @param analysis the analysis
+     * @param set      the set
+     * @return one line with both tasks, their values and the remedy; empty if it refuses nothing
+     */
+    public static String conflict(final Analysis analysis, final TaskSet set) {
+        return analysis.description().model().conflict(prepared(set, analysis), analysis.mode());
+    }
+
     private static boolean concerns(final Hypothesis hypothesis, final Analysis analysis) {
         final Model model = analysis.description().model();
         return switch (hypothesis) {

@@ -125,6 +125,14 @@ public enum Model {
      * @throws InvalidModelException naming the tasks, their values and the remedy
      */
     void requireHypotheses(final PreparedSet set, final WaitMode mode) {
+        final String conflict = conflict(set, mode);
+        if (!conflict.isEmpty()) {
+            throw new InvalidModelException(conflict);
+        }
+    }
+
+    /** Why the bounds of this model would mean nothing for a set; empty if they mean something. */
+    String conflict(final PreparedSet set, final WaitMode mode) {
         String conflict = needsOneOrder() ? set.orderConflict() : "";
         if (conflict.isEmpty() && disablesContexts()) {
             conflict = set.processConflict();
@@ -132,8 +140,6 @@ public enum Model {
         if (conflict.isEmpty() && spinsForHolder(mode)) {
             conflict = set.spinConflict();
         }
-        if (!conflict.isEmpty()) {
-            throw new InvalidModelException(conflict);
-        }
+        return conflict;
     }
 }

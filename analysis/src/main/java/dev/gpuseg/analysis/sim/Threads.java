@@ -22,8 +22,11 @@ final class Threads {
     private final int[] segment;
     private final long[] work;
     private final boolean[] deviceDone;
+    /** Host work that the window needs after its device part. */
+    private final long[] afterNs;
     private final long[] arrivalNs;
     private final boolean[] worstCaseJob;
+    private boolean anywhere;
     /** Whether a thread in a phase can use its core. */
     private final boolean[] runs = new boolean[IDLE_PART + 1];
 
@@ -37,13 +40,16 @@ final class Threads {
         segment = new int[n];
         work = new long[n];
         deviceDone = new boolean[n];
+        afterNs = new long[n];
         arrivalNs = new long[n];
         worstCaseJob = new boolean[n];
     }
 
     void reset() {
         Arrays.fill(phase, IDLE);
+        Arrays.fill(afterNs, 0);
         Arrays.fill(runs, true);
+        anywhere = run.options.hostWork() == SimulationOptions.HostWork.ANYWHERE && !run.isAbstract;
         runs[IDLE] = false;
         // the library sleeps in begin; the published model spins from begin to end
         runs[WAIT_GRANT] = set.busy && run.isAbstract;
@@ -178,7 +184,7 @@ final class Threads {
                 if (!deviceDone[task]) {
                     phase[task] = WAIT_DEVICE;
                 } else {
-                    endWindow(task);
+                    toEnd(task);
                 }
                 break;
             case END:
@@ -205,6 +211,18 @@ final class Threads {
     private void startHost(final int task) {
         phase[task] = HOST;
         work[task] = draw(task, set.hostNs[segment[task]]);
+        if (anywhere && set.overlapNs[segment[task]] == 0 && work[task] > 0) {
+            final int kind = run.random.nextInt(3);
+            afterNs[task] = kind == 0 ? 0 : kind == 1 ? work[task] : run.random.nextLong(work[task] + 1);
+            work[task] -= afterNs[task];
+        }
+    }
+
+    /** What is left of the window needs the core: the rest of its host work, and the end. */
+    private void toEnd(final int task) {
+        phase[task] = END;
+        work[task] = afterNs[task];
+        afterNs[task] = 0;
     }
 
     /** The first part of the host work is done, and so is the idle part that follows it. */
@@ -226,7 +244,11 @@ final class Threads {
         run.cores.accountOf(task);
         hostDone(task);
         if (phase[task] == HOST_OVERLAP) {
-            phase[task] = deviceDone[task] ? END : WAIT_DEVICE;
+            if (deviceDone[task]) {
+                toEnd(task);
+            } else {
+                phase[task] = WAIT_DEVICE;
+            }
         }
         run.cores.touch(task);
     }
@@ -260,8 +282,7 @@ final class Threads {
         }
         if (phase[task] == WAIT_DEVICE) {
             run.cores.accountOf(task);
-            phase[task] = END;
-            work[task] = 0;
+            toEnd(task);
             run.cores.touch(task);
         }
     }

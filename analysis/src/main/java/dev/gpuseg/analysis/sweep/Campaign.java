@@ -9,6 +9,7 @@ import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.HostWork;
 import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
 import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
@@ -34,8 +35,11 @@ public final class Campaign {
     private static final String[] MEASURES = {"sets", "accepted", "runs", "exceeded sets", "missed sets"};
     private static final int PPM = MEASURES.length;
     private static final int KEPT_READY = PPM + 1;
+    /** Of an accepted set, the largest response / bound, in steps of 1 / {@link #RATIOS}; the last is 1 and more. */
+    static final int RATIO = KEPT_READY + 1;
+    static final int RATIOS = 50;
     /** Columns of a claim. */
-    static final int WIDTH = KEPT_READY + 1;
+    static final int WIDTH = RATIO + RATIOS + 1;
     private static final int KEEP_READY_OF = 8;
 
     private final List<Claim> claims;
@@ -75,7 +79,8 @@ public final class Campaign {
     /**
      * Columns of the counts. For each claim: the sets, the accepted ones, the runs, the accepted sets in which a bound
      * was exceeded, those in which a deadline was missed, the largest response in parts per million of its bound, and
-     * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only).
+     * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only), and how
+     * many accepted sets have their largest response / bound in each step of 2 %.
      *
      * @return names, in a fixed order
      */
@@ -87,6 +92,9 @@ public final class Campaign {
             }
             columns.add(Counting.MAX + "ppm of " + claim.title());
             columns.add("kept ready of " + claim.title());
+            for (int k = 0; k <= RATIOS; k++) {
+                columns.add("ratio " + k + " of " + claim.title());
+            }
         }
         return columns;
     }
@@ -133,8 +141,11 @@ public final class Campaign {
             final Claim claim = claims.get(c);
             final int at = c * WIDTH;
             final WaitMode mode = claim.analysis().mode();
-            final AnalysisResult result = claim.analysisOf(set).analyse(set.withMode(mode));
             counts[at]++;
+            if (!claim.conflict(set.withMode(mode)).isEmpty()) {
+                continue;   // equal priorities of threads that spin for one GPU
+            }
+            final AnalysisResult result = claim.analysisOf(set).analyse(set.withMode(mode));
             if (!result.schedulable()) {
                 continue;
             }
@@ -152,6 +163,7 @@ public final class Campaign {
         final long k, final long[] counts, final int at) {
         boolean exceeded = false;
         boolean missed = false;
+        long largest = 0;
         // every claim about one mechanism is compared with the same runs
         final SplittableRandom random = Seeds.random(seed, SIMULATION_POINT + claim.mechanism().number(), k);
         for (int run = 0; run < runsPerSet; run++) {
@@ -168,7 +180,7 @@ public final class Campaign {
                 final long seen = simulator.maxResponseNs(i);
                 final long ppm = bound == 0 ? seen == 0 ? 0 : Long.MAX_VALUE
                     : (long) Math.ceil((double) seen / bound * 1e6);
-                counts[at + PPM] = Math.max(counts[at + PPM], ppm);
+                largest = Math.max(largest, ppm);
                 if (seen > bound) {
                     if (!exceeded && claim.claimed() && excesses.size() < KEPT) {
                         excesses.add(new Excess(claim, set, set.tasks().get(i).name(), bound, seen, options));
@@ -177,8 +189,28 @@ public final class Campaign {
                 }
             }
         }
+        counts[at + PPM] = Math.max(counts[at + PPM], largest);
+        counts[at + RATIO + (int) Math.min(RATIOS, largest / (1_000_000 / RATIOS))]++;
         counts[at + 3] += exceeded ? 1 : 0;
         counts[at + 4] += missed ? 1 : 0;
+    }
+
+    /**
+     * A quantile of response / bound over the accepted sets of a claim.
+     *
+     * @param counts of one claim
+     * @param share  0..1
+     * @return lower end of the step that contains it; 0 if no set was accepted
+     */
+    static double quantile(final List<Long> counts, final double share) {
+        long left = (long) Math.ceil(share * counts.get(1));
+        for (int k = 0; k <= RATIOS; k++) {
+            left -= counts.get(RATIO + k);
+            if (left <= 0 && counts.get(1) > 0) {
+                return (double) k / RATIOS;
+            }
+        }
+        return 0;
     }
 
     private static boolean keepsReady(final SimulationOptions options) {
@@ -202,6 +234,7 @@ public final class Campaign {
         // has no effect if begins wait or under EDF; mostly true where it has one
         final boolean keepReady = random.nextInt(KEEP_READY_OF) != 0;
         return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, keepReady, update,
-            arrivals, offsets, execution, Jitter.RANDOM, duration, seed);
+            arrivals, offsets, execution, Jitter.RANDOM, random.nextBoolean() ? HostWork.FIRST : HostWork.ANYWHERE,
+            duration, seed);
     }
 }

@@ -5,6 +5,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.Hypotheses;
 import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
@@ -124,6 +125,18 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     Analysis analysisOf(final TaskSet set) {
         return analysis instanceof TimePartitioned ? new TimePartitioned(table(set),
             task -> PartitionTables.partition(set, task), mechanism.cpuPolicy() == CpuPolicy.EDF) : analysis;
+    }
+
+    /**
+     * Why a set is not compared: a hypothesis that it breaks, of the analysis or of the mechanism. (A mechanism whose
+     * threads wait for each other without end has no responses.)
+     *
+     * @return one line; empty if it is compared
+     */
+    String conflict(final TaskSet set) {
+        final String conflict = Hypotheses.conflict(analysisOf(set), set);
+        return conflict.isEmpty() && mechanism.scheduler() == Scheduler.FP && mechanism.hold() != Hold.ABSTRACT
+            && set.mode() == WaitMode.BUSY ? Hypotheses.conflict(Analyses.get("gcaps-window-busy"), set) : conflict;
     }
 
     /** Gives a simulator what the set does not contain. */

@@ -23,6 +23,7 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.HostWork;
 import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
 import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
@@ -67,12 +68,29 @@ class SimulatorTest {
         for (int seed = 0; seed < 50; seed++) {
             for (final Hold hold : Hold.values()) {
                 simulator.execute(new SimulationOptions(Scheduler.FP, CpuPolicy.FP, hold, false, false, Update.STALL,
-                    Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.RANDOM, Jitter.NONE, 300 * MS, seed));
+                    Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.RANDOM, Jitter.NONE, HostWork.ANYWHERE,
+                    300 * MS, seed));
                 assertTrue(simulator.maxResponseNs(0) <= 21 * MS, "seed " + seed);
                 shorter |= simulator.maxResponseNs(0) < 21 * MS;
             }
         }
         assertTrue(shorter);
+    }
+
+    /** h: device part 0..5, then its host work of 4; c, above it, arrives at 2 and runs 2..8; the window ends at 12. */
+    @Test
+    void shouldPlaceHostWorkBeforeAndAfterTheDevicePart() {
+        final Simulator simulator = new Simulator(set(WaitMode.SUSPEND, 1, 0, task("c", 1, 9, 100, cpu(6)),
+            task("h", 1, 5, 100, gpu(4, 5))));
+        simulator.setFirstArrivals(new long[] {2 * MS, 0});
+        final List<Long> seen = new ArrayList<>();
+        for (int seed = 0; seed < 40; seed++) {
+            seen.add(responsesMs(simulator, SimulationOptions.ofDurationNs(3 * MS).withSeed(seed)
+                .with(HostWork.ANYWHERE)).get(1));
+        }
+        assertTrue(seen.contains(12L), "all of it after: " + seen);
+        assertTrue(seen.contains(15L), "all of it before: 0..2, 8..10, device part until 15: " + seen);
+        assertEquals(List.of(6L, 15L), responsesMs(simulator, SimulationOptions.ofDurationNs(3 * MS)));
     }
 
     /** SCHED_FIFO: a thread that wakes up goes to the tail of its priority, one that is preempted stays at the head. */
