@@ -20,6 +20,8 @@ final class SimulatedSet {
     final int[] cpuOf;
     /** -1 = the task has no GPU segment. */
     final int[] gpuOf;
+    /** The first task of the same GPU and process: its number is that of the context. */
+    final int[] contextOf;
     final boolean[] realTime;
     final int[] priority;
     final int[] gpuPriority;
@@ -62,6 +64,7 @@ final class SimulatedSet {
         final int n = taskCount;
         cpuOf = new int[n];
         gpuOf = new int[n];
+        contextOf = new int[n];
         realTime = new boolean[n];
         priority = new int[n];
         gpuPriority = new int[n];
@@ -124,6 +127,12 @@ final class SimulatedSet {
         deadlineNs[i] = task.deadlineNs();
         jitterNs[i] = task.jitterNs();
         gpuOf[i] = task.gpuSegmentCount() > 0 ? task.gpu() : -1;
+        contextOf[i] = i;
+        for (int k = 0; k < i && task.process() != null && contextOf[i] == i; k++) {
+            if (gpuOf[k] == gpuOf[i] && task.process().equals(set.tasks().get(k).process())) {
+                contextOf[i] = k;
+            }
+        }
     }
 
     private void readSegment(final int at, final Segment part) {

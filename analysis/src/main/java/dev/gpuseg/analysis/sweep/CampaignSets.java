@@ -19,8 +19,8 @@ import java.util.SplittableRandom;
 /**
  * Small task sets that try every feature of the model: one to three cores, one or two GPUs, best-effort tasks,
  * deadlines below periods, release jitter, host parts that overlap device parts, idle time inside of windows, GPU
- * priorities that differ from CPU priorities, equal priorities, and epsilon from nothing to a millisecond. Set k of a
- * seed is a function of both.
+ * priorities that differ from CPU priorities, equal priorities, processes of several tasks (which a gate alone allows),
+ * and epsilon from nothing to a millisecond. Set k of a seed is a function of both.
  */
 public final class CampaignSets {
     private static final int POINT = 1_000;
@@ -73,6 +73,9 @@ public final class CampaignSets {
         if (more.nextInt(3) == 0) {
             tie(more, tasks);
         }
+        if (more.nextInt(8) == 0) {
+            shareProcesses(more, tasks);
+        }
         return new TaskSet("c" + seed + "-" + k, plain.platform(), plain.mode(), tasks);
     }
 
@@ -103,6 +106,14 @@ public final class CampaignSets {
         for (int rank = 0; rank < order.length; rank++) {
             final int priority = order.length - rank;
             tasks.set(order[rank], tasks.get(order[rank]).withPriorities(priority, priority));
+        }
+    }
+
+    /** Some tasks in each of two processes, the others in processes of their own. */
+    private static void shareProcesses(final SplittableRandom random, final List<Task> tasks) {
+        for (int i = 0; i < tasks.size(); i++) {
+            final int process = random.nextInt(3);
+            tasks.set(i, tasks.get(i).inProcess(process == 0 ? null : "p" + process));
         }
     }
 

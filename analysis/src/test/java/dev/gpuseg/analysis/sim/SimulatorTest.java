@@ -93,6 +93,21 @@ class SimulatorTest {
         assertEquals(List.of(6L, 15L), responsesMs(simulator, SimulationOptions.ofDurationNs(3 * MS)));
     }
 
+    /** low begins at 0 and high just after; they share a context, so high waits until low ends at 41. */
+    @Test
+    void shouldNotPreemptATaskForAnotherOneOfItsProcess() {
+        final TaskSet shared = Counterexamples.read("shared-process");
+        final Simulator simulator = new Simulator(shared);
+        simulator.setFirstArrivals(new long[] {MS, 0});
+        simulator.execute(SimulationOptions.ofDurationNs(2 * MS));
+        assertTrue(simulator.maxResponseNs(0) > 40 * MS, "high: " + simulator.maxResponseNs(0));
+        final Simulator apart = new Simulator(shared.withTasks(shared.tasks().stream()
+            .map(task -> task.inProcess(null)).toList()));
+        apart.setFirstArrivals(new long[] {MS, 0});
+        apart.execute(SimulationOptions.ofDurationNs(2 * MS));
+        assertTrue(apart.maxResponseNs(0) < 10 * MS, "high: " + apart.maxResponseNs(0));
+    }
+
     /** SCHED_FIFO: a thread that wakes up goes to the tail of its priority, one that is preempted stays at the head. */
     @Test
     void shouldQueueThreadsOfOnePriorityInTheOrderInWhichTheyWakeUp() {
