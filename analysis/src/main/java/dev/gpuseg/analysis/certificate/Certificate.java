@@ -154,14 +154,24 @@ public record Certificate(@JsonProperty(required = true) String format, @JsonPro
         for (int i = 0; i < set.tasks().size(); i++) {
             final Task task = set.tasks().get(i);
             if (!task.bestEffort()) {
-                // The file format has no process key: each task is a process of its own.
-                lines.add(new TaskLine(task.name(), task.cpu(), task.gpu(), i, task.priority(), task.gpuPriority(),
+                lines.add(new TaskLine(task.name(), task.cpu(), task.gpu(), process(set, i), task.priority(),
+                    task.gpuPriority(),
                     task.periodNs(), task.deadlineNs(), task.jitterNs(), task.blockingNs(), task.cpuNs(),
                     bounds.epsilonNs()[i], bounds.responseNs()[i], segments(task, bounds.lengthNs()[i])));
             }
         }
         return new Certificate(FORMAT, VERSION, ANALYSIS, set.id(), set.platform().gpus().stream()
             .map(gpu -> new GpuLine(gpu.epsilonNs(), gpu.stallNs())).toList(), lines);
+    }
+
+    /** The index of the first task in the same process. */
+    private static int process(final TaskSet set, final int task) {
+        final String name = set.tasks().get(task).process();
+        int first = 0;
+        while (name != null && !name.equals(set.tasks().get(first).process())) {
+            first++;
+        }
+        return name == null ? task : first;
     }
 
     private static List<SegmentLine> segments(final Task task, final long[] lengthNs) {

@@ -6,16 +6,20 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
-import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisDescription;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.Hypotheses;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.analysis.rta.Terms;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** Writes results as JSON, as one line of a batch, and as text. Stateless. */
 public final class ResultWriter {
@@ -26,21 +30,59 @@ public final class ResultWriter {
 
     /**
      * The full result: {@code
-     * {"id","results":{NAME:{"schedulable","tasks":[{"name","wcrt_ns","deadline_ns","schedulable", "terms"}]}}}},
-     * tasks in file order, nanoseconds, null where there is no bound.
+     * {"id","results":{NAME:{"schedulable","claim","claim_text","hypotheses":[{"id","text","status","detail"}],
+     * "tasks":[{"name","wcrt_ns","deadline_ns","schedulable","terms"}]}}}}, tasks in file order, nanoseconds, null
+     * where there is no bound.
      *
-     * @param id      of the task set
+     * @param set     the analysed set
      * @param results one per analysis
      * @return JSON, indented, with a final newline
      */
-    public static String json(final String id, final List<AnalysisResult> results) {
-        return write(id, results, true, (out, tasks) -> {
+    public static String json(final TaskSet set, final List<AnalysisResult> results) {
+        return json(set, results, false);
+    }
+
+    /**
+     * The same for tasks that are open.
+     *
+     * @param set     the analysed set
+     * @param results one per analysis
+     * @param boosted whether all real-time tasks are known to be open with a boost
+     * @return JSON, indented, with a final newline
+     */
+    public static String json(final TaskSet set, final List<AnalysisResult> results, final boolean boosted) {
+        return write(set.id(), results, true, (out, result) -> {
+            writeSoundness(out, Soundness.of(Analyses.describe(result.analysis()), set, boosted));
             out.writeArrayFieldStart("tasks");
-            for (final TaskResult task : tasks) {
+            for (final TaskResult task : result.tasks()) {
                 writeTask(out, task);
             }
             out.writeEndArray();
         }) + '\n';
+    }
+
+    /**
+     * Writes the fields {@code claim}, {@code claim_text} and {@code hypotheses} into the object that is open.
+     *
+     * @param out       where to
+     * @param soundness what is claimed
+     * @throws IOException if that fails
+     */
+    public static void writeSoundness(final JsonGenerator out, final Soundness soundness) throws IOException {
+        out.writeStringField("claim", soundness.verdict().word());
+        out.writeStringField("claim_text", soundness.text());
+        out.writeArrayFieldStart("hypotheses");
+        for (final Hypotheses.Finding finding : soundness.findings()) {
+            out.writeStartObject();
+            out.writeStringField("id", finding.hypothesis().id());
+            out.writeStringField("text", finding.hypothesis().text());
+            out.writeStringField("status", finding.status().word());
+            if (!finding.detail().isEmpty()) {
+                out.writeStringField("detail", finding.detail());
+            }
+            out.writeEndObject();
+        }
+        out.writeEndArray();
     }
 
     /**
@@ -51,19 +93,19 @@ public final class ResultWriter {
      * @return JSON without a newline
      */
     public static String line(final String id, final List<AnalysisResult> results) {
-        return write(id, results, false, (out, tasks) -> {
+        return write(id, results, false, (out, result) -> {
             out.writeArrayFieldStart("wcrt_ns");
-            for (final TaskResult task : tasks) {
+            for (final TaskResult task : result.tasks()) {
                 writeNanoseconds(out, task.wcrtNs());
             }
             out.writeEndArray();
         });
     }
 
-    /** What is written of the tasks of one analysis. */
+    /** What is written of one analysis. */
     @FunctionalInterface
     private interface TaskFields {
-        void write(JsonGenerator out, List<TaskResult> tasks) throws IOException;
+        void write(JsonGenerator out, AnalysisResult result) throws IOException;
     }
 
     private static String write(final String id, final List<AnalysisResult> results, final boolean indent,
@@ -79,7 +121,7 @@ public final class ResultWriter {
             for (final AnalysisResult result : results) {
                 out.writeObjectFieldStart(result.analysis());
                 out.writeBooleanField("schedulable", result.schedulable());
-                fields.write(out, result.tasks());
+                fields.write(out, result);
                 out.writeEndObject();
             }
             out.writeEndObject();
@@ -123,7 +165,9 @@ public final class ResultWriter {
             final AnalysisDescription analysis = Analyses.describe(result.analysis());
             out.append('\n').append(result.analysis()).append(": ")
                 .append(result.schedulable() ? "schedulable" : "NOT schedulable").append('\n');
-            out.append("  ").append(analysis.summary()).append(" [").append(claim(analysis.claim())).append("]\n");
+            final Soundness soundness = Soundness.of(analysis, set);
+            out.append("  ").append(analysis.summary()).append('\n');
+            out.append("  ").append(soundness.text()).append('\n');
             out.append(String.format(Locale.ROOT, "  %-" + width + "s %12s %12s %12s%s  %s%n", "task", "bound ms",
                 "deadline ms", "slack ms", measured == null ? "" : String.format("%13s", "measured ms"),
                 "made of (ms)"));
@@ -132,6 +176,7 @@ public final class ResultWriter {
                     measured));
             }
         }
+        out.append(hypotheses(set, results));
         if (measured != null) {
             out.append("\nmeasured: longest responses in ").append(measured.caption()).append('\n');
         }
@@ -170,12 +215,25 @@ public final class ResultWriter {
         }
     }
 
-    private static String claim(final Analysis.Claim claim) {
-        return switch (claim) {
-            case SOUND -> "sound for this scheduler";
-            case MODEL_ONLY -> "holds for its own model, not for this scheduler";
-            case COMPARISON -> "for comparison only";
-        };
+    /** The hypotheses of the analyses that are sound, each once. */
+    private static String hypotheses(final TaskSet set, final List<AnalysisResult> results) {
+        final Map<Hypotheses.Finding, String> users = new TreeMap<>(
+            Comparator.comparing(Hypotheses.Finding::hypothesis).thenComparing(Hypotheses.Finding::status)
+                .thenComparing(Hypotheses.Finding::detail));
+        for (final AnalysisResult result : results) {
+            final Soundness soundness = Soundness.of(Analyses.describe(result.analysis()), set);
+            if (soundness.verdict() != Soundness.Verdict.NOT_SOUND) {
+                for (final Hypotheses.Finding finding : soundness.findings()) {
+                    users.merge(finding, result.analysis(), (a, b) -> a + ", " + b);
+                }
+            }
+        }
+        final StringBuilder out = new StringBuilder(users.isEmpty() ? "" : "\nhypotheses of the sound bounds:\n");
+        users.forEach((finding, who) -> out.append(String.format(Locale.ROOT, "  %-4s %-10s %s%s%s%n",
+            finding.hypothesis().id(), finding.status().word(), finding.hypothesis().text(),
+            finding.detail().isEmpty() ? "" : " (" + finding.detail() + ")",
+            results.size() == 1 ? "" : " [" + who + "]")));
+        return out.toString();
     }
 
     private static void writeTask(final JsonGenerator out, final TaskResult task) throws IOException {

@@ -28,7 +28,7 @@ public final class TaskSetReader {
 
     private static final Set<String> SET_KEYS = Set.of("version", "id", "description", "platform", "mode", "tasks");
     private static final Set<String> TASK_KEYS = Set.of("name", "cpu", "gpu", "period", "deadline", "jitter",
-        "blocking", "priority", "gpu_priority", "best_effort", "segments", "description");
+        "blocking", "priority", "gpu_priority", "best_effort", "process", "segments", "description");
     private static final Set<String> SEGMENT_KEYS = Set.of("cpu", "gpu");
     private static final Set<String> GPU_SEGMENT_KEYS = Set.of("host", "device", "total");
     private static final List<String> MODES = List.of(WaitMode.SUSPEND.word(), WaitMode.BUSY.word());
@@ -180,6 +180,7 @@ public final class TaskSetReader {
         final int cpu = cpuNode == null ? 0 : cpuNode.integer(1, platform.cpus());
         final Node gpuNode = node.get("gpu");
         final int gpu = gpuNode == null ? 0 : gpuNode.integer(0, Math.max(0, platform.gpus().size() - 1));
+        final Node processNode = node.get("process");
         final Node priorityNode = node.get("priority");
         final Node gpuPriorityNode = node.get("gpu_priority");
         if (bestEffort && (priorityNode != null || gpuPriorityNode != null)) {
@@ -196,7 +197,8 @@ public final class TaskSetReader {
         }
         try {
             final Task task = new Task(name, cpu, gpu, period, deadline, optionalNs(node, "jitter"),
-                optionalNs(node, "blocking"), priority, gpuPriority, bestEffort, segments);
+                optionalNs(node, "blocking"), priority, gpuPriority, bestEffort, processNode == null ? null
+                    : processNode.word(), segments);
             if (task.gpuSegmentCount() > 0 && platform.gpus().isEmpty()) {
                 throw node.refusal(node.what() + ": it has GPU segments but the platform gives no epsilon; write the "
                     + "update delay of the GPU in platform, like epsilon: 1ms");

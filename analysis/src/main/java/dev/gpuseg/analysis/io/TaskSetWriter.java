@@ -122,6 +122,9 @@ public final class TaskSetWriter {
         if (task.bestEffort()) {
             out.writeBooleanField("best_effort", true);
         }
+        if (task.process() != null) {
+            out.writeStringField("process", task.process());
+        }
         out.writeArrayFieldStart("segments");
         for (final Segment segment : task.segments()) {
             out.writeStartObject();

@@ -18,10 +18,12 @@ import java.util.function.ToLongFunction;
  * @param priority    1..99 with 99 highest, or 0: not yet assigned (or best effort)
  * @param gpuPriority priority of its GPU segments, 1..99, or 0 as above
  * @param bestEffort  true if it has no deadline that counts: it runs below every real-time task
+ * @param process     name of its process: tasks of one process share one context on each GPU; null = a process of its
+ *                    own
  * @param segments    in the order of execution; at least one
  */
 public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs, long jitterNs, long blockingNs,
-    int priority, int gpuPriority, boolean bestEffort, List<Segment> segments) {
+    int priority, int gpuPriority, boolean bestEffort, String process, List<Segment> segments) {
     /** Highest priority. */
     public static final int MAX_PRIORITY = 99;
 
@@ -35,6 +37,9 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         }
         segments = List.copyOf(segments);
         final String who = "task \"" + name + "\": ";
+        if (process != null && process.isBlank()) {
+            throw new InvalidModelException(who + "process is empty; name it, or leave process out");
+        }
         requireTime(who + "period", periodNs);
         requireTime(who + "deadline", deadlineNs);
         requireTime(who + "jitter", jitterNs);
@@ -82,6 +87,28 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
             throw new InvalidModelException(who + "its segments add up to more than 2^53 ns (about 104 days)"
                 + "; write shorter times");
         }
+    }
+
+    /**
+     * A task in a process of its own.
+     *
+     * @param name        as above
+     * @param cpu         as above
+     * @param gpu         as above
+     * @param periodNs    as above
+     * @param deadlineNs  as above
+     * @param jitterNs    as above
+     * @param blockingNs  as above
+     * @param priority    as above
+     * @param gpuPriority as above
+     * @param bestEffort  as above
+     * @param segments    as above
+     */
+    public Task(final String name, final int cpu, final int gpu, final long periodNs, final long deadlineNs,
+        final long jitterNs, final long blockingNs, final int priority, final int gpuPriority,
+        final boolean bestEffort, final List<Segment> segments) {
+        this(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort, null,
+            segments);
     }
 
     /**
@@ -159,9 +186,20 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      * @return the changed copy
      */
     public Task withPriorities(final int newPriority, final int newGpuPriority) {
+        return withRank(newPriority, newGpuPriority, bestEffort);
+    }
+
+    /**
+     * The same task with other priorities, or as a best-effort task.
+     *
+     * @param newPriority    CPU priority, 0 if it becomes best effort
+     * @param newGpuPriority GPU priority, 0 if it becomes best effort
+     * @param newBestEffort  whether it runs below every real-time task
+     * @return the changed copy
+     */
+    public Task withRank(final int newPriority, final int newGpuPriority, final boolean newBestEffort) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, newPriority, newGpuPriority,
-            bestEffort,
-            segments);
+            newBestEffort, process, segments);
     }
 
     /**
@@ -173,8 +211,20 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withPlacement(final int newCpu, final int newGpu) {
         return new Task(name, newCpu, newGpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority,
-            bestEffort,
-            segments);
+            bestEffort, process, segments);
+    }
+
+    /**
+     * The same task with other times of arrival and waiting.
+     *
+     * @param newDeadlineNs relative deadline
+     * @param newJitterNs   release jitter
+     * @param newBlockingNs declared blocking
+     * @return the changed copy
+     */
+    public Task withTimes(final long newDeadlineNs, final long newJitterNs, final long newBlockingNs) {
+        return new Task(name, cpu, gpu, periodNs, newDeadlineNs, newJitterNs, newBlockingNs, priority, gpuPriority,
+            bestEffort, process, segments);
     }
 
     /**
@@ -185,7 +235,18 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withSegments(final List<Segment> newSegments) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
-            newSegments);
+            process, newSegments);
+    }
+
+    /**
+     * The same task in another process.
+     *
+     * @param newProcess name of the process, or null for one of its own
+     * @return the changed copy
+     */
+    public Task inProcess(final String newProcess) {
+        return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
+            newProcess, segments);
     }
 
     static void requireTime(final String what, final long ns) {

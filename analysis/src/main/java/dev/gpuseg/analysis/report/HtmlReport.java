@@ -7,8 +7,9 @@ import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
-import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.Hypotheses;
 import dev.gpuseg.analysis.rta.Model;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import java.util.ArrayList;
@@ -100,10 +101,12 @@ public final class HtmlReport {
     }
 
     private static void section(final StringBuilder out, final Report report, final Report.Section section) {
+        final Soundness soundness = Soundness.of(section.analysis().description(), report.set());
         out.append("<section id=\"").append(section.analysis().name()).append("\">\n<h2>")
             .append(section.analysis().name()).append(' ').append(badge(section.result().schedulable()))
             .append("</h2>\n<p class=\"lead\">").append(escape(section.analysis().summary())).append(". ")
-            .append(claim(section.analysis())).append("</p>\n");
+            .append(escape(capital(soundness.text()))).append(".</p>\n");
+        hypotheses(out, soundness);
         table(out, report, section);
         out.append("<h3>What makes up each response time</h3>\n<div class=\"chart\">").append(bars(report, section))
             .append("</div>\n");
@@ -114,14 +117,18 @@ public final class HtmlReport {
         out.append("</section>\n");
     }
 
-    private static String claim(final Analysis analysis) {
-        return switch (analysis.claim()) {
-            case SOUND -> "Sound for the mechanism that gpuseg runs.";
-            case MODEL_ONLY -> "<strong>Holds for the model of its paper only</strong>; on the mechanism that "
-                + "gpuseg runs a "
-                + "bound can be exceeded.";
-            case COMPARISON -> "<strong>For comparison only</strong>: known to be exceeded.";
-        };
+    private static String capital(final String text) {
+        return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1);
+    }
+
+    private static void hypotheses(final StringBuilder out, final Soundness soundness) {
+        out.append("<details><summary>Hypotheses</summary>\n<div class=\"scroll\"><table><tbody>\n");
+        for (final Hypotheses.Finding finding : soundness.findings()) {
+            out.append("<tr><td>").append(finding.hypothesis().id()).append("</td><td>")
+                .append(finding.status().word()).append("</td><td>").append(escape(finding.hypothesis().text()))
+                .append(finding.detail().isEmpty() ? "" : " (" + escape(finding.detail()) + ")").append("</td></tr>\n");
+        }
+        out.append("</tbody></table></div></details>\n");
     }
 
     private static void table(final StringBuilder out, final Report report, final Report.Section section) {

@@ -3,7 +3,9 @@ package dev.gpuseg.analysis.report;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.io.IOException;
 import java.io.StringWriter;
@@ -56,6 +58,7 @@ public final class JsonReport {
         throws IOException {
         json.writeObjectFieldStart(section.analysis().name());
         json.writeBooleanField("schedulable", section.result().schedulable());
+        ResultWriter.writeSoundness(json, Soundness.of(section.analysis().description(), report.set()));
         json.writeArrayFieldStart("tasks");
         for (int i = 0; i < report.set().tasks().size(); i++) {
             final Task task = report.set().tasks().get(i);

@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.report;
 
 import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.util.Locale;
 
@@ -26,10 +27,10 @@ public final class TextReport {
             width = Math.max(width, task.name().length());
         }
         for (final Report.Section section : report.sections()) {
+            final Soundness soundness = Soundness.of(section.analysis().description(), report.set());
             out.append('\n').append(section.analysis().name()).append(": ")
-                .append(section.result().schedulable()
-                ? "yes" : "no").append("   ").append(section.analysis().summary())
-                .append('\n');
+                .append(section.result().schedulable() ? "yes" : "no").append("   ")
+                .append(section.analysis().summary()).append("\n  ").append(soundness.text()).append('\n');
             final String row = "  %-" + width + "s %3s %4s %11s %11s %8s %11s %11s %11s %11s  %s%n";
             out.append(String.format(Locale.ROOT, row, "task", "cpu", "prio", "C (ms)", "G (ms)", "U", "D (ms)",
                 "R (ms)",

@@ -10,6 +10,8 @@ public interface Analysis {
     enum Claim {
         /** Holds for the live mechanism: no simulated response may exceed a bound. */
         SOUND,
+        /** Proven for a mechanism that this scheduler does not have: no simulated response of it may exceed a bound. */
+        PROVEN_ELSEWHERE,
         /** Holds for the abstract model of its paper, or for another protocol; not for the live mechanism. */
         MODEL_ONLY,
         /** Known to be exceeded in its own model; kept for comparison. */
@@ -42,7 +44,7 @@ public interface Analysis {
     }
 
     /**
-     * What a positive verdict guarantees.
+     * What a positive verdict guarantees, for sets that keep all hypotheses; {@link Soundness} says it of one set.
      *
      * @return the claim
      */

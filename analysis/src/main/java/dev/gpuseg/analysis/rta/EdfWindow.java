@@ -14,9 +14,10 @@ import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
  * <li>{@code edf-fp}: threads suspend. (With spinning threads a fixed-priority core can spin for a GPU whose holder it
  *     starves: there is no {@code edf-fp-busy}.)</li>
  * </ul>
- * Recurrence: that of {@link GcapsWindow}, CPU-only tasks with the jitter R_h - C_h, and for every task h
- * whose jobs matter only with an earlier deadline, the number of jobs limited to {@code max(0, ceil((D_i - D_h + R_h
- * + eps) / T_h))}, those with a deadline at most that of the job of i that are not complete before its arrival. Every R
+ * Recurrence: that of {@link GcapsWindow}, {@code edf-edf} with all tasks of a core as if of equal priority, and for
+ * every task h whose jobs matter only with an earlier deadline, the number of jobs limited to {@code max(0, ceil((D_i
+ * - D_h + R_h + 2 eps) / T_h))}, those with a deadline at most that of the job of i that are not complete before its
+ * arrival. Every R
  * depends on every other: the iteration starts from R = D and goes on while a bound shrinks; the set is accepted
  * when no recurrence exceeds its R. Under {@code edf-fp} the CPU part of local tasks of higher CPU priority is not
  * limited, and the windows of every other task of the GPU are charged, local or not.
@@ -76,7 +77,7 @@ final class EdfWindow extends FixedPointAnalysis<Windows> {
 
     @Override
     void build(final PreparedSet s, final int i, final long[] r, final Windows windows, final Recurrence out) {
-        GcapsSuspend.addOwn(s, i, out);
+        windows.addOwn(i, out);
         windows.addStalls(i, out);
         windows.start(i);
         for (int h = 0; h < s.realTimeCount; h++) {

@@ -54,8 +54,8 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
 
     @Override
     void build(final PreparedSet s, final int i, final long[] r, final Work work, final Recurrence out) {
-        GcapsSuspend.addOwn(s, i, out);
         final Windows windows = work.windows();
+        windows.addOwn(i, out);
         windows.addStalls(i, out);
         windows.start(i);
         work.floor().moveTo(i);

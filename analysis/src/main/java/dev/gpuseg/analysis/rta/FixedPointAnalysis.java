@@ -99,6 +99,7 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     }
 
     private boolean iterate(final PreparedSet s, final TaskResult[] results) {
+        description.model().requireHypotheses(s, mode());
         final long[] r = s.deadline.clone();
         final W work = begin(s, r);
         final Recurrence recurrence = new Recurrence(2 * s.count + 2);

@@ -9,12 +9,13 @@ import dev.gpuseg.analysis.model.IntegerMath;
  *
  * <p>Hypotheses (theorem 2 of {@code docs/window.md}): those of {@link GcapsWindow}, and
  * <ul>
- * <li>while a thread holds its GPU, it runs above all unboosted threads of its core;
- *     boosted threads of one core (holders of different GPUs) run by CPU priority;</li>
+ * <li>from the completion of the update that gives it the GPU until it ends or loses the GPU, a thread runs above all
+ *     unboosted threads of its core; boosted threads of one core (holders of different GPUs) run by CPU priority;</li>
  * <li>best-effort tasks are never boosted.</li>
  * </ul>
  * All tasks with windows are boosted. Where threads suspend, the bound also holds if the boost lasts from begin to end,
- * as that of libgpuseg does (theorem 2'); where they spin it does not.
+ * as that of libgpuseg does (theorem 2'); where they spin it does not, so that the bound for them is not sound for
+ * this scheduler.
  *
  * <p>Recurrence: that of {@link GcapsWindow} with k_hc = 0 for CPU-only tasks and those of the same GPU (of
  * another GPU: the boosted part of c alone, Y_c = Gm_c + 2 eps eta_c, busy G_c + 2 eps eta_c), and with the blocking

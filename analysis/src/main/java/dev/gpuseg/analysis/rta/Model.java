@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
+import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
@@ -81,5 +83,63 @@ public enum Model {
      */
     public boolean hasGpuPriorities() {
         return this == DEVICE_PARTS || this == WINDOWS || this == BOOSTED_WINDOWS;
+    }
+
+    /** Whether the order of tasks on a core and on the GPU must agree. */
+    boolean needsOneOrder() {
+        return hasGpuPriorities() || this == GATED_WINDOWS;
+    }
+
+    /** Whether contexts are disabled to preempt a task; a gate or a lock does not care which process a task is in. */
+    boolean disablesContexts() {
+        return this != GATED_WINDOWS && this != LOCK;
+    }
+
+    /** Whether a thread can spin for a GPU whose holder waits for the core of the thread. */
+    boolean spinsForHolder(final WaitMode mode) {
+        return mode == WaitMode.BUSY && (this == WINDOWS || this == BOOSTED_WINDOWS);
+    }
+
+    /** Whether the GPU goes by the deadlines of jobs. */
+    boolean usesDeadlines() {
+        return scheduler == Scheduler.EDF || this == PARTITIONS_DEADLINE_CORES;
+    }
+
+    /** How this scheduler differs from a model that is not its own. */
+    String differs() {
+        return switch (this) {
+            case TIME_SLICES -> "this scheduler does not share the GPU in time slices";
+            case DEVICE_PARTS -> "this scheduler holds the GPU for whole windows, host parts included, not for device "
+                + "parts alone";
+            case LOCK -> "this scheduler is no lock protocol: windows are preempted, or a gate without boosts grants "
+                + "them";
+            default -> "";
+        };
+    }
+
+    /**
+     * Refuses a set for which the bounds of this model would mean nothing.
+     *
+     * @param set  what is to be analysed
+     * @param mode what threads do while the GPU works for them
+     * @throws InvalidModelException naming the tasks, their values and the remedy
+     */
+    void requireHypotheses(final PreparedSet set, final WaitMode mode) {
+        final String conflict = conflict(set, mode);
+        if (!conflict.isEmpty()) {
+            throw new InvalidModelException(conflict);
+        }
+    }
+
+    /** Why the bounds of this model would mean nothing for a set; empty if they mean something. */
+    String conflict(final PreparedSet set, final WaitMode mode) {
+        String conflict = needsOneOrder() ? set.orderConflict() : "";
+        if (conflict.isEmpty() && disablesContexts()) {
+            conflict = set.processConflict();
+        }
+        if (conflict.isEmpty() && spinsForHolder(mode)) {
+            conflict = set.spinConflict();
+        }
+        return conflict;
     }
 }

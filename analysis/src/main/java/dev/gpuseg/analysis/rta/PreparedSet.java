@@ -305,6 +305,78 @@ public final class PreparedSet {
             && (i >= realTimeCount || !Priority.isHigherThan(gpuPriority[i], gpuPriority[h]));
     }
 
+    /**
+     * Hypothesis M6 of {@code docs/window.md}: of two real-time tasks of one core and GPU, the one with the higher CPU
+     * priority has the higher GPU priority. Equal GPU priorities are not enough, because the earlier begin would go
+     * first. Tasks of equal CPU priority may have any GPU priorities.
+     *
+     * @return one line that names the first pair that breaks it, and the remedy; empty if none does
+     */
+    String orderConflict() {
+        if (!separateGpuPriorities) {
+            return "";
+        }
+        for (int h = 0; h < realTimeCount; h++) {
+            for (int i = h + 1; i < realTimeCount; i++) {
+                if (gpu[h] >= 0 && gpu[h] == gpu[i] && cpu[h] == cpu[i]
+                    && Priority.isHigherThan(priority[h], priority[i])
+                    && !Priority.isHigherThan(gpuPriority[h], gpuPriority[i])) {
+                    return "tasks \"" + nameOf(h) + "\" (priority " + priority[h] + ", gpu_priority " + gpuPriority[h]
+                        + ") and \"" + nameOf(i) + "\" (priority " + priority[i] + ", gpu_priority " + gpuPriority[i]
+                        + ") share core " + cpu[h] + " and a GPU, and their orders there differ; give \"" + nameOf(h)
+                        + "\" the higher gpu_priority too, or leave gpu_priority out";
+                }
+            }
+        }
+        return "";
+    }
+
+    /**
+     * Hypothesis M10 of {@code docs/window.md}: no real-time task shares its GPU context with another task that uses
+     * the same GPU, because the hardware cannot disable the one without the other. Partitions do not separate them.
+     *
+     * @return one line that names the first pair that breaks it, and the remedy; empty if none does
+     */
+    String processConflict() {
+        for (int h = 0; h < realTimeCount; h++) {
+            final Task task = set.tasks().get(index[h]);
+            final String process = gpu[h] < 0 ? null : task.process();
+            for (int i = h + 1; process != null && i < count; i++) {
+                final Task other = set.tasks().get(index[i]);
+                if (gpu[i] >= 0 && task.gpu() == other.gpu() && process.equals(other.process())) {
+                    return "tasks \"" + nameOf(h) + "\" and \"" + nameOf(i) + "\" share process \"" + process
+                        + "\", hence one GPU context, in which neither can be preempted for the other; no analysis of "
+                        + "preemptive windows covers that: run them in different processes, or use a gate (level 1)";
+                }
+            }
+        }
+        return "";
+    }
+
+    /**
+     * Hypothesis M5 of {@code docs/window.md} for equal CPU priorities: two threads of one core and GPU that spin can
+     * wait for each other without end, if the kernel does not preempt the one for the other.
+     *
+     * @return one line that names the first pair that breaks it, and the remedy; empty if none does
+     */
+    String spinConflict() {
+        for (int h = 0; h < realTimeCount; h++) {
+            for (int i = h + 1; i < realTimeCount && priority[i] == priority[h]; i++) {
+                if (gpu[h] >= 0 && gpu[h] == gpu[i] && cpu[h] == cpu[i]) {
+                    return "tasks \"" + nameOf(h) + "\" and \"" + nameOf(i) + "\" share core " + cpu[h]
+                        + ", a GPU and priority " + priority[h] + ", and their threads spin: the one that spins for "
+                        + "the GPU can keep the core from the one that has it, without end; give them different "
+                        + "priorities, or use mode: suspend";
+                }
+            }
+        }
+        return "";
+    }
+
+    private String nameOf(final int p) {
+        return set.tasks().get(index[p]).name();
+    }
+
     private long epsilonOfCpuOnlyTask(final int p) {
         long largest = -1;
         for (int h = 0; h < count; h++) {

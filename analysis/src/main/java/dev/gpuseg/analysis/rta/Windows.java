@@ -37,6 +37,11 @@ final class Windows implements Recurrence.Extra {
     private final int[] chargedSource;
     private int charged;
     private int analysed;
+    /** Whether two tasks of one core can have one CPU priority, or one absolute deadline. */
+    private final boolean ties;
+    /** By segment: what ties add to the total, because they destroy the overlap of its parts; null = nothing. */
+    private long[] lostOverlap;
+    private final long[] gpuWork;
     private final long[] sumOf;
     private final long[] costOf;
 
@@ -52,6 +57,8 @@ final class Windows implements Recurrence.Extra {
         stopperJobs = new long[s.count][];
         stopperTotal = new long[s.count];
         scratch = new Recurrence(2 * s.count + 2);
+        ties = order == Order.EDF || hasEqualPriorities();
+        gpuWork = ties && order != Order.EDF_GPU && !gate ? withLostOverlap() : s.gpuWork;
         chargedTask = new int[s.count];
         chargedSource = new int[s.count];
         sumOf = new long[s.count];
@@ -63,9 +70,68 @@ final class Windows implements Recurrence.Extra {
         }
     }
 
-    /** Longest time by which the update after a window outlasts the job. */
+    private boolean hasEqualPriorities() {
+        for (int p = 1; p < s.realTimeCount; p++) {
+            if (s.priority[p] == s.priority[p - 1]) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** True if neither of two tasks of one core goes before the other one, so that the kernel can prefer either. */
+    private boolean isTied(final int a, final int b) {
+        return ties && (order == Order.EDF || s.priority[a] == s.priority[b]);
+    }
+
+    /**
+     * A tied task of the same core and GPU can have the GPU and wait for the core, while this one has the core and
+     * waits for the GPU: then its host part proceeds, but its device part does not. The total counts them once.
+     */
+    private long[] withLostOverlap() {
+        final long[] work = s.gpuWork.clone();
+        for (int p = 0; p < s.realTimeCount; p++) {
+            if (isTiedOnGpu(p)) {
+                for (int j = s.segmentStart[p]; j < s.segmentStart[p + 1]; j++) {
+                    final long lost = lostOverlap(j);
+                    if (lost > 0) {
+                        lostOverlap = lostOverlap == null ? new long[s.segmentTotal.length] : lostOverlap;
+                        lostOverlap[j] = lost;
+                        work[p] = Math.addExact(work[p], lost);
+                    }
+                }
+            }
+        }
+        return work;
+    }
+
+    private boolean isTiedOnGpu(final int p) {
+        for (int q = 0; q < s.realTimeCount; q++) {
+            if (q != p && s.gpu[p] >= 0 && s.gpu[q] == s.gpu[p] && s.cpu[q] == s.cpu[p] && isTied(p, q)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private long lostOverlap(final int segment) {
+        final long host = s.segmentHost[segment];
+        final long device = s.segmentDevice[segment];
+        final long gap = Math.addExact(host, device) - s.segmentTotal[segment];
+        // a total above the sum declares idle time, which can lie beside any part of the host work
+        return gap >= 0 ? gap : device > 0 ? host : 0;
+    }
+
+    /** G of a task, ties of its core included. */
+    long gpuWork(final int h) {
+        return gpuWork[h];
+    }
+
+    /**
+     * Longest time by which the updates of a window outlast the job: the one in progress at its end is completed first.
+     */
     long tail(final int h) {
-        return gate ? 0 : s.epsilon[h];
+        return gate ? 0 : Math.multiplyExact(2L, s.epsilon[h]);
     }
 
     /** Switches that a job of h causes: two updates per window; at a gate one switch of the hardware per window. */
@@ -76,10 +142,10 @@ final class Windows implements Recurrence.Extra {
 
     /** G + 2 eps eta (at a gate G + theta eta): GPU time of one job of h, without stops on its core. */
     long hold(final int h) {
-        return Math.addExact(s.gpuWork[h], switches(h));
+        return Math.addExact(gpuWork[h], switches(h));
     }
 
-    /** Jitter of the hold: the last update runs up to eps beyond the completion of the job. */
+    /** Jitter of the hold: the last update runs beyond the completion of the job. */
     long holdJitter(final int h) {
         return Math.max(0, Math.addExact(r[h], tail(h)) - hold(h));
     }
@@ -116,19 +182,18 @@ final class Windows implements Recurrence.Extra {
             return boost ? 0 : s.cpuWork[c];
         }
         if (s.gpu[c] == s.gpu[h]) {
-            if (boost) {
-                return 0;
-            }
-            return order == Order.EDF_GPU ? s.cpuWork[c] + s.host[c] : s.cpuWork[c];
+            // while the window of a higher task is open h is not the holder; that of a tied one can be open beside it
+            final long host = !gate && (order == Order.EDF_GPU || isTied(c, h)) ? s.host[c] : 0;
+            return boost ? host : s.cpuWork[c] + host;
         }
         final long updates = switches(c);
         if (boost) {
-            return Math.addExact(busy ? s.gpuWork[c] : s.host[c], updates);
+            return Math.addExact(busy ? gpuWork[c] : s.host[c], updates);
         }
         if (!busy) {
             return Math.addExact(s.cpuWork[c] + s.host[c], updates);
         }
-        return gate ? Math.addExact(s.cpuWork[c] + s.gpuWork[c], updates) : r[c];
+        return gate ? Math.addExact(s.cpuWork[c] + gpuWork[c], updates) : r[c];
     }
 
     /** First count of the stops: all windows of a job of h are within its response time. */
@@ -190,17 +255,24 @@ final class Windows implements Recurrence.Extra {
         sumUp(h);
     }
 
-    /**
-     * A thread that calls begin runs at that moment, so no CPU-only task above it is pending: no carry-in. At a gate
-     * the window is counted from the grant, when the thread still sleeps.
-     */
+    /** At a gate the window is counted from the grant, when the thread still sleeps. */
     private long stopJitter(final int h, final int c) {
-        return s.gpu[c] < 0 && !gate ? s.jitter[c] : Math.max(0, r[c] - stopCost(h, c));
+        return s.gpu[c] < 0 && !gate && arrivesReady(c, h) ? s.jitter[c] : Math.max(0, r[c] - stopCost(h, c));
+    }
+
+    /**
+     * Whether a CPU-only task c above i has no earlier work left when the core of i does not serve a task above i, or
+     * serves i itself: it is then released no earlier. A tied one can be queued behind i, and one that declares a
+     * blocking can wait for that.
+     */
+    private boolean arrivesReady(final int c, final int i) {
+        return s.blocking[c] == 0 && !isTied(c, i);
     }
 
     /** Longest time from begin (at a gate: from the grant) to end of segment j of h, at most r[h]. */
     long windowLength(final int h, final int j) {
         scratch.reset();
+        scratch.addBase(Recurrence.OWN, lostOverlap == null ? 0 : lostOverlap[j]);
         scratch.addBase(Recurrence.OWN, Math.addExact(s.segmentTotal[j], gate ? s.theta[h] : Math.multiplyExact(3L,
             s.epsilon[h])));
         addStalls(h, scratch);
@@ -233,9 +305,8 @@ final class Windows implements Recurrence.Extra {
     void addLocal(final int i, final int h, final boolean fromBegin, final Recurrence out) {
         final long cap = cpuCap(i, h);
         if (s.gpu[h] < 0) {
-            final boolean noCarryIn = order != Order.EDF || fromBegin;
-            out.add(Recurrence.PREEMPTION, s.period[h], noCarryIn ? s.jitter[h] : r[h] - s.cpuWork[h], s.cpuWork[h],
-                0, cap);
+            out.add(Recurrence.PREEMPTION, s.period[h], arrivesReady(h, i) ? s.jitter[h] : r[h] - s.cpuWork[h],
+                s.cpuWork[h], 0, cap);
             return;
         }
         final long updates = switches(h);
@@ -244,7 +315,7 @@ final class Windows implements Recurrence.Extra {
             // While h spins for another GPU, any task may delay it there; its response time bounds all of that.
             out.add(Recurrence.PREEMPTION, s.period[h], 0, r[h], 0, cap);
         } else if (busy || sameGpu && order != Order.EDF_GPU) {
-            final long cost = Math.addExact(s.cpuWork[h] + s.gpuWork[h], updates);
+            final long cost = Math.addExact(s.cpuWork[h] + gpuWork[h], updates);
             final long tail = tail(h);
             out.add(Recurrence.PREEMPTION, s.period[h], r[h] + tail - cost, cost,
                 cost - s.cpuWork[h] - s.host[h], cap);
@@ -273,6 +344,12 @@ final class Windows implements Recurrence.Extra {
             }
         }
         return false;
+    }
+
+    /** What task i itself needs: C + G, two updates per window, declared and published blocking. */
+    void addOwn(final int i, final Recurrence out) {
+        GcapsSuspend.addOwn(s, i, out);
+        out.addBase(Recurrence.OWN, gpuWork[i] - s.gpuWork[i]);
     }
 
     /** Starts the list of windows charged to task i. */

@@ -15,6 +15,11 @@ final class Cores {
     private final int[] onCpu;
     private final long[] sinceNs;
     private final boolean[] dirty;
+    /** Whether a thread is in the queue of its core, and its place among threads of its priority. */
+    private final boolean[] queued;
+    private final long[] place;
+    private long head;
+    private long tail;
     /** Segments of real-time tasks alone keep their GPU until they end. */
     private boolean preemptive;
     private boolean boosts;
@@ -32,12 +37,17 @@ final class Cores {
         onCpu = new int[set.cpuCount];
         sinceNs = new long[set.cpuCount];
         dirty = new boolean[set.cpuCount];
+        queued = new boolean[set.taskCount];
+        place = new long[set.taskCount];
     }
 
     void reset() {
         Arrays.fill(onCpu, -1);
         Arrays.fill(dirty, false);
         Arrays.fill(sinceNs, 0);
+        Arrays.fill(queued, false);
+        head = 0;
+        tail = 0;
         hasCeiling = run.options.hold() == SimulationOptions.Hold.CEILING;
         boosts = hasCeiling || run.options.hold() == SimulationOptions.Hold.BOOST;
         byPriority = run.options.cpuPolicy() == SimulationOptions.CpuPolicy.FP;
@@ -79,7 +89,29 @@ final class Cores {
             : run.segments.holdsGpu(task) && (realTime[task] || !preemptive));
     }
 
-    /** True if a goes before b on their core. */
+    /** A boost is over: the kernel puts a thread whose priority is lowered at the head of its new queue. */
+    void boostEnds(final int task) {
+        if (boosts) {
+            head--;
+            place[task] = head;
+        }
+    }
+
+    /** Whether a thread can use its core; if it has woken up, it goes to the tail of the queue of its priority. */
+    private boolean isQueued(final int task) {
+        final boolean runnable = threads.isRunnable(task);
+        if (runnable && !queued[task]) {
+            tail++;
+            place[task] = tail;
+        }
+        queued[task] = runnable;
+        return runnable;
+    }
+
+    /**
+     * True if a goes before b on their core. Equal ones: as SCHED_FIFO and SCHED_DEADLINE have it, the one that has
+     * been in the queue for longer; a thread that was preempted keeps its place.
+     */
     private boolean isBefore(final int a, final int b) {
         if (boosts) {
             final boolean boostedA = isBoosted(a);
@@ -102,6 +134,9 @@ final class Cores {
                 return deadlineA < deadlineB;
             }
         }
+        if (realTime[a]) {
+            return place[a] < place[b];
+        }
         return arrivalA != arrivalB ? arrivalA < arrivalB : a < b;
     }
 
@@ -110,7 +145,7 @@ final class Cores {
         while (true) {
             int best = -1;
             for (final int task : cpuTasks[cpu]) {
-                if (threads.isRunnable(task) && (best < 0 || isBefore(task, best))) {
+                if (isQueued(task) && (best < 0 || isBefore(task, best))) {
                     best = task;
                 }
             }

@@ -9,10 +9,11 @@ import java.util.SplittableRandom;
  */
 final class Run {
     final SimulatedSet set;
-    /** Event sources, in the order of simultaneous events: updates, GPUs, stops of GPUs, cores, arrivals. */
+    /** Event sources in the order of simultaneous events: updates, GPUs, stops of GPUs, idle parts, cores, arrivals. */
     final EventQueue queue;
     final int gpuSource;
     final int stallSource;
+    final int idleSource;
     final int cpuSource;
     final int taskSource;
 
@@ -38,7 +39,8 @@ final class Run {
         this.set = set;
         gpuSource = set.gpuCount;
         stallSource = 2 * set.gpuCount;
-        cpuSource = 3 * set.gpuCount;
+        idleSource = 3 * set.gpuCount;
+        cpuSource = idleSource + set.taskCount;
         taskSource = cpuSource + set.cpuCount;
         queue = new EventQueue(taskSource + set.taskCount);
         observations = new Observations(set);

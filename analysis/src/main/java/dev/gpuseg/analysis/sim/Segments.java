@@ -131,7 +131,11 @@ final class Segments implements DecisionSink {
 
     @Override
     public void onContextDesired(final int gpu, final int contextId, final boolean enabled) {
-        run.enforcers.desire(gpu, contextId - 1, enabled);
+        for (final int task : set.gpuTasks[gpu]) {
+            if (set.contextOf[task] == contextId - 1) {
+                run.enforcers.desire(gpu, task, enabled);
+            }
+        }
     }
 
     @Override

@@ -20,6 +20,8 @@ final class SimulatedSet {
     final int[] cpuOf;
     /** -1 = the task has no GPU segment. */
     final int[] gpuOf;
+    /** The first task of the same GPU and process: its number is that of the context. */
+    final int[] contextOf;
     final boolean[] realTime;
     final int[] priority;
     final int[] gpuPriority;
@@ -34,6 +36,8 @@ final class SimulatedSet {
     final boolean[] gpuSegment;
     final long[] hostNs;
     final long[] overlapNs;
+    /** Time within a window in which it needs neither the core nor the GPU. */
+    final long[] idleNs;
     final long[] deviceNs;
 
     final long[] epsilonNs;
@@ -60,6 +64,7 @@ final class SimulatedSet {
         final int n = taskCount;
         cpuOf = new int[n];
         gpuOf = new int[n];
+        contextOf = new int[n];
         realTime = new boolean[n];
         priority = new int[n];
         gpuPriority = new int[n];
@@ -74,6 +79,7 @@ final class SimulatedSet {
         gpuSegment = new boolean[segments];
         hostNs = new long[segments];
         overlapNs = new long[segments];
+        idleNs = new long[segments];
         deviceNs = new long[segments];
         final int[] tasksOfCpu = new int[cpuCount];
         final int[] tasksOfGpu = new int[gpuCount];
@@ -121,14 +127,21 @@ final class SimulatedSet {
         deadlineNs[i] = task.deadlineNs();
         jitterNs[i] = task.jitterNs();
         gpuOf[i] = task.gpuSegmentCount() > 0 ? task.gpu() : -1;
+        contextOf[i] = i;
+        for (int k = 0; k < i && task.process() != null && contextOf[i] == i; k++) {
+            if (gpuOf[k] == gpuOf[i] && task.process().equals(set.tasks().get(k).process())) {
+                contextOf[i] = k;
+            }
+        }
     }
 
     private void readSegment(final int at, final Segment part) {
         if (part instanceof Segment.Gpu g) {
             gpuSegment[at] = true;
             // alone: the device part starts when this much of the host part is done, the rest runs beside it
-            hostNs[at] = g.totalNs() - g.deviceNs();
+            hostNs[at] = Math.min(g.hostNs(), g.totalNs() - g.deviceNs());
             overlapNs[at] = g.hostNs() - hostNs[at];
+            idleNs[at] = g.totalNs() - g.deviceNs() - hostNs[at];
             deviceNs[at] = g.deviceNs();
         } else if (part instanceof Segment.Cpu c) {
             hostNs[at] = c.durationNs();

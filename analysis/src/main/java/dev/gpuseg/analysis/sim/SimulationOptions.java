@@ -18,13 +18,14 @@ import java.util.Objects;
  * @param offsets    first arrivals
  * @param execution  execution times, and costs of the updates
  * @param jitter     release jitter
+ * @param hostWork   where in its window a segment needs the core
  * @param durationNs arrivals happen in [0, duration); the run goes on until what arrived is done, at most for another
  *                   duration or ten times the longest period, whichever is longer
  * @param seed       of the random choices
  */
 public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold, boolean optimistic,
     boolean keepReady, Update update, Arrivals arrivals, Offsets offsets, Execution execution, Jitter jitter,
-    long durationNs, long seed) {
+    HostWork hostWork, long durationNs, long seed) {
 
     /** Longest duration: 10,000 s. */
     public static final long MAX_DURATION_NS = 10_000_000_000_000L;
@@ -147,6 +148,14 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         RANDOM
     }
 
+    /** Where in its window a segment needs the core; where parts overlap ({@code total}), as {@link #FIRST}. */
+    public enum HostWork {
+        /** Before the device part. */
+        FIRST,
+        /** Before it, after it, or some before and the rest after it, at random for each window. */
+        ANYWHERE
+    }
+
     /** Validates. */
     public SimulationOptions {
         Objects.requireNonNull(scheduler);
@@ -157,6 +166,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         Objects.requireNonNull(offsets);
         Objects.requireNonNull(execution);
         Objects.requireNonNull(jitter);
+        Objects.requireNonNull(hostWork);
         if (durationNs <= 0 || durationNs > MAX_DURATION_NS) {
             throw new IllegalArgumentException("duration is " + durationNs + " ns; it must be 1ns..10000s");
         }
@@ -171,7 +181,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public static SimulationOptions ofDurationNs(final long durationNs) {
         return new SimulationOptions(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW, false, true, Update.STALL,
-            Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.WORST, Jitter.NONE, durationNs, 1);
+            Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.WORST, Jitter.NONE, HostWork.FIRST, durationNs, 1);
     }
 
     /**
@@ -183,7 +193,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions with(final Scheduler newScheduler, final CpuPolicy newCpuPolicy) {
         return new SimulationOptions(newScheduler, newCpuPolicy, hold, optimistic, keepReady, update, arrivals,
-            offsets, execution, jitter, durationNs, seed);
+            offsets, execution, jitter, hostWork, durationNs, seed);
     }
 
     /**
@@ -196,7 +206,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions with(final Hold newHold, final boolean newOptimistic, final Update newUpdate) {
         return new SimulationOptions(scheduler, cpuPolicy, newHold, newOptimistic, keepReady, newUpdate, arrivals,
-            offsets, execution, jitter, durationNs, seed);
+            offsets, execution, jitter, hostWork, durationNs, seed);
     }
 
     /**
@@ -207,7 +217,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions keepingReady(final boolean keep) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keep, update, arrivals, offsets, execution,
-            jitter, durationNs, seed);
+            jitter, hostWork, durationNs, seed);
     }
 
     /**
@@ -222,7 +232,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
     public SimulationOptions with(final Arrivals newArrivals, final Offsets newOffsets, final Execution newExecution,
         final Jitter newJitter) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, newArrivals,
-            newOffsets, newExecution, newJitter, durationNs, seed);
+            newOffsets, newExecution, newJitter, hostWork, durationNs, seed);
     }
 
     /**
@@ -233,7 +243,18 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions withSeed(final long newSeed) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
-            execution, jitter, durationNs, newSeed);
+            execution, jitter, hostWork, durationNs, newSeed);
+    }
+
+    /**
+     * The same with host work elsewhere.
+     *
+     * @param newHostWork where in its window a segment needs the core
+     * @return the changed copy
+     */
+    public SimulationOptions with(final HostWork newHostWork) {
+        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
+            execution, jitter, newHostWork, durationNs, seed);
     }
 
     static String word(final Enum<?> value) {

@@ -210,8 +210,10 @@ public final class Simulator {
             run.enforcers.onUpdateComplete(source);
         } else if (source < run.stallSource) {
             run.device.touch(source - run.gpuSource);
-        } else if (source < run.cpuSource) {
+        } else if (source < run.idleSource) {
             run.device.onStall(source - run.stallSource);
+        } else if (source < run.cpuSource) {
+            run.threads.onIdleEnd(source - run.idleSource);
         } else {
             run.cores.touchCore(source - run.cpuSource);
         }
@@ -250,19 +252,22 @@ public final class Simulator {
         run.device.startStalls();
     }
 
-    /** One process, hence one context, per task. */
+    /** One context for each process and GPU. */
     private void addTask(final int i) {
         final boolean realTime = set.realTime[i];
-        scheduler.addContext(i + 1, set.gpuOf[i], ContextKind.MANAGED);
+        final int context = set.contextOf[i] + 1;
+        if (context == i + 1) {
+            scheduler.addContext(context, set.gpuOf[i], ContextKind.MANAGED);
+        }
         // under a policy that does not look at priorities any real-time one will do
-        scheduler.addTask(new TaskParameters(i + 1, i + 1, realTime ? Math.max(1, set.priority[i]) : 0,
+        scheduler.addTask(new TaskParameters(i + 1, context, realTime ? Math.max(1, set.priority[i]) : 0,
             realTime ? set.gpuPriority[i] : 0, set.deadlineNs[i], budgetNs[i], run.options.optimistic(), overrun[i], 0,
             partition[i]));
         if (weight[i] > 0) {
-            scheduler.setWeight(scheduler.ownGroup(i + 1), weight[i], 0);
+            scheduler.setWeight(scheduler.ownGroup(context), weight[i], 0);
         }
         if (quotaNs[i] > 0) {
-            scheduler.setCap(scheduler.ownGroup(i + 1), quotaNs[i], capPeriodNs[i], 0);
+            scheduler.setCap(scheduler.ownGroup(context), quotaNs[i], capPeriodNs[i], 0);
         }
     }
 

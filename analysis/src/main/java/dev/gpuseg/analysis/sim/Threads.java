@@ -12,6 +12,7 @@ final class Threads {
     private static final byte HOST_OVERLAP = 4;
     private static final byte WAIT_DEVICE = 5;
     private static final byte END = 6;
+    private static final byte IDLE_PART = 7;
 
     private final Run run;
     private final SimulatedSet set;
@@ -21,10 +22,13 @@ final class Threads {
     private final int[] segment;
     private final long[] work;
     private final boolean[] deviceDone;
+    /** Host work that the window needs after its device part. */
+    private final long[] afterNs;
     private final long[] arrivalNs;
     private final boolean[] worstCaseJob;
+    private boolean anywhere;
     /** Whether a thread in a phase can use its core. */
-    private final boolean[] runs = new boolean[END + 1];
+    private final boolean[] runs = new boolean[IDLE_PART + 1];
 
     Threads(final Run run) {
         this.run = run;
@@ -36,17 +40,21 @@ final class Threads {
         segment = new int[n];
         work = new long[n];
         deviceDone = new boolean[n];
+        afterNs = new long[n];
         arrivalNs = new long[n];
         worstCaseJob = new boolean[n];
     }
 
     void reset() {
         Arrays.fill(phase, IDLE);
+        Arrays.fill(afterNs, 0);
         Arrays.fill(runs, true);
+        anywhere = run.options.hostWork() == SimulationOptions.HostWork.ANYWHERE && !run.isAbstract;
         runs[IDLE] = false;
         // the library sleeps in begin; the published model spins from begin to end
         runs[WAIT_GRANT] = set.busy && run.isAbstract;
         runs[WAIT_DEVICE] = set.busy;
+        runs[IDLE_PART] = set.busy;
     }
 
     // ---- questions ----
@@ -83,7 +91,7 @@ final class Threads {
     }
 
     boolean isSpinning(final int task) {
-        return phase[task] == WAIT_GRANT || phase[task] == WAIT_DEVICE;
+        return phase[task] == WAIT_GRANT || phase[task] == WAIT_DEVICE || phase[task] == IDLE_PART;
     }
 
     boolean isInCpuSegment(final int task) {
@@ -92,7 +100,8 @@ final class Threads {
 
     /** Between grant and end. */
     boolean isInWindow(final int task) {
-        return phase[task] == HOST || phase[task] == HOST_OVERLAP || phase[task] == WAIT_DEVICE || phase[task] == END;
+        return phase[task] == HOST || phase[task] == HOST_OVERLAP || phase[task] == WAIT_DEVICE || phase[task] == END
+            || phase[task] == IDLE_PART;
     }
 
     long arrivalNs(final int task) {
@@ -163,22 +172,19 @@ final class Threads {
                 }
                 break;
             case HOST:
-                if (run.isAbstract) {
-                    run.segments.begin(task);
-                    if (run.segments.isGranted(task)) {
-                        launch(task);
-                    } else {
-                        phase[task] = WAIT_GRANT;
-                    }
+                final long idleNs = draw(task, set.idleNs[segment[task]]);
+                if (idleNs > 0) {
+                    phase[task] = IDLE_PART;
+                    run.queue.set(run.idleSource + task, Math.addExact(run.nowNs, idleNs));
                 } else {
-                    launch(task);
+                    hostDone(task);
                 }
                 break;
             case HOST_OVERLAP:
                 if (!deviceDone[task]) {
                     phase[task] = WAIT_DEVICE;
                 } else {
-                    endWindow(task);
+                    toEnd(task);
                 }
                 break;
             case END:
@@ -205,6 +211,46 @@ final class Threads {
     private void startHost(final int task) {
         phase[task] = HOST;
         work[task] = draw(task, set.hostNs[segment[task]]);
+        if (anywhere && set.overlapNs[segment[task]] == 0 && work[task] > 0) {
+            final int kind = run.random.nextInt(3);
+            afterNs[task] = kind == 0 ? 0 : kind == 1 ? work[task] : run.random.nextLong(work[task] + 1);
+            work[task] -= afterNs[task];
+        }
+    }
+
+    /** What is left of the window needs the core: the rest of its host work, and the end. */
+    private void toEnd(final int task) {
+        phase[task] = END;
+        work[task] = afterNs[task];
+        afterNs[task] = 0;
+    }
+
+    /** The first part of the host work is done, and so is the idle part that follows it. */
+    private void hostDone(final int task) {
+        if (run.isAbstract) {
+            run.segments.begin(task);
+            if (run.segments.isGranted(task)) {
+                launch(task);
+            } else {
+                phase[task] = WAIT_GRANT;
+            }
+        } else {
+            launch(task);
+        }
+    }
+
+    /** The thread has neither used its core nor the GPU; what follows is the device part, which needs no core. */
+    void onIdleEnd(final int task) {
+        run.cores.accountOf(task);
+        hostDone(task);
+        if (phase[task] == HOST_OVERLAP) {
+            if (deviceDone[task]) {
+                toEnd(task);
+            } else {
+                phase[task] = WAIT_DEVICE;
+            }
+        }
+        run.cores.touch(task);
     }
 
     private void launch(final int task) {
@@ -224,6 +270,7 @@ final class Threads {
     private void endWindow(final int task) {
         if (!run.isAbstract) {
             run.segments.end(task);
+            run.cores.boostEnds(task);
         }
         nextSegment(task);
     }
@@ -235,8 +282,7 @@ final class Threads {
         }
         if (phase[task] == WAIT_DEVICE) {
             run.cores.accountOf(task);
-            phase[task] = END;
-            work[task] = 0;
+            toEnd(task);
             run.cores.touch(task);
         }
     }

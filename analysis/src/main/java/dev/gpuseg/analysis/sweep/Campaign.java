@@ -9,12 +9,14 @@ import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.HostWork;
 import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
 import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
 import dev.gpuseg.analysis.sim.SimulationOptions.Update;
 import dev.gpuseg.analysis.sim.Simulator;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,17 +33,24 @@ import java.util.function.LongFunction;
 public final class Campaign {
     private static final int SIMULATION_POINT = 2_000;
     private static final int KEPT = 200;
+    private static final long PPM_OF_ONE = 1_000_000;
+    /** Steps of a climb for one task. */
+    private static final int CLIMB = 50;
     private static final String[] MEASURES = {"sets", "accepted", "runs", "exceeded sets", "missed sets"};
     private static final int PPM = MEASURES.length;
     private static final int KEPT_READY = PPM + 1;
+    /** Of each bounded task, the largest response / bound, in steps of 1 / {@link #RATIOS}; the last: 1 and more. */
+    static final int RATIO = KEPT_READY + 1;
+    static final int RATIOS = 50;
     /** Columns of a claim. */
-    static final int WIDTH = KEPT_READY + 1;
+    static final int WIDTH = RATIO + RATIOS + 1;
     private static final int KEEP_READY_OF = 8;
 
     private final List<Claim> claims;
     private final LongFunction<TaskSet> sets;
     private final long seed;
     private final int runsPerSet;
+    private final int climbs;
     private final Queue<Excess> excesses = new ConcurrentLinkedQueue<>();
 
     /**
@@ -53,8 +62,10 @@ public final class Campaign {
      * @param boundNs  the bound
      * @param seenNs   the response
      * @param options  the run
+     * @param arrivals first arrival of each task, ns; empty: as the options say
      */
-    public record Excess(Claim claim, TaskSet set, String task, long boundNs, long seenNs, SimulationOptions options) {
+    public record Excess(Claim claim, TaskSet set, String task, long boundNs, long seenNs, SimulationOptions options,
+        List<Long> arrivals) {
     }
 
     /**
@@ -66,6 +77,22 @@ public final class Campaign {
      * @param runsPerSet runs for each set and mechanism, at least 1
      */
     public Campaign(final List<Claim> claims, final LongFunction<TaskSet> sets, final long seed, final int runsPerSet) {
+        this(claims, sets, seed, runsPerSet, 0);
+    }
+
+    /**
+     * A campaign with a directed search after the random runs: a hill climb over first arrivals, execution times and
+     * details of the mechanism towards a long response of one task.
+     *
+     * @param claims     what to compare
+     * @param sets       set number k, a function of k alone
+     * @param seed       of the runs
+     * @param runsPerSet random runs for each set and mechanism, at least 1
+     * @param climbs     further runs of the search, 0 or more
+     */
+    public Campaign(final List<Claim> claims, final LongFunction<TaskSet> sets, final long seed, final int runsPerSet,
+        final int climbs) {
+        this.climbs = climbs;
         this.claims = List.copyOf(claims);
         this.sets = sets;
         this.seed = seed;
@@ -75,7 +102,8 @@ public final class Campaign {
     /**
      * Columns of the counts. For each claim: the sets, the accepted ones, the runs, the accepted sets in which a bound
      * was exceeded, those in which a deadline was missed, the largest response in parts per million of its bound, and
-     * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only).
+     * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only), and how
+     * many tasks with a bound have their largest response / bound in each step of 2 %.
      *
      * @return names, in a fixed order
      */
@@ -87,6 +115,9 @@ public final class Campaign {
             }
             columns.add(Counting.MAX + "ppm of " + claim.title());
             columns.add("kept ready of " + claim.title());
+            for (int k = 0; k <= RATIOS; k++) {
+                columns.add("ratio " + k + " of " + claim.title());
+            }
         }
         return columns;
     }
@@ -133,8 +164,11 @@ public final class Campaign {
             final Claim claim = claims.get(c);
             final int at = c * WIDTH;
             final WaitMode mode = claim.analysis().mode();
-            final AnalysisResult result = claim.analysisOf(set).analyse(set.withMode(mode));
             counts[at]++;
+            if (!claim.conflict(set.withMode(mode)).isEmpty()) {
+                continue;   // equal priorities of threads that spin for one GPU
+            }
+            final AnalysisResult result = claim.analysisOf(set).analyse(set.withMode(mode));
             if (!result.schedulable()) {
                 continue;
             }
@@ -150,35 +184,155 @@ public final class Campaign {
 
     private void compare(final Claim claim, final TaskSet set, final AnalysisResult result, final Simulator simulator,
         final long k, final long[] counts, final int at) {
-        boolean exceeded = false;
-        boolean missed = false;
+        final Outcome outcome = new Outcome(claim, set, result);
         // every claim about one mechanism is compared with the same runs
         final SplittableRandom random = Seeds.random(seed, SIMULATION_POINT + claim.mechanism().number(), k);
         for (int run = 0; run < runsPerSet; run++) {
-            final SimulationOptions options = draw(random, claim.mechanism(), set);
+            outcome.run(simulator, draw(random, claim.mechanism(), set), null);
+        }
+        climb(outcome, simulator, random);
+        counts[at + 2] += outcome.runs;
+        counts[at + 3] += outcome.exceeded ? 1 : 0;
+        counts[at + 4] += outcome.missed ? 1 : 0;
+        counts[at + PPM] = Math.max(counts[at + PPM], outcome.largestPpm);
+        counts[at + KEPT_READY] += outcome.keptReady;
+        for (int i = 0; i < outcome.largestOf.length; i++) {
+            if (result.tasks().get(i).wcrtNs() != null) {
+                counts[at + RATIO + (int) Math.min(RATIOS, outcome.largestOf[i] / (PPM_OF_ONE / RATIOS))]++;
+            }
+        }
+    }
+
+    /**
+     * Climbs for the task that is farthest from its bound: changes one thing at a time and keeps what does not shorten
+     * its response.
+     */
+    private void climb(final Outcome outcome, final Simulator simulator, final SplittableRandom random) {
+        int target = 0;
+        for (int step = 0; step < climbs; step++) {
+            if (step % CLIMB == 0) {
+                target = outcome.farthest();
+            }
+            final long[] start = outcome.arrivalsOf[target];
+            final boolean fresh = start == null || random.nextInt(6) == 0;
+            final SimulationOptions options = fresh || random.nextInt(8) == 0
+                ? steady(random, outcome) : outcome.optionsOf[target];
+            outcome.run(simulator, options, fresh ? drawArrivals(random, outcome.set)
+                : mutate(random, outcome.set, start));
+        }
+        simulator.setFirstArrivals(null);
+    }
+
+    /** A run in which little is random, so that a small change of the arrivals changes little. */
+    private static SimulationOptions steady(final SplittableRandom random, final Outcome outcome) {
+        final SimulationOptions drawn = draw(random, outcome.claim.mechanism(), outcome.set);
+        return random.nextInt(4) == 0 ? drawn : drawn.with(Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.WORST,
+            Jitter.RANDOM).with(random.nextInt(3) == 0 ? HostWork.ANYWHERE : HostWork.FIRST);
+    }
+
+    private static long[] drawArrivals(final SplittableRandom random, final TaskSet set) {
+        return set.tasks().stream().mapToLong(task -> random.nextLong(task.periodNs())).toArray();
+    }
+
+    /** Moves one task far, a little, or to the arrival of another one, or just after it. */
+    private static long[] mutate(final SplittableRandom random, final TaskSet set, final long[] arrivals) {
+        final long[] changed = arrivals.clone();
+        final int task = random.nextInt(changed.length);
+        final long period = set.tasks().get(task).periodNs();
+        final int kind = random.nextInt(3);
+        changed[task] = kind == 0 ? random.nextLong(period)
+            : kind == 1 ? Math.max(0, changed[task] + random.nextLong(period / 20 + 2) - period / 40)
+            : arrivals[random.nextInt(changed.length)] + random.nextInt(2);
+        return changed;
+    }
+
+    /** What the runs of one set say about one claim. */
+    private final class Outcome {
+        private final Claim claim;
+        private final TaskSet set;
+        private final AnalysisResult result;
+        private long runs;
+        private long keptReady;
+        private long largestPpm;
+        private final long[] largestOf;
+        /** Of the run with the longest response of each task since the climb began. */
+        private final long[] climbedOf;
+        private final long[][] arrivalsOf;
+        private final SimulationOptions[] optionsOf;
+        private boolean exceeded;
+        private boolean missed;
+
+        Outcome(final Claim claim, final TaskSet set, final AnalysisResult result) {
+            this.claim = claim;
+            this.set = set;
+            this.result = result;
+            largestOf = new long[set.tasks().size()];
+            climbedOf = new long[largestOf.length];
+            arrivalsOf = new long[largestOf.length][];
+            optionsOf = new SimulationOptions[largestOf.length];
+        }
+
+        /** The task with a bound whose longest response is farthest from it. */
+        int farthest() {
+            int farthest = 0;
+            for (int i = 0; i < largestOf.length; i++) {
+                final boolean bounded = result.tasks().get(i).wcrtNs() != null;
+                if (bounded && (result.tasks().get(farthest).wcrtNs() == null || largestOf[i] < largestOf[farthest])) {
+                    farthest = i;
+                }
+            }
+            return farthest;
+        }
+
+        void run(final Simulator simulator, final SimulationOptions options, final long[] firstArrivals) {
+            simulator.setFirstArrivals(firstArrivals);
             simulator.execute(options);
-            counts[at + 2]++;
-            counts[at + KEPT_READY] += keepsReady(options) ? 1 : 0;
+            runs++;
+            keptReady += keepsReady(options) ? 1 : 0;
             missed |= simulator.anyRealTimeMiss();
-            for (int i = 0; i < set.tasks().size(); i++) {
+            for (int i = 0; i < largestOf.length; i++) {
                 final Long bound = result.tasks().get(i).wcrtNs();
                 if (bound == null) {
                     continue;
                 }
                 final long seen = simulator.maxResponseNs(i);
                 final long ppm = bound == 0 ? seen == 0 ? 0 : Long.MAX_VALUE
-                    : (long) Math.ceil((double) seen / bound * 1e6);
-                counts[at + PPM] = Math.max(counts[at + PPM], ppm);
+                    : (long) Math.ceil((double) seen / bound * PPM_OF_ONE);
+                largestPpm = Math.max(largestPpm, ppm);
+                largestOf[i] = Math.max(largestOf[i], ppm);
+                if (firstArrivals != null && ppm >= climbedOf[i]) {
+                    climbedOf[i] = ppm;
+                    arrivalsOf[i] = firstArrivals;
+                    optionsOf[i] = options;
+                }
                 if (seen > bound) {
                     if (!exceeded && claim.claimed() && excesses.size() < KEPT) {
-                        excesses.add(new Excess(claim, set, set.tasks().get(i).name(), bound, seen, options));
+                        excesses.add(new Excess(claim, set, set.tasks().get(i).name(), bound, seen, options,
+                            firstArrivals == null ? List.of() : Arrays.stream(firstArrivals).boxed().toList()));
                     }
                     exceeded = true;
                 }
             }
         }
-        counts[at + 3] += exceeded ? 1 : 0;
-        counts[at + 4] += missed ? 1 : 0;
+    }
+
+    /**
+     * A quantile of the largest response / bound of a task, over all tasks of accepted sets.
+     *
+     * @param counts of one claim
+     * @param share  0..1
+     * @return lower end of the step that contains it; 0 if there are no tasks
+     */
+    static double quantile(final List<Long> counts, final double share) {
+        final long all = counts.subList(RATIO, RATIO + RATIOS + 1).stream().mapToLong(Long::longValue).sum();
+        long left = (long) Math.ceil(share * all);
+        for (int k = 0; k <= RATIOS && all > 0; k++) {
+            left -= counts.get(RATIO + k);
+            if (left <= 0) {
+                return (double) k / RATIOS;
+            }
+        }
+        return 0;
     }
 
     private static boolean keepsReady(final SimulationOptions options) {
@@ -202,6 +356,7 @@ public final class Campaign {
         // has no effect if begins wait or under EDF; mostly true where it has one
         final boolean keepReady = random.nextInt(KEEP_READY_OF) != 0;
         return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, keepReady, update,
-            arrivals, offsets, execution, Jitter.RANDOM, duration, seed);
+            arrivals, offsets, execution, Jitter.RANDOM, random.nextBoolean() ? HostWork.FIRST : HostWork.ANYWHERE,
+            duration, seed);
     }
 }

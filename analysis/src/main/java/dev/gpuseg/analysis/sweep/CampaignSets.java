@@ -18,12 +18,14 @@ import java.util.SplittableRandom;
 
 /**
  * Small task sets that try every feature of the model: one to three cores, one or two GPUs, best-effort tasks,
- * deadlines below periods, release jitter, host parts that overlap device parts, GPU priorities that differ from CPU
- * priorities, and epsilon from nothing to a millisecond. Set k of a seed is a function of both.
+ * deadlines below periods, release jitter, host parts that overlap device parts, idle time inside of windows, GPU
+ * priorities that differ from CPU priorities, equal priorities, processes of several tasks (which a gate alone allows),
+ * and epsilon from nothing to a millisecond. Set k of a seed is a function of both.
  */
 public final class CampaignSets {
     private static final int POINT = 1_000;
     private static final long[] EPSILON_NS = {0, 50_000, 200_000, 500_000, 1_000_000};
+    private static final long IDLE_MAX_NS = 1_000_000;
     private static final long[] THETA_NS = {0, 50_000, 200_000};
     private static final long[] TIMESLICE_NS = {200_000, 1_000_000, 2_000_000};
 
@@ -64,6 +66,16 @@ public final class CampaignSets {
         if (separate) {
             separateGpuPriorities(random, tasks, cpus);
         }
+        final SplittableRandom more = Seeds.random(seed, POINT + 2, k);
+        if (more.nextInt(4) == 0) {
+            addIdleTime(more, tasks);
+        }
+        if (more.nextInt(3) == 0) {
+            tie(more, tasks);
+        }
+        if (more.nextInt(8) == 0) {
+            shareProcesses(more, tasks);
+        }
         return new TaskSet("c" + seed + "-" + k, plain.platform(), plain.mode(), tasks);
     }
 
@@ -85,8 +97,7 @@ public final class CampaignSets {
             deadline -= random.nextLong(deadline / 2);
         }
         final long jitter = late && random.nextBoolean() ? random.nextLong(deadline / 4) : 0;
-        return new Task(task.name(), task.cpu(), task.gpu(), task.periodNs(), deadline, jitter, 0, task.priority(),
-            task.gpuPriority(), task.bestEffort(), segments);
+        return task.withTimes(deadline, jitter, 0).withSegments(segments);
     }
 
     private static void assignDeadlineMonotonic(final List<Task> tasks) {
@@ -95,6 +106,44 @@ public final class CampaignSets {
         for (int rank = 0; rank < order.length; rank++) {
             final int priority = order.length - rank;
             tasks.set(order[rank], tasks.get(order[rank]).withPriorities(priority, priority));
+        }
+    }
+
+    /** Some tasks in each of two processes, the others in processes of their own. */
+    private static void shareProcesses(final SplittableRandom random, final List<Task> tasks) {
+        for (int i = 0; i < tasks.size(); i++) {
+            final int process = random.nextInt(3);
+            tasks.set(i, tasks.get(i).inProcess(process == 0 ? null : "p" + process));
+        }
+    }
+
+    /** Windows in which neither core nor GPU works for up to a millisecond. */
+    private static void addIdleTime(final SplittableRandom random, final List<Task> tasks) {
+        for (int i = 0; i < tasks.size(); i++) {
+            final List<Segment> segments = new ArrayList<>();
+            for (final Segment segment : tasks.get(i).segments()) {
+                segments.add(segment instanceof Segment.Gpu gpu && random.nextBoolean() ? new Segment.Gpu(gpu.hostNs(),
+                    gpu.deviceNs(), gpu.hostNs() + gpu.deviceNs() + random.nextLong(IDLE_MAX_NS)) : segment);
+            }
+            tasks.set(i, tasks.get(i).withSegments(segments));
+        }
+    }
+
+    /**
+     * Gives neighbours in the order of CPU priorities one priority; in half of the sets their GPU priorities stay
+     * different. Where GPU priorities agree with the CPU priorities on every core before, they do so afterwards.
+     */
+    private static void tie(final SplittableRandom random, final List<Task> tasks) {
+        final boolean onGpuToo = random.nextBoolean()
+            && tasks.stream().allMatch(task -> task.priority() == task.gpuPriority());
+        final Integer[] order = realTimeOrder(tasks,
+            Comparator.comparingInt((Integer i) -> tasks.get(i).priority()).reversed());
+        for (int rank = 1; rank < order.length; rank++) {
+            if (random.nextInt(3) != 0) {
+                final Task task = tasks.get(order[rank]);
+                final int priority = tasks.get(order[rank - 1]).priority();
+                tasks.set(order[rank], task.withPriorities(priority, onGpuToo ? priority : task.gpuPriority()));
+            }
         }
     }
 

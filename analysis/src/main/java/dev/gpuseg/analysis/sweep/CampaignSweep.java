@@ -28,6 +28,7 @@ public final class CampaignSweep {
     private final int runsPerSet;
     private final Path directory;
     private final int threads;
+    private final int climbs;
 
     /**
      * A campaign.
@@ -36,12 +37,15 @@ public final class CampaignSweep {
      * @param runsPerSet simulated runs for each set and comparison, at least 1
      * @param directory  receives the files; steps of an earlier campaign with the same numbers are used again
      * @param threads    at least 1
+     * @param climbs     further runs of a directed search for each set and comparison of {@link #soundness}, 0 or more
      */
-    public CampaignSweep(final long seed, final int runsPerSet, final Path directory, final int threads) {
+    public CampaignSweep(final long seed, final int runsPerSet, final Path directory, final int threads,
+        final int climbs) {
         this.seed = seed;
         this.runsPerSet = runsPerSet;
         this.directory = directory;
         this.threads = threads;
+        this.climbs = climbs;
     }
 
     /**
@@ -68,14 +72,16 @@ public final class CampaignSweep {
         final List<Claim> claims = new ArrayList<>(Claim.all());
         claims.addAll(Claim.partitions());
         claims.removeIf(claim -> claimed && !claim.claimed());
-        final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(seed, k), seed, runsPerSet);
+        final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(seed, k), seed, runsPerSet,
+            climbs);
         final PointStore store = new PointStore(directory.resolve("points"));
         final List<String> columns = campaign.columns();
         Map<String, Long> sum = null;
         try (Counting counting = new Counting(threads)) {
             for (long from = 0; from < sets; from += STEP) {
                 final long to = Math.min(sets, from + STEP);
-                final String key = (claimed ? "claimed-seed" : "soundness-seed") + seed + "-runs" + runsPerSet + "-"
+                final String key = (claimed ? "claimed-seed" : "soundness-seed") + seed + "-runs" + runsPerSet
+                    + (climbs == 0 ? "" : "-climb" + climbs) + "-"
                     + from + "-" + to;
                 Map<String, Long> step = store.load(key, columns);
                 if (step == null) {
@@ -92,22 +98,26 @@ public final class CampaignSweep {
         long exceeded = 0;
         final StringBuilder csv = new StringBuilder("analysis,mechanism,claimed,sets,accepted,runs,"
             + "exceeded_sets,missed_sets,"
+            + "p10_response_over_bound,p50_response_over_bound,p90_response_over_bound,"
             + "max_response_over_bound,runs_kept_ready\n");
         final StringBuilder table = new StringBuilder("| analysis | mechanism | claimed | accepted of " + sets
-            + " | runs | sets with an exceeded bound | sets with a missed deadline | largest response / bound "
-            + "| runs with idle contexts enabled |\n|---|---|---|---|---|---|---|---|---|\n");
+            + " | runs | sets with an exceeded bound | sets with a missed deadline "
+            + "| largest response / bound of a task: "
+            + "p10 | median | p90 | maximum | runs with idle contexts enabled |\n"
+            + "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         final List<Long> values = new ArrayList<>(sum.values());
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
             final List<Long> v = values.subList(c * Campaign.WIDTH, (c + 1) * Campaign.WIDTH);
-            final String ratio = String.format(Locale.ROOT, "%.6f", v.get(5) / 1e6);
+            final String ratio = String.format(Locale.ROOT, "%.2f,%.2f,%.2f,%.6f", Campaign.quantile(v, 0.1),
+                Campaign.quantile(v, 0.5), Campaign.quantile(v, 0.9), v.get(5) / 1e6);
             csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s,%d%n", claim.analysis().name(),
                 claim.mechanism(), claim.claimed(), v.get(0), v.get(1), v.get(2), v.get(3), v.get(4), ratio,
                 v.get(6)));
             table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s | %d |%n",
                 claim.analysis().name(),
-                claim.mechanism(), claim.claimed() ? "yes" : "no", v.get(1), v.get(2), v.get(3), v.get(4), ratio,
-                v.get(6)));
+                claim.mechanism(), claim.claimed() ? "yes" : "no", v.get(1), v.get(2), v.get(3), v.get(4),
+                ratio.replace(",", " | "), v.get(6)));
             if (claim.claimed()) {
                 runs += v.get(2);
                 exceeded += v.get(3);
@@ -195,7 +205,8 @@ public final class CampaignSweep {
             final Path folder = Files.createDirectories(directory.resolve("exceeded"));
             final StringWriter text = new StringWriter();
             text.write("# " + excess.claim().title() + ": task " + excess.task() + " took " + excess.seenNs()
-                + " ns, its bound is " + excess.boundNs() + " ns\n# " + excess.options() + "\n");
+                + " ns, its bound is " + excess.boundNs() + " ns\n# " + excess.options()
+                + (excess.arrivals().isEmpty() ? "" : "\n# first arrivals in ns: " + excess.arrivals()) + "\n");
             TaskSetFiles.write(excess.set(), TaskSetFiles.Format.YAML, text);
             Files.writeString(folder.resolve(excess.set().id() + "-" + excess.claim().analysis().name() + ".yaml"),
                 text.toString());

@@ -5,6 +5,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.Hypotheses;
 import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
@@ -65,7 +66,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
      */
     public static List<Claim> all() {
         final List<Claim> claims = new ArrayList<>();
-        final List<Analysis> sound = Analyses.all().stream().filter(a -> a.claim() == Analysis.Claim.SOUND).toList();
+        final List<Analysis> sound = Analyses.all().stream().filter(Claim::isProven).toList();
         for (final WaitMode mode : WaitMode.values()) {
             sound.stream().filter(a -> a.mode() == mode && !onlySuspends(a)).forEach(a -> claims.add(ofModel(a)));
         }
@@ -85,12 +86,17 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     /** An analysis with the schedule that it describes; claimed if its bounds are sound for it. */
     private static Claim ofModel(final Analysis analysis) {
         return new Claim(analysis, Mechanism.of(analysis.description().model()),
-            analysis.claim() == Analysis.Claim.SOUND);
+            isProven(analysis));
+    }
+
+    /** Whether no response of the mechanism that the analysis describes may exceed a bound. */
+    private static boolean isProven(final Analysis analysis) {
+        return analysis.claim() == Analysis.Claim.SOUND || analysis.claim() == Analysis.Claim.PROVEN_ELSEWHERE;
     }
 
     /** Whether no analysis of the same model takes threads to spin. */
     private static boolean onlySuspends(final Analysis analysis) {
-        return Analyses.all().stream().noneMatch(a -> a.mode() == WaitMode.BUSY && a.claim() == analysis.claim()
+        return Analyses.all().stream().noneMatch(a -> a.mode() == WaitMode.BUSY && isProven(a)
             && a.description().model() == analysis.description().model());
     }
 
@@ -119,6 +125,19 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     Analysis analysisOf(final TaskSet set) {
         return analysis instanceof TimePartitioned ? new TimePartitioned(table(set),
             task -> PartitionTables.partition(set, task), mechanism.cpuPolicy() == CpuPolicy.EDF) : analysis;
+    }
+
+    /**
+     * Why a set is not compared: a hypothesis that it breaks, of the analysis or of the mechanism. (A mechanism whose
+     * threads wait for each other without end has no responses.)
+     *
+     * @return one line; empty if it is compared
+     */
+    String conflict(final TaskSet set) {
+        final String conflict = Hypotheses.conflict(analysisOf(set).description(), set);
+        return conflict.isEmpty() && mechanism.scheduler() == Scheduler.FP && mechanism.hold() != Hold.ABSTRACT
+            && set.mode() == WaitMode.BUSY
+            ? Hypotheses.conflict(Analyses.describe("gcaps-window-busy"), set) : conflict;
     }
 
     /** Gives a simulator what the set does not contain. */

@@ -78,13 +78,17 @@ class CertificateTest {
 
     @Test
     void shouldNameTheHypothesisThatFails() throws IOException {
-        assertRejected("GpuOrderIsNotCpuOrder", """
+        final Certificate ordered = certificate("""
             platform: {cpus: 2, epsilon: 1ms}
             tasks:
-              - {name: a, cpu: 1, period: 900ms, priority: 70, gpu_priority: 50,
+              - {name: a, cpu: 1, period: 900ms, priority: 70, gpu_priority: 71,
                  segments: [{cpu: 2ms}, {gpu: {host: 2ms, device: 4ms}}]}
               - {name: b, cpu: 1, period: 900ms, priority: 60, segments: [{gpu: {host: 1ms, device: 4ms}}]}
             """);
+        // the analysis refuses such a set, so that only a forged certificate has it
+        assertRejected("GpuOrderIsNotCpuOrder", reread(ordered.json().replace("\"gpu_priority\" : 71",
+            "\"gpu_priority\" : 50")));
+        assertRejected("SharedProcess", reread(ordered.json().replace("\"process\" : 1", "\"process\" : 0")));
         final String easy = SET.replace("device: 40ms", "device: 5ms");
         assertRejected("EqualCpuPriorities", easy.replace("priority: 80", "priority: 70"));
         assertRejected("EqualGpuPriorities", easy.replace("priority: 60", "priority: 70"));
@@ -94,7 +98,11 @@ class CertificateTest {
     }
 
     private void assertRejected(final String failure, final String yaml) throws IOException {
-        final List<String> failures = check(certificate(yaml));
+        assertRejected(failure, certificate(yaml));
+    }
+
+    private static void assertRejected(final String failure, final Certificate certificate) throws IOException {
+        final List<String> failures = check(certificate);
         assertTrue(failures.stream().anyMatch(f -> f.contains(failure)), failure + ": " + failures);
     }
 

@@ -142,6 +142,19 @@ class TaskSetReaderTest {
     }
 
     @Test
+    void shouldKeepTheProcessOfATaskThroughEveryChange() throws InvalidFileException {
+        final String shared = GOOD.replace("gpu_priority: 70,", "gpu_priority: 70, process: robot,");
+        final TaskSet set = new TaskSetReader().readText(shared, "set.yaml");
+        final var camera = set.tasks().get(0);
+        assertEquals("robot", camera.process());
+        assertNull(set.tasks().get(1).process());
+        assertEquals(set, new TaskSetReader().readText(TaskSetWriter.json(set), "x"));
+        assertEquals("robot", camera.withPriorities(1, 1).withPlacement(2, 0).withTimes(5, 1, 1)
+            .withSegments(camera.segments()).withRank(0, 0, true).process());
+        assertTrue(refusal(GOOD.replace("gpu_priority: 70,", "gpu_priority: 70, process: '',")).contains("process"));
+    }
+
+    @Test
     void shouldReadSeveralGpusWithAnEpsilonEach() throws IOException {
         final TaskSet set = new TaskSetReader().readText(GOOD.replace("epsilon: 1ms,",
             "epsilon: 1ms, gpus: [{epsilon: 2ms}, {theta: 100us}],"), "set.yaml");

@@ -109,9 +109,7 @@ class BoundProperties {
         }
         final long jitter = what == 3 && !t.bestEffort() ? t.jitterNs() + 900_000 : t.jitterNs();
         final long blocking = what == 4 && !t.bestEffort() ? t.blockingNs() + 900_000 : t.blockingNs();
-        tasks.set(changed, new Task(t.name(), t.cpu(), t.gpu(), t.periodNs(), t.deadlineNs(), jitter, blocking,
-            t.priority(),
-            t.gpuPriority(), t.bestEffort(), segments));
+        tasks.set(changed, t.withTimes(t.deadlineNs(), jitter, blocking).withSegments(segments));
         return set.withTasks(tasks);
     }
 }

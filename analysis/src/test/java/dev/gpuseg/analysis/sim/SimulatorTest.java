@@ -23,6 +23,7 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.HostWork;
 import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
 import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
@@ -49,6 +50,72 @@ class SimulatorTest {
         final TaskSet set = set(WaitMode.SUSPEND, 1, 0, task("a", 1, 4, 4, cpu(1)), task("b", 1, 3, 5, cpu(1)),
             task("c", 1, 2, 9, cpu(3)), task("d", 1, 1, 18, cpu(3)));
         assertResponsesMs(set, SimulationOptions.ofDurationNs(180 * MS), 1L, 2L, 7L, 18L);
+    }
+
+    /** lo had to wait for 20 ms: the idle part ran on the core, as if it were host work. */
+    @Test
+    void shouldUseNeitherCoreNorGpuInTheIdlePartOfAWindow() {
+        assertResponsesMs(Counterexamples.read("idle-in-window"), ONCE, 21L, 7L);
+        final TaskSet busy = Counterexamples.read("idle-in-window").withMode(WaitMode.BUSY);
+        assertResponsesMs(busy, ONCE, 21L, 26L);
+    }
+
+    @Test
+    void shouldShortenEveryPartOfAWindowThatIsLongerThanItsParts() {
+        final TaskSet set = Counterexamples.read("idle-in-window");
+        final Simulator simulator = new Simulator(set);
+        boolean shorter = false;
+        for (int seed = 0; seed < 50; seed++) {
+            for (final Hold hold : Hold.values()) {
+                simulator.execute(new SimulationOptions(Scheduler.FP, CpuPolicy.FP, hold, false, false, Update.STALL,
+                    Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.RANDOM, Jitter.NONE, HostWork.ANYWHERE,
+                    300 * MS, seed));
+                assertTrue(simulator.maxResponseNs(0) <= 21 * MS, "seed " + seed);
+                shorter |= simulator.maxResponseNs(0) < 21 * MS;
+            }
+        }
+        assertTrue(shorter);
+    }
+
+    /** h: device part 0..5, then its host work of 4; c, above it, arrives at 2 and runs 2..8; the window ends at 12. */
+    @Test
+    void shouldPlaceHostWorkBeforeAndAfterTheDevicePart() {
+        final Simulator simulator = new Simulator(set(WaitMode.SUSPEND, 1, 0, task("c", 1, 9, 100, cpu(6)),
+            task("h", 1, 5, 100, gpu(4, 5))));
+        simulator.setFirstArrivals(new long[] {2 * MS, 0});
+        final List<Long> seen = new ArrayList<>();
+        for (int seed = 0; seed < 40; seed++) {
+            seen.add(responsesMs(simulator, SimulationOptions.ofDurationNs(3 * MS).withSeed(seed)
+                .with(HostWork.ANYWHERE)).get(1));
+        }
+        assertTrue(seen.contains(12L), "all of it after: " + seen);
+        assertTrue(seen.contains(15L), "all of it before: 0..2, 8..10, device part until 15: " + seen);
+        assertEquals(List.of(6L, 15L), responsesMs(simulator, SimulationOptions.ofDurationNs(3 * MS)));
+    }
+
+    /** low begins at 0 and high just after; they share a context, so high waits until low ends at 41. */
+    @Test
+    void shouldNotPreemptATaskForAnotherOneOfItsProcess() {
+        final TaskSet shared = Counterexamples.read("shared-process");
+        final Simulator simulator = new Simulator(shared);
+        simulator.setFirstArrivals(new long[] {MS, 0});
+        simulator.execute(SimulationOptions.ofDurationNs(2 * MS));
+        assertTrue(simulator.maxResponseNs(0) > 40 * MS, "high: " + simulator.maxResponseNs(0));
+        final Simulator apart = new Simulator(shared.withTasks(shared.tasks().stream()
+            .map(task -> task.inProcess(null)).toList()));
+        apart.setFirstArrivals(new long[] {MS, 0});
+        apart.execute(SimulationOptions.ofDurationNs(2 * MS));
+        assertTrue(apart.maxResponseNs(0) < 10 * MS, "high: " + apart.maxResponseNs(0));
+    }
+
+    /** SCHED_FIFO: a thread that wakes up goes to the tail of its priority, one that is preempted stays at the head. */
+    @Test
+    void shouldQueueThreadsOfOnePriorityInTheOrderInWhichTheyWakeUp() {
+        // a: 0..2, then its device part until 4; b: from 2, preempted by top at 3, 4..9; a wakes up at 4, ends at 9
+        final Simulator simulator = new Simulator(set(WaitMode.SUSPEND, 1, 0, task("a", 1, 5, 100, cpu(1), gpu(1, 2)),
+            task("b", 1, 5, 100, cpu(6)), task("top", 1, 9, 100, cpu(1))));
+        simulator.setFirstArrivals(new long[] {0, MS, 3 * MS});
+        assertEquals(List.of(9L, 8L, 1L), responsesMs(simulator, SimulationOptions.ofDurationNs(4 * MS)));
     }
 
     @Test

@@ -67,8 +67,8 @@ class PartitionSoundnessTest {
         double nearest = 0;
         for (long k = 0; k < 400; k++) {
             final TaskSet set = CampaignSets.generate(SEED, k).withMode(WaitMode.SUSPEND);
-            final AnalysisResult result = claim.analysisOf(set).analyse(set);
-            if (result.schedulable()) {
+            final AnalysisResult result = claim.conflict(set).isEmpty() ? claim.analysisOf(set).analyse(set) : null;
+            if (result != null && result.schedulable()) {
                 final Simulator simulator = new Simulator(set);
                 claim.configure(set, simulator);
                 for (int seed = 0; seed < RUNS; seed++) {

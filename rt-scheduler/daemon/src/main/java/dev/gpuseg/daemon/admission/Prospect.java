@@ -44,11 +44,10 @@ record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String pr
      * @param mode      what threads do while the GPU works
      * @param placed    tasks with a core
      * @param floating  tasks without
-     * @param fixedPriority whether the GPU goes by priority: then the order on a core and on the GPU must agree
      * @return what it says
      */
     static Prospect of(final Analysis analysis, final String id, final Platform platform, final WaitMode mode,
-        final List<Task> placed, final List<Task> floating, final boolean fixedPriority) {
+        final List<Task> placed, final List<Task> floating) {
         if (placed.isEmpty() && floating.isEmpty()) {
             return unproven(analysis, "");
         }
@@ -62,22 +61,18 @@ record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String pr
         }
         try {
             return ofPlacements(analysis, new TaskSet(id, platform, mode, join(placed, floating, 0, 1)), placed,
-                floating, (int) placements, fixedPriority);
+                floating, (int) placements);
         } catch (final InvalidModelException e) {
             return unproven(analysis, e.getMessage());
         }
     }
 
     private static Prospect ofPlacements(final Analysis analysis, final TaskSet shape, final List<Task> placed,
-        final List<Task> floating, final int placements, final boolean fixedPriority) {
+        final List<Task> floating, final int placements) {
         TaskSet set = shape;
         AnalysisResult worst = null;
         for (int p = 0; p < placements; p++) {
             set = shape.withTasks(join(placed, floating, p, shape.platform().cpus()));
-            final String disorder = fixedPriority ? disorder(set) : "";
-            if (!disorder.isEmpty()) {
-                return unproven(analysis, disorder);
-            }
             final AnalysisResult result = analysis.analyse(set);
             if (!result.schedulable()) {
                 return new Prospect(analysis, set, result, "");
@@ -96,22 +91,6 @@ record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String pr
             rest /= cpus;
         }
         return tasks;
-    }
-
-    /** Hypothesis M6 of the window analyses. */
-    private static String disorder(final TaskSet set) {
-        for (final Task a : set.tasks()) {
-            for (final Task b : set.tasks()) {
-                if (a.cpu() == b.cpu() && a.gpuSegmentCount() > 0 && b.gpuSegmentCount() > 0 && a.gpu() == b.gpu()
-                    && !a.bestEffort() && !b.bestEffort() && a.priority() > b.priority()
-                    && a.gpuPriority() < b.gpuPriority()) {
-                    return "tasks \"" + a.name() + "\" and \"" + b.name() + "\" share core " + a.cpu()
-                        + " with opposite orders on core and GPU, for which nothing is proven; give the one with the "
-                        + "higher priority the higher gpu_priority too";
-                }
-            }
-        }
-        return "";
     }
 
     private static AnalysisResult larger(final AnalysisResult a, final AnalysisResult b) {

@@ -444,7 +444,11 @@ public final class ProvenAdmission implements AdmissionControl {
                 }
             }
         }
-        final String disorder = boosts ? Boosts.disorder(admitted, placed) : "";
+        // a gate preempts nothing, so contexts do not matter to its analysis
+        String disorder = level == Capabilities.GATE ? "" : SharedProcesses.conflict(admitted);
+        if (disorder.isEmpty() && boosts) {
+            disorder = Boosts.disorder(admitted, placed);
+        }
         if (!disorder.isEmpty()) {
             return Prospect.unproven(by.analysis(), disorder);
         }
@@ -456,7 +460,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
         return Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(), settings.waitMode(),
-            placed, floating, !byDeadline());
+            placed, floating);
     }
 
     /** Partitions are what the tasks asked for when they were opened; a task without GPU has none. */
@@ -472,13 +476,13 @@ public final class ProvenAdmission implements AdmissionControl {
         return partitioned.with(name -> partitions.getOrDefault(name, 0));
     }
 
-    /** A hint may have changed the priorities since. */
-    private static Task asOpened(final Task task, final Admitted open) {
+    /** A hint may have changed the priorities since. The process is the one that registered, once it is known. */
+    private static Task asOpened(final Task declared, final Admitted open) {
+        final Task task = open.pid() > 0 ? declared.inProcess(null) : declared;
         if (open.priority() == open.request().priority() && open.gpuPriority() == open.request().gpuPriority()) {
             return task;
         }
-        return new Task(task.name(), task.cpu(), task.gpu(), task.periodNs(), task.deadlineNs(), task.jitterNs(),
-            task.blockingNs(), open.priority(), open.gpuPriority(), !open.isRealTime(), task.segments());
+        return task.withRank(open.priority(), open.gpuPriority(), !open.isRealTime());
     }
 
     /** Names are unique within a process only. */
@@ -577,7 +581,8 @@ public final class ProvenAdmission implements AdmissionControl {
             return JsonNodeFactory.instance.nullNode();
         }
         try {
-            return JSON.readTree(ResultWriter.json(prospect.set().id(), List.of(prospect.result())));
+            // the boosts of what is open have been checked
+            return JSON.readTree(ResultWriter.json(prospect.set(), List.of(prospect.result()), true));
         } catch (final JsonProcessingException e) {
             throw new IllegalStateException("a result is not JSON: " + e.getMessage(), e);
         }

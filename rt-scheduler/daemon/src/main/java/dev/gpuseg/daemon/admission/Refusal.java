@@ -97,8 +97,7 @@ final class Refusal {
     private static TaskSet withDeadline(final TaskSet set, final int index, final long deadlineNs) {
         final Task task = set.tasks().get(index);
         final List<Task> tasks = new ArrayList<>(set.tasks());
-        tasks.set(index, new Task(task.name(), task.cpu(), task.gpu(), task.periodNs(), deadlineNs, task.jitterNs(),
-            task.blockingNs(), task.priority(), task.gpuPriority(), task.bestEffort(), task.segments()));
+        tasks.set(index, task.withTimes(deadlineNs, task.jitterNs(), task.blockingNs()));
         return set.withTasks(tasks);
     }
 

@@ -133,12 +133,77 @@ class ProvenAdmissionTest {
     }
 
     @Test
-    void shouldRefuseOppositeOrdersOnACoreAndOnTheGpu() throws IOException {
-        final String a = task("a", 1, 50, 1).replace("priority: 50", "priority: 50, gpu_priority: 10");
-        final ProvenAdmission admission = admission(settings(a + task("b", 1, 40, 1)));
-        assertNull(admission.refuse(new TaskOpen(1, 1, "a", 50, 10, 0, true, 0, 0, 0), client(1, 0)));
-        final String refused = admission.refuse(open(1, "b", 40, 0), client(1, 0));
-        assertTrue(refused.contains("opposite orders"), refused);
+    void shouldRefuseOtherOrdersOnTheGpuThanOnTheCore() throws IOException {
+        for (final int gpuPriority : new int[] {10, 40}) {   // inverted, and equal: the earlier begin would go first
+            final String a = task("a", 1, 50, 1).replace("priority: 50", "priority: 50, gpu_priority: " + gpuPriority);
+            final AdmissionSettings file = settings(a + task("b", 1, 40, 1));
+            final String text = assertThrows(IllegalArgumentException.class, () -> admission(file)).getMessage();
+            assertTrue(text.contains("\"a\" (priority 50, gpu_priority " + gpuPriority + ") and \"b\" (priority 40, "
+                + "gpu_priority 40) share core 1") && text.contains("give \"a\" the higher gpu_priority"), text);
+            final ProvenAdmission guests = admission(settings(task("b", 1, 40, 1)));
+            assertNull(guests.refuse(open(1, "b", 40, 0), client(1, 0)));
+            final String refused = guests.refuse(new TaskOpen(1, 2, "guest", 50, gpuPriority, 0, true, 100 * MS,
+                100 * MS, MS), client(2, 0));
+            assertTrue(refused.contains("\"guest\" (priority 50, gpu_priority " + gpuPriority + ") and \"b\""),
+                refused);
+            guests.closed(1, "b");
+        }
+    }
+
+    /** What an administrator changes must not lead to the orders that a registration may not have. */
+    @Test
+    void shouldRefuseAPriorityThatMakesTheOrdersDiffer() throws IOException {
+        final ProvenAdmission admission = admission(settings(task("a", 1, 50, 1) + task("b", 1, 40, 1)));
+        assertNull(admission.refuse(open(1, "a", 50, 0), client(1, 0)));
+        assertNull(admission.refuse(open(2, "b", 40, 0), client(2, 0)));
+        final String refused = admission.refusePriority(0, "b", 40, 50);
+        assertTrue(refused.contains("share core 1"), refused);
+        assertNull(admission.refusePriority(0, "b", 45, 45));
+    }
+
+    private static Client ofProcess(final int id, final int pid) {
+        return new Client(id, pid, 0, 0, 7, "app", null, null, null);
+    }
+
+    /** Live, high is granted when the 40 ms of low are over: the hardware cannot preempt its own context. */
+    @Test
+    void shouldRefuseTwoTasksOfOneProcess() throws IOException {
+        final String tasks = task("high", 1, 70, 1).replace("period: 100ms", "period: 100ms, deadline: 10ms")
+            + task("low", 2, 40, 40);
+        final ProvenAdmission admission = admission(settings(tasks));
+        final TaskOpen high = new TaskOpen(1, 1, "high", 70, 70, 0, true, 100 * MS, 10 * MS, 0);
+        assertNull(admission.refuse(high, ofProcess(1, 4711)));
+        final String refused = admission.refuse(open(2, "low", 40, 0), ofProcess(2, 4711));
+        assertTrue(refused.contains("\"high\" (priority 70) and \"low\" (priority 40) are both open in process 4711")
+            && refused.contains("open them in different processes"), refused);
+        assertNull(admission.refuse(open(2, "low", 40, 0), ofProcess(3, 4712)), "another process");
+        final String guest = admission.refuse(open(4, "guest", 30, 1), ofProcess(4, 4712));
+        assertTrue(guest.contains("process 4712"), guest);
+        final String beside = admission.refuse(open(4, "worker", 0, 0), ofProcess(4, 4711));
+        assertTrue(beside.contains("\"worker\" (best effort)"), beside);
+        assertNull(admission.refuse(open(5, "worker", 0, 0), ofProcess(5, 4713)));
+        assertNull(admission.refuse(open(5, "worker2", 0, 0), ofProcess(5, 4713)), "best-effort tasks are equals");
+        assertTrue(admission.refusePriority(0, "worker", 20, 20) != null, "worker2 shares its context");
+        assertTrue(admission.status(true, 0).path("proven").asBoolean(), "all of it was refused");
+    }
+
+    /** A gate preempts nothing, so that it does not matter whose context work is in. */
+    @Test
+    void shouldAdmitTasksOfOneProcessAtAGate() throws IOException {
+        final ProvenAdmission gate = new ProvenAdmission(settings(task("a", 1, 70, 4) + task("b", 2, 60, 4)),
+            FixedPriority.INSTANCE, capabilities(Capabilities.GATE), 1, directory.resolve("gate.json"), () -> nowNs);
+        assertNull(gate.refuse(open(1, "a", 70, 0), ofProcess(1, 4711)));
+        assertNull(gate.refuse(open(1, "b", 60, 0), ofProcess(1, 4711)));
+        assertEquals("gate-suspend", gate.status(true, 0).path("analysis").asText());
+        assertTrue(gate.status(true, 0).path("proven").asBoolean());
+    }
+
+    @Test
+    void shouldRefuseAFileInWhichTasksShareAProcess() throws IOException {
+        final AdmissionSettings shared = settings((task("a", 1, 70, 4) + task("b", 2, 60, 4))
+            .replace(", cpu: ", ", process: robot, cpu: "));
+        final String text = assertThrows(IllegalArgumentException.class, () -> admission(shared)).getMessage();
+        assertTrue(text.contains("task-set file: tasks \"a\" and \"b\" share process \"robot\""), text);
     }
 
     @Test
@@ -192,14 +257,14 @@ class ProvenAdmissionTest {
         final String low = admission.refuse(open(1, "a", 50, 0).withBoost(60), client(1, 0));
         assertTrue(low.contains("boost 60 on core 1, where \"control\" has priority 60"), low);
         assertNull(admission.refuse(open(1, "a", 50, 0).withBoost(80), client(1, 0)));
-        final String mixed = admission.refuse(open(1, "b", 40, 0), client(1, 0));
+        final String mixed = admission.refuse(open(11, "b", 40, 0), client(11, 0));
         assertTrue(mixed.contains("\"b\" has no boost and \"a\" has one"), mixed);
         for (final int boost : new int[] {80, 81}) {
-            final String crossed = admission.refuse(open(1, "b", 40, 0).withBoost(boost), client(1, 0));
+            final String crossed = admission.refuse(open(11, "b", 40, 0).withBoost(boost), client(11, 0));
             assertTrue(crossed.contains("boosts 80 and " + boost), crossed);
         }
-        assertNull(admission.refuse(open(1, "b", 40, 0).withBoost(79), client(1, 0)));
-        assertNull(admission.refuse(open(1, "c", 30, 0).withBoost(31), client(1, 0)), "another core");
+        assertNull(admission.refuse(open(11, "b", 40, 0).withBoost(79), client(11, 0)));
+        assertNull(admission.refuse(open(12, "c", 30, 0).withBoost(31), client(12, 0)), "another core");
         final String guest = admission.refuse(open(2, "guest", 20, 1).withBoost(99), client(2, 0));
         assertTrue(guest.contains("has a boost (99)") && guest.contains("declare its times"), guest);
         assertTrue(admission.refuse(open(2, "guest", 20, 1), client(2, 0)).contains("no boost and"));
@@ -219,7 +284,7 @@ class ProvenAdmissionTest {
         assertNull(admission.refuse(open(1, "camera", 70, 0).with(70, 70, OverrunAction.NOTIFY), client(1, 0)),
             "what is declared is taken at its word");
         assertNull(admission.refuse(guest.with(20, 20, OverrunAction.SUSPEND), client(2, 0)));
-        assertNull(admission.refuse(open(2, "worker", 0, 0).with(0, 0, OverrunAction.NOTIFY), client(2, 0)),
+        assertNull(admission.refuse(open(4, "worker", 0, 0).with(0, 0, OverrunAction.NOTIFY), client(4, 0)),
             "best effort needs no model");
         final String ruled = admission.refuseSettings(rule("guest", OverrunAction.NOTIFY));
         assertTrue(ruled.startsWith("rules for tasks: task \"guest\""), ruled);
@@ -255,7 +320,7 @@ class ProvenAdmissionTest {
     @Test
     void shouldAdmitByTheWindowsOfThePartitionWithTheNumbersOfTheAnalysis() throws IOException {
         final AdmissionSettings settings = settings(task("camera", 1, 70, 4) + task("lidar", 2, 60, 4)
-            + task("map", 2, 50, 20));
+            + task("map", 2, 50, 18));
         final ProvenAdmission admission = new ProvenAdmission(settings, table(FixedPriority.INSTANCE, 20), LEVEL_3, 1,
             directory.resolve("admitted.json"), () -> nowNs);
         assertNull(admission.refuse(open(1, "camera", 70, 0).withPartition(1), client(1, 0)));
@@ -270,7 +335,7 @@ class ProvenAdmissionTest {
         for (int i = 0; i < 2; i++) {
             assertEquals(same.tasks().get(i).wcrtNs(), tasks.get(i).path("wcrt_ns").asLong());
         }
-        // 20 + 1 ms of work a job are too much for what is left of partition 2, and not for partition 1
+        // 18 + 1 ms of work a job are too much for what is left of partition 2, and not for partition 1
         final String refused = admission.refuse(open(3, "map", 50, 0).withPartition(2), client(3, 0));
         assertTrue(refused.contains("\"map\"") && refused.contains("partition-fp-suspend"), refused);
         assertEquals("task \"map\": partition 3 has no window; open it in a partition that has one, or change the "

@@ -18,6 +18,7 @@ import dev.gpuseg.analysis.partition.Partitioning;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.admission.CoreOrder;
@@ -128,7 +129,8 @@ final class AnalyzeCommand implements Callable<Integer> {
         try {
             if (list) {
                 for (final Analysis analysis : Analyses.all()) {
-                    out.printf("%-22s %s%n", analysis.name(), analysis.summary());
+                    out.printf("%-22s %s%n%-22s [%s]%n", analysis.name(), analysis.summary(), "",
+                        Soundness.of(analysis.description()).text());
                 }
                 out.flush();
                 return OK;
@@ -176,7 +178,8 @@ final class AnalyzeCommand implements Callable<Integer> {
         holds &= certificateFile == null || certify(set);
         if (measured != null) {
             for (final AnalysisResult result : results) {
-                final boolean sound = Analyses.describe(result.analysis()).claim() == Analysis.Claim.SOUND;
+                final boolean sound = Soundness.of(Analyses.describe(result.analysis()), set).verdict()
+                    != Soundness.Verdict.NOT_SOUND;
                 for (final String line : measured.exceeded(result)) {
                     holds &= !sound;
                     spec.commandLine().getErr().println("gpuseg analyze: " + line);
@@ -282,7 +285,7 @@ final class AnalyzeCommand implements Callable<Integer> {
             return ResultWriter.text(set, results, measured);
         }
         if (format.equals("json")) {
-            return ResultWriter.json(set.id(), results);
+            return ResultWriter.json(set, results);
         }
         final List<String> known = new ArrayList<>(List.of("text", "json"));
         for (final ReportFormat report : ServiceLoader.load(ReportFormat.class)) {

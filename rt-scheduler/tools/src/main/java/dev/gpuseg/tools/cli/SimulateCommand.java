@@ -16,6 +16,7 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
+import dev.gpuseg.analysis.sim.SimulationOptions.HostWork;
 import dev.gpuseg.analysis.sim.SimulationOptions.Jitter;
 import dev.gpuseg.analysis.sim.SimulationOptions.Offsets;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
@@ -129,6 +130,10 @@ final class SimulateCommand implements Callable<Integer> {
 
     @Option(names = "--early", description = "Let jobs and updates take less than their worst case, at random.")
     private boolean early;
+
+    @Option(names = "--host-anywhere",
+        description = "Place host parts before or after the device part, at random (default: before it).")
+    private boolean hostAnywhere;
 
     @Option(names = "--jitter", description = "Use the release jitter of the tasks, at random (default: none).")
     private boolean jitter;
@@ -259,7 +264,8 @@ final class SimulateCommand implements Callable<Integer> {
             optimistic == null ? set.platform().optimistic() : optimistic, keepReady,
             share ? Update.SHARE : Update.STALL, sporadic ? Arrivals.SPORADIC : Arrivals.PERIODIC,
             randomOffsets ? Offsets.RANDOM : Offsets.SYNCHRONOUS,
-            early ? Execution.RANDOM : Execution.WORST, jitter ? Jitter.RANDOM : Jitter.NONE, durationNs, seed);
+            early ? Execution.RANDOM : Execution.WORST, jitter ? Jitter.RANDOM : Jitter.NONE,
+            hostAnywhere ? HostWork.ANYWHERE : HostWork.FIRST, durationNs, seed);
     }
 
     private static long duration(final String option, final String text) {

@@ -53,6 +53,10 @@ final class SweepCommand implements Callable<Integer> {
     @Option(names = "--threads", paramLabel = "N", description = "Number of threads, 1..1024 (default: all cores).")
     private Integer threads;
 
+    @Option(names = "--climb", paramLabel = "N", description = "With soundness: further runs of each set and bound, "
+        + "which climb over arrivals and execution times towards long responses (default: 0).")
+    private int climbs;
+
     @Option(names = "--claimed", description = "With soundness: only the bounds that claim to be sound.")
     private boolean claimedOnly;
 
@@ -76,6 +80,9 @@ final class SweepCommand implements Callable<Integer> {
             }
             require("--sets", sets, 10_000_000);
             require("--runs", runs, 1_000_000);
+            if (climbs < 0 || climbs > 1_000_000) {
+                throw new IllegalArgumentException("--climb is " + climbs + "; it must be 0..1000000");
+            }
             require("--threads", threads == null ? 1 : threads, 1024);
             for (final String figure : figures) {
                 if (figure.equals("all")) {
@@ -108,7 +115,7 @@ final class SweepCommand implements Callable<Integer> {
             sweep.run(published, progress);
             progress.close();
         }
-        final CampaignSweep campaign = new CampaignSweep(seed, runs, out, workers);
+        final CampaignSweep campaign = new CampaignSweep(seed, runs, out, workers, climbs);
         if (figures.contains("gap")) {
             final Progress progress = new Progress(shown, "sets", (long) sets * Axis.UTILISATION.labels().length);
             campaign.gap(sets, chosen, progress);

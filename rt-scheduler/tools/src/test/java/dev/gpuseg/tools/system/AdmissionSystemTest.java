@@ -66,17 +66,21 @@ class AdmissionSystemTest {
         return rig.start(name, TaskClient.command(rig, actions));
     }
 
+    /** What a process is answered that opens one task: two tasks of one process would share a GPU context. */
+    private String open(final String name, final int priority, final int periodMs, final int deadlineMs,
+        final int budgetMs) throws InterruptedException {
+        return client(name, TaskClient.open(name, priority, periodMs, deadlineMs, budgetMs), "pause")
+            .await("open " + name, 20).strip();
+    }
+
     private static void acceptsAllWithTheNumbersOfAnalyze(final SystemRig rig, final AdmissionSystemTest test,
         final String policy, final String analysis) throws Exception {
         final Path file = test.fits();
         rig.gpu();
         rig.daemon("--policy", policy, "--admission", "enforce", "--taskset", file.toString());
-        final Child client = test.client("app", TaskClient.open("camera", 70, 80, 80, 0),
-            TaskClient.open("lidar", 60, 100, 60, 0), TaskClient.open("logger", 0, 0, 0, 0), "pause");
-        for (final String task : List.of("camera", "lidar", "logger")) {
-            assertEquals("open " + task + " 0", client.await("open " + task, 10).strip());
-        }
-        client.await("pause", 20);
+        assertEquals("open camera 0", test.open("camera", 70, 80, 80, 0));
+        assertEquals("open lidar 0", test.open("lidar", 60, 100, 60, 0));
+        assertEquals("open logger 0", test.open("logger", 0, 0, 0, 0));
         final JsonNode admission = rig.status().path("admission");
         assertEquals(analyze(file, analysis, ExitCode.OK), admission.path("result"));
         assertTrue(admission.path("proven").asBoolean(), admission::toString);
@@ -88,15 +92,13 @@ class AdmissionSystemTest {
         final Path file = test.fails();
         rig.gpu();
         rig.daemon("--policy", policy, "--admission", "enforce", "--taskset", file.toString());
-        final Child client = test.client("app", TaskClient.open("camera", 70, 80, 80, 0),
-            TaskClient.open("logger", 0, 0, 0, 0), TaskClient.open("lidar", 60, 100, 60, 0), "pause");
-        assertEquals("open camera 0", client.await("open camera", 10).strip());
-        final String refusal = client.await("open lidar", 10);
+        assertEquals("open camera 0", test.open("camera", 70, 80, 80, 0));
+        assertEquals("open logger 0", test.open("logger", 0, 0, 0, 0));
+        final String refusal = test.open("lidar", 60, 100, 60, 0);
         for (final String word : List.of("-16", "lidar", "bound", "deadline 60ms", analysis,
             "fits with", "% of its GPU time")) {
             assertTrue(refusal.contains(word), refusal + " should say " + word);
         }
-        client.await("pause", 20);
         final JsonNode admission = rig.status().path("admission");
         assertEquals(analyze(file, analysis, ExitCode.NO), admission.path("incidents").get(0).path("result"));
         assertTrue(admission.path("proven").asBoolean(), "what is open is proven");
@@ -170,16 +172,29 @@ class AdmissionSystemTest {
         final Path file = fits();
         rig.gpu();
         rig.daemon("--admission", "enforce", "--taskset", file.toString());
-        final Child client = client("app", TaskClient.open("camera", 70, 80, 80, 0),
-            TaskClient.open("guest", 50, 200, 0, 3), TaskClient.open("greedy", 99, 100, 0, 90),
-            TaskClient.open("vague", 50, 200, 0, 0), TaskClient.open("worker", 0, 0, 0, 0), "pause");
-        assertEquals("open guest 0", client.await("open guest", 10).strip());
-        final String greedy = client.await("open greedy", 10);
+        assertEquals("open camera 0", open("camera", 70, 80, 80, 0));
+        assertEquals("open guest 0", open("guest", 50, 200, 0, 3));
+        final String greedy = open("greedy", 99, 100, 0, 90);
         assertTrue(greedy.contains("-16") && greedy.contains("makes \"") && greedy.contains("% of its GPU time"),
             greedy);
-        final String vague = client.await("open vague", 10);
+        final String vague = open("vague", 50, 200, 0, 0);
         assertTrue(vague.contains("budget 0ns") && vague.contains("declare it"), vague);
-        assertEquals("open worker 0", client.await("open worker", 10).strip());
+        assertEquals("open worker 0", open("worker", 0, 0, 0, 0));
+    }
+
+    /** The hardware preempts no task for another one of its process: live, high waits for the end of low. */
+    @Test
+    void shouldRefuseTheSecondTaskOfAProcess() throws Exception {
+        final Path file = fits();
+        rig.gpu();
+        rig.daemon("--admission", "enforce", "--taskset", file.toString());
+        final Child client = client("app", TaskClient.open("camera", 70, 80, 80, 0),
+            TaskClient.open("lidar", 60, 100, 60, 0), "pause");
+        assertEquals("open camera 0", client.await("open camera", 10).strip());
+        final String refusal = client.await("open lidar", 10);
+        assertTrue(refusal.contains("-16") && refusal.contains("both open in process " + client.pid()), refusal);
+        assertEquals("open lidar 0", open("lidar", 60, 100, 60, 0));
+        assertTrue(rig.status().path("admission").path("proven").asBoolean());
     }
 
     @Test
@@ -187,9 +202,8 @@ class AdmissionSystemTest {
         final Path file = fails();
         rig.gpu();
         final Child daemon = rig.daemon("--admission", "warn", "--taskset", file.toString());
-        final Child client = client("app", TaskClient.open("camera", 70, 80, 80, 0),
-            TaskClient.open("lidar", 60, 100, 60, 0), "pause");
-        assertEquals("open lidar 0", client.await("open lidar", 10).strip());
+        assertEquals("open camera 0", open("camera", 70, 80, 80, 0));
+        assertEquals("open lidar 0", open("lidar", 60, 100, 60, 0));
         final JsonNode admission = rig.status().path("admission");
         assertFalse(admission.path("proven").asBoolean());
         assertEquals(1, admission.path("warned").asInt());
@@ -202,9 +216,9 @@ class AdmissionSystemTest {
         rig.gpu();
         rig.daemon("--admission", "enforce", "--taskset", file.toString());
         final String dir = rig.directory().root().toString();
-        final Child client = client("app", TaskClient.open("camera", 70, 80, 80, 0),
-            TaskClient.open("lidar", 60, 100, 60, 0), TaskClient.open("guest", 50, 90, 0, 30), "pause");
-        client.await("pause", 10);
+        assertEquals("open camera 0", open("camera", 70, 80, 80, 0));
+        assertEquals("open lidar 0", open("lidar", 60, 100, 60, 0));
+        assertEquals("open guest 0", open("guest", 50, 90, 0, 30));
         final StringOutput set = StringOutput.of("policy", "--dir", dir, "--set", "rr");
         assertEquals(ExitCode.FAILURE, set.status());
         assertTrue(set.text().contains("no sound analysis"), set.text());

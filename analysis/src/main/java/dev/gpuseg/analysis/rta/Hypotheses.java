@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Checks the hypotheses of an analysis one by one against a task set. Stateless. */
+public final class Hypotheses {
+    /** What is known of a hypothesis. */
+    public enum Status {
+        /** The set keeps it. */
+        HOLDS,
+        /** No file can show it: it is a property of the machine, the daemon or the programs. */
+        ASSUMED,
+        /** The programs decide it when they open their tasks; the set does not say it. */
+        NOT_STATED,
+        /** The set or the scheduler breaks it. */
+        FAILS;
+
+        /**
+         * The word in reports.
+         *
+         * @return lower case
+         */
+        public String word() {
+            return name().toLowerCase(java.util.Locale.ROOT).replace('_', ' ');
+        }
+    }
+
+    /**
+     * One hypothesis and what is known of it.
+     *
+     * @param hypothesis which
+     * @param status     what is known
+     * @param detail     why it fails, or what must be done for it to hold; may be empty
+     */
+    public record Finding(Hypothesis hypothesis, Status status, String detail) {
+    }
+
+    private Hypotheses() {
+    }
+
+    /**
+     * All hypotheses of an analysis.
+     *
+     * @param analysis the analysis
+     * @param set      the set that it is about; null: what is to be known without one
+     * @param boosted  whether all real-time tasks are known to be open with a boost
+     * @return in the order of {@link Hypothesis}
+     */
+    public static List<Finding> of(final AnalysisDescription analysis, final TaskSet set, final boolean boosted) {
+        final Model model = analysis.model();
+        final List<Finding> all = new ArrayList<>();
+        for (final Hypothesis hypothesis : Hypothesis.values()) {
+            if (concerns(hypothesis, analysis)) {
+                all.add(find(hypothesis, analysis, model, set, boosted));
+            }
+        }
+        return all;
+    }
+
+    /**
+     * Why an analysis refuses a set: the hypothesis that the set breaks.
+     *
+     * @param analysis the analysis
+     * @param set      the set
+     * @return one line with both tasks, their values and the remedy; empty if it refuses nothing
+     */
+    public static String conflict(final AnalysisDescription analysis, final TaskSet set) {
+        return analysis.model().conflict(prepared(set, analysis), analysis.mode());
+    }
+
+    private static boolean concerns(final Hypothesis hypothesis, final AnalysisDescription analysis) {
+        final Model model = analysis.model();
+        return switch (hypothesis) {
+            case M2, M10 -> model.disablesContexts();
+            case M6 -> model.needsOneOrder() || model == Model.PARTITIONS;
+            case M8 -> model == Model.BOOSTED_WINDOWS;
+            case M9 -> model.disablesContexts();
+            case E1 -> model.usesDeadlines();
+            case E3 -> analysis.mode() == WaitMode.BUSY && model.cores() == CpuPolicy.EDF;
+            case P1 -> model == Model.PARTITIONS || model == Model.PARTITIONS_DEADLINE_CORES;
+            default -> true;
+        };
+    }
+
+    private static Finding find(final Hypothesis hypothesis, final AnalysisDescription analysis, final Model model,
+        final TaskSet set, final boolean boosted) {
+        return switch (hypothesis) {
+            case M1 -> analysis.claim() == Analysis.Claim.MODEL_ONLY || analysis.claim() == Analysis.Claim.COMPARISON
+                ? new Finding(hypothesis, Status.FAILS, model.differs())
+                : new Finding(hypothesis, Status.ASSUMED, "");
+            case M5 -> waiting(analysis, set);
+            case M6 -> check(hypothesis, set == null ? null : prepared(set, analysis).orderConflict());
+            case M8 -> boost(analysis, boosted);
+            case M10 -> check(hypothesis, set == null ? null : prepared(set, analysis).processConflict());
+            case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
+                ? new Finding(hypothesis, Status.HOLDS, "") : new Finding(hypothesis, Status.ASSUMED, "");
+            default -> new Finding(hypothesis, Status.ASSUMED, hypothesis == Hypothesis.S1 ? stalls(set) : "");
+        };
+    }
+
+    private static PreparedSet prepared(final TaskSet set, final AnalysisDescription analysis) {
+        return analysis.model().cores() != CpuPolicy.EDF ? PreparedSet.of(set) : PreparedSet.withoutPriorities(set);
+    }
+
+    private static Finding check(final Hypothesis hypothesis, final String conflict) {
+        return conflict == null ? new Finding(hypothesis, Status.ASSUMED, "checked for each task set")
+            : new Finding(hypothesis, conflict.isEmpty() ? Status.HOLDS : Status.FAILS, conflict);
+    }
+
+    private static Finding waiting(final AnalysisDescription analysis, final TaskSet set) {
+        if (set == null || set.tasks().stream().allMatch(task -> task.gpuSegmentCount() == 0)) {
+            return new Finding(Hypothesis.M5, Status.ASSUMED, set == null ? "checked for each task set" : "");
+        }
+        if (set.mode() != analysis.mode()) {
+            return new Finding(Hypothesis.M5, Status.FAILS, "the set has mode: " + set.mode().word()
+                + ", the analysis is for mode: " + analysis.mode().word());
+        }
+        final String conflict = analysis.model().spinsForHolder(analysis.mode())
+            ? prepared(set, analysis).spinConflict() : "";
+        return conflict.isEmpty() ? new Finding(Hypothesis.M5, Status.ASSUMED, "")
+            : new Finding(Hypothesis.M5, Status.FAILS, conflict);
+    }
+
+    private static Finding boost(final AnalysisDescription analysis, final boolean boosted) {
+        if (analysis.mode() == WaitMode.BUSY) {
+            return new Finding(Hypothesis.M8, Status.FAILS, "a boost of spinning threads would have to last from the "
+                + "completion of the update to the loss of the GPU; that of libgpuseg lasts from begin to end");
+        }
+        return boosted ? new Finding(Hypothesis.M8, Status.HOLDS, "")
+            : new Finding(Hypothesis.M8, Status.NOT_STATED, "all real-time tasks with windows must be opened with "
+                + "boost_priority; the task-set file does not say it, admission checks it");
+    }
+
+    private static String stalls(final TaskSet set) {
+        if (set == null) {
+            return "";
+        }
+        for (final Gpu gpu : set.platform().gpus()) {
+            if (gpu.stallNs() > 0) {
+                return "the declared stops are in the bounds";
+            }
+        }
+        return set.tasks().stream().anyMatch(Hypotheses::usesGpu) ? "no stops are declared" : "";
+    }
+
+    private static boolean usesGpu(final Task task) {
+        return task.gpuSegmentCount() > 0;
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+/**
+ * What the theorems of {@code analysis/docs} assume. The documents define each under the same id; {@link Hypotheses}
+ * checks those that a task set can break.
+ */
+public enum Hypothesis {
+    /** The task model. */
+    M0("M0", "jobs arrive at least a period apart and run their segments in order on one core; nobody exceeds its "
+        + "declared times"),
+    /** Holder. */
+    M1("M1", "of the open windows of a GPU, the scheduler lets one have it, by the order of the analysis, from begin "
+        + "to end"),
+    /** Updates. */
+    M2("M2", "an update takes at most epsilon, an update in progress is completed, and only a change of the holder "
+        + "starts one"),
+    /** Device. */
+    M3("M3", "the device part of the holder is served once its update is complete"),
+    /** Host. */
+    M4("M4", "host parts and the call of end run at the priority of their task"),
+    /** What threads do while the GPU works. */
+    M5("M5", "threads wait as the analysis assumes: they sleep (suspend) or keep their core (busy)"),
+    /** Order. */
+    M6("M6", "of two tasks of one core and GPU, the one with the higher priority has the higher gpu_priority"),
+    /** Surroundings. */
+    M7("M7", "best-effort threads run below all real-time threads, and updates on no core of a task"),
+    /** Boost. */
+    M8("M8", "inside their windows all threads run above the unboosted threads of their core"),
+    /** Nothing outside of windows. */
+    M9("M9", "a real-time task uses its GPU only inside its windows"),
+    /** Contexts. */
+    M10("M10", "no real-time task shares its GPU context with another task"),
+    /** The scheduler lives. */
+    M11("M11", "daemon and watchdog are alive, and the time from a mark to the decision is part of epsilon"),
+    /** Blocking. */
+    M12("M12", "a task waits for its declared blocking outside of its windows"),
+    /** Stops of the GPU. */
+    S1("S1", "nothing but the scheduler stops a GPU, or only as the platform declares it (stall)"),
+    /** Deadlines. */
+    E1("E1", "jobs mark their release, so that the deadline of a window is that of its job"),
+    /** Ties of deadlines. */
+    E3("E3", "two threads that spin for one GPU on one core never have the same absolute deadline"),
+    /** Partitions. */
+    P1("P1", "the daemon follows the window table of the policy file");
+
+    private final String id;
+    private final String text;
+
+    Hypothesis(final String id, final String text) {
+        this.id = id;
+        this.text = text;
+    }
+
+    /**
+     * Its number in the documents.
+     *
+     * @return a letter and a number
+     */
+    public String id() {
+        return id;
+    }
+
+    /**
+     * What is assumed.
+     *
+     * @return one sentence without a full stop
+     */
+    public String text() {
+        return text;
+    }
+}
