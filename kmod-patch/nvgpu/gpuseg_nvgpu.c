@@ -7,8 +7,9 @@
  * those of protected processes; with none, all. So the end of a task that does not run changes nothing else, no working
  * process is dropped, and processes that never opened a segment are enabled again.
  *
- * The contents of the runlist are not cached either: `held` says which TSGs are disabled, and the driver's own additions
- * and removals go through gpuseg_nvgpu_runlist_update(), which keeps a held TSG disabled and records what the driver wanted.
+ * The contents of the runlist are not cached either: `held` says which TSGs are disabled, and the driver's own
+ * additions and removals go through gpuseg_nvgpu_runlist_update(), which keeps a held TSG disabled and records what the
+ * driver wanted.
  *
  * Lock order: lock (an rt_mutex: callers have priorities), gate, the driver's own.
  */

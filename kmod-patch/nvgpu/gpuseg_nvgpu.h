@@ -39,7 +39,9 @@ struct nvgpu_channel;
 struct nvgpu_runlist;
 struct nvgpu_tsg;
 
-/* After the FIFO is set up, and before it is removed. init: 0 or -ENOMEM; without it every call below passes through. */
+/*
+ * After the FIFO is set up, and before it is removed. init: 0 or -ENOMEM; without it every call below passes through.
+ */
 int gpuseg_nvgpu_init(struct gk20a *g);
 void gpuseg_nvgpu_exit(struct gk20a *g);
 

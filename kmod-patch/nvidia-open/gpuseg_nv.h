@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * Ioctls of /dev/gpuseg-nv, which disables and enables the GPU channels of whole processes. Experimental: it has not run
- * on a GPU.
+ * Ioctls of /dev/gpuseg-nv, which disables and enables the GPU channels of whole processes. Experimental: it has not
+ * run on a GPU.
  *
  * Permission: CAP_SYS_ADMIN in the initial user namespace, at open. One controller at a time: a second open is -EBUSY.
  * When the last descriptor of that open is closed, or its watchdog lapses, everything it holds is released.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Between the core and NVIDIA's driver: records the results of an application's allocations, duplications and frees, and
- * issues the two controls that the core needs.
+ * Between the core and NVIDIA's driver: records the results of an application's allocations, duplications and frees,
+ * and issues the two controls that the core needs.
  *
  * The controls go through rm_kernel_rmapi_op, the entry that nvidia-modeset uses, on the application's own client and
  * handles. rm_ioctl on the application's file would do the same (it is what the unpatched mechanism does with a
