@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.Hypotheses;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
@@ -73,9 +74,12 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
         for (final AnalysisResult result : results) {
             final Analysis analysis = Analyses.get(result.analysis());
             final TaskSet inMode = set.withMode(analysis.mode());
-            final WorstCase worst = WorstCase.search(inMode, WorstCase.mechanismOf(analysis.description().model(),
-                set.platform().optimistic(), WorstCase.usualDurationNs(inMode)), RUNS, 1);
-            sections.add(new Section(analysis, result, Sensitivity.of(analysis, inMode), worst));
+            // in the other mode threads can wait for each other without end: there is no response to simulate
+            final boolean refused = !Hypotheses.conflict(analysis, inMode).isEmpty();
+            final WorstCase worst = refused ? null : WorstCase.search(inMode,
+                WorstCase.mechanismOf(analysis.description().model(), set.platform().optimistic(),
+                    WorstCase.usualDurationNs(inMode)), RUNS, 1);
+            sections.add(new Section(analysis, result, Sensitivity.of(analysis, refused ? set : inMode), worst));
         }
         return new Report(set, set.id(), sha256(input), VERSION, sections, measured);
     }

@@ -137,7 +137,8 @@ public enum Model {
         if (conflict.isEmpty() && disablesContexts()) {
             conflict = set.processConflict();
         }
-        if (conflict.isEmpty() && spinsForHolder(mode)) {
+        // of a set whose threads sleep nothing is claimed for threads that spin, and nothing refused
+        if (conflict.isEmpty() && spinsForHolder(mode) && set.taskSet().mode() == WaitMode.BUSY) {
             conflict = set.spinConflict();
         }
         return conflict;

@@ -44,6 +44,17 @@ class ReportTest {
             Sets.task("logger", 3, 0, 200, Sets.cpu(4), Sets.gpu(1, 44)));
     }
 
+    /** In busy mode the simulated threads would wait for each other without end. */
+    @Test
+    void shouldReportAllAnalysesOfASetWithEqualPriorities() {
+        final TaskSet set = Sets.set(WaitMode.SUSPEND, 2, 0.1, Sets.task("a", 1, 50, 100, Sets.gpu(1, 1)),
+            Sets.task("b", 1, 50, 100, Sets.gpu(1, 1)), Sets.task("c", 2, 40, 100, Sets.gpu(1, 1)));
+        final Report report = Report.create(set, new byte[0],
+            Analyses.all().stream().map(a -> a.analyse(set)).toList());
+        assertTrue(HtmlReport.render(report).contains("M5: the set has mode: suspend"));
+        assertTrue(report.sections().stream().anyMatch(s -> s.worst() == null));
+    }
+
     @Test
     void shouldShowTheNumbersOfTheJson() throws Exception {
         final Report report = report(robot(), "gcaps-window-suspend", "gcaps-suspend");

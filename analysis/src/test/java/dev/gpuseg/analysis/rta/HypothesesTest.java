@@ -106,6 +106,9 @@ class HypothesesTest {
             Sets.task("b", 1, 50, 100, Sets.gpu(1, 1)));
         assertTrue(refusal("gcaps-window-busy", set).contains("share core 1, a GPU and priority 50"));
         assertTrue(Analyses.get("gate-busy").analyse(set).schedulable());
+        final TaskSet sleeping = set.withMode(WaitMode.SUSPEND);
+        assertEquals(2, Analyses.get("gcaps-window-busy").analyse(sleeping).tasks().size(), "--analysis all");
+        assertEquals(Soundness.Verdict.NOT_SOUND, claim("gcaps-window-busy", sleeping).verdict());
         assertTrue(Analyses.get("gcaps-window-suspend").analyse(set.withMode(WaitMode.SUSPEND)).schedulable());
     }
 

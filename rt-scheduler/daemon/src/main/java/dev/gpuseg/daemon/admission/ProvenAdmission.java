@@ -12,6 +12,7 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
@@ -542,6 +543,8 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("mode", settings.mode().word());
         node.put("policy", policy.name());
         node.put("analysis", current.analysis() == null ? "" : current.analysis().name());
+        node.put("claim", current.set() == null ? ""
+            : Soundness.of(current.analysis(), current.set(), true).text());
         node.put("problem", current.problem());
         node.put("proven", current.proven()
             && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN));

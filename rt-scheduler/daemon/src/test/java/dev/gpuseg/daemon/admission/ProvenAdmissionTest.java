@@ -242,6 +242,8 @@ class ProvenAdmissionTest {
         assertNull(plain.refuse(open(1, "camera", 70, 0).withBoost(90), client(1, 0)));
         assertNull(plain.refuse(lidar(90), client(2, 0)), "a boosted holder is not stopped");
         assertEquals("gcaps-boost-suspend", plain.status(true, 0).path("analysis").asText());
+        assertEquals("sound for this scheduler with policy fp at level 3",
+            plain.status(true, 0).path("claim").asText(), "admission knows of the boosts");
         assertTrue(plain.status(true, 0).path("proven").asBoolean());
         assertEquals(90, plain.status(true, 0).path("tasks").get(1).path("boost").asInt());
         final ProvenAdmission next = admission(settings(stoppedHolder()));

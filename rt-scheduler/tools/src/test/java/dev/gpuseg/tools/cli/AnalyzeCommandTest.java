@@ -169,6 +169,55 @@ class AnalyzeCommandTest {
         assertTrue(bad.text().contains("response_ms.max"), bad.text());
     }
 
+    /** The claim depends on the set, not on the report that prints it. */
+    @Test
+    void shouldPrintTheSameClaimInEveryFormat() throws Exception {
+        final String set = file("claim.yaml", """
+            version: 1
+            id: x
+            platform: {cpus: 1, epsilon: 1ms}
+            tasks:
+              - {name: camera, cpu: 1, period: 80ms, priority: 5,
+                 segments: [{cpu: 1ms}, {gpu: {host: 1ms, device: 5ms}}]}
+            """);
+        for (final String analysis : new String[] {"gcaps-window-suspend", "gcaps-boost-suspend", "gcaps-boost-busy",
+            "gcaps-suspend"}) {
+            final JsonNode json = new ObjectMapper().readTree(StringOutput.of("analyze", set, "--analysis", analysis,
+                "--format", "json").out()).path("results").path(analysis);
+            final String claim = json.path("claim_text").asText();
+            assertEquals(analysis.equals("gcaps-window-suspend") ? "sound"
+                : analysis.equals("gcaps-boost-suspend") ? "conditional" : "not-sound", json.path("claim").asText());
+            assertTrue(StringOutput.of("analyze", set, "--analysis", analysis).out().contains(claim), claim);
+            final String html = StringOutput.of("analyze", set, "--analysis", analysis, "--format", "html").out();
+            assertTrue(html.contains(claim.substring(1).replace("'", "&#39;")), claim);
+            final JsonNode report = new ObjectMapper().readTree(StringOutput.of("analyze", set, "--analysis", analysis,
+                "--format", "report-json").out());
+            assertEquals(claim, report.path("results").path(analysis).path("claim_text").asText());
+            assertEquals(json.path("hypotheses"), report.path("results").path(analysis).path("hypotheses"));
+        }
+        final String list = StringOutput.of("analyze", "--list").out();
+        assertTrue(list.contains("[sound for this scheduler with policy fp at level 3]"), list);
+        assertTrue(list.contains("[not sound for this scheduler: M8: "), list);
+    }
+
+    @Test
+    void shouldRefuseInOneLineWhatBreaksAHypothesis() throws Exception {
+        final String tasks = "\ntasks:\n  - {name: a, cpu: 1, period: 80ms, priority: 7, gpu_priority: 5, segments: "
+            + "[{gpu: {host: 1ms, device: 2ms}}]}\n  - {name: b, cpu: 1, period: 80ms, priority: 6, process: p, "
+            + "segments: [{gpu: {host: 1ms, device: 2ms}}]}\n";
+        final StringOutput order = StringOutput.of("analyze", file("order.yaml",
+            "platform: {cpus: 1, epsilon: 1ms}" + tasks));
+        assertEquals(ExitCode.USAGE, order.status(), order.text());
+        assertEquals(1, order.text().strip().lines().count(), order.text());
+        assertTrue(order.text().contains("\"a\" (priority 7, gpu_priority 5) and \"b\" (priority 6, gpu_priority 6)"),
+            order.text());
+        final StringOutput shared = StringOutput.of("analyze", file("shared.yaml", "platform: {cpus: 1, epsilon: 1ms}"
+            + tasks.replace("gpu_priority: 5", "process: p")));
+        assertEquals(ExitCode.USAGE, shared.status(), shared.text());
+        assertEquals(1, shared.text().strip().lines().count(), shared.text());
+        assertTrue(shared.text().contains("share process \"p\""), shared.text());
+    }
+
     private static final String PARTITIONS = """
         version: 1
         policy: partitions

@@ -218,7 +218,7 @@ class AdmissionSystemTest {
         final String dir = rig.directory().root().toString();
         assertEquals("open camera 0", open("camera", 70, 80, 80, 0));
         assertEquals("open lidar 0", open("lidar", 60, 100, 60, 0));
-        assertEquals("open guest 0", open("guest", 50, 90, 0, 30));
+        assertEquals("open guest 0", open("guest", 50, 90, 0, 28));
         final StringOutput set = StringOutput.of("policy", "--dir", dir, "--set", "rr");
         assertEquals(ExitCode.FAILURE, set.status());
         assertTrue(set.text().contains("no sound analysis"), set.text());
