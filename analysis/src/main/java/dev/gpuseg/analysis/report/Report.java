@@ -75,7 +75,7 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
             final Analysis analysis = Analyses.get(result.analysis());
             final TaskSet inMode = set.withMode(analysis.mode());
             // in the other mode threads can wait for each other without end: there is no response to simulate
-            final boolean refused = !Hypotheses.conflict(analysis, inMode).isEmpty();
+            final boolean refused = !Hypotheses.conflict(analysis.description(), inMode).isEmpty();
             final WorstCase worst = refused ? null : WorstCase.search(inMode,
                 WorstCase.mechanismOf(analysis.description().model(), set.platform().optimistic(),
                     WorstCase.usualDurationNs(inMode)), RUNS, 1);

@@ -544,7 +544,7 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("policy", policy.name());
         node.put("analysis", current.analysis() == null ? "" : current.analysis().name());
         node.put("claim", current.set() == null ? ""
-            : Soundness.of(current.analysis(), current.set(), true).text());
+            : Soundness.of(current.analysis().description(), current.set(), true).text());
         node.put("problem", current.problem());
         node.put("proven", current.proven()
             && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN));
