@@ -178,6 +178,19 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
     }
 
     /**
+     * The same task with other times of arrival and waiting.
+     *
+     * @param newDeadlineNs relative deadline
+     * @param newJitterNs   release jitter
+     * @param newBlockingNs declared blocking
+     * @return the changed copy
+     */
+    public Task withTimes(final long newDeadlineNs, final long newJitterNs, final long newBlockingNs) {
+        return new Task(name, cpu, gpu, periodNs, newDeadlineNs, newJitterNs, newBlockingNs, priority, gpuPriority,
+            bestEffort, segments);
+    }
+
+    /**
      * The same task with other segments.
      *
      * @param newSegments in the order of execution
