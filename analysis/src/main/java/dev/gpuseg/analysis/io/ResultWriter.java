@@ -79,6 +79,7 @@ public final class ResultWriter {
                 out.writeObjectFieldStart(result.analysis());
                 out.writeBooleanField("schedulable", result.schedulable());
                 fields.write(out, result.tasks());
+                ChainWriter.json(out, result, Analyses.describing(result).claim());
                 out.writeEndObject();
             }
             out.writeEndObject();
@@ -130,6 +131,7 @@ public final class ResultWriter {
                 out.append(row(task, width, set.tasks().get(result.tasks().indexOf(task)).bestEffort(),
                     measured));
             }
+            out.append(ChainWriter.text(result, analysis.claim()));
         }
         if (measured != null) {
             out.append("\nmeasured: longest responses in ").append(measured.caption()).append('\n');
