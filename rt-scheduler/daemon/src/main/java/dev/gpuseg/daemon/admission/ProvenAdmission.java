@@ -467,7 +467,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
         return Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(), settings.waitMode(),
-            placed, floating, !byDeadline());
+            placed, floating, !byDeadline(), DeclaredChains.of(settings.declared(), placed));
     }
 
     /** Partitions are what the tasks asked for when they were opened; who uses no GPU has none. */
