@@ -31,8 +31,8 @@ import picocli.CommandLine.Spec;
 
 /** A recording against what was assumed and promised. */
 @Command(name = "check", mixinStandardHelpOptions = true,
-    description = "Hold a recording against a task set: execution times, periods, deadlines, bounds, priority "
-        + "inversions, lost records. What ran under policy rr is not judged.",
+    description = "Hold a recording against a task set: execution times, periods, deadlines, bounds, chains, "
+        + "priority inversions, lost records. What ran under policy rr is not judged.",
     footer = {"", "Exit status: 0 nothing was broken, 3 something was, 2 the input is bad, 1 failure."})
 final class TraceCheckCommand implements Callable<Integer> {
     private static final int SHOWN = 50;
@@ -115,9 +115,21 @@ final class TraceCheckCommand implements Callable<Integer> {
                 .put("time_ns", f.timeNs()).put("measured", f.measuredNs()).put("limit", f.limitNs())
                 .put("text", f.text());
         }
+        for (final TraceCheck.ChainRow chain : checked.chains()) {
+            root.withArray("chains").addObject().put("name", chain.name()).put("outputs", chain.outputs())
+                .put("max_reaction_ns", chain.maxReactionNs()).put("reaction_bound_ns", chain.reactionBoundNs())
+                .put("reaction_deadline_ns", chain.reactionLimitNs()).put("max_age_ns", chain.maxAgeNs())
+                .put("age_bound_ns", chain.ageBoundNs()).put("age_deadline_ns", chain.ageLimitNs());
+        }
         root.putArray("notes");
         notes.forEach(root.withArray("notes")::add);
         return root;
+    }
+
+    private static String figure(final long seenNs, final Long boundNs, final long limitNs) {
+        return (seenNs == 0 ? "not seen" : Durations.format(seenNs))
+            + (boundNs == null ? "" : ", bound " + Durations.format(boundNs))
+            + (limitNs == 0 ? "" : ", limit " + Durations.format(limitNs));
     }
 
     private void print(final PrintWriter out, final Trace trace, final TraceCheck.Result checked,
@@ -128,6 +140,11 @@ final class TraceCheckCommand implements Callable<Integer> {
         }
         if (findings.size() > SHOWN) {
             out.println("… and " + (findings.size() - SHOWN) + " more (--json shows all)");
+        }
+        for (final TraceCheck.ChainRow chain : checked.chains()) {
+            out.println("chain " + chain.name() + ": longest reaction " + figure(chain.maxReactionNs(),
+                chain.reactionBoundNs(), chain.reactionLimitNs()) + "; largest age " + figure(chain.maxAgeNs(),
+                chain.ageBoundNs(), chain.ageLimitNs()) + "; " + chain.outputs() + " outputs");
         }
         for (final String note : notes) {
             out.println("note: " + note);
