@@ -216,6 +216,15 @@ GPUSEG_API int gpuseg_task_close(gpuseg_task *task);
  */
 GPUSEG_API int gpuseg_job_release(gpuseg_task *task, int64_t release_ns);
 
+/*
+ * The same for a task of a chain (camera, detect, plan, brake): the job works on data that come from a sample taken at
+ * stamp_ns of CLOCK_MONOTONIC. The first task takes the time just before it samples, and hands that number on with its
+ * data; every other task passes on the number that came with what it read. `gpuseg trace check` then measures reaction
+ * time and data age of the chain. 0 = no stamp. Data of several samples: pass the oldest stamp. The daemon does not
+ * decide by it. Errors as gpuseg_hint(); a daemon before ABI 1.5 ignores the stamp. The task's thread only.
+ */
+GPUSEG_API int gpuseg_job_release_stamped(gpuseg_task *task, int64_t release_ns, int64_t stamp_ns);
+
 /* Mark the end of the job: its response time ends here. Errors as gpuseg_hint(). The task's thread only. */
 GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
 

@@ -195,6 +195,10 @@ public:
 	{
 		check(gpuseg_job_release(task_, at.count()));
 	}
+	void release(Nanoseconds at, Nanoseconds stamp)
+	{
+		check(gpuseg_job_release_stamped(task_, at.count(), stamp.count()));
+	}
 	void complete()
 	{
 		check(gpuseg_job_end(task_));

@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 4
+#define GPUSEG_ABI_MINOR 5
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -75,7 +75,8 @@
 enum gpuseg_record_kind {
 	GPUSEG_RECORD_BEGIN = 1, /* release_ns: job release or 0; arg_ns: absolute deadline or 0 (release + relative) */
 	GPUSEG_RECORD_END = 2,	 /* ends the segment of `ticket`; arg_ns: measured device time or 0 */
-	GPUSEG_RECORD_RELEASE = 3, /* a job of the task is released at release_ns; ticket 0 */
+	/* a job of the task is released at release_ns; ticket 0; arg_ns: time of its sample or 0 (since ABI 1.5) */
+	GPUSEG_RECORD_RELEASE = 3,
 	GPUSEG_RECORD_HINT = 4,	   /* the next begin is expected at arg_ns; ticket 0 */
 	GPUSEG_RECORD_JOB_END = 5, /* the job is complete (response time ends here); ticket 0 */
 	GPUSEG_RECORD_ROLL = 6	   /* W: daemon only; first document of a new cycle; no event */
@@ -420,7 +421,7 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_CLIENT_POISON = 5, /* (+text) reason; arg0 = enum gpuseg_poison */
 	GPUSEG_EVENT_TASK_OPEN = 6,	/* (+text) JSON of the attributes and the name */
 	GPUSEG_EVENT_TASK_CLOSE = 7,
-	GPUSEG_EVENT_RELEASE = 8,  /* arg0 = release ns */
+	GPUSEG_EVENT_RELEASE = 8,  /* arg0 = release ns, arg1 = time of the sample or 0 */
 	GPUSEG_EVENT_BEGIN = 9,	   /* arg0 = client's time, arg1 = release ns, arg2 = absolute deadline ns */
 	GPUSEG_EVENT_GRANT = 10,   /* the grant word was written, or the begin was optimistic (see flags) */
 	GPUSEG_EVENT_PREEMPT = 11, /* preempted by a segment of higher rank; arg0 = task id of that segment */

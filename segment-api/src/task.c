@@ -407,7 +407,7 @@ static int check_time(const struct gpuseg_task *task, const char *what, int64_t 
 			 (long long)time_ns, (long long)at_ns);
 }
 
-int gpuseg_job_release(gpuseg_task *task, int64_t release_ns)
+int gpuseg_job_release_stamped(gpuseg_task *task, int64_t release_ns, int64_t stamp_ns)
 {
 	int64_t at_ns = now_ns();
 	int ret;
@@ -416,10 +416,17 @@ int gpuseg_job_release(gpuseg_task *task, int64_t release_ns)
 		release_ns = at_ns;
 	ret = check_time(task, "release", release_ns, at_ns);
 	if (ret == 0)
-		ret = mark(task, GPUSEG_RECORD_RELEASE, release_ns, 0, at_ns);
+		ret = check_time(task, "stamp", stamp_ns, at_ns);
+	if (ret == 0)
+		ret = mark(task, GPUSEG_RECORD_RELEASE, release_ns, stamp_ns, at_ns);
 	if (ret == 0)
 		task->release_ns = release_ns;
 	return ret;
+}
+
+int gpuseg_job_release(gpuseg_task *task, int64_t release_ns)
+{
+	return gpuseg_job_release_stamped(task, release_ns, 0);
 }
 
 int gpuseg_job_end(gpuseg_task *task)

@@ -218,6 +218,9 @@ TEST(should_refuse_begin_twice_and_end_without_begin)
 	CHECK_EQ(gpuseg_hint(task, -1), -EINVAL);
 	CHECK_EQ(gpuseg_hint(task, gpuseg_now_ns() + 11000000000), -EINVAL);
 	CHECK_EQ(gpuseg_job_release(task, INT64_MAX), -EINVAL);
+	CHECK_EQ(gpuseg_job_release_stamped(task, 0, -1), -EINVAL);
+	CHECK(strstr(gpuseg_last_message(client), "stamp is -1 ns"));
+	CHECK_EQ(gpuseg_job_release_stamped(task, 0, gpuseg_now_ns() + 11000000000), -EINVAL);
 	CHECK(fake_daemon_wait(&d, 2, NULL));
 	CHECK_EQ(fake_daemon_records(&d), 2);
 	gpuseg_disconnect(client);
@@ -290,7 +293,8 @@ TEST(should_record_a_job_exactly)
 	CHECK_EQ(gpuseg_job_end(task), 0);
 	CHECK_EQ(GPUSEG_BEGIN(task), 0);
 	CHECK_EQ(GPUSEG_END(task), 0);
-	CHECK(fake_daemon_wait(&d, 9, NULL));
+	CHECK_EQ(gpuseg_job_release_stamped(task, release, before - 5000), 0);
+	CHECK(fake_daemon_wait(&d, 10, NULL));
 	{
 		const struct {
 			int kind, ticket;
@@ -303,9 +307,10 @@ TEST(should_record_a_job_exactly)
 				{GPUSEG_RECORD_END, 2, 0, 1234},
 				{GPUSEG_RECORD_JOB_END, 0, 0, 0},
 				{GPUSEG_RECORD_BEGIN, 3, 0, 0},
-				{GPUSEG_RECORD_END, 3, 0, 0}};
+				{GPUSEG_RECORD_END, 3, 0, 0},
+				{GPUSEG_RECORD_RELEASE, 0, release, before - 5000}};
 
-		for (size_t i = 0; i < 9; i++) {
+		for (size_t i = 0; i < 10; i++) {
 			r = fake_daemon_record(&d, i);
 			CHECK_EQ(r.kind, expected[i].kind);
 			CHECK_EQ(r.flags, 0);
@@ -320,8 +325,8 @@ TEST(should_record_a_job_exactly)
 			CHECK_EQ(r.reserved1, 0);
 		}
 	}
-	CHECK_EQ(counters_of(client).records, 9);
-	CHECK_EQ(d.session->records, 9);
+	CHECK_EQ(counters_of(client).records, 10);
+	CHECK_EQ(d.session->records, 10);
 	gpuseg_disconnect(client);
 	CHECK(!d.sequence_broken);
 	fake_daemon_stop(&d);

@@ -45,7 +45,7 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 
 		CHECK(moved.managed());
 		CHECK(!client.managed());
-		task.release();
+		task.release(0ns, 4711ns);
 		{
 			gpuseg::Segment segment(task);
 			CHECK(segment.granted());
@@ -58,6 +58,7 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 		task.complete();
 		task.hint(gpuseg::now() + 1ms);
 		CHECK(fake_daemon_wait(&d, 7, &r));
+		CHECK_EQ(fake_daemon_record(&d, 0).arg_ns, 4711);
 		CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
 		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 123);
 		CHECK_EQ(moved.counters().begins, 2);

@@ -58,7 +58,7 @@ def should_record_segments_and_errors():
             hasty = gpuseg.Task(client, "lidar", priority=65, timeout_ns=5_000_000)
             stubborn = gpuseg.Task(client, "radar", priority=60, timeout_ns=5_000_000, on_timeout=gpuseg.PROCEED)
             assert client.managed
-            task.release()
+            task.release(stamp_ns=4711)
             with gpuseg.segment(task) as granted:
                 assert granted
             try:
@@ -87,6 +87,7 @@ def should_record_segments_and_errors():
         kinds = [(kind, flags) for kind, flags, _, _ in records]
         assert kinds == [(3, 0), (1, 0), (2, 0), (1, 0), (2, 0), (1, 0), (2, 0), (5, 0), (4, 0)] + 3 * [(1, 0), (2, 2)] + [
             (1, 0), (2, 4), (1, 0)], kinds
+        assert records[0][3] == 4711
         assert records[6][3] == 77
 
 

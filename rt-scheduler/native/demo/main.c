@@ -39,6 +39,7 @@ struct options {
 	const char *out;
 	const char *progress;
 	const char *on_usr2;
+	const char *stamp_in, *stamp_out;
 	int priority, gpu_priority;
 	int64_t period_ns, deadline_ns, offset_ns, start_ns, duration_ns, begin_timeout_ns;
 	int64_t budget_ns, window_ns;
@@ -67,6 +68,8 @@ static struct demo {
 	gpuseg_task *task;     /* NULL: unmanaged */
 	bool reachable;	       /* the last mark reached a daemon */
 	struct gpuseg_progress *progress;
+	int64_t *stamp_in;  /* R: of the task before in the chain, NULL: none. 0 = nothing was written yet */
+	int64_t *stamp_out; /* W: this task (release; pairs with the acquire of the next task), NULL: none */
 	volatile int stop;
 	struct job *jobs;
 	int64_t capacity;
@@ -198,13 +201,22 @@ static int run_gpu_segment(const struct segment *segment)
 	return rc < 0 ? rc : 0;
 }
 
+/* When the sample was taken on which this job works: the first task of a chain samples now. */
+static int64_t read_stamp(void)
+{
+	if (demo.stamp_in)
+		return __atomic_load_n(demo.stamp_in, __ATOMIC_ACQUIRE);
+	return demo.stamp_out ? now_ns() : 0;
+}
+
 static int run_job(int64_t release_ns)
 {
 	const struct options *o = &demo.options;
+	const int64_t stamp_ns = read_stamp();
 	int rc = 0;
 
 	if (demo.task)
-		rc = managed_result("job release", gpuseg_job_release(demo.task, release_ns));
+		rc = managed_result("job release", gpuseg_job_release_stamped(demo.task, release_ns, stamp_ns));
 	if (rc > 0)
 		rc = 0;
 	for (int i = 0; i < o->segment_count && rc == 0 && !demo.stop; i++) {
@@ -213,6 +225,8 @@ static int run_job(int64_t release_ns)
 		else
 			rc = run_gpu_segment(&o->segments[i]);
 	}
+	if (rc == 0 && demo.stamp_out && stamp_ns != 0 && !demo.stop)
+		__atomic_store_n(demo.stamp_out, stamp_ns, __ATOMIC_RELEASE);
 	if (rc == 0 && demo.task && !demo.stop)
 		rc = managed_result("job end", gpuseg_job_end(demo.task));
 	return rc < 0 ? rc : 0;
@@ -360,6 +374,30 @@ static int map_progress(const char *path)
 	return 0;
 }
 
+/* A word that two tasks of a chain share, created by whichever comes first. */
+static int map_stamp(const char *option, const char *path, int64_t **word)
+{
+	const int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -1;
+	void *page;
+
+	if (!path)
+		return 0;
+	if (fd < 0 || ftruncate(fd, sizeof(**word)) != 0) {
+		message("%s: \"%s\": %s", option, path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -EINVAL;
+	}
+	page = mmap(NULL, sizeof(**word), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (page == MAP_FAILED) {
+		message("%s: %s", option, strerror(errno));
+		return -ENOMEM;
+	}
+	*word = page;
+	return 0;
+}
+
 static int connect_all(void)
 {
 	const struct options *o = &demo.options;
@@ -427,6 +465,8 @@ static const char help[] =
 	"  --boost N                  run at SCHED_FIFO 1..99 inside segments (default: no boost)\n"
 	"  --always-wait              no optimistic begin\n"
 	"  --progress FILE            write a gpuseg_progress, which survives a kill of the task\n"
+	"  --stamp-out FILE           in a chain: write the time of the sample to this file at the end of each job\n"
+	"  --stamp-in FILE            in a chain: read it from this file at each release (without it: now)\n"
 	"  --on-usr2 fork|exec        SIGUSR2: fork a child that lives for 1 s and tries to use its parent's handles, "
 	"or\n"
 	"                             become `sleep 1`, at any moment of the task (default: ignored)\n"
@@ -471,6 +511,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		BOOST,
 		ALWAYS_WAIT,
 		PROGRESS,
+		STAMP_IN,
+		STAMP_OUT,
 		ON_USR2,
 		OUT,
 		SCHEDULING,
@@ -500,6 +542,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"boost", required_argument, NULL, BOOST},
 		{"always-wait", no_argument, NULL, ALWAYS_WAIT},
 		{"progress", required_argument, NULL, PROGRESS},
+		{"stamp-in", required_argument, NULL, STAMP_IN},
+		{"stamp-out", required_argument, NULL, STAMP_OUT},
 		{"on-usr2", required_argument, NULL, ON_USR2},
 		{"out", required_argument, NULL, OUT},
 		{"scheduling", required_argument, NULL, SCHEDULING},
@@ -579,6 +623,12 @@ static void parse_options(int argc, char **argv, struct options *o)
 			break;
 		case ALWAYS_WAIT:
 			o->always_wait = true;
+			break;
+		case STAMP_IN:
+			o->stamp_in = optarg;
+			break;
+		case STAMP_OUT:
+			o->stamp_out = optarg;
 			break;
 		case PROGRESS:
 			o->progress = optarg;
@@ -671,7 +721,8 @@ int main(int argc, char **argv)
 		message("no memory for %" PRId64 " jobs", demo.capacity);
 		return EXIT_FAILURE;
 	}
-	if (map_progress(o->progress) != 0 || connect_all() != 0)
+	if (map_progress(o->progress) != 0 || map_stamp("--stamp-in", o->stamp_in, &demo.stamp_in) != 0 ||
+	    map_stamp("--stamp-out", o->stamp_out, &demo.stamp_out) != 0 || connect_all() != 0)
 		return EXIT_FAILURE;
 	rc = o->scheduling.fifo ? lock_memory() : 0;
 	if (rc != 0)

@@ -72,7 +72,7 @@ def _load():
             ("gpuseg_is_managed", result, pointer),
             ("gpuseg_task_open", result, pointer, ctypes.POINTER(_TaskAttr), ctypes.POINTER(pointer)),
             ("gpuseg_task_close", result, pointer),
-            ("gpuseg_job_release", result, pointer, ns),
+            ("gpuseg_job_release_stamped", result, pointer, ns, ns),
             ("gpuseg_job_end", result, pointer),
             ("gpuseg_begin", result, pointer),
             ("gpuseg_begin_try", result, pointer),
@@ -214,9 +214,9 @@ class Task:
         """End the segment. device_ns: for how long the GPU worked, 0 = unknown."""
         self._call(_lib.gpuseg_end_measured, device_ns)
 
-    def release(self, release_ns=0):
-        """Mark the release of a job, 0 = now."""
-        self._call(_lib.gpuseg_job_release, release_ns)
+    def release(self, release_ns=0, stamp_ns=0):
+        """Mark the release of a job, 0 = now. stamp_ns: when the sample that it works on was taken, 0 = unknown."""
+        self._call(_lib.gpuseg_job_release_stamped, release_ns, stamp_ns)
 
     def complete(self):
         """Mark the end of the job."""

@@ -138,7 +138,7 @@ public final class BatchRunner {
             PreparedSet prepared = null;
             for (int k = 0; k < analyses.size(); k++) {
                 final Analysis analysis = analyses.get(k);
-                if (prepared == null && analysis.needsPriorities()) {
+                if (prepared == null && analysis.needsPriorities() && set.chains().isEmpty()) {
                     prepared = PreparedSet.of(set);
                 }
                 final AnalysisResult result = prepared == null ? analysis.analyse(set) : analysis.analyse(prepared);

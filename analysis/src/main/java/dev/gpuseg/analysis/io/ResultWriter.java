@@ -122,6 +122,7 @@ public final class ResultWriter {
                 out.writeObjectFieldStart(result.analysis());
                 out.writeBooleanField("schedulable", result.schedulable());
                 fields.write(out, result);
+                ChainWriter.json(out, result, Analyses.describe(result.analysis()).claim());
                 out.writeEndObject();
             }
             out.writeEndObject();
@@ -175,6 +176,7 @@ public final class ResultWriter {
                 out.append(row(task, width, set.tasks().get(result.tasks().indexOf(task)).bestEffort(),
                     measured));
             }
+            out.append(ChainWriter.text(result, analysis.claim()));
         }
         out.append(hypotheses(set, results));
         if (measured != null) {

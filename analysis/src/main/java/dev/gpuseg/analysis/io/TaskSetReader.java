@@ -26,9 +26,10 @@ public final class TaskSetReader {
     /** Largest single file and largest batch line, in bytes. */
     public static final long MAX_BYTES = 16L << 20;
 
-    private static final Set<String> SET_KEYS = Set.of("version", "id", "description", "platform", "mode", "tasks");
+    private static final Set<String> SET_KEYS = Set.of("version", "id", "description", "platform", "mode", "tasks",
+        "chains");
     private static final Set<String> TASK_KEYS = Set.of("name", "cpu", "gpu", "period", "deadline", "jitter",
-        "blocking", "priority", "gpu_priority", "best_effort", "process", "segments", "description");
+        "blocking", "priority", "gpu_priority", "best_effort", "process", "segments", "description", "max_period");
     private static final Set<String> SEGMENT_KEYS = Set.of("cpu", "gpu");
     private static final Set<String> GPU_SEGMENT_KEYS = Set.of("host", "device", "total");
     private static final List<String> MODES = List.of(WaitMode.SUSPEND.word(), WaitMode.BUSY.word());
@@ -146,11 +147,13 @@ public final class TaskSetReader {
             }
             tasks.add(task);
         }
+        final TaskSet set;
         try {
-            return new TaskSet(id, platform, mode, tasks);
+            set = new TaskSet(id, platform, mode, tasks);
         } catch (final InvalidModelException e) {
             throw tasksNode.refusal(e.getMessage());
         }
+        return ChainReader.withChains(set, root, taskNodes);
     }
 
     private static Task toTask(final Node node, final Platform platform) throws InvalidFileException {

@@ -3,6 +3,8 @@ package dev.gpuseg.analysis.io;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.gpuseg.analysis.model.Chain;
+import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.Segment;
@@ -52,9 +54,12 @@ public final class TaskSetWriter {
             out.writeStringField("mode", set.mode().word());
             out.writeArrayFieldStart("tasks");
             for (final Task task : set.tasks()) {
-                writeTask(out, task);
+                writeTask(out, task, set.chains().maxPeriodNs().getOrDefault(task.name(), 0L));
             }
             out.writeEndArray();
+            if (!set.chains().isEmpty()) {
+                writeChains(out, set.chains());
+            }
             out.writeEndObject();
         } catch (final IOException e) {
             throw new UncheckedIOException(e);
@@ -98,7 +103,30 @@ public final class TaskSetWriter {
         }
     }
 
-    private static void writeTask(final JsonGenerator out, final Task task) throws IOException {
+    private static void writeChains(final JsonGenerator out, final Chains chains) throws IOException {
+        out.writeArrayFieldStart("chains");
+        for (final Chain chain : chains.all()) {
+            out.writeStartObject();
+            out.writeStringField("name", chain.name());
+            out.writeArrayFieldStart("tasks");
+            for (final String task : chain.tasks()) {
+                out.writeString(task);
+            }
+            out.writeEndArray();
+            out.writeArrayFieldStart("edges");
+            for (final Chain.Edge edge : chain.edges()) {
+                out.writeString(edge.word());
+            }
+            out.writeEndArray();
+            writeIfPositive(out, "reaction", chain.reactionNs());
+            writeIfPositive(out, "age", chain.ageNs());
+            out.writeEndObject();
+        }
+        out.writeEndArray();
+    }
+
+    private static void writeTask(final JsonGenerator out, final Task task, final long maxPeriodNs)
+        throws IOException {
         out.writeStartObject();
         out.writeStringField("name", task.name());
         if (task.cpu() > 0) {
@@ -111,6 +139,7 @@ public final class TaskSetWriter {
         if (task.deadlineNs() != task.periodNs()) {
             out.writeStringField("deadline", Durations.format(task.deadlineNs()));
         }
+        writeIfPositive(out, "max_period", maxPeriodNs);
         writeIfPositive(out, "jitter", task.jitterNs());
         writeIfPositive(out, "blocking", task.blockingNs());
         if (task.priority() > 0) {

@@ -12,12 +12,13 @@ import java.util.Set;
  * @param platform where it runs
  * @param mode     what a thread does while the GPU works for it
  * @param tasks    in the order of the file; at least one, at most {@link #MAX_TASKS}
+ * @param chains   of these tasks
  */
-public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> tasks) {
+public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> tasks, Chains chains) {
     /** Most tasks of a set. */
     public static final int MAX_TASKS = 10_000;
 
-    /** Validates what concerns several tasks: names, cores, GPUs. */
+    /** Validates what concerns several tasks: names, cores, GPUs, chains. */
     public TaskSet {
         tasks = List.copyOf(tasks);
         if (id == null || id.isBlank()) {
@@ -46,6 +47,19 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
                         : "; the platform has GPUs 0.." + (platform.gpus().size() - 1)));
             }
         }
+        chains.requireFit(tasks);
+    }
+
+    /**
+     * A set without chains.
+     *
+     * @param id       names the set in results; not empty
+     * @param platform where it runs
+     * @param mode     what a thread does while the GPU works for it
+     * @param tasks    in the order of the file
+     */
+    public TaskSet(final String id, final Platform platform, final WaitMode mode, final List<Task> tasks) {
+        this(id, platform, mode, tasks, Chains.NONE);
     }
 
     /**
@@ -55,7 +69,7 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
      * @return the changed copy
      */
     public TaskSet withTasks(final List<Task> newTasks) {
-        return new TaskSet(id, platform, mode, newTasks);
+        return new TaskSet(id, platform, mode, newTasks, chains);
     }
 
     /**
@@ -65,7 +79,7 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
      * @return the changed copy
      */
     public TaskSet withPlatform(final Platform newPlatform) {
-        return new TaskSet(id, newPlatform, mode, tasks);
+        return new TaskSet(id, newPlatform, mode, tasks, chains);
     }
 
     /**
@@ -75,6 +89,16 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
      * @return the changed copy
      */
     public TaskSet withMode(final WaitMode newMode) {
-        return new TaskSet(id, platform, newMode, tasks);
+        return new TaskSet(id, platform, newMode, tasks, chains);
+    }
+
+    /**
+     * The same set with other chains.
+     *
+     * @param newChains of its tasks
+     * @return the changed copy
+     */
+    public TaskSet withChains(final Chains newChains) {
+        return new TaskSet(id, platform, mode, tasks, newChains);
     }
 }

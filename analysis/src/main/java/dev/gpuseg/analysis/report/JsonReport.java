@@ -3,6 +3,7 @@ package dev.gpuseg.analysis.report;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.gpuseg.analysis.io.ChainWriter;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Soundness;
@@ -93,6 +94,7 @@ public final class JsonReport {
             json.writeEndObject();
         }
         json.writeEndArray();
+        ChainWriter.json(json, section.result(), section.analysis().claim());
         json.writeObjectFieldStart("sensitivity");
         if (section.sensitivity().epsilonNs().isPresent()) {
             json.writeNumberField("epsilon_max_ns", section.sensitivity().epsilonNs().getAsLong());

@@ -137,6 +137,9 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
     }
 
     private static boolean passes(final Analysis analysis, final TaskSet set) {
+        if (set != null && !set.chains().isEmpty()) {
+            return analysis.analyse(set).schedulable();
+        }
         return set != null && analysis.isSchedulable(analysis.needsPriorities() ? PreparedSet.of(set)
             : PreparedSet.withoutPriorities(set));
     }

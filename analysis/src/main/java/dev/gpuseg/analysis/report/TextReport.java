@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.report;
 
+import dev.gpuseg.analysis.io.ChainWriter;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
@@ -52,6 +53,7 @@ public final class TextReport {
                     .append(Figures.ms(figure.maxNs())).append("  "));
                 out.append('\n');
             }
+            out.append(ChainWriter.text(section.result(), section.analysis().claim()));
             final Sensitivity s = section.sensitivity();
             out.append("  before the first miss: epsilon up to ").append(s.epsilonNs().isPresent()
                 ? Figures.duration(s.epsilonNs().getAsLong()) : "-").append(", all C "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
+import dev.gpuseg.analysis.chain.ChainAnalysis;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 
@@ -62,13 +63,16 @@ public interface Analysis {
     }
 
     /**
-     * Analyses a set.
+     * Analyses a set and its chains.
      *
      * @param set every real-time task with a core and priorities
-     * @return bounds and terms for each task
+     * @return bounds and terms for each task, and bounds for each chain
      * @throws dev.gpuseg.analysis.model.InvalidModelException if a core or priority is missing
      */
     default AnalysisResult analyse(final TaskSet set) {
+        if (!set.chains().isEmpty()) {
+            return ChainAnalysis.analyse(this, set);
+        }
         return analyse(needsPriorities() ? PreparedSet.of(set) : PreparedSet.withoutPriorities(set));
     }
 
@@ -82,7 +86,8 @@ public interface Analysis {
     }
 
     /**
-     * Analyses a prepared set; all bounds and terms.
+     * Analyses the tasks of a prepared set; all bounds and terms. Its chains do not count: if it has any, use
+     * {@link #analyse(TaskSet)}.
      *
      * @param set from {@link PreparedSet#of}
      * @return bounds and terms for each task
@@ -90,7 +95,7 @@ public interface Analysis {
     AnalysisResult analyse(PreparedSet set);
 
     /**
-     * The verdict alone, for sweeps: stops at the first task that fails and allocates little.
+     * The verdict on the tasks alone, for sweeps: stops at the first task that fails and allocates little.
      *
      * @param set from {@link PreparedSet#of}
      * @return true if every real-time task meets its deadline

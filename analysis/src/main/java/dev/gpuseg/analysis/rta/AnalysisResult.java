@@ -11,12 +11,28 @@ import java.util.List;
  *
  * @param analysis    name of the analysis
  * @param taskSetId   id of the set
- * @param schedulable true if every real-time task keeps its deadline
+ * @param schedulable true if every real-time task keeps its deadline, and every chain its limits
  * @param tasks       in the order of the set
+ * @param chains      in the order of the set
  */
-public record AnalysisResult(String analysis, String taskSetId, boolean schedulable, List<TaskResult> tasks) {
-    /** Copies the list. */
+public record AnalysisResult(String analysis, String taskSetId, boolean schedulable, List<TaskResult> tasks,
+    List<ChainResult> chains) {
+    /** Copies the lists. */
     public AnalysisResult {
         tasks = List.copyOf(tasks);
+        chains = List.copyOf(chains);
+    }
+
+    /**
+     * The result for a set without chains.
+     *
+     * @param analysis    name of the analysis
+     * @param taskSetId   id of the set
+     * @param schedulable true if every real-time task keeps its deadline
+     * @param tasks       in the order of the set
+     */
+    public AnalysisResult(final String analysis, final String taskSetId, final boolean schedulable,
+        final List<TaskResult> tasks) {
+        this(analysis, taskSetId, schedulable, tasks, List.of());
     }
 }

@@ -37,13 +37,16 @@ final class Arrivals {
         if (atNs >= run.options.durationNs()) {
             return;
         }
-        final long jitterNs = run.set.jitterNs[task];
-        long late = 0;
-        if (jitterNs > 0 && run.options.jitter() == SimulationOptions.Jitter.RANDOM) {
-            final int kind = run.random.nextInt(3);
-            late = kind == 0 ? 0 : kind == 1 ? jitterNs : run.random.nextLong(jitterNs + 1);
+        run.queue.set(run.taskSource + task, Math.addExact(atNs, late(run.set.jitterNs[task])));
+    }
+
+    /** How much later than its arrival a job is released. */
+    private long late(final long jitterNs) {
+        if (jitterNs == 0 || run.options.jitter() != SimulationOptions.Jitter.RANDOM) {
+            return 0;
         }
-        run.queue.set(run.taskSource + task, Math.addExact(atNs, late));
+        final int kind = run.random.nextInt(3);
+        return kind == 0 ? 0 : kind == 1 ? jitterNs : run.random.nextLong(jitterNs + 1);
     }
 
     void onRelease(final int task) {
@@ -55,12 +58,38 @@ final class Arrivals {
         } else {
             push(task, arrival);
         }
+        if (run.chains != null && run.chains.isReleasedByEvent(task)) {
+            return;
+        }
         final long period = run.set.periodNs[task];
         long gap = period;
-        if (run.options.arrivals() == SimulationOptions.Arrivals.SPORADIC && run.random.nextInt(4) != 0) {
+        if (run.set.maxPeriodNs[task] > 0) {
+            gap = gapUpTo(period, run.set.maxPeriodNs[task]);
+        } else if (run.options.arrivals() == SimulationOptions.Arrivals.SPORADIC && run.random.nextInt(4) != 0) {
             gap += run.random.nextLong(period / 2 + 1);
         }
         schedule(task, Math.addExact(arrival, gap));
+    }
+
+    /** A distance between two known limits; each limit itself in one case of four. */
+    private long gapUpTo(final long shortest, final long longest) {
+        if (run.options.arrivals() != SimulationOptions.Arrivals.SPORADIC || longest == shortest) {
+            return shortest;
+        }
+        final int kind = run.random.nextInt(4);
+        return kind == 0 ? shortest : kind == 1 ? longest : shortest + run.random.nextLong(longest - shortest + 1);
+    }
+
+    /** The end of a job of another task releases one of this task: now, or its jitter later. */
+    void onEvent(final int task) {
+        final int source = run.taskSource + task;
+        if (run.queue.isPending(source)) {
+            // only where a job comes before the one that its predecessor's last end released: that one goes first
+            run.queue.set(source, EventQueue.NEVER);
+            onRelease(task);
+        }
+        nextArrivalNs[task] = run.nowNs;
+        run.queue.set(source, Math.addExact(run.nowNs, late(run.set.jitterNs[task])));
     }
 
     boolean isWaiting(final int task) {

@@ -150,6 +150,9 @@ final class Cores {
                 }
             }
             onCpu[cpu] = best;
+            if (best >= 0) {
+                threads.onCore(best);
+            }
             if (best < 0 || threads.isSpinning(best)) {
                 run.queue.set(run.cpuSource + cpu, EventQueue.NEVER);
                 return;

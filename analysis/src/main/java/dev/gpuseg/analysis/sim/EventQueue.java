@@ -52,6 +52,11 @@ final class EventQueue {
         }
     }
 
+    /** Whether a source has a pending time. */
+    boolean isPending(final int source) {
+        return position[source] >= 0;
+    }
+
     /** Time of the first event, or {@link #NEVER}. */
     long firstNs() {
         return size == 0 ? NEVER : timeNs[heap[0]];

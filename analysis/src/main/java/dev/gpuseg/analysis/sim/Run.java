@@ -24,6 +24,8 @@ final class Run {
     final Segments segments;
     final EnforcerModel enforcers;
     final Device device;
+    /** Null if the set has no chains. */
+    final ChainObserver chains;
 
     SimulationOptions options;
     TraceSink trace;
@@ -50,6 +52,7 @@ final class Run {
         segments = new Segments(this);
         enforcers = new EnforcerModel(this);
         device = new Device(this);
+        chains = set.set.chains().isEmpty() ? null : new ChainObserver(set.set);
     }
 
     void reset(final SimulationOptions what, final TraceSink sink) {
@@ -68,6 +71,9 @@ final class Run {
         segments.reset();
         enforcers.reset();
         device.reset();
+        if (chains != null) {
+            chains.reset();
+        }
     }
 
     /** A duration that is not a task's own: the worst case always, or in one case of four. */

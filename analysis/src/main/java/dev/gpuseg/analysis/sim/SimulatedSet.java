@@ -28,6 +28,8 @@ final class SimulatedSet {
     final long[] periodNs;
     final long[] deadlineNs;
     final long[] jitterNs;
+    /** Longest distance of two arrivals; 0 = not known. */
+    final long[] maxPeriodNs;
     final int[][] cpuTasks;
     final int[][] gpuTasks;
 
@@ -71,6 +73,7 @@ final class SimulatedSet {
         periodNs = new long[n];
         deadlineNs = new long[n];
         jitterNs = new long[n];
+        maxPeriodNs = new long[n];
         segmentStart = new int[n + 1];
         int segments = 0;
         for (int i = 0; i < n; i++) {
@@ -126,6 +129,7 @@ final class SimulatedSet {
         periodNs[i] = task.periodNs();
         deadlineNs[i] = task.deadlineNs();
         jitterNs[i] = task.jitterNs();
+        maxPeriodNs[i] = set.chains().maxPeriodNs().getOrDefault(task.name(), 0L);
         gpuOf[i] = task.gpuSegmentCount() > 0 ? task.gpu() : -1;
         contextOf[i] = i;
         for (int k = 0; k < i && task.process() != null && contextOf[i] == i; k++) {

@@ -12,12 +12,38 @@ import java.util.List;
  * @param events    events handled
  * @param updates   runlist updates, of all GPUs
  * @param endNs     time of the last event
+ * @param chains    in the order of the set
  */
 public record SimulationResult(SimulationOptions options, String taskSetId, List<TaskObservation> tasks, long events,
-    long updates, long endNs) {
-    /** Copies the list. */
+    long updates, long endNs, List<ChainObservation> chains) {
+    /** Copies the lists. */
     public SimulationResult {
         tasks = List.copyOf(tasks);
+        chains = List.copyOf(chains);
+    }
+
+    /**
+     * What a run showed of one chain. Times in nanoseconds.
+     *
+     * @param name               the chain
+     * @param outputs            jobs of the last task that ended with a sample
+     * @param misses             outputs that were too old, or reacted too late
+     * @param maxReactionNs      longest time from an event at the input to the first output that reflects it, 0 if none
+     * @param reactionDeadlineNs its limit, 0 = none
+     * @param maxAgeNs           largest age of the sample behind an output, 0 if none
+     * @param ageDeadlineNs      its limit, 0 = none
+     */
+    public record ChainObservation(String name, long outputs, long misses, long maxReactionNs, long reactionDeadlineNs,
+        long maxAgeNs, long ageDeadlineNs) {
+    }
+
+    /**
+     * Whether a chain exceeded a limit.
+     *
+     * @return true if at least one output was too old, or came too late
+     */
+    public boolean anyChainMiss() {
+        return chains.stream().anyMatch(chain -> chain.misses() > 0);
     }
 
     /**

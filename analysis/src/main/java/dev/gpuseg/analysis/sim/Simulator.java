@@ -15,6 +15,7 @@ import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * Simulates one task set. All decisions about the GPU are those of the live {@link SegmentScheduler}, and all decisions
@@ -121,7 +122,7 @@ public final class Simulator {
     public SimulationResult run(final SimulationOptions what, final TraceSink sink) {
         execute(what, sink);
         return new SimulationResult(what, set.set.id(), run.observations.all(), run.events, run.enforcers.updates(),
-            run.nowNs);
+            run.nowNs, run.chains == null ? List.of() : run.chains.all());
     }
 
     /**
@@ -143,6 +144,26 @@ public final class Simulator {
      */
     public long maxResponseNs(final int task) {
         return run.observations.maxResponseNs[task];
+    }
+
+    /**
+     * Longest reaction time of a chain seen in the last run.
+     *
+     * @param chain index in the set
+     * @return nanoseconds, 0 if none was seen
+     */
+    public long maxReactionNs(final int chain) {
+        return run.chains.maxReactionNs(chain);
+    }
+
+    /**
+     * Largest data age of a chain seen in the last run.
+     *
+     * @param chain index in the set
+     * @return nanoseconds, 0 if there was no output
+     */
+    public long maxAgeNs(final int chain) {
+        return run.chains.maxAgeNs(chain);
     }
 
     /**
@@ -246,6 +267,9 @@ public final class Simulator {
             }
             if (set.gpuOf[i] >= 0) {
                 addTask(i);
+            }
+            if (run.chains != null && run.chains.isReleasedByEvent(i)) {
+                continue;   // the end of another job releases it
             }
             run.arrivals.schedule(i, firstArrivalNs != null ? firstArrivalNs[i] : run.arrivals.drawFirst(i));
         }

@@ -27,6 +27,8 @@ final class Threads {
     private final long[] arrivalNs;
     private final boolean[] worstCaseJob;
     private boolean anywhere;
+    /** Whether the job of a task has had its core. */
+    private final boolean[] started;
     /** Whether a thread in a phase can use its core. */
     private final boolean[] runs = new boolean[IDLE_PART + 1];
 
@@ -43,6 +45,7 @@ final class Threads {
         afterNs = new long[n];
         arrivalNs = new long[n];
         worstCaseJob = new boolean[n];
+        started = new boolean[n];
     }
 
     void reset() {
@@ -121,6 +124,7 @@ final class Threads {
 
     void startJob(final int task, final long arrival) {
         arrivalNs[task] = arrival;
+        started[task] = false;
         worstCaseJob[task] = run.drawsWorst();
         segment[task] = segmentStart[task] - 1;
         nextSegment(task);
@@ -154,12 +158,28 @@ final class Threads {
         }
         phase[task] = IDLE;
         run.cores.touch(task);
+        if (run.chains != null) {
+            run.chains.ends(task, run.nowNs);
+            for (final int successor : run.chains.releasedBy(task)) {
+                run.arrivals.onEvent(successor);
+            }
+        }
         if (run.arrivals.isWaiting(task)) {
             startJob(task, run.arrivals.pop(task));
         }
     }
 
     // ---- steps ----
+
+    /** The thread gets its core; it may have had it before. */
+    void onCore(final int task) {
+        if (!started[task]) {
+            started[task] = true;
+            if (run.chains != null) {
+                run.chains.starts(task, run.nowNs);
+            }
+        }
+    }
 
     /** The thread has the core and no work left in its phase: it does what comes next. */
     void step(final int task) {

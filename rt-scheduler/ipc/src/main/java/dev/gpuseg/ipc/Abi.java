@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 4;
-    public static final int ABI_VERSION = 65540;
+    public static final int ABI_MINOR = 5;
+    public static final int ABI_VERSION = 65541;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;

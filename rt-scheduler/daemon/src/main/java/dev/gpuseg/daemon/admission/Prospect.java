@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.admission;
 
+import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.Task;
@@ -8,6 +9,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.ChainResult;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,10 +46,11 @@ record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String pr
      * @param mode      what threads do while the GPU works
      * @param placed    tasks with a core
      * @param floating  tasks without
+     * @param chains    of placed tasks
      * @return what it says
      */
     static Prospect of(final Analysis analysis, final String id, final Platform platform, final WaitMode mode,
-        final List<Task> placed, final List<Task> floating) {
+        final List<Task> placed, final List<Task> floating, final Chains chains) {
         if (placed.isEmpty() && floating.isEmpty()) {
             return unproven(analysis, "");
         }
@@ -60,7 +63,7 @@ record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String pr
                 + platform.cpus() + ", too many cases to analyse; declare them in the task-set file");
         }
         try {
-            return ofPlacements(analysis, new TaskSet(id, platform, mode, join(placed, floating, 0, 1)), placed,
+            return ofPlacements(analysis, new TaskSet(id, platform, mode, join(placed, floating, 0, 1), chains), placed,
                 floating, (int) placements);
         } catch (final InvalidModelException e) {
             return unproven(analysis, e.getMessage());
@@ -100,6 +103,15 @@ record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String pr
             final TaskResult y = b.tasks().get(i);
             tasks.add(x.wcrtNs() == null || y.wcrtNs() != null && y.wcrtNs() > x.wcrtNs() ? y : x);
         }
-        return new AnalysisResult(a.analysis(), a.taskSetId(), a.schedulable() && b.schedulable(), tasks);
+        final List<ChainResult> chains = new ArrayList<>();
+        for (int c = 0; c < a.chains().size(); c++) {
+            chains.add(slower(a.chains().get(c), b.chains().get(c)));
+        }
+        return new AnalysisResult(a.analysis(), a.taskSetId(), a.schedulable() && b.schedulable(), tasks, chains);
+    }
+
+    private static ChainResult slower(final ChainResult a, final ChainResult b) {
+        return a.reaction().boundNs() == null || b.reaction().boundNs() != null
+            && b.reaction().boundNs() <= a.reaction().boundNs() ? a : b;
     }
 }

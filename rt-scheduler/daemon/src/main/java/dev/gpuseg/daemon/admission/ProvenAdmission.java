@@ -461,7 +461,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
         return Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(), settings.waitMode(),
-            placed, floating);
+            placed, floating, DeclaredChains.of(settings.declared(), placed));
     }
 
     /** Partitions are what the tasks asked for when they were opened; a task without GPU has none. */

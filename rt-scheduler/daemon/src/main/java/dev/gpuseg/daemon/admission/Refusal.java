@@ -31,6 +31,9 @@ final class Refusal {
         if (!prospect.problem().isEmpty()) {
             return (newcomer == null ? "" : "task \"" + newcomer + "\": ") + prospect.problem();
         }
+        if (prospect.result().tasks().stream().allMatch(TaskResult::schedulable)) {
+            return DeclaredChains.refusal(prospect, newcomer);
+        }
         final Analysis analysis = prospect.analysis();
         final TaskSet set = prospect.set();
         final int asking = indexOf(set, newcomer);

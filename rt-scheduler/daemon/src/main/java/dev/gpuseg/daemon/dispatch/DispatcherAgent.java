@@ -422,7 +422,7 @@ public final class DispatcherAgent implements Runnable {
                 break;
             case Abi.RECORD_RELEASE:
                 task.jobReleaseNs = record.releaseNs();
-                journal.release(task, record.releaseNs());
+                journal.release(task, record.releaseNs(), record.argNs());
                 break;
             case Abi.RECORD_HINT:
                 journal.hint(task, record.argNs());

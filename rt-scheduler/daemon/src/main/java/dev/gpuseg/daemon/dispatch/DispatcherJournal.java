@@ -102,8 +102,8 @@ final class DispatcherJournal {
 
     // ---- records --------------------------------------------------------------------------------------------------
 
-    void release(final TaskEntry task, final long releaseNs) {
-        event(EventKind.RELEASE, task, 0, 0, releaseNs, 0, 0);
+    void release(final TaskEntry task, final long releaseNs, final long stampNs) {
+        event(EventKind.RELEASE, task, 0, 0, releaseNs, stampNs, 0);
     }
 
     void hint(final TaskEntry task, final long expectedNs) {

@@ -183,6 +183,15 @@ class DispatcherAgentTest {
     }
 
     @Test
+    void shouldJournalTheStampOfARelease() throws IOException {
+        final int task = client(10);
+        writers.get(task - 1).write(Abi.RECORD_RELEASE, 0, task, 0, 4711);
+        dispatcher.cycle();
+        assertEquals(EventKind.RELEASE, last().kind());
+        assertEquals(4711, last().arg1());
+    }
+
+    @Test
     void shouldCancelABegin() throws IOException {
         final int task = client(10);
         write(task, Abi.RECORD_BEGIN, 0, 1);

@@ -50,7 +50,8 @@ import picocli.CommandLine.Spec;
 /** {@code gpuseg simulate}: runs a task set in simulated time under the live scheduler core. */
 @Command(name = "simulate", mixinStandardHelpOptions = true,
     description = {"Run a task set in simulated time, with the scheduler code of the daemon.",
-        "Exit status: 0 no deadline missed, 1 failure, 2 wrong use or input, 3 a real-time job missed its deadline."})
+        "Exit status: 0 no deadline missed, 1 failure, 2 wrong use or input, 3 a real-time job missed its deadline or "
+            + "a chain a limit."})
 final class SimulateCommand implements Callable<Integer> {
     private static final String GATE = "gate";
     private static final String GATED = "gate-";
@@ -207,7 +208,7 @@ final class SimulateCommand implements Callable<Integer> {
         final PrintWriter out = spec.commandLine().getOut();
         out.print(format.equals("json") ? json(result, lines) : text(result, lines));
         out.flush();
-        return result.anyRealTimeMiss() ? 3 : 0;
+        return result.anyRealTimeMiss() || result.anyChainMiss() ? 3 : 0;
     }
 
     private static void configure(final Simulator simulator, final TaskSet set, final PolicySettings settings) {
@@ -291,7 +292,7 @@ final class SimulateCommand implements Callable<Integer> {
     private String text(final SimulationResult result, final List<String> lines) {
         final StringBuilder out = new StringBuilder();
         out.append(result.taskSetId()).append(": ").append(result.anyRealTimeMiss()
-            ? "DEADLINE MISSED" : "no deadline missed")
+            ? "DEADLINE MISSED" : result.anyChainMiss() ? "CHAIN LIMIT MISSED" : "no deadline missed")
             .append(" in ").append(Durations.format(result.options().durationNs())).append(" of simulated arrivals (")
             .append(scheduler).append(", ")
             .append(result.options().hold().name().toLowerCase(Locale.ROOT)).append(", ").append(result.updates())
@@ -310,8 +311,37 @@ final class SimulateCommand implements Callable<Integer> {
                 task.bestEffort() ? "-" : Durations.milliseconds(task.deadlineNs()), task.preemptions(),
                 Durations.milliseconds(task.maxGrantWaitNs())));
         }
+        for (final var chain : result.chains()) {
+            out.append("chain ").append(chain.name()).append(": longest reaction ")
+                .append(ofLimit(chain.maxReactionNs(), chain.reactionDeadlineNs())).append(", largest age ")
+                .append(ofLimit(chain.maxAgeNs(), chain.ageDeadlineNs())).append(", ").append(chain.outputs())
+                .append(" outputs, ").append(chain.misses()).append(" misses\n");
+        }
         lines.forEach(line -> out.append(line).append('\n'));
         return out.toString();
+    }
+
+    private static String ofLimit(final long ns, final long limitNs) {
+        return Durations.milliseconds(ns) + (limitNs == 0 ? "" : " of " + Durations.milliseconds(limitNs)) + " ms";
+    }
+
+    private static void writeChains(final JsonGenerator json, final SimulationResult result) throws IOException {
+        if (result.chains().isEmpty()) {
+            return;
+        }
+        json.writeArrayFieldStart("chains");
+        for (final var chain : result.chains()) {
+            json.writeStartObject();
+            json.writeStringField("name", chain.name());
+            json.writeNumberField("outputs", chain.outputs());
+            json.writeNumberField("misses", chain.misses());
+            json.writeNumberField("max_reaction_ns", chain.maxReactionNs());
+            json.writeNumberField("reaction_deadline_ns", chain.reactionDeadlineNs());
+            json.writeNumberField("max_age_ns", chain.maxAgeNs());
+            json.writeNumberField("age_deadline_ns", chain.ageDeadlineNs());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
     }
 
     private String json(final SimulationResult result, final List<String> lines) throws IOException {
@@ -347,6 +377,7 @@ final class SimulateCommand implements Callable<Integer> {
                 json.writeEndObject();
             }
             json.writeEndArray();
+            writeChains(json, result);
             if (!lines.isEmpty()) {
                 json.writeArrayFieldStart("schedule");
                 for (final String line : lines) {

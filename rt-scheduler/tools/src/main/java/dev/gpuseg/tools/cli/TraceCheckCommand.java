@@ -34,8 +34,8 @@ import picocli.CommandLine.Spec;
 
 /** A recording against what was assumed and promised. */
 @Command(name = "check", mixinStandardHelpOptions = true,
-    description = "Compare a recording with a task set: execution times, periods, deadlines, bounds, priority "
-        + "inversions, lost records. What ran under policy rr is not judged.",
+    description = "Compare a recording with a task set: execution times, periods, deadlines, bounds, chains, "
+        + "priority inversions, lost records. What ran under policy rr is not judged.",
     footer = "%nExit status: 0 every check passed, 3 one did not, 2 the input is wrong, 1 failure.")
 final class TraceCheckCommand implements Callable<Integer> {
     private static final int SHOWN = 50;
@@ -131,9 +131,21 @@ final class TraceCheckCommand implements Callable<Integer> {
                 .put("time_ns", f.timeNs()).put("measured", f.measuredNs()).put("limit", f.limitNs())
                 .put("text", f.text());
         }
+        for (final TraceCheck.ChainRow chain : checked.chains()) {
+            root.withArray("chains").addObject().put("name", chain.name()).put("outputs", chain.outputs())
+                .put("max_reaction_ns", chain.maxReactionNs()).put("reaction_bound_ns", chain.reactionBoundNs())
+                .put("reaction_deadline_ns", chain.reactionLimitNs()).put("max_age_ns", chain.maxAgeNs())
+                .put("age_bound_ns", chain.ageBoundNs()).put("age_deadline_ns", chain.ageLimitNs());
+        }
         root.putArray("notes");
         notes.forEach(root.withArray("notes")::add);
         return root;
+    }
+
+    private static String figure(final long seenNs, final Long boundNs, final long limitNs) {
+        return (seenNs == 0 ? "not seen" : Durations.format(seenNs))
+            + (boundNs == null ? "" : ", bound " + Durations.format(boundNs))
+            + (limitNs == 0 ? "" : ", limit " + Durations.format(limitNs));
     }
 
     private void print(final PrintWriter out, final Trace trace, final TraceCheck.Result checked,
@@ -144,6 +156,11 @@ final class TraceCheckCommand implements Callable<Integer> {
         }
         if (findings.size() > SHOWN) {
             out.println("… and " + (findings.size() - SHOWN) + " more (--json shows all)");
+        }
+        for (final TraceCheck.ChainRow chain : checked.chains()) {
+            out.println("chain " + chain.name() + ": longest reaction " + figure(chain.maxReactionNs(),
+                chain.reactionBoundNs(), chain.reactionLimitNs()) + "; largest age " + figure(chain.maxAgeNs(),
+                chain.ageBoundNs(), chain.ageLimitNs()) + "; " + chain.outputs() + " outputs");
         }
         for (final String note : notes) {
             out.println("note: " + note);

@@ -119,6 +119,8 @@ public final class Trace {
         final boolean marked;
         long endNs;
         long responseNs;
+        /** When the sample that it works on was taken; 0 = the application did not say. */
+        long stampNs;
         final List<Segment> segments = new ArrayList<>();
         String policy;
 

@@ -314,6 +314,7 @@ public final class TraceBuilder {
         if (task != null) {
             task.marksJobs = true;
             task.current = new Trace.Job(task, task.jobs.size() + 1, event.arg0(), true, policy);
+            task.current.stampNs = event.arg1();
             task.jobs.add(task.current);
         }
     }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
+import dev.gpuseg.analysis.model.Chain;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.ChainResult;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
@@ -34,6 +36,8 @@ import java.util.stream.Collectors;
  *   <li>{@code enforcement}: from the decision until all others were off took longer than epsilon;</li>
  *   <li>{@code inversion}: a segment had the GPU for longer than epsilon while a better one of another context waited
  *       or was preempted;</li>
+ *   <li>{@code chain-deadline}: an output of a chain was older, or its reaction slower, than the limit of the set;</li>
+ *   <li>{@code chain-bound}: it was older or slower than the analysis says is possible;</li>
  *   <li>{@code unknown-task}: a real-time task that the set does not have.</li>
  * </ul>
  *
@@ -63,8 +67,26 @@ public final class TraceCheck {
      * @param judged   jobs that were judged
      * @param leftOut  complete jobs that were released while nothing was enforced
      * @param notes    what could not be judged
+     * @param chains   what was seen of the chains of the set, in its order
      */
-    public record Result(List<Finding> findings, int judged, int leftOut, List<String> notes) {
+    public record Result(List<Finding> findings, int judged, int leftOut, List<String> notes,
+        List<ChainRow> chains) {
+    }
+
+    /**
+     * What was seen of one chain. Times in nanoseconds.
+     *
+     * @param name            of the chain
+     * @param outputs         jobs of its last task that ended with a stamp
+     * @param maxReactionNs   longest reaction time, 0 if none was seen
+     * @param reactionBoundNs its bound; null if there is none, or none was asked for
+     * @param reactionLimitNs its limit, 0 = none
+     * @param maxAgeNs        largest data age, 0 if none was seen
+     * @param ageBoundNs      its bound; null if there is none, or none was asked for
+     * @param ageLimitNs      its limit, 0 = none
+     */
+    public record ChainRow(String name, int outputs, long maxReactionNs, Long reactionBoundNs, long reactionLimitNs,
+        long maxAgeNs, Long ageBoundNs, long ageLimitNs) {
     }
 
     private final Trace trace;
@@ -73,6 +95,7 @@ public final class TraceCheck {
     private final long toleranceNs;
     private final List<Finding> findings = new ArrayList<>();
     private final List<String> notes = new ArrayList<>();
+    private final List<ChainRow> chains = new ArrayList<>();
     private int judged;
     private int leftOut;
 
@@ -98,7 +121,46 @@ public final class TraceCheck {
         check.lost();
         check.tasks();
         check.inversions();
-        return new Result(check.findings, check.judged, check.leftOut, check.notes);
+        check.chains();
+        return new Result(check.findings, check.judged, check.leftOut, check.notes, check.chains);
+    }
+
+    // ---- chains ----------------------------------------------------------------------------------------------------
+
+    private void chains() {
+        final List<TraceChains.Seen> all = TraceChains.of(trace, set);
+        for (int c = 0; c < all.size(); c++) {
+            final TraceChains.Seen seen = all.get(c);
+            final ChainResult bound = bounds == null ? null : bounds.chains().get(c);
+            final Long reactionBoundNs = bound == null ? null : bound.reaction().boundNs();
+            final Long ageBoundNs = bound == null ? null : bound.age().boundNs();
+            if (!seen.problem().isEmpty()) {
+                notes.add("chain \"" + seen.chain().name() + "\": " + seen.problem());
+            }
+            if (bound != null && !bound.problem().isEmpty()) {
+                notes.add("chain \"" + seen.chain().name() + "\": no bound: " + bound.problem());
+            }
+            for (final TraceChains.Output output : seen.outputs()) {
+                output(seen.chain(), output.job(), "reaction", output.reactionNs(), seen.chain().reactionNs(),
+                    reactionBoundNs);
+                output(seen.chain(), output.job(), "age", output.ageNs(), seen.chain().ageNs(), ageBoundNs);
+            }
+            chains.add(new ChainRow(seen.chain().name(), seen.outputs().size(), seen.maxReactionNs(), reactionBoundNs,
+                seen.chain().reactionNs(), seen.maxAgeNs(), ageBoundNs, seen.chain().ageNs()));
+        }
+    }
+
+    private void output(final Chain chain, final Trace.Job job, final String what, final long measuredNs,
+        final long limitNs, final Long boundNs) {
+        if (limitNs > 0 && measuredNs > limitNs) {
+            add("chain-deadline", job, job.endNs, measuredNs, limitNs, "ended chain \"" + chain.name() + "\" with "
+                + what + " " + ms(measuredNs) + ", limit " + ms(limitNs));
+        }
+        if (boundNs != null && measuredNs > boundNs + toleranceNs) {
+            add("chain-bound", job, job.endNs, measuredNs, boundNs, "ended chain \"" + chain.name() + "\" with "
+                + what + " " + ms(measuredNs) + ", more than the bound " + ms(boundNs) + " of "
+                + bounds.analysis());
+        }
     }
 
     private void lost() {

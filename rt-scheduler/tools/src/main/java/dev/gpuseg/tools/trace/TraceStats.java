@@ -3,6 +3,7 @@ package dev.gpuseg.tools.trace;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.model.TaskSet;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -154,6 +155,58 @@ public final class TraceStats {
             }
         }
         return result;
+    }
+
+    /**
+     * As JSON, with the chains of a task set.
+     *
+     * @param trace what happened
+     * @param set   whose chains to measure, or null
+     * @return an object
+     */
+    public static ObjectNode json(final Trace trace, final TaskSet set) {
+        final ObjectNode root = json(trace);
+        if (set != null) {
+            for (final TraceChains.Seen seen : TraceChains.of(trace, set)) {
+                final ObjectNode node = root.withArray("chains").addObject().put("name", seen.chain().name());
+                reactions(seen).putInto(node.putObject("reaction_ns"));
+                ages(seen).putInto(node.putObject("age_ns"));
+                node.put("remark", seen.problem());
+            }
+        }
+        return root;
+    }
+
+    /**
+     * As a table, with the chains of a task set.
+     *
+     * @param trace what happened
+     * @param set   whose chains to measure, or null
+     * @return lines
+     */
+    public static String text(final Trace trace, final TaskSet set) {
+        final StringBuilder out = new StringBuilder(text(trace));
+        if (set != null) {
+            out.append(String.format("%n%-20s %8s | %9s %9s %9s | %9s %9s %9s%n", "chain", "outputs", "react p50",
+                "p99", "max ms", "age p50", "p99", "max ms"));
+            for (final TraceChains.Seen seen : TraceChains.of(trace, set)) {
+                final Times reaction = reactions(seen);
+                final Times age = ages(seen);
+                out.append(String.format(Locale.ROOT, "%-20s %8d | %9.3f %9.3f %9.3f | %9.3f %9.3f %9.3f%s%n",
+                    seen.chain().name(), age.count(), reaction.p50Ns() / NS_PER_MS, reaction.p99Ns() / NS_PER_MS,
+                    reaction.maxNs() / NS_PER_MS, age.p50Ns() / NS_PER_MS, age.p99Ns() / NS_PER_MS,
+                    age.maxNs() / NS_PER_MS, seen.problem().isEmpty() ? "" : "   " + seen.problem()));
+            }
+        }
+        return out.toString();
+    }
+
+    private static Times reactions(final TraceChains.Seen seen) {
+        return Times.of(seen.outputs().stream().map(TraceChains.Output::reactionNs).filter(ns -> ns >= 0).toList());
+    }
+
+    private static Times ages(final TraceChains.Seen seen) {
+        return Times.of(seen.outputs().stream().map(TraceChains.Output::ageNs).toList());
     }
 
     /**
