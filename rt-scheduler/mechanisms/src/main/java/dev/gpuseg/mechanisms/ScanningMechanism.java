@@ -25,7 +25,8 @@ public abstract class ScanningMechanism<P extends AttachedProcess> implements Me
     private final AtomicBoolean changed = new AtomicBoolean();
     private final int ownPid = ProcessStatus.pid();
     private final Protection protection;
-    private final ScanThread scanThread;
+    private final String threadName;
+    private ScanThread scanThread;   // set by the last line of the constructor, before others see this
     private volatile ProcessListener listener;
     private volatile String lastError = "";
 
@@ -37,11 +38,12 @@ public abstract class ScanningMechanism<P extends AttachedProcess> implements Me
      */
     protected ScanningMechanism(final String threadName, final Protection protection) {
         this.protection = protection;
-        scanThread = new ScanThread(threadName, this::scan, this::lastError, this::scanEnded);
+        this.threadName = threadName;
     }
 
     /** Starts the scan thread; the last line of a constructor. */
     protected final void startScanning() {
+        scanThread = new ScanThread(threadName, this::scan, this::lastError, this::scanEnded);
         scanThread.start();
     }
 

@@ -18,7 +18,6 @@ final class TaskEntry {
     /** What the task was opened with or an administrator set; a demotion by the scheduler changes neither. */
     int priority;
     int gpuPriority;
-    /** How its segments preempt lower work: asked for, or the daemon's choice. */
     /** Its begin waits for a grant that is decided but not enforced yet. */
     boolean grantPending;
     /** The begun segment did not wait. */
