@@ -27,6 +27,8 @@ import java.util.stream.Collectors;
  * <ul>
  *   <li>{@code lost}: sequence numbers are missing, so nothing below is complete;</li>
  *   <li>{@code period}: two releases were closer than the period less the jitter;</li>
+ *   <li>{@code max-period}: two releases were further apart than max_period and the jitter, so the bounds of the
+ *       chains of that task did not hold;</li>
  *   <li>{@code segments}: a job had more GPU segments than the set says;</li>
  *   <li>{@code wcet}: a device part (as the client reported it), a whole window (from going on to its end, without the
  *       time in which it was preempted, allowing one epsilon for its start and each preemption), or a CPU part (only of
@@ -207,6 +209,8 @@ public final class TraceCheck {
     }
 
     private void task(final Task model, final Trace.Task task, final Long wcrtNs, final boolean ownCore) {
+        // what the end of another job releases has no distance of its own
+        final boolean released = set.chains().eventPredecessors().containsKey(model.name());
         Trace.Job before = null;
         for (final Trace.Job job : task.jobs) {
             if (!Trace.isEnforced(job.policy)) {
@@ -214,13 +218,8 @@ public final class TraceCheck {
                 before = null;
                 continue;
             }
-            if (before != null && !model.bestEffort()) {
-                final long distanceNs = job.releaseNs - before.releaseNs;
-                final long limitNs = model.periodNs() - model.jitterNs();
-                if (distanceNs + toleranceNs < limitNs) {
-                    add("period", job, job.releaseNs, distanceNs, limitNs, "released " + ms(distanceNs)
-                        + " after the job before; the set says " + ms(limitNs) + " at least");
-                }
+            if (before != null && !model.bestEffort() && !released) {
+                distance(model, job, job.releaseNs - before.releaseNs);
             }
             before = job;
             if (!job.isComplete()) {
@@ -239,6 +238,20 @@ public final class TraceCheck {
                 add("bound", job, job.endNs, job.responseNs, wcrtNs, "took " + ms(job.responseNs) + ", more than the "
                     + "bound " + ms(wcrtNs) + " of " + bounds.analysis());
             }
+        }
+    }
+
+    private void distance(final Task model, final Trace.Job job, final long distanceNs) {
+        final long leastNs = model.periodNs() - model.jitterNs();
+        if (distanceNs + toleranceNs < leastNs) {
+            add("period", job, job.releaseNs, distanceNs, leastNs, "released " + ms(distanceNs)
+                + " after the job before; the set says " + ms(leastNs) + " at least");
+        }
+        final Long maxPeriodNs = set.chains().maxPeriodNs().get(model.name());
+        if (maxPeriodNs != null && distanceNs > maxPeriodNs + model.jitterNs() + toleranceNs) {
+            add("max-period", job, job.releaseNs, distanceNs, maxPeriodNs + model.jitterNs(), "released "
+                + ms(distanceNs) + " after the job before; the set says " + ms(maxPeriodNs + model.jitterNs())
+                + " at most");
         }
     }
 

@@ -111,6 +111,7 @@ class ChainSystemTest {
             + "[\\d.]+m?s, limit 60ms"), late::toString);
         final JsonNode old = first(check(", age: 4ms"), "chain-deadline");
         assertTrue(old.path("text").asText().contains("ended chain \"stop\" with age "), old::toString);
+        namesArrivalsThatAreFurtherApartThanTheFileSays();
 
         final StringOutput stats = StringOutput.of("trace", "stats", rig.directory().journal().toString(),
             "--taskset", rig.file("set.yaml").toString(), "--json");
@@ -119,5 +120,16 @@ class ChainSystemTest {
             && measured.path("reaction_ns").path("count").asInt() > 5, stats::text);
         assertTrue(StringOutput.of("trace", "stats", rig.directory().journal().toString(), "--taskset",
             rig.file("set.yaml").toString()).out().contains("react p50"));
+    }
+
+    private void namesArrivalsThatAreFurtherApartThanTheFileSays() throws Exception {
+        final Path set = Files.writeString(rig.file("short.yaml"), SET.replace("LIMITS", "")
+            .replace("period: 60ms, max_period: 60ms", "period: 30ms, max_period: 31ms"));
+        final StringOutput out = StringOutput.of("trace", "check", rig.directory().journal().toString(), "--taskset",
+            set.toString(), "--json", "--tolerance", "1ms");
+        assertEquals(ExitCode.NO, out.status(), out.text());
+        final JsonNode pause = first(JSON.readTree(out.out()), "max-period");
+        assertEquals("camera", pause.path("task").asText(), pause::toString);
+        assertTrue(pause.path("text").asText().contains("the set says 31ms at most"), pause::toString);
     }
 }
