@@ -52,8 +52,7 @@ public final class ChainAnalysis {
      */
     public static AnalysisResult analyse(final Analysis analysis, final TaskSet set) {
         try {
-            if (!set.chains().eventPredecessors().isEmpty()
-                && !EVENT_MODELS.contains(analysis.description().model())) {
+            if (!refusal(analysis, set.chains()).isEmpty()) {
                 return refused(analysis, set);
             }
             final EventJitter bounds = new EventJitter(analysis, set);
@@ -71,13 +70,25 @@ public final class ChainAnalysis {
         }
     }
 
+    /**
+     * Why an analysis gives no bound for a set with these chains.
+     *
+     * @param analysis bounds the response times
+     * @param chains   of the set
+     * @return one line with the remedy, empty if it gives one
+     */
+    public static String refusal(final Analysis analysis, final Chains chains) {
+        return chains.eventPredecessors().isEmpty() || EVENT_MODELS.contains(analysis.description().model()) ? ""
+            : "event edges have no proof for " + analysis.name() + "; use fixed priorities without time partitions, or "
+            + "write sampling";
+    }
+
     private static AnalysisResult refused(final Analysis analysis, final TaskSet set) {
         final List<TaskResult> tasks = new ArrayList<>();
         set.tasks().forEach(task -> tasks.add(new TaskResult(task.name(), null, task.deadlineNs(), task.bestEffort(),
             null)));
         final List<ChainResult> chains = new ArrayList<>();
-        set.chains().all().forEach(chain -> chains.add(none(chain, "event edges have no proof for "
-            + analysis.name() + "; use fixed priorities without time partitions, or write sampling")));
+        set.chains().all().forEach(chain -> chains.add(none(chain, refusal(analysis, set.chains()))));
         return new AnalysisResult(analysis.name(), set.id(), false, tasks, chains);
     }
 

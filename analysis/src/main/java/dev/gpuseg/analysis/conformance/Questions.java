@@ -187,22 +187,54 @@ final class Questions {
 
     /** Everything that can be asked, once; returns something that depends on all answers. */
     long askAll() {
+        return askAboutPairs() + askAboutEach() + askAboutTimes() + (policy.isTimed() ? 1 : 0)
+            + (policy.enforces() ? 1 : 0);
+    }
+
+    /** Two questions about each pair. */
+    long askAboutPairs() {
         long sum = 0;
         for (final SegmentView a : views) {
             for (final SegmentView b : views) {
                 sum += policy.compare(a, b) + (policy.mayRunBeside(a, b) ? 1 : 0);
             }
+        }
+        return sum;
+    }
+
+    int countAboutPairs() {
+        return 2 * views.length * views.length;
+    }
+
+    /** Two questions about each segment. */
+    long askAboutEach() {
+        long sum = 0;
+        for (final SegmentView a : views) {
             sum += policy.pregrantCeiling(a) + (policy.admitsBackground(a) ? 1 : 0);
         }
+        return sum;
+    }
+
+    int countAboutEach() {
+        return 2 * views.length;
+    }
+
+    /** Three questions about each instant. */
+    long askAboutTimes() {
+        long sum = 0;
         for (int i = 0; i < TIMES; i++) {
             sum += (policy.isOpen(i % PARTITIONS, timesNs[i]) ? 1 : 0) + (policy.lendsIdle(timesNs[i]) ? 1 : 0)
                 + policy.nextChangeNs(timesNs[i]);
         }
-        return sum + (policy.isTimed() ? 1 : 0) + (policy.enforces() ? 1 : 0);
+        return sum;
+    }
+
+    int countAboutTimes() {
+        return 3 * TIMES;
     }
 
     /** How many questions {@link #askAll} asks. */
     int count() {
-        return 2 * views.length * (views.length + 1) + 3 * TIMES + 2;
+        return countAboutPairs() + countAboutEach() + countAboutTimes() + 2;
     }
 }

@@ -7,7 +7,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.chain.ChainAnalysis;
 import dev.gpuseg.analysis.io.ResultWriter;
+import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
@@ -459,9 +461,14 @@ public final class ProvenAdmission implements AdmissionControl {
                 floating.add(TaskModels.ofBudget(open, nameInSet(open, admitted)));
             }
         }
+        final Chains chains = DeclaredChains.of(settings.declared(), placed);
+        final String unbounded = ChainAnalysis.refusal(by.analysis(), chains);
+        if (!unbounded.isEmpty()) {
+            return Prospect.unproven(by.analysis(), unbounded);
+        }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
         return Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(), settings.waitMode(),
-            placed, floating, DeclaredChains.of(settings.declared(), placed));
+            placed, floating, chains);
     }
 
     /** Partitions are what the tasks asked for when they were opened; a task without GPU has none. */

@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.mechanisms.Capabilities;
@@ -43,7 +45,11 @@ class ChainAdmissionTest {
     }
 
     private ProvenAdmission admission(final AdmissionSettings settings) {
-        return new ProvenAdmission(settings, FixedPriority.INSTANCE, new Capabilities(Capabilities.INTERRUPT, 300_000,
+        return admission(settings, FixedPriority.INSTANCE);
+    }
+
+    private ProvenAdmission admission(final AdmissionSettings settings, final Policy policy) {
+        return new ProvenAdmission(settings, policy, new Capabilities(Capabilities.INTERRUPT, 300_000,
             0, 200_000, 0, 64, false, "process"), 1, directory.resolve("admitted.json"), () -> 5);
     }
 
@@ -64,6 +70,15 @@ class ChainAdmissionTest {
         assertTrue(refusal.contains(", limit 320ms (gcaps-window-suspend); most comes from task \"show\""), refusal);
         assertNull(open(admission(settings("  - {name: stop, tasks: [camera, detect, show], reaction: 400ms}\n")), 2,
             "show", 50));
+    }
+
+    @Test
+    void shouldSayThatNothingIsProvenForEventEdgesWhereDeadlinesDecide() throws IOException {
+        final ProvenAdmission admission = admission(settings(
+            "  - {name: stop, tasks: [camera, detect, show], edges: event}\n"), EarliestDeadlineFirst.INSTANCE);
+        final String refusal = open(admission, 1, "detect", 60);
+        assertEquals("task \"detect\": event edges have no proof for edf-fp-suspend; use fixed priorities without time "
+            + "partitions, or write sampling", refusal);
     }
 
     @Test
