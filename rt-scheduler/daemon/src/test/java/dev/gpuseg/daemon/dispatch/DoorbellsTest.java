@@ -52,6 +52,20 @@ class DoorbellsTest {
     }
 
     @Test
+    void shouldNeverReadABellThatAClientCouldMakeBlocking() {
+        final Client client = client(1);
+        bells.add(client);
+        client.doorbell().signal();
+        assertEquals(1, bells.await(HANG_MS));
+        assertFalse(rang(), "one ring wakes once");
+        client.doorbell().signal();
+        assertEquals(1, bells.await(HANG_MS), "and the next one again");
+        assertEquals(2, client.doorbell().drain(), "both are unread");
+        bells.remove(client);
+        client.doorbell().close();
+    }
+
+    @Test
     void shouldListenToClientsUntilTheyAreRemoved() {
         final Client first = client(1);
         final Client second = client(2);
