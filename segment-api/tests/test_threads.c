@@ -246,10 +246,8 @@ TEST(should_open_tasks_while_a_connection_is_left_behind)
 }
 
 static const struct check_case cases[] = {
-	CASE(should_keep_every_record_of_every_thread_across_rolls),
-	CASE(should_connect_from_several_threads_at_once),
-	CASE(should_connect_while_the_daemon_is_replaced),
-	CASE(should_publish_whole_records_only),
+	CASE(should_keep_every_record_of_every_thread_across_rolls), CASE(should_connect_from_several_threads_at_once),
+	CASE(should_connect_while_the_daemon_is_replaced),	     CASE(should_publish_whole_records_only),
 	CASE(should_open_tasks_while_a_connection_is_left_behind),
 };
 CHECK_MAIN(cases)
