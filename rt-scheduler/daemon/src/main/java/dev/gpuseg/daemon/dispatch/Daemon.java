@@ -295,7 +295,7 @@ public final class Daemon implements AutoCloseable {
         conductorRunner = runner(conductor);
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
-        new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission).start();
+        new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters).start();
     }
 
     /** Before the first event. */
@@ -360,7 +360,10 @@ public final class Daemon implements AutoCloseable {
 
     private static AgentRunner runner(final org.agrona.concurrent.Agent agent) {
         final AgentRunner runner = new AgentRunner(NoOpIdleStrategy.INSTANCE,
-            error -> System.err.println("gpuseg: " + agent.roleName() + ": " + error), null, agent);
+            error -> {
+                OutOfMemory.exitIf(error);
+                System.err.println("gpuseg: " + agent.roleName() + ": " + error);
+            }, null, agent);
         AgentRunner.startOnThread(runner);
         return runner;
     }

@@ -35,8 +35,8 @@ final class Doorbells implements AutoCloseable {
     }
 
     /**
-     * Listens to a client. Its bell is never read: the client shares the open file, so it can make it blocking and empty
-     * it before this thread reads, which would then wait for ever. Every ring is an edge; the counter only grows.
+     * Listens to a client. Its bell is never read: the client shares the open file, so it can make it blocking and
+     * empty it before this thread reads, which would then wait for ever. Every ring is an edge; the counter only grows.
      */
     void add(final Client client) {
         epoll.add(client.doorbell().fd(), Epoll.IN | Epoll.EDGE, client.clientId());

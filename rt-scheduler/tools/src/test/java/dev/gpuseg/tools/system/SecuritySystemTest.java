@@ -38,6 +38,8 @@ class SecuritySystemTest {
     private static final int DAEMON = 65_533;
     private static final int ALICE = 65_531;
     private static final int BOB = 65_532;
+    private static final int CROWD = 60;
+    private static final int TASKS_EACH = 17;
     private static final int EPERM = 1;
     private static final int EACCES = 13;
 
@@ -210,6 +212,47 @@ class SecuritySystemTest {
         final long refused = bob.allLines().stream().filter(line -> line.startsWith("admin -11 ")).count();
         assertTrue(refused > 50 && refused <= 150, refused + " of 200 requests were refused");
         assertEquals(refused, rig.counter("conductor_rate_limited"));
+    }
+
+    @Test
+    void shouldKeepItsMemoryWhileAUserFloodsItWithCommandsAndReadsNoAnswer() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final List<Child> crowd = new ArrayList<>();
+        for (int i = 0; i < CROWD; i++) {
+            final String[] actions = new String[TASKS_EACH + 1];
+            for (int k = 0; k < TASKS_EACH; k++) {
+                actions[k] = TaskClient.open((i + "-" + k + "-").concat("x".repeat(63)).substring(0, 63), 0, 0, 0, 0);
+            }
+            actions[TASKS_EACH] = "pause";
+            crowd.add(client("crowd" + i, ALICE, actions));
+        }
+        for (final Child each : crowd) {
+            each.await("pause", 60);
+        }
+        final Child flood = client("flood", ALICE, "flood:60:20:{\"command\":\"status\"}");
+        final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 0, 0, 0), "segments:mine:100:100",
+            "admin:{\"command\":\"status\"}", "pause");
+        assertEquals("segments 0", bob.await("segments", 60));
+        assertTrue(bob.await("admin", 60).startsWith("admin 0 "), bob.said());
+        final long sent = Long.parseLong(flood.await("flood", 60).split(" ")[1]);
+        assertTrue(daemon.isAlive(), daemon.said());
+        assertTrue(sent > 1000, sent + " commands in 20 s are no flood");
+        assertTrue(rig.counter("conductor_rate_limited") + rig.counter("conductor_admin_refused")
+            + rig.counter("conductor_unread_dropped") > 100, () -> rig.status().toString());
+        assertEquals(CROWD * TASKS_EACH + 1, rig.status().path("tasks").size());
+        assertFalse(daemon.said().contains("OutOfMemory"), daemon.said());
+    }
+
+    @Test
+    void shouldBoundTheConnectionsOfAUser() throws Exception {
+        rig.gpu();
+        rig.daemon("--clients-per-user", "2");
+        final Child alice = client("alice", ALICE, "flood:200:2:{\"command\":\"status\"}");
+        alice.await("flood", 30);
+        assertTrue(rig.counter("conductor_connections_refused") > 0, () -> rig.status().toString());
+        final Child bob = client("bob", BOB, "admin:{\"command\":\"status\"}");
+        assertTrue(bob.await("admin", 30).startsWith("admin 0 "), bob.said());
     }
 
     @Test
