@@ -64,8 +64,9 @@ public final class ProcessStatus {
      */
     public static String commandName(final int pid) {
         try {
-            return Files.readString(Path.of("/proc", Integer.toString(pid), "comm"), StandardCharsets.ISO_8859_1)
-                .strip();
+            final byte[] name = Files.readAllBytes(Path.of("/proc", Integer.toString(pid), "comm"));
+            // the process chose it: any bytes but NUL
+            return PlainText.of(new String(name, StandardCharsets.UTF_8).strip());
         } catch (final IOException e) {
             return "";
         }
