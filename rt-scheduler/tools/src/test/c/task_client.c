@@ -193,9 +193,10 @@ static void flood(const char *dir, char *words)
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	static unsigned char packet[4096];
 	struct gpuseg_msg_admin ask;
-	const int count = atoi(strsep(&words, ":"));
+	const int count = atoi(strsep(&words, ":")); /* at most 256 */
 	const int64_t end_ns = gpuseg_now_ns() + atoll(strsep(&words, ":")) * 1000000000;
 	long sent = 0, closed = 0;
+	int turn = 0;
 	int fds[256];
 
 	ask = (struct gpuseg_msg_admin){.msg = {.magic = GPUSEG_MSG_MAGIC,
@@ -210,9 +211,10 @@ static void flood(const char *dir, char *words)
 	for (int i = 0; i < count && i < 256; i++)
 		fds[i] = -1;
 	while (gpuseg_now_ns() < end_ns) {
-		long before = sent;
+		/* each time another one is the first, which has the best chance of being answered */
+		for (int k = 0; k < count && k < 256; k++) {
+			const int i = (turn + k) % count;
 
-		for (int i = 0; i < count && i < 256; i++) {
 			if (fds[i] < 0) {
 				fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 				if (connect(fds[i], (struct sockaddr *)&to, sizeof(to)) < 0) {
@@ -229,8 +231,9 @@ static void flood(const char *dir, char *words)
 				closed++;
 			}
 		}
-		if (sent == before)
-			usleep(1000);
+		/* a connection with 1024 unread replies is closed: slow enough to keep all of them for a minute */
+		usleep(50000);
+		turn = (turn + 1) % count;
 	}
 	printf("flood %ld %ld\n", sent, closed);
 	for (int i = 0; i < count && i < 256; i++)

@@ -230,14 +230,14 @@ class SecuritySystemTest {
         for (final Child each : crowd) {
             each.await("pause", 60);
         }
-        final Child flood = client("flood", ALICE, "flood:60:20:{\"command\":\"status\"}");
+        final Child flood = client("flood", ALICE, "flood:60:25:{\"command\":\"status\"}");
         final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 0, 0, 0), "segments:mine:100:100",
             "admin:{\"command\":\"status\"}", "pause");
         assertEquals("segments 0", bob.await("segments", 60));
         assertTrue(bob.await("admin", 60).startsWith("admin 0 "), bob.said());
         final long sent = Long.parseLong(flood.await("flood", 60).split(" ")[1]);
         assertTrue(daemon.isAlive(), daemon.said());
-        assertTrue(sent > 1000, sent + " commands in 20 s are no flood");
+        assertTrue(sent > 1000, sent + " commands in 25 s are no flood");
         assertTrue(rig.counter("conductor_rate_limited") + rig.counter("conductor_admin_refused")
             + rig.counter("conductor_unread_dropped") > 100, () -> rig.status().toString());
         assertEquals(CROWD * TASKS_EACH + 1, rig.status().path("tasks").size());
