@@ -17,7 +17,9 @@ import dev.gpuseg.ipc.platform.SystemCallException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -390,6 +392,12 @@ public final class ConductorAgent implements Agent {
         }
         final long correlation = nextCorrelation++;
         final TaskOpen request = TaskRules.request(data, correlation, owner.client.clientId(), name);
+        final String beyond = beyondLimits(request, owner.client);
+        if (beyond != null) {
+            increment(ConductorCounter.PRIORITY_REFUSED);
+            refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EPERM, "task \"" + name + "\": " + beyond);
+            return;
+        }
         owner.names.add(name);
         connection.pending++;
         requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_OPEN, seq, name, 0, request));
@@ -403,6 +411,17 @@ public final class ConductorAgent implements Agent {
             final String refused = verdict;
             proxy.execute(() -> admitted(request, refused));
         });
+    }
+
+    /** Null if the user may use these priorities. */
+    private String beyondLimits(final TaskOpen request, final Client client) {
+        if (config.limits().isEmpty() || client.uid() == 0 || client.uid() == uid) {
+            return null;
+        }
+        final List<Integer> groups = new ArrayList<>(ProcessStatus.groups(client.pid()));
+        groups.add(client.gid());
+        return config.limits().refuse(Math.max(request.priority(), request.gpuPriority()), request.budgetNs(),
+            client.uid(), groups);
     }
 
     /** After what was asked before, and not on this thread. */

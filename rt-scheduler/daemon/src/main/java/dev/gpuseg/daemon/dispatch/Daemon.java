@@ -273,7 +273,8 @@ public final class Daemon implements AutoCloseable {
             background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
-            config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
+            config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser(),
+            config.site().limits()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());

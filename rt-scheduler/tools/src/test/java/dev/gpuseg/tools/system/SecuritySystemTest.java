@@ -8,11 +8,14 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import dev.gpuseg.tools.rig.TaskClient;
 import java.io.File;
@@ -242,6 +245,58 @@ class SecuritySystemTest {
             + rig.counter("conductor_unread_dropped") > 100, () -> rig.status().toString());
         assertEquals(CROWD * TASKS_EACH + 1, rig.status().path("tasks").size());
         assertFalse(daemon.said().contains("OutOfMemory"), daemon.said());
+    }
+
+    @Test
+    void shouldShowNoNameThatATerminalWouldObey() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final List<String> names = List.of("\u001b[31mred", "\u001b]0;title\u0007", "\u009b31m", "a\nb", "\u202egnp",
+            "\u2066x", "zero\u200bwidth");
+        final List<String> actions = new ArrayList<>();
+        names.forEach(name -> actions.add(TaskClient.open(name, 10, 100, 100, 0)));
+        actions.add("admin:{\"command\":\"\\u001b[31m\"}");
+        actions.add(TaskClient.open("<b>&\"plain", 10, 100, 100, 0));
+        actions.add("pause");
+        final Child alice = client("alice", ALICE, actions.toArray(new String[0]));
+        assertEquals("open <b>&\"plain 0", alice.await("open <b>", 20).strip());
+        assertEquals(names.size(), rig.counter("conductor_tasks_refused"));
+        final String directory = rig.directory().root().toString();
+        for (final StringOutput shown : List.of(StringOutput.of("status", "--dir", directory),
+            StringOutput.of("status", "--json", "--dir", directory),
+            StringOutput.of("cgroups", "--dir", directory))) {
+            assertEquals(ExitCode.OK, shown.status(), shown::err);
+            assertTrue(isPlain(shown.out()), shown::out);
+        }
+        final List<String> events = new ArrayList<>();
+        JournalReader.forEach(rig.directory().journal(), event -> events.add(event.text()));
+        assertTrue(events.stream().anyMatch(text -> text.contains("plain")), events::toString);
+        assertTrue(events.stream().allMatch(SecuritySystemTest::isPlain), events::toString);
+        assertTrue(isPlain(daemon.said()), daemon.said());
+    }
+
+    private static boolean isPlain(final String text) {
+        return text.lines().flatMapToInt(String::codePoints).allMatch(PlainText::isPlain) && !text.contains("\\u00");
+    }
+
+    @Test
+    void shouldLetPriorityBeARightOfUsers() throws Exception {
+        final Path limits = Files.createDirectories(rig.file("limits.d"));
+        Files.writeString(limits.resolve("robot.conf"), "* priority 30\n* unbudgeted 0\n" + BOB + " priority 80\n");
+        rig.gpu();
+        rig.daemon("--limits", limits.toString());
+        final Child alice = client("alice", ALICE, TaskClient.open("top", 99, 100, 100, 10),
+            TaskClient.open("endless", 30, 100, 100, 0), TaskClient.open("fair", 30, 100, 100, 10),
+            TaskClient.open("rest", 0, 0, 0, 0), "pause");
+        final String refused = alice.await("open top", 10);
+        assertTrue(refused.startsWith("open top -" + EPERM + " ") && refused.contains("30 at most"), refused);
+        final String endless = alice.await("open endless", 10);
+        assertTrue(endless.startsWith("open endless -" + EPERM + " ") && endless.contains("budget"), endless);
+        assertEquals("open fair 0", alice.await("open fair", 10).strip());
+        assertEquals("open rest 0", alice.await("open rest", 10).strip());
+        final Child bob = client("bob", BOB, TaskClient.open("high", 80, 100, 100, 10), "pause");
+        assertEquals("open high 0", bob.await("open high", 10).strip());
+        assertEquals(2, rig.counter("conductor_priority_refused"));
     }
 
     @Test
