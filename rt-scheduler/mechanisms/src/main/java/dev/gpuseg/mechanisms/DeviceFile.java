@@ -63,7 +63,7 @@ public final class DeviceFile {
     }
 
     /**
-     * Whether a descriptor of another process is this device. Opens nothing and waits for nobody.
+     * Whether a descriptor of another process is this device. Opens nothing and waits for no other process.
      *
      * @param pid  the process
      * @param fd   number of the descriptor in it

@@ -16,7 +16,7 @@ public enum ConductorCounter {
     PROTOCOL_ERRORS("malformed packets, each ending its connection"),
     ADMIN_REQUESTS("administrators' commands"),
     ADMIN_REFUSED("commands refused because too many of their user, or of all, wait or were not read"),
-    UNREAD_DROPPED("connections closed because replies that nobody reads need too much memory"),
+    UNREAD_DROPPED("connections closed because their unread replies need too much memory"),
     CONNECTIONS_REFUSED("connections refused because their user has too many"),
     RATE_LIMITED("requests refused because their user sends too many"),
     ACCEPT_ERRORS("connections that could not be accepted for lack of descriptors or memory"),

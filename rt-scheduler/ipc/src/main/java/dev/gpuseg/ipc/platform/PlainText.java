@@ -3,8 +3,8 @@ package dev.gpuseg.ipc.platform;
 
 /**
  * Text of other users on its way to a terminal, a page, a log or a metric. Characters that do something instead of
- * being seen (control characters and with them escape sequences, marks that reverse the direction of writing) and those
- * that nobody can see are not plain. Any thread.
+ * being seen (control characters and with them escape sequences, marks that reverse the direction of writing) and
+ * invisible ones are not plain. Any thread.
  */
 public final class PlainText {
     /** Characters of {@link #of} at most. */

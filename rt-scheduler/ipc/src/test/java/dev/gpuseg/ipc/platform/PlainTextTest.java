@@ -31,7 +31,7 @@ class PlainTextTest {
     }
 
     @Test
-    void shouldReplaceMarksOfDirectionAndWhatNobodySees() {
+    void shouldReplaceMarksOfDirectionAndInvisibleOnes() {
         assertEquals("\ufffdevil\ufffd", PlainText.of("\u202Eevil\u2066"));
         assertEquals("a\ufffdb\ufffd\ufffd", PlainText.of("a\u200Bb\uFEFF\ud800"));
     }
