@@ -24,6 +24,8 @@ public final class DeviceFile {
     private final DriverLibrary driver;
     private final Set<String> names;
     private final int minor;
+    /** The driver's number when it was asked for last: processes are examined often, and /proc/devices is text. */
+    private volatile FileIdentity.Number known;
 
     private DeviceFile(final DriverLibrary driver, final Set<String> names, final int minor) {
         this.driver = driver;
@@ -83,7 +85,15 @@ public final class DeviceFile {
             return 0;
         }
         final FileIdentity file = FileIdentity.of(link);
-        return file.status() != 0 ? file.status() : file.isDevice(number(path)) ? 0 : FOREIGN;
+        if (file.status() != 0) {
+            return file.status();
+        }
+        if (file.isDevice(known)) {
+            return 0;
+        }
+        final FileIdentity.Number now = number(path);   // the driver may have been loaded since
+        known = names.isEmpty() ? null : now;
+        return file.isDevice(now) ? 0 : FOREIGN;
     }
 
     /** Null where there is no such device. */

@@ -54,6 +54,7 @@ record FileIdentity(int status, int mode, Number number, Number system) {
             new Number(RESULT.getInt(SYSTEM_OFFSET), RESULT.getInt(SYSTEM_OFFSET + Integer.BYTES)));
     }
 
+    /** Whether it is the character device of this number; null is none. */
     boolean isDevice(final Number expected) {
         return status == 0 && mode == CHARACTER_DEVICE && number.equals(expected);
     }
