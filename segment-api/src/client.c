@@ -699,6 +699,8 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 	ret = open_socket(client, dir);
 	if (ret == 0) {
 		ret = attach(client, attr.name);
+		/* before there is a roll thread: it detaches a client whose daemon is replaced at once */
+		client->managed_at_connect = client->managed;
 		if (ret == 0 && !(attr.flags & GPUSEG_CONNECT_ONCE)) {
 			client->dir = strdup(dir);
 			ret = client->dir ? 0 : fail_with(NULL, -ENOMEM, "out of memory");
@@ -715,7 +717,6 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 		destroy(client);
 		return ret;
 	}
-	client->managed_at_connect = client->managed;
 	*out = client;
 	return 0;
 }

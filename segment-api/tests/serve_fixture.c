@@ -22,6 +22,10 @@ int main(void)
 			fake_daemon_grants(&d, FAKE_REFUSE, 0);
 		else if (c == 'g')
 			fake_daemon_grants(&d, FAKE_GRANT, 0);
+		else if (c == 'f') { /* dies, and another one starts */
+			fake_daemon_kill(&d);
+			fake_daemon_follow(&d);
+		}
 		printf("ok\n");
 		fflush(stdout);
 	}

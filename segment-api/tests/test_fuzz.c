@@ -99,5 +99,58 @@ TEST(should_survive_garbled_answers)
 	fake_daemon_stop(&d);
 }
 
-static const struct check_case cases[] = {CASE(should_survive_garbled_answers)};
+/* The session is written by the daemon: what it says is looked at again at every use. */
+TEST(should_survive_a_session_full_of_nonsense)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	struct gpuseg_task_attr task_attr = GPUSEG_TASK_ATTR_INIT;
+	const uint32_t rounds = number("GPUSEG_FUZZ_ROUNDS", ROUNDS);
+	const int stranger = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	uint32_t begun = 0, refused = 0;
+	gpuseg_client *client = NULL;
+	gpuseg_task *task = NULL;
+	struct fake_daemon d;
+
+	srand48(number("GPUSEG_FUZZ_SEED", 20261121));
+	fake_daemon_start(&d);
+	attr.dir = d.dir;
+	attr.name = "fuzz";
+	task_attr.name = "task";
+	task_attr.priority = 7;
+	task_attr.timeout_ns = 1000000;
+	CHECK_EQ(gpuseg_connect(&attr, &client), 0);
+	CHECK_EQ(gpuseg_task_open(client, &task_attr, &task), 0);
+	for (uint32_t i = 0; i < rounds; i++) {
+		unsigned char *bytes = (unsigned char *)d.session;
+		int rc;
+
+		for (long n = lrand48() % 64; n > 0; n--) {
+			/* mostly where it matters: the header, and the slot of the task */
+			const long reach = lrand48() % 2 == 0 ? (long)sizeof(*d.session) + 256 : GPUSEG_SESSION_BYTES;
+
+			__atomic_store_n(&bytes[lrand48() % reach], (unsigned char)lrand48(), __ATOMIC_RELAXED);
+		}
+		if (lrand48() % 4 != 0) /* else the client takes itself for dropped, and all ends there */
+			__atomic_store_n(&d.session->poisoned, 0, __ATOMIC_RELEASE);
+		rc = lrand48() % 2 == 0 ? gpuseg_begin(task) : gpuseg_begin_try(task);
+		CHECK(rc <= GPUSEG_PROCEEDED && rc > -4096);
+		CHECK(strlen(gpuseg_last_message(client)) < 1024);
+		begun += rc >= 0;
+		refused += rc < 0;
+		(void)gpuseg_hint(task, gpuseg_now_ns());
+		rc = gpuseg_end(task);
+		CHECK(rc <= 0 && rc > -4096);
+		CHECK(gpuseg_is_managed(client) == 0 || gpuseg_is_managed(client) == 1);
+		check_strangers(stranger);
+	}
+	__atomic_store_n(&d.session->poisoned, 0, __ATOMIC_RELEASE);
+	CHECK_EQ(gpuseg_disconnect(client), 0);
+	printf("    %u rounds, %u segments begun, %u refused\n", rounds, begun, refused);
+	CHECK(refused > 0);
+	close(stranger);
+	fake_daemon_stop(&d);
+}
+
+static const struct check_case cases[] = {CASE(should_survive_garbled_answers),
+					  CASE(should_survive_a_session_full_of_nonsense)};
 CHECK_MAIN(cases)

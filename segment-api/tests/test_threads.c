@@ -4,9 +4,14 @@
  * ThreadSanitizer.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "cq.h"
@@ -103,6 +108,56 @@ TEST(should_connect_from_several_threads_at_once)
 		pthread_join(threads[i], NULL);
 }
 
+/* A daemon in another process: nothing that it does orders the threads of this one. */
+static FILE *start_apart(pid_t *pid, int *commands)
+{
+	char path[256];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+	posix_spawn_file_actions_t files;
+	char *argv[] = {path, NULL};
+	int in[2], out[2];
+
+	CHECK(n > 0);
+	path[n] = 0;
+	strcpy(strrchr(path, '/') + 1, "serve_fixture");
+	CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, in[0], 0);
+	posix_spawn_file_actions_adddup2(&files, out[1], 1);
+	CHECK_EQ(posix_spawn(pid, path, &files, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&files);
+	close(in[0]);
+	close(out[1]);
+	*commands = in[1];
+	return fdopen(out[0], "r");
+}
+
+/* The roll thread may replace and unmap a connection that gpuseg_connect() has just made. */
+TEST(should_connect_while_the_daemon_is_replaced)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	char dir[128], answer[16];
+	gpuseg_client *own;
+	int commands;
+	pid_t pid;
+	FILE *said = start_apart(&pid, &commands);
+
+	CHECK(said && fgets(dir, sizeof(dir), said));
+	dir[strcspn(dir, "\n")] = 0;
+	attr.dir = dir;
+	CHECK_EQ(gpuseg_connect(&attr, &own), 0);
+	CHECK(write(commands, "f", 1) == 1 && fgets(answer, sizeof(answer), said));
+	/* time to follow, and to unmap the former connection, which no task uses; looking would touch the same words */
+	usleep(1000000);
+	for (int i = 0; i < 300 && !gpuseg_is_managed(own); i++)
+		usleep(100000);
+	CHECK(gpuseg_is_managed(own));
+	gpuseg_disconnect(own);
+	close(commands);
+	fclose(said);
+	waitpid(pid, NULL, 0);
+}
+
 /* A reader on the appender's own mapping, so that the sanitizer sees both sides. */
 #define STREAM 10000
 
@@ -191,9 +246,8 @@ TEST(should_open_tasks_while_a_connection_is_left_behind)
 }
 
 static const struct check_case cases[] = {
-	CASE(should_keep_every_record_of_every_thread_across_rolls),
-	CASE(should_connect_from_several_threads_at_once),
-	CASE(should_publish_whole_records_only),
+	CASE(should_keep_every_record_of_every_thread_across_rolls), CASE(should_connect_from_several_threads_at_once),
+	CASE(should_connect_while_the_daemon_is_replaced),	     CASE(should_publish_whole_records_only),
 	CASE(should_open_tasks_while_a_connection_is_left_behind),
 };
 CHECK_MAIN(cases)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/base.h"
+#include "common/device_file.h"
 
 #define SYS_PIDFD_GETFD 438
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -24,10 +25,18 @@
 /* Maps a duplicate of the descriptor if it is an agent's page, else NULL. Opens no file, because that could block. */
 static struct gpuseg_kfd_agent *mapped(int pid, int pidfd, int remote, int *error)
 {
-	const int fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, remote, 0);
 	struct gpuseg_kfd_agent *page = NULL;
 	struct stat file;
-	int seals;
+	char link[64];
+	int fd, seals;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, remote);
+	if (!device_file_is_memfd(link))
+		return NULL;
+	fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, remote, 0);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fd >= 0 && !device_file_is_memfd(link))
+		return NULL; /* exchanged meanwhile; it stays open, because to close it could block */
 
 	if (fd < 0) {
 		if (errno != EBADF) /* EBADF: it was closed meanwhile */

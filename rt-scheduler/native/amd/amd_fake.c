@@ -469,6 +469,17 @@ EXPORT ssize_t readlink(const char *path, char *buffer, size_t size)
 	return n;
 }
 
+/* See common/device_file.h. */
+EXPORT int gpuseg_standin_owns(const char *link);
+EXPORT int gpuseg_standin_owns(const char *link)
+{
+	static const char memfd[] = "/memfd:" AMD_KFD_NAME;
+	char target[128];
+	const ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, target, sizeof(target));
+
+	return n >= (ssize_t)sizeof(memfd) - 1 && memcmp(target, memfd, sizeof(memfd) - 1) == 0;
+}
+
 /* ----------------------------------------------------------------------------------------------- /dev/gpuseg-kfd */
 
 static bool knows(const struct amd_table *t, uint32_t gpu_id)

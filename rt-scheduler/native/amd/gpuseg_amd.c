@@ -18,6 +18,7 @@
 
 #include "agent_page.h"
 #include "common/base.h"
+#include "common/device_file.h"
 #include "gpuseg_kfd.h"
 
 #define SYS_PIDFD_OPEN 434
@@ -78,6 +79,16 @@ static int ask_tracer(int fd, int64_t deadline_ns)
 	return result;
 }
 
+/* A duplicate of a descriptor of /dev/kfd; -ENOTTY if it is something else. */
+static int duplicate_kfd(int pid, int pidfd, int remote)
+{
+	static const char *const driver[] = {"kfd"};
+	const int major = device_file_major(driver, 1);
+	const struct device_number kfd = {.major = (unsigned)major, .minor = 0};
+
+	return device_file_duplicate(pid, pidfd, remote, major < 0 ? NULL : &kfd);
+}
+
 /*
  * UNPAUSE through every descriptor of /dev/kfd that the process has. An inherited one belongs to the parent, which we
  * do not trace, and is refused with EBADF. 0 or -errno.
@@ -105,9 +116,11 @@ static int unpause_all(int pid, int pidfd)
 		target[n] = 0;
 		if (strcmp(target, GPUSEG_AMD_KFD_DEVICE) != 0)
 			continue;
-		fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, atoi(entry->d_name), 0);
+		fd = duplicate_kfd(pid, pidfd, atoi(entry->d_name));
+		if (fd < 0)
+			errno = -fd;
 		/* EINVAL: it is not paused. EBADF: it was closed, so its queues do not exist any more. */
-		if (fd < 0 ? errno != EBADF
+		if (fd < 0 ? errno != EBADF && errno != ENOTTY
 			   : ioctl(fd, GPUSEG_AMD_CRIU_OP, &criu) != 0 && errno != EINVAL && errno != EBADF)
 			result = -errno;
 		if (fd >= 0)

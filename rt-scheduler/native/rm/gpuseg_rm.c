@@ -14,12 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../common/device_file.h"
+
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438
-#endif
+
+/* Source: Linux, Documentation/admin-guide/devices.txt, and /proc/devices with driver 580 (H200). */
+#define CONTROL_MINOR 255
 
 #define RM_CLIENT_BASE 0xc1d00000u
 #define RM_CLIENT_SCAN 0x2000u
@@ -102,6 +104,16 @@ uint64_t gpuseg_rm_start_ticks(int pid)
 	return strtoull(field, NULL, 10);
 }
 
+/* A duplicate of a control descriptor; -ENOTTY if it is something else. */
+static int duplicate_control(int pid, int pidfd, int remote)
+{
+	static const char *const drivers[] = {"nvidia-frontend", "nvidia", "nvidiactl"};
+	const int major = device_file_major(drivers, sizeof(drivers) / sizeof(drivers[0]));
+	const struct device_number control = {.major = (unsigned)major, .minor = CONTROL_MINOR};
+
+	return device_file_duplicate(pid, pidfd, remote, major < 0 ? NULL : &control);
+}
+
 static int take_descriptors(struct gpuseg_rm_process *p)
 {
 	char path[64];
@@ -128,9 +140,9 @@ static int take_descriptors(struct gpuseg_rm_process *p)
 		target[n] = 0;
 		if (strcmp(target, "/dev/nvidiactl") != 0)
 			continue;
-		fd = (int)syscall(SYS_pidfd_getfd, p->pidfd, atoi(entry->d_name), 0);
+		fd = duplicate_control(p->pid, p->pidfd, atoi(entry->d_name));
 		if (fd < 0) {
-			error = -errno;
+			error = fd;
 			continue;
 		}
 		p->fds[p->fd_count] = fd;
@@ -364,11 +376,10 @@ int64_t gpuseg_rm_release(int pid, uint64_t start_ticks, const void *payload, si
 		close(pidfd);
 		return -ESRCH;
 	}
-	fd = (int)syscall(SYS_pidfd_getfd, pidfd, held.fd, 0);
+	fd = duplicate_control(pid, pidfd, held.fd);
 	if (fd < 0) {
-		result = -errno;
 		close(pidfd);
-		return result;
+		return fd;
 	}
 	for (uint32_t i = 0; i < held.count; i++) {
 		clients[i] = held.channels[i].client;
@@ -410,8 +421,8 @@ int64_t gpuseg_rm_restore_timeslices(int pid, const void *payload, size_t size)
 		return -errno;
 	for (uint32_t i = 0; i < own.count; i++) {
 		uint64_t us = own.tsgs[i].own_us;
-		const int fd = (int)syscall(SYS_pidfd_getfd, pidfd, own.tsgs[i].fd, 0);
-		int64_t one = fd < 0 ? -errno : 0;
+		const int fd = duplicate_control(pid, pidfd, own.tsgs[i].fd);
+		int64_t one = fd < 0 ? fd : 0;
 
 		if (fd >= 0) {
 			one = gpuseg_rm_control(fd, own.tsgs[i].client, own.tsgs[i].tsg, GPUSEG_RM_SET_TIMESLICE, &us,

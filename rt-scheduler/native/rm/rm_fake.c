@@ -201,7 +201,8 @@ EXPORT int ioctl(int fd, unsigned long number, ...)
 	return (int)syscall(SYS_ioctl, fd, number, arg);
 }
 
-EXPORT ssize_t readlink(const char *path, char *buffer, size_t size)
+/* Not through the exported name: that may lead to the C library's where this library was loaded by JNA. */
+static ssize_t shown_link(const char *path, char *buffer, size_t size)
 {
 	ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, path, buffer, size);
 	char line[512];
@@ -225,4 +226,22 @@ EXPORT ssize_t readlink(const char *path, char *buffer, size_t size)
 	}
 	fclose(file);
 	return n;
+}
+
+EXPORT ssize_t readlink(const char *path, char *buffer, size_t size)
+{
+	return shown_link(path, buffer, size);
+}
+
+/* See common/device_file.h. */
+EXPORT int gpuseg_standin_owns(const char *link);
+EXPORT int gpuseg_standin_owns(const char *link)
+{
+	char raw[64], shown[64];
+	const ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, raw, sizeof(raw));
+
+	/* the name of a socket is the kernel's: no file can have it */
+	return n > 8 && memcmp(raw, "socket:[", 8) == 0 &&
+	       shown_link(link, shown, sizeof(shown)) == (ssize_t)strlen(DEVICE) &&
+	       memcmp(shown, DEVICE, strlen(DEVICE)) == 0;
 }

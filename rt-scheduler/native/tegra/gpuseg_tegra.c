@@ -10,30 +10,37 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SYS_PIDFD_OPEN 434
-#define SYS_PIDFD_GETFD 438
+#include "common/device_file.h"
 
-static bool is_tsg(int pid, int fd)
+#define SYS_PIDFD_OPEN 434
+
+/* Whether it has the name of a TSG. */
+static bool is_named_tsg(int pid, int fd, char target[static 128])
 {
 	char path[64];
-	char target[128];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-	n = readlink(path, target, sizeof(target) - 1);
+	n = readlink(path, target, 127);
 	if (n <= 0)
 		return false;
 	target[n] = 0;
 	return strcmp(target, GPUSEG_TEGRA_TSG_DEVICE) == 0 || fnmatch("/dev/nvgpu/*/tsg", target, 0) == 0;
 }
 
-static int enable(int pidfd, int remote)
+/* The number of a TSG device is that of this system's file of the same name. */
+static int enable(int pid, int pidfd, int remote)
 {
-	const int fd = (int)syscall(SYS_PIDFD_GETFD, pidfd, remote, 0);
+	struct device_number own;
+	char target[128];
 	int result = 0;
+	int fd;
 
+	if (!is_named_tsg(pid, remote, target))
+		return 0;
+	fd = device_file_duplicate(pid, pidfd, remote, device_file_own(target, &own) == 0 ? &own : NULL);
 	if (fd < 0)
-		return errno == EBADF ? 0 : -errno;
+		return fd == -EBADF || fd == -ENOTTY ? 0 : fd;
 	if (ioctl(fd, GPUSEG_TEGRA_ENABLE, 0) != 0)
 		result = -errno;
 	close(fd);
@@ -56,7 +63,7 @@ int gpuseg_tegra_release(int pid, const void *payload, size_t size)
 	if (pidfd < 0)
 		return -errno;
 	for (uint32_t i = 0; i < held.count; i++) {
-		const int rc = is_tsg(pid, held.fds[i]) ? enable(pidfd, held.fds[i]) : 0;
+		const int rc = enable(pid, pidfd, held.fds[i]);
 
 		if (rc != 0 && result == 0)
 			result = rc;

@@ -27,8 +27,8 @@ void mechanism_nvidia_release(struct held_context *const contexts[], unsigned co
 			continue;
 		}
 		result = gpuseg_rm_release(c->pid, 0, c->payload, c->payload_size);
-		/* no such descriptor, or its client is closed: its channels do not exist any more */
-		if (result == -EBADF || result == GPUSEG_RM_INVALID_CLIENT)
+		/* no such descriptor, now another file, or its client is closed: its channels do not exist any more */
+		if (result == -EBADF || result == -ENOTTY || result == GPUSEG_RM_INVALID_CLIENT)
 			result = -ESRCH;
 		c->result = result > 0 ? -EIO : (int)result;
 	}

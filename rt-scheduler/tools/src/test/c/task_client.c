@@ -11,6 +11,8 @@
  *     write:PATH                                                        -> the same for writing
  *     fuzz:SEED:ROUNDS   one open task; scribbles over the session and the queue's files between segments
  *                                                                       -> "fuzz done", if it gets so far
+ *     flood:CONNECTIONS:SECONDS:JSON  commands on so many connections, whose answers are not read
+ *                                                                       -> "flood SENT CLOSED"
  *     pause                                                             -> "pause", then waits to be killed
  */
 #include <errno.h>
@@ -185,6 +187,59 @@ static int can_open(const char *path, int flags)
 	return 0;
 }
 
+/* Sends a command on many connections for some time, and reads no answer. */
+static void flood(const char *dir, char *words)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	static unsigned char packet[4096];
+	struct gpuseg_msg_admin ask;
+	const int count = atoi(strsep(&words, ":")); /* at most 256 */
+	const int64_t end_ns = gpuseg_now_ns() + atoll(strsep(&words, ":")) * 1000000000;
+	long sent = 0, closed = 0;
+	int turn = 0;
+	int fds[256];
+
+	ask = (struct gpuseg_msg_admin){.msg = {.magic = GPUSEG_MSG_MAGIC,
+						.version = GPUSEG_ABI_VERSION,
+						.type = GPUSEG_MSG_ADMIN,
+						.size = (uint32_t)(sizeof(ask) + strlen(words)),
+						.seq = 1},
+					.text_size = (uint32_t)strlen(words)};
+	memcpy(packet, &ask, sizeof(ask));
+	memcpy(packet + sizeof(ask), words, strlen(words));
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/gpuseg.sock", dir);
+	for (int i = 0; i < count && i < 256; i++)
+		fds[i] = -1;
+	while (gpuseg_now_ns() < end_ns) {
+		/* each time another one is the first, which has the best chance of being answered */
+		for (int k = 0; k < count && k < 256; k++) {
+			const int i = (turn + k) % count;
+
+			if (fds[i] < 0) {
+				fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+				if (connect(fds[i], (struct sockaddr *)&to, sizeof(to)) < 0) {
+					close(fds[i]);
+					fds[i] = -1;
+					continue;
+				}
+			}
+			if (send(fds[i], packet, ask.msg.size, MSG_NOSIGNAL) > 0) {
+				sent++;
+			} else if (errno != EAGAIN) {
+				close(fds[i]);
+				fds[i] = -1;
+				closed++;
+			}
+		}
+		/* a connection with 1024 unread replies is closed: slow enough to keep all of them for a minute */
+		usleep(50000);
+		turn = (turn + 1) % count;
+	}
+	printf("flood %ld %ld\n", sent, closed);
+	for (int i = 0; i < count && i < 256; i++)
+		close(fds[i]);
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -203,6 +258,8 @@ int main(int argc, char **argv)
 			admin(argv[1], words);
 		} else if (strcmp(action, "fuzz") == 0) {
 			fuzz(argv[1], words);
+		} else if (strcmp(action, "flood") == 0) {
+			flood(argv[1], words);
 		} else if (strcmp(action, "read") == 0) {
 			printf("read %d\n", can_open(words, O_RDONLY));
 		} else if (strcmp(action, "write") == 0) {

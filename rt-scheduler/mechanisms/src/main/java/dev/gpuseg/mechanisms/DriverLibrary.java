@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
+import com.sun.jna.Function;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Platform;
@@ -43,8 +44,12 @@ public final class DriverLibrary {
         long readlink(String path, byte[] buffer, long size);
     }
 
+    /** What a stand-in says of a link in /proc: see rt-scheduler/native/common/device_file.h. */
+    private static final String OWNS = "gpuseg_standin_owns";
+
     private final Functions functions;
     private volatile boolean replaced;
+    private volatile Function owns;
 
     /**
      * Binds the functions.
@@ -65,6 +70,7 @@ public final class DriverLibrary {
     public void use(final String library) {
         Native.register(functions.getClass(), NativeLibrary.getInstance(library));
         replaced = !Platform.C_LIBRARY_NAME.equals(library);
+        owns = replaced ? NativeLibrary.getInstance(library).getFunction(OWNS) : null;
     }
 
     /**
@@ -74,6 +80,18 @@ public final class DriverLibrary {
      */
     public boolean isReplaced() {
         return replaced;
+    }
+
+    /**
+     * Whether a link in /proc leads to a file that a stand-in made. Never true where the C library is used: only who
+     * starts this process can name a stand-in.
+     *
+     * @param link the path
+     * @return true if its ioctl serves that file
+     */
+    boolean owns(final String link) {
+        final Function function = owns;
+        return function != null && function.invokeInt(new Object[] {link}) == 1;
     }
 
     /**

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.journal.EventTap;
+import dev.gpuseg.ipc.platform.PlainText;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -15,6 +16,8 @@ import java.util.function.IntPredicate;
 
 /** Groups of a running daemon: members, rules, time and fairness. Thread-safe, save that one thread looks. */
 public final class Cgroups {
+    /** Characters of a path; users can make groups of their own and name them. */
+    private static final int PATH_SHOWN = 1024;
     private static final long SAMPLE_NS = 1_000_000_000L;
     private static final int SAMPLES = 10;
 
@@ -126,7 +129,8 @@ public final class Cgroups {
 
     private ObjectNode group(final GpuTimeAccount.Usage usage, final int processes) {
         final GroupRule rule = usage.path().isEmpty() ? GroupRule.DEFAULT : rules.of(usage.path());
-        return JsonNodeFactory.instance.objectNode().put("path", usage.path()).put("processes", processes)
+        return JsonNodeFactory.instance.objectNode().put("path", PlainText.of(usage.path(), PATH_SHOWN))
+            .put("processes", processes)
             .put("rule", rule.equals(GroupRule.DEFAULT) ? "" : rule.pattern()).put("weight", rule.weight())
             .put("cap_quota_ns", rule.quotaNs()).put("cap_period_ns", rule.periodNs())
             .put("protected", rule.protect()).put("gpu_ns", usage.gpuNs())

@@ -17,7 +17,9 @@ import dev.gpuseg.ipc.platform.SystemCallException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -39,6 +41,8 @@ public final class ConductorAgent implements Agent {
     private static final int IDLE_MS = 100;
     private static final int PENDING_MAX = 64;
     private static final int ADMIN_CHUNK = 32 * 1024;
+    /** Of one user besides its clients': what asks for the status. */
+    private static final int OTHER_CONNECTIONS_PER_USER = 64;
     private static final long STOP_LIMIT_NS = 2_000_000_000L;
 
     private static final int TOKEN_LISTENER = 0;
@@ -60,6 +64,7 @@ public final class ConductorAgent implements Agent {
     private final Packet reply = new Packet(Abi.MSG_BYTES_MAX);
     private final Map<Integer, RegisteredClient> clients = new HashMap<>();
     private final Map<Long, PendingRequest> requests = new HashMap<>();
+    private final AdminQueue commands = new AdminQueue();
     private final boolean[] clientIds = new boolean[Abi.CLIENTS_MAX + 1];
     private final AtomicLongArray counters = new AtomicLongArray(ConductorCounter.values().length);
     private final int pid = ProcessStatus.pid();
@@ -91,7 +96,7 @@ public final class ConductorAgent implements Agent {
         template = QueueTemplate.create(directory.template(), config.queueBytes());
         warmUp();
         socket = new RegistrationSocket(directory.socket(), epoll, TOKEN_LISTENER,
-            id -> token(TOKEN_CONNECTION, id), new Requests());
+            id -> token(TOKEN_CONNECTION, id), config.clientsPerUser() + OTHER_CONNECTIONS_PER_USER, new Requests());
         epoll.add(wake.fd(), Epoll.IN, TOKEN_WAKE);
         admissionThread = Executors.newSingleThreadExecutor(task -> {
             final Thread thread = new Thread(task, "gpuseg-admission");
@@ -387,6 +392,12 @@ public final class ConductorAgent implements Agent {
         }
         final long correlation = nextCorrelation++;
         final TaskOpen request = TaskRules.request(data, correlation, owner.client.clientId(), name);
+        final String beyond = beyondLimits(request, owner.client);
+        if (beyond != null) {
+            increment(ConductorCounter.PRIORITY_REFUSED);
+            refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EPERM, "task \"" + name + "\": " + beyond);
+            return;
+        }
         owner.names.add(name);
         connection.pending++;
         requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_OPEN, seq, name, 0, request));
@@ -400,6 +411,17 @@ public final class ConductorAgent implements Agent {
             final String refused = verdict;
             proxy.execute(() -> admitted(request, refused));
         });
+    }
+
+    /** Null if the user may use these priorities. */
+    private String beyondLimits(final TaskOpen request, final Client client) {
+        if (config.limits().isEmpty() || client.uid() == 0 || client.uid() == uid) {
+            return null;
+        }
+        final List<Integer> groups = new ArrayList<>(ProcessStatus.groups(client.pid()));
+        groups.add(client.gid());
+        return config.limits().refuse(Math.max(request.priority(), request.gpuPriority()), request.budgetNs(),
+            client.uid(), groups);
     }
 
     /** After what was asked before, and not on this thread. */
@@ -490,17 +512,36 @@ public final class ConductorAgent implements Agent {
             return;
         }
         increment(ConductorCounter.ADMIN_REQUESTS);
-        if (asksTooOften(admins, connection.peer)) {
-            connection.pending++;
-            requests.put(nextCorrelation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
-            new Answers().onAdminReply(nextCorrelation++, -Errno.EAGAIN,
-                "{\"error\":\"" + tooOften(connection.peer, "asks", admins) + "\"}");
-            return;
-        }
         final long correlation = nextCorrelation++;
         connection.pending++;
         requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
-        dispatcher.admin(correlation, connection.peer, json);
+        if (asksTooOften(admins, connection.peer)) {
+            refuseAdmin(correlation, tooOften(connection.peer, "asks", admins));
+        } else if (commands.offer(new AdminQueue.Waiting(correlation, connection, json))) {
+            startCommands();
+        } else {
+            increment(ConductorCounter.ADMIN_REFUSED);
+            refuseAdmin(correlation, "too many commands wait; try again later");
+        }
+    }
+
+    /** Hands over as many commands as may be answered at the same time. */
+    private void startCommands() {
+        for (AdminQueue.Waiting next = commands.next(); next != null; next = commands.next()) {
+            final long unread = socket.unreadOf(next.uid());
+            if (unread > UnreadReplies.COMMAND_BYTES) {
+                commands.finished(next.correlation());
+                increment(ConductorCounter.ADMIN_REFUSED);
+                refuseAdmin(next.correlation(), "user " + Integer.toUnsignedString(next.uid()) + " has " + unread
+                    + " bytes of unread answers; read them");
+            } else {
+                dispatcher.admin(next.correlation(), next.connection().peer, next.json());
+            }
+        }
+    }
+
+    private void refuseAdmin(final long correlation, final String why) {
+        new Answers().deliver(correlation, -Errno.EAGAIN, "{\"error\":\"" + why + "\"}");
     }
 
     private void protocolError(final Connection connection, final String text) {
@@ -564,6 +605,17 @@ public final class ConductorAgent implements Agent {
         @Override
         public void onAcceptError() {
             increment(ConductorCounter.ACCEPT_ERRORS);
+        }
+
+        @Override
+        public void onTooMany() {
+            increment(ConductorCounter.CONNECTIONS_REFUSED);
+        }
+
+        @Override
+        public void onUnread(final Connection connection, final String text) {
+            increment(ConductorCounter.UNREAD_DROPPED);
+            protocolError(connection, text);
         }
 
         @Override
@@ -646,6 +698,12 @@ public final class ConductorAgent implements Agent {
 
         @Override
         public void onAdminReply(final long correlation, final int status, final String json) {
+            commands.finished(correlation);
+            deliver(correlation, status, json);
+            startCommands();
+        }
+
+        void deliver(final long correlation, final int status, final String json) {
             final PendingRequest request = take(correlation);
             if (request == null) {
                 return;
@@ -660,7 +718,7 @@ public final class ConductorAgent implements Agent {
                 reply.data().putBytes(Abi.MsgAdminReply.SIZE, utf8, at, n);
                 socket.send(request.connection(), reply);
                 at += n;
-            } while (at < utf8.length);
+            } while (at < utf8.length && request.connection().open);
         }
     }
 

@@ -11,9 +11,13 @@ public enum ConductorCounter {
     TASKS_OPENED("tasks opened"),
     TASKS_REFUSED("tasks refused: invalid, quota or admission"),
     TASKS_NOT_ADMITTED("tasks refused by admission"),
+    PRIORITY_REFUSED("tasks refused because their user may not use that priority"),
     TASKS_CLOSED("tasks closed by their client"),
     PROTOCOL_ERRORS("malformed packets, each ending its connection"),
     ADMIN_REQUESTS("administrators' commands"),
+    ADMIN_REFUSED("commands refused because too many of their user, or of all, wait or were not read"),
+    UNREAD_DROPPED("connections closed because their unread replies need too much memory"),
+    CONNECTIONS_REFUSED("connections refused because their user has too many"),
     RATE_LIMITED("requests refused because their user sends too many"),
     ACCEPT_ERRORS("connections that could not be accepted for lack of descriptors or memory"),
     CLEANUP_ERRORS("files or descriptors of a closed client that could not be removed");

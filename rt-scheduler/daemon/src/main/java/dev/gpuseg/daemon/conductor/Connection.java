@@ -11,6 +11,8 @@ final class Connection {
     final SeqPacketSocket socket;
     final PeerCredentials peer;
     final ArrayDeque<byte[]> unsent = new ArrayDeque<>();
+    /** Memory of {@link #unsent}; {@link UnreadReplies} counts it. */
+    long unsentBytes;
     RegisteredClient client;
     int pending;
     /** When a hang-up counts as orderly unless the process turns out to be dead; 0 = not hung up. */

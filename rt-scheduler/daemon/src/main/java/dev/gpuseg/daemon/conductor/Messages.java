@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.PlainText;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.CodingErrorAction;
@@ -82,13 +83,7 @@ final class Messages {
         if (text == null || text.isBlank()) {
             return null;
         }
-        final boolean printable = text.codePoints().allMatch(c -> {
-            final int type = Character.getType(c);
-            return type != Character.CONTROL && type != Character.FORMAT && type != Character.SURROGATE
-                && type != Character.UNASSIGNED && type != Character.PRIVATE_USE && type != Character.LINE_SEPARATOR
-                && type != Character.PARAGRAPH_SEPARATOR;
-        });
-        return printable ? text : null;
+        return text.codePoints().allMatch(PlainText::isPlain) ? text : null;
     }
 
     /** Strict UTF-8; null if it is not. */

@@ -6,6 +6,7 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
@@ -23,8 +24,8 @@ import java.util.function.LongUnaryOperator;
 
 /**
  * The socket on which programs register, and its connections: accepts them, takes a bounded number of packets of each
- * in turn, keeps replies that a peer has not read yet, and tells an orderly end from a death. What packets say is the
- * {@link Peers}' business. Conductor's thread; never blocks.
+ * in turn, keeps replies that a peer has not read yet, and tells an orderly end from a death. Requests of a peer with
+ * unread replies wait in the kernel. What packets say is the {@link Peers}' business. Conductor's thread; never blocks.
  */
 final class RegistrationSocket {
     static final int CONNECTIONS_MAX = 4 * Abi.CLIENTS_MAX;
@@ -49,6 +50,12 @@ final class RegistrationSocket {
         /** A connection could not be accepted. */
         void onAcceptError();
 
+        /** A connection was refused: its user has as many as one may have. */
+        void onTooMany();
+
+        /** Unread replies need too much memory, most of it for this peer. */
+        void onUnread(Connection connection, String text);
+
         /** A connection was closed from this side. */
         void onClosed(Connection connection);
     }
@@ -62,6 +69,10 @@ final class RegistrationSocket {
     private final Packet packet = new Packet(Abi.MSG_BYTES_MAX + 64);
     private final Packet resent = new Packet(Abi.MSG_BYTES_MAX);
     private final Map<Long, Connection> connections = new HashMap<>();
+    private final Map<Integer, Integer> connectionsByUser = new HashMap<>();
+    private final UnreadReplies unread = new UnreadReplies();
+    private final int connectionsPerUser;
+    private final int ownUid = ProcessStatus.effectiveUid();
     private final List<Connection> hungUp = new ArrayList<>();
     private long nextId = 1;
     private boolean listening = true;
@@ -69,14 +80,16 @@ final class RegistrationSocket {
     /**
      * Listens from now on.
      *
-     * @param path            where
-     * @param epoll           the caller waits for it and then calls {@link #accept} and {@link #serve}
-     * @param listenerToken   of the socket itself
-     * @param connectionToken of a connection, from its id
-     * @param peers           told what connections do
+     * @param path               where
+     * @param epoll              the caller waits for it and then calls {@link #accept} and {@link #serve}
+     * @param listenerToken      of the socket itself
+     * @param connectionToken    of a connection, from its id
+     * @param connectionsPerUser most of one user; root and the daemon's own user may have more
+     * @param peers              told what connections do
      */
     RegistrationSocket(final Path path, final Epoll epoll, final long listenerToken,
-        final LongUnaryOperator connectionToken, final Peers peers) {
+        final LongUnaryOperator connectionToken, final int connectionsPerUser, final Peers peers) {
+        this.connectionsPerUser = connectionsPerUser;
         this.path = path;
         this.epoll = epoll;
         this.listenerToken = listenerToken;
@@ -117,9 +130,17 @@ final class RegistrationSocket {
                     socket.close();
                     continue;
                 }
-                final Connection connection = new Connection(nextId++, socket, socket.peerCredentials());
+                final PeerCredentials peer = socket.peerCredentials();
+                if (peer.uid() != 0 && peer.uid() != ownUid
+                    && connectionsByUser.getOrDefault(peer.uid(), 0) >= connectionsPerUser) {
+                    peers.onTooMany();
+                    socket.close();
+                    continue;
+                }
+                final Connection connection = new Connection(nextId++, socket, peer);
                 epoll.add(socket.fd(), Epoll.IN | Epoll.RDHUP, connectionToken.applyAsLong(connection.id));
                 connections.put(connection.id, connection);
+                connectionsByUser.merge(peer.uid(), 1, Integer::sum);
             } catch (final SystemCallException e) {
                 // out of descriptors or memory: the connection waits in the backlog, others are served
                 peers.onAcceptError();
@@ -150,7 +171,10 @@ final class RegistrationSocket {
             if ((ready & Epoll.OUT) != 0) {
                 flush(connection);
             }
-            for (int i = 0; i < PACKETS_PER_TURN && connection.open && connection.hungUpUntilNs == 0; i++) {
+            // a peer that has closed its end will read no more: what it sent is read, up to the end
+            final boolean ends = (ready & (Epoll.RDHUP | Epoll.HUP | Epoll.ERR)) != 0;
+            for (int i = 0; i < PACKETS_PER_TURN && connection.open && connection.hungUpUntilNs == 0
+                && (ends || connection.unsent.isEmpty()); i++) {
                 final int n = connection.socket.receive(packet);
                 if (n == SeqPacketSocket.NOTHING) {
                     return;
@@ -180,8 +204,7 @@ final class RegistrationSocket {
                 hangUp(connection);
                 return;
             }
-            epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.OUT | Epoll.RDHUP,
-                connectionToken.applyAsLong(connection.id));
+            epoll.modify(connection.socket.fd(), Epoll.OUT | Epoll.RDHUP, connectionToken.applyAsLong(connection.id));
         }
         if (connection.unsent.size() >= UNSENT_MAX) {
             peers.onOffence(connection, UNSENT_MAX + " replies are unread; read them");
@@ -190,6 +213,18 @@ final class RegistrationSocket {
         final byte[] copy = new byte[reply.length()];
         reply.data().getBytes(0, copy);
         connection.unsent.add(copy);
+        unread.add(connection, copy);
+        for (Connection excess = unread.excess(connection, connections.values()); excess != null && excess.open;
+            excess = unread.excess(connection, connections.values())) {
+            peers.onUnread(excess, "replies of " + excess.unsentBytes + " bytes are unread, user "
+                + Integer.toUnsignedString(excess.peer.uid()) + " has " + unread.of(excess.peer.uid())
+                + "; read them");
+        }
+    }
+
+    /** Unread bytes of a user. */
+    long unreadOf(final int uid) {
+        return unread.of(uid);
     }
 
     private void flush(final Connection connection) {
@@ -207,6 +242,7 @@ final class RegistrationSocket {
                 return;
             }
             connection.unsent.remove();
+            unread.remove(connection, bytes);
         }
         epoll.modify(connection.socket.fd(), Epoll.IN | Epoll.RDHUP, connectionToken.applyAsLong(connection.id));
     }
@@ -252,6 +288,9 @@ final class RegistrationSocket {
         }
         connection.open = false;
         connections.remove(connection.id);
+        connectionsByUser.computeIfPresent(connection.peer.uid(), (uid, n) -> n == 1 ? null : Integer.valueOf(n - 1));
+        unread.forget(connection);
+        connection.unsent.clear();
         peers.onClosed(connection);
         if (connection.hungUpUntilNs == 0) {
             epoll.remove(connection.socket.fd());

@@ -41,6 +41,9 @@ public enum Counter {
     ENABLES("enables", "Contexts enabled"),
     /** Failed operations. */
     MECHANISM_ERRORS("mechanism_errors", "Operations that the mechanism refused or did not answer"),
+    /** Descriptors of strangers. */
+    FOREIGN_DESCRIPTORS("foreign_descriptors",
+        "Looks at a descriptor named like a device of the driver that was none; it was not used"),
     /** Releases by the watchdog. */
     WATCHDOG_RELEASES("watchdog_releases", "Times that the watchdog enabled held contexts under a live daemon"),
     /** Clients. */

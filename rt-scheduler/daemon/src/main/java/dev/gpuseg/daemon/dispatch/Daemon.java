@@ -273,7 +273,8 @@ public final class Daemon implements AutoCloseable {
             background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
-            config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser()),
+            config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser(),
+            config.site().limits()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
@@ -295,7 +296,7 @@ public final class Daemon implements AutoCloseable {
         conductorRunner = runner(conductor);
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
-        new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission).start();
+        new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters).start();
     }
 
     /** Before the first event. */
@@ -360,7 +361,10 @@ public final class Daemon implements AutoCloseable {
 
     private static AgentRunner runner(final org.agrona.concurrent.Agent agent) {
         final AgentRunner runner = new AgentRunner(NoOpIdleStrategy.INSTANCE,
-            error -> System.err.println("gpuseg: " + agent.roleName() + ": " + error), null, agent);
+            error -> {
+                OutOfMemory.exitIf(error);
+                System.err.println("gpuseg: " + agent.roleName() + ": " + error);
+            }, null, agent);
         AgentRunner.startOnThread(runner);
         return runner;
     }

@@ -166,10 +166,16 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     private void status(final long correlation, final PeerCredentials peer) {
+        final int uid = mayChange(peer) ? StatusSnapshot.ALL_USERS : peer.uid();
         dispatcher.submit(() -> {
-            final ObjectNode snapshot = dispatcher.snapshot().take();
+            final ObjectNode snapshot = dispatcher.snapshot().take(uid);
             background.execute(() -> {
-                context.shown().complete(snapshot, peer);
+                try {
+                    context.shown().complete(snapshot, peer);
+                } catch (final RuntimeException e) {
+                    refuse(correlation, EIO, "status: " + e);   // every command is answered, or its user waits for ever
+                    return;
+                }
                 reply(correlation, snapshot);
             });
         });

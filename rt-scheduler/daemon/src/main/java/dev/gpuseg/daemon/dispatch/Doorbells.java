@@ -4,8 +4,6 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.EventFd;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * What wakes the dispatcher: its own bell for threads of this process, and one for each client. Dispatcher thread only,
@@ -19,7 +17,6 @@ final class Doorbells implements AutoCloseable {
     private final EventFd own = new EventFd();
     private final Epoll epoll = new Epoll(EVENTS_MAX);
     private final SleepFlag sleeping = new SleepFlag();
-    private final List<Client> clients = new ArrayList<>();
 
     Doorbells() {
         epoll.add(own.fd(), Epoll.IN, OWN);
@@ -37,15 +34,16 @@ final class Doorbells implements AutoCloseable {
         own.signal();
     }
 
-    /** Listens to a client. */
+    /**
+     * Listens to a client. Its bell is never read: the client shares the open file, so it can make it blocking and
+     * empty it before this thread reads, which would then wait for ever. Every ring is an edge; the counter only grows.
+     */
     void add(final Client client) {
-        epoll.add(client.doorbell().fd(), Epoll.IN, client.clientId());
-        clients.add(client);
+        epoll.add(client.doorbell().fd(), Epoll.IN | Epoll.EDGE, client.clientId());
     }
 
     /** Does not listen to a client any more; its bell may be closed then. */
     void remove(final Client client) {
-        clients.remove(client);
         epoll.remove(client.doorbell().fd());
     }
 
@@ -60,7 +58,7 @@ final class Doorbells implements AutoCloseable {
     }
 
     /**
-     * Sleeps until a bell rings, and silences it: what it announced is looked at after this.
+     * Sleeps until a bell rings: what it announced is looked at after this.
      *
      * @param timeoutMs how long at most
      * @return how many rang
@@ -68,23 +66,11 @@ final class Doorbells implements AutoCloseable {
     int await(final int timeoutMs) {
         final int ready = epoll.await(timeoutMs);
         for (int i = 0; i < ready; i++) {
-            silence((int) epoll.token(i));
-        }
-        return ready;
-    }
-
-    private void silence(final int token) {
-        if (token == OWN) {
-            own.drain();
-            return;
-        }
-        for (int i = 0; i < clients.size(); i++) {
-            final Client client = clients.get(i);
-            if (client.clientId() == token) {
-                client.doorbell().drain();
-                return;
+            if (epoll.token(i) == OWN) {
+                own.drain();   // no other process has this one
             }
         }
+        return ready;
     }
 
     @Override

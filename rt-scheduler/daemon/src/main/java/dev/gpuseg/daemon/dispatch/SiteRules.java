@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.cgroup.GroupRules;
+import dev.gpuseg.daemon.conductor.PriorityLimits;
 import dev.gpuseg.mechanisms.Protection;
 import java.util.Objects;
 
@@ -16,16 +17,18 @@ import java.util.Objects;
  * @param groups         weights, caps and protection by control group
  * @param clientsPerUser most clients of one uid, 1..128
  * @param tasksPerUser   most open tasks of one uid, 1..8192
+ * @param limits         which priorities users may use
  */
 public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protection protection, GroupRules groups,
-    int clientsPerUser, int tasksPerUser) {
+    int clientsPerUser, int tasksPerUser, PriorityLimits limits) {
     /** Usual quota of clients. */
     public static final int CLIENTS_PER_USER = 64;
     /** Usual quota of tasks. */
     public static final int TASKS_PER_USER = 1024;
     /** No admission test, unregistered processes are best effort, display servers are protected, usual quotas. */
     public static final SiteRules DEFAULTS = new SiteRules(AdmissionSettings.OFF, Unmanaged.BEST_EFFORT,
-        Protection.DEFAULTS, GroupRules.NONE, CLIENTS_PER_USER, TASKS_PER_USER);
+        Protection.DEFAULTS, GroupRules.NONE, CLIENTS_PER_USER, TASKS_PER_USER,
+        PriorityLimits.NONE);
 
     /** Nothing may be missing. */
     public SiteRules {
@@ -33,6 +36,7 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
         Objects.requireNonNull(unmanaged, "unmanaged");
         Objects.requireNonNull(protection, "protection");
         Objects.requireNonNull(groups, "groups");
+        Objects.requireNonNull(limits, "limits");
     }
 
     /**
@@ -42,6 +46,6 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
      * @return a copy
      */
     public SiteRules withAdmission(final AdmissionSettings other) {
-        return new SiteRules(other, unmanaged, protection, groups, clientsPerUser, tasksPerUser);
+        return new SiteRules(other, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits);
     }
 }

@@ -9,6 +9,8 @@ import dev.gpuseg.daemon.conductor.TaskOpen;
 
 /** What {@code status} shows of the dispatcher's state. Dispatcher thread only; allocates. */
 final class StatusSnapshot {
+    /** Clients and tasks of every user. */
+    static final int ALL_USERS = -1;
     private static final double MEDIAN = 50;
     private static final double HIGH = 99;
 
@@ -27,14 +29,21 @@ final class StatusSnapshot {
         this.tasks = tasks;
     }
 
-    /** Policy, GPUs with their contexts, clients and tasks; takes some tens of microseconds. */
-    ObjectNode take() {
+    /**
+     * Policy, GPUs with their contexts, clients and tasks; takes some tens of microseconds.
+     *
+     * @param uid whose clients and tasks, or {@link #ALL_USERS}
+     */
+    ObjectNode take(final int uid) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         root.put("policy", scheduler.policy().name());
         for (int g = 0; g < desired.gpus(); g++) {
             put(root.withArray("gpus").addObject(), g);
         }
         clients.forEach(entry -> {
+            if (uid != ALL_USERS && entry.client.uid() != uid) {
+                return;
+            }
             final ObjectNode client = root.withArray("clients").addObject();
             client.put("client", entry.client.clientId());
             client.put("pid", entry.client.pid());
@@ -42,7 +51,11 @@ final class StatusSnapshot {
             client.put("name", entry.client.name());
             client.put("poisoned", entry.poisoned);
         });
-        tasks.forEach(task -> root.withArray("tasks").add(withState(task)));
+        tasks.forEach(task -> {
+            if (uid == ALL_USERS || task.client.client.uid() == uid) {
+                root.withArray("tasks").add(withState(task));
+            }
+        });
         return root;
     }
 

@@ -8,6 +8,7 @@ import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.ipc.platform.ClockReading;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.DeviceFile;
 import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -27,9 +28,11 @@ final class Supervisor {
     private final Cgroups cgroups;
     private final LiveModel liveModel;
     private final ProvenAdmission admission;
+    private final Counters counters;
     /** The processes that the dispatcher reported last. Background thread. */
     private List<ProcessView> knownProcesses = List.of();
     private int knownVersion;
+    private long foreignSeen;
 
     /**
      * @param dispatcher whose processes are looked after
@@ -38,10 +41,12 @@ final class Supervisor {
      * @param cgroups    followed
      * @param liveModel  told of the time
      * @param admission  told of the time; null while it is off
+     * @param counters   of the dispatcher, which alone changes them
      */
     Supervisor(final DispatcherAgent dispatcher, final ScheduledExecutorService background,
         final WatchdogKeeper watchdog, final Cgroups cgroups, final LiveModel liveModel,
-        final ProvenAdmission admission) {
+        final ProvenAdmission admission, final Counters counters) {
+        this.counters = counters;
         this.dispatcher = dispatcher;
         this.background = background;
         this.watchdog = watchdog;
@@ -68,6 +73,11 @@ final class Supervisor {
         }
         if (admission != null) {
             admission.expire();
+        }
+        final long foreign = DeviceFile.foreignSeen();
+        if (foreign != foreignSeen) {
+            foreignSeen = foreign;
+            dispatcher.submit(() -> counters.set(Counter.FOREIGN_DESCRIPTORS, foreign));
         }
         followCgroups(nowNs);
         watchdog.keep();

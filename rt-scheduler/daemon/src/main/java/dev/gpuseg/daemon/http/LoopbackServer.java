@@ -21,8 +21,8 @@ import java.util.concurrent.TimeUnit;
  * of silence; 8 KiB of headers; one request per connection, GET or HEAD.
  *
  * <p>Any local user can connect, and so can a web page in a local browser. The Host header must name this server, so
- * that a page of another site whose name was made to point here (DNS rebinding) reads nothing; no CORS header is ever
- * sent. Thread-safe.
+ * that a page of another site whose name was made to point here (DNS rebinding) reads nothing; Origin and
+ * Sec-Fetch-Site must not name another site; no CORS header is ever sent. Thread-safe.
  */
 public final class LoopbackServer implements AutoCloseable {
     private static final int THREADS_MAX = 16;
@@ -126,6 +126,13 @@ public final class LoopbackServer implements AutoCloseable {
         final List<String> hosts = exchange.getRequestHeaders().getOrDefault("Host", List.of());
         if (hosts.size() != 1 || !List.of("127.0.0.1:" + port, "localhost:" + port).contains(hosts.get(0))) {
             return "421 the Host header names another server";
+        }
+        // a browser says on whose behalf it asks: this server's own page, the user, or another site
+        final List<String> origins = exchange.getRequestHeaders().getOrDefault("Origin", List.of());
+        final List<String> sites = exchange.getRequestHeaders().getOrDefault("Sec-Fetch-Site", List.of());
+        if (!origins.isEmpty() && !origins.equals(List.of("http://" + hosts.get(0)))
+            || !sites.isEmpty() && !sites.equals(List.of("same-origin")) && !sites.equals(List.of("none"))) {
+            return "403 another site asks";
         }
         if (!List.of("GET", "HEAD").contains(exchange.getRequestMethod())) {
             return "405 only GET and HEAD";

@@ -11,6 +11,7 @@ import dev.gpuseg.daemon.config.ConfigProblem;
 import dev.gpuseg.daemon.dispatch.Daemon;
 import dev.gpuseg.daemon.dispatch.DaemonConfig;
 import dev.gpuseg.daemon.dispatch.IdleMode;
+import dev.gpuseg.daemon.dispatch.OutOfMemory;
 import dev.gpuseg.daemon.dispatch.StartUpException;
 import dev.gpuseg.daemon.dispatch.Supervision;
 import dev.gpuseg.daemon.http.Endpoint;
@@ -153,6 +154,7 @@ public final class RunCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        OutOfMemory.watchThreads();
         if (!readSettings()) {
             return ExitCode.USAGE;
         }

@@ -6,6 +6,7 @@ import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.cgroup.GroupRules;
+import dev.gpuseg.daemon.conductor.PriorityLimits;
 import dev.gpuseg.daemon.dispatch.SiteRules;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Protection;
@@ -70,6 +71,11 @@ public final class SiteOptions {
         description = "Maximum number of open tasks of one user, 1..16384 (default: ${DEFAULT-VALUE}).")
     private int tasksPerUser;
 
+    @Option(names = "--limits", paramLabel = "DIR",
+        description = "Highest priorities of users and groups, from the files *.conf of this directory; without it "
+            + "every user may use every priority.")
+    private Path limits;
+
     /**
      * What was asked for.
      *
@@ -84,7 +90,8 @@ public final class SiteOptions {
         }
         return new SiteRules(AdmissionSettings.read(AdmissionMode.named(admission), taskSet, platform,
             CoreOrder.named(cores), grace.toNanos()), unmanaged(), new Protection(Set.copyOf(protect), allEngines()),
-            cgroupRules == null ? GroupRules.NONE : GroupRules.read(cgroupRules), clientsPerUser, tasksPerUser);
+            cgroupRules == null ? GroupRules.NONE : GroupRules.read(cgroupRules), clientsPerUser, tasksPerUser,
+            limits == null ? PriorityLimits.NONE : PriorityLimits.read(limits));
     }
 
     private static void requireIn(final String what, final int value, final int max) {

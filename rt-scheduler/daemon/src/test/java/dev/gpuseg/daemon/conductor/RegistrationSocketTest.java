@@ -28,6 +28,7 @@ class RegistrationSocketTest {
     private static final int LOOK_MS = 10;
     private static final int LOOKS_MAX = 3_000;
     private static final int SIZE = 64;
+    private static final int CONNECTIONS_PER_USER = 4;
 
     private final class Fake implements RegistrationSocket.Peers {
         @Override
@@ -51,6 +52,17 @@ class RegistrationSocketTest {
         }
 
         @Override
+        public void onTooMany() {
+            told.add("too many");
+        }
+
+        @Override
+        public void onUnread(final Connection connection, final String text) {
+            told.add("unread " + connection.id);
+            socket.close(connection);
+        }
+
+        @Override
         public void onClosed(final Connection connection) {
             told.add("closed " + connection.id);
         }
@@ -64,7 +76,8 @@ class RegistrationSocketTest {
     private RegistrationSocket socket;
 
     private void listen() {
-        socket = new RegistrationSocket(directory.resolve("socket"), epoll, LISTENER, id -> LISTENER + id, new Fake());
+        socket = new RegistrationSocket(directory.resolve("socket"), epoll, LISTENER, id -> LISTENER + id,
+            CONNECTIONS_PER_USER, new Fake());
     }
 
     @AfterEach
@@ -145,6 +158,64 @@ class RegistrationSocketTest {
         }
         assertEquals(0, connection.unsent.size());
         assertEquals(List.of(), told);
+    }
+
+    @Test
+    void shouldReadNoRequestOfAPeerWithUnreadReplies() {
+        listen();
+        final SeqPacketSocket client = connect();
+        final Connection connection = accepted();
+        int sent = 0;
+        while (connection.unsent.isEmpty()) {
+            socket.send(connection, packet(sent++));
+        }
+        client.send(packet(1));
+        turn(LOOK_MS);
+        assertEquals(List.of(), told, "the request waits in the kernel");
+        final Packet received = new Packet(Abi.MSG_BYTES_MAX);
+        for (int looks = 0; told.isEmpty() && looks < LOOKS_MAX;) {
+            if (client.receive(received) == SeqPacketSocket.NOTHING) {
+                looks++;
+                turn(LOOK_MS);
+            }
+        }
+        assertEquals(List.of("packet 1 1"), told);
+        assertEquals(0, socket.unreadOf(connection.peer.uid()));
+    }
+
+    @Test
+    void shouldNoticeTheEndOfAPeerWithUnreadReplies() {
+        listen();
+        final SeqPacketSocket client = connect();
+        final Connection connection = accepted();
+        for (int i = 0; connection.unsent.isEmpty(); i++) {
+            socket.send(connection, packet(i));
+        }
+        client.close();
+        clients.clear();
+        turn(LIMIT_MS);
+        assertEquals(List.of("closed 1"), told);
+        assertEquals(0, socket.unreadOf(connection.peer.uid()));
+    }
+
+    @Test
+    void shouldBoundTheUnreadBytesOfAUserOverAllConnections() {
+        listen();
+        final List<Connection> all = new ArrayList<>();
+        final Packet large = new Packet(Abi.MSG_BYTES_MAX);
+        large.length(Abi.MSG_BYTES_MAX);
+        for (int i = 0; i < 3; i++) {
+            connect();
+            turn(LIMIT_MS);
+        }
+        all.addAll(socket.connections());
+        for (int i = 0; told.isEmpty() && i < 10_000; i++) {
+            socket.send(all.get(i % all.size()), large);
+            assertTrue(socket.unreadOf(all.get(0).peer.uid()) <= UnreadReplies.USER_BYTES, told::toString);
+        }
+        assertEquals(2, told.size(), told::toString);
+        assertTrue(told.get(0).startsWith("unread ") && told.get(1).startsWith("closed "), told::toString);
+        assertEquals(2, socket.connections().size(), "one goes, the others stay");
     }
 
     @Test

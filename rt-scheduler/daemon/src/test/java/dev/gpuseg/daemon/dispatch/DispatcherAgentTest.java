@@ -243,7 +243,7 @@ class DispatcherAgentTest {
         assertTrue(dispatcher.policy().isStopping());
         dispatcher.journalStop();
         assertEquals(EventKind.STOP, last().kind());
-        assertNotNull(dispatcher.snapshot().take());
+        assertNotNull(dispatcher.snapshot().take(StatusSnapshot.ALL_USERS));
     }
 
     @Test

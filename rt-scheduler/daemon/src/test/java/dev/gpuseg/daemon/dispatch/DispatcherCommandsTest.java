@@ -137,7 +137,7 @@ class DispatcherCommandsTest {
     @Test
     void shouldChangeThePolicy() {
         assertTrue(ask(OWNER, "{\"command\":\"policy\",\"policy\":\"edf\"}").contains("\"policy edf\""));
-        assertEquals("edf", dispatcher.snapshot().take().path("policy").asText());
+        assertEquals("edf", dispatcher.snapshot().take(StatusSnapshot.ALL_USERS).path("policy").asText());
     }
 
     @Test

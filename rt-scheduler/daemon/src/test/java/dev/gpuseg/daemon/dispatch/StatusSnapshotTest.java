@@ -21,7 +21,7 @@ class StatusSnapshotTest {
         rig.processes, rig.tasks);
 
     private ObjectNode take() {
-        final ObjectNode root = snapshot.take();
+        final ObjectNode root = snapshot.take(StatusSnapshot.ALL_USERS);
         doorbells.close();
         return root;
     }
@@ -68,7 +68,7 @@ class StatusSnapshotTest {
     @Test
     void shouldShowOfAProcessWhatItsMechanismSays() {
         rig.processes.addUnmanaged(4711, 9, "stranger");
-        JsonNode context = snapshot.take().path("gpus").get(0).path("contexts").get(0);
+        JsonNode context = snapshot.take(StatusSnapshot.ALL_USERS).path("gpus").get(0).path("contexts").get(0);
         assertEquals(4711, context.path("pid").asInt());
         assertFalse(context.path("registered").asBoolean());
         assertTrue(context.path("wanted_on").asBoolean());

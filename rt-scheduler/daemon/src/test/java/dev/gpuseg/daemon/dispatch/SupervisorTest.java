@@ -60,7 +60,8 @@ class SupervisorTest {
             Unmanaged.BEST_EFFORT), new Enforcement[] {new FakeEnforcement(4)}, events, status, new Counters(),
             IdleMode.SPIN);
         supervisor = new Supervisor(dispatcher, background, new WatchdogKeeper(null, () -> null, page -> { }),
-            new Cgroups(new CgroupTree(Path.of("/proc")), GroupRules.NONE, new Assigned()), new LiveModel(), null);
+            new Cgroups(new CgroupTree(Path.of("/proc")), GroupRules.NONE, new Assigned()), new LiveModel(), null,
+            new Counters());
     }
 
     @AfterEach
@@ -124,7 +125,8 @@ class SupervisorTest {
             watchdogs.add("started");
             return new Dead();
         }, page -> { }), new Cgroups(new CgroupTree(Path.of("/proc")), GroupRules.NONE, new Assigned()),
-            new LiveModel(), null);
+            new LiveModel(), null,
+            new Counters());
         keeping.look();
         keeping.look();
         assertEquals(List.of("started", "started"), watchdogs);

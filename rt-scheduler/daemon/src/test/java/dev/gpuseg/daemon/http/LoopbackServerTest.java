@@ -106,8 +106,15 @@ class LoopbackServerTest {
     @Test
     void shouldNotLetOtherSitesReadTheAnswer() throws IOException {
         try (LoopbackServer server = echo()) {
-            final String answer = ask(server, "GET / HTTP/1.1\r\n" + host(server)
-                + "Origin: http://evil.example\r\n\r\n").toLowerCase(java.util.Locale.ROOT);
+            for (final String header : List.of("Origin: http://evil.example", "Origin: null",
+                "Origin: http://127.0.0.1:1", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site")) {
+                final String refused = ask(server, "GET / HTTP/1.1\r\n" + host(server) + header + "\r\n\r\n");
+                assertTrue(refused.startsWith("HTTP/1.1 403 "), header + ": " + refused);
+            }
+            final String answer = ask(server, "GET / HTTP/1.1\r\n" + host(server) + "Origin: http://127.0.0.1:"
+                + server.endpoint().port() + "\r\nSec-Fetch-Site: same-origin\r\n\r\n")
+                .toLowerCase(java.util.Locale.ROOT);
+            assertTrue(answer.startsWith("http/1.1 200 "), answer);
             assertFalse(answer.contains("access-control"), answer);
             assertTrue(answer.contains("cache-control: no-store") && answer.contains("nosniff"), answer);
         }

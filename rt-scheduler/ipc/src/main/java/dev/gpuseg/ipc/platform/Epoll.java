@@ -19,6 +19,8 @@ public final class Epoll implements AutoCloseable {
     /** Peer will send no more. */
     public static final int RDHUP = 0x2000;
 
+    /** Flag of {@link #add}: report an event once, although its cause lasts (EPOLLET). */
+    public static final int EDGE = 1 << 31;
     private static final int EPOLL_CLOEXEC = 0x80000;
     private static final int CTL_ADD = 1;
     private static final int CTL_DEL = 2;

@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
 
 /** Reads facts about a process from /proc. */
 public final class ProcessStatus {
@@ -64,8 +66,9 @@ public final class ProcessStatus {
      */
     public static String commandName(final int pid) {
         try {
-            return Files.readString(Path.of("/proc", Integer.toString(pid), "comm"), StandardCharsets.ISO_8859_1)
-                .strip();
+            final byte[] name = Files.readAllBytes(Path.of("/proc", Integer.toString(pid), "comm"));
+            // the process chose it: any bytes but NUL
+            return PlainText.of(new String(name, StandardCharsets.UTF_8).strip());
         } catch (final IOException e) {
             return "";
         }
@@ -114,6 +117,24 @@ public final class ProcessStatus {
             return false;
         }
         throw new SystemCallException("kill", pid + ", " + signal, errno);
+    }
+
+    /**
+     * The supplementary groups of a process.
+     *
+     * @param pid the process
+     * @return their numbers, empty if it does not exist
+     */
+    public static List<Integer> groups(final int pid) {
+        try {
+            // the line ends with a blank; the name of the process is another line, whatever is in it
+            return Files.readAllLines(Path.of("/proc", Integer.toString(pid), "status"), StandardCharsets.ISO_8859_1)
+                .stream().filter(line -> line.startsWith("Groups:")).limit(1)
+                .flatMap(line -> Stream.of(line.substring("Groups:".length()).strip().split(" ")))
+                .filter(word -> !word.isEmpty()).map(Integer::parseUnsignedInt).toList();
+        } catch (final IOException e) {
+            return List.of();
+        }
     }
 
     /**

@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Descriptor;
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.DeviceFile;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
@@ -119,10 +120,10 @@ final class AgentPage {
                 return false;
             }
             if (link.startsWith(LINK)) {
-                final int fd = SystemCalls.pidfdGetfd(pidfd, link.fd());
+                final int fd = DeviceFile.duplicateMemory(pid, pidfd, link.fd());
                 if (fd >= 0) {
                     page = map(fd, pid, slot);
-                } else if (fd != -Errno.EBADF) {   // EBADF: the process has closed it meanwhile
+                } else if (fd != -Errno.EBADF && fd != DeviceFile.FOREIGN) {   // EBADF: closed meanwhile
                     result = fd;
                 }
             }

@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.DeviceFile;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
@@ -14,6 +15,7 @@ import org.agrona.BufferUtil;
 /** The stock driver's device, /dev/kfd. */
 final class KfdFile {
     static final String PATH = "/dev/kfd";
+    private static final DeviceFile DEVICE = DeviceFile.ofDriver(AmdCalls.DRIVER, 0, "kfd");
     private static final long GET_VERSION = 0x80084b01L;
     private static final int MAJOR = 1;
     /** Result of {@link #duplicate}: the process has several descriptors of the device; one may be inherited. */
@@ -38,13 +40,13 @@ final class KfdFile {
         final List<Integer> found = new ArrayList<>();
         try {
             RemoteDescriptors.visit(p.pid(), AmdCalls.DRIVER, link -> {
-                if (link.is(PATH)) {
+                if (link.is(PATH) && DEVICE.leadsTo(p.pid(), link.fd(), PATH)) {
                     found.add(link.fd());
                 }
                 return found.size() < 2;
             });
             return found.isEmpty() ? -Errno.ENOENT
-                : found.size() > 1 ? SEVERAL : SystemCalls.pidfdGetfd(pidfd, found.get(0));
+                : found.size() > 1 ? SEVERAL : DEVICE.duplicate(p.pid(), pidfd, found.get(0), PATH);
         } catch (final IOException e) {
             return -Errno.ENOENT;   // it ended, or may not be examined: the caller says what is needed
         } finally {

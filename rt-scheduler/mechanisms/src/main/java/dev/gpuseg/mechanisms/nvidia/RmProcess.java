@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.nvidia;
 
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.DeviceFile;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
@@ -29,6 +30,11 @@ import java.util.Set;
 final class RmProcess {
     /** Link target of a descriptor that is the control device. */
     static final String CONTROL_DEVICE = "/dev/nvidiactl";
+
+    /** Source: Linux, Documentation/admin-guide/devices.txt, and /proc/devices with driver 580 (H200). */
+    private static final int CONTROL_MINOR = 255;
+    private static final DeviceFile CONTROL = DeviceFile.ofDriver(DriverCalls.DRIVER, CONTROL_MINOR, "nvidia-frontend",
+        "nvidia", "nvidiactl");
 
     /** What a refresh found. */
     enum Result { UNCHANGED, CHANGED, GONE, REFUSED }
@@ -181,7 +187,7 @@ final class RmProcess {
         final List<Integer> found = new ArrayList<>();
         try {
             RemoteDescriptors.visit(pid, DriverCalls.DRIVER, link -> {
-                if (link.is(CONTROL_DEVICE)) {
+                if (isControl(pid, link)) {
                     found.add(link.fd());
                 }
                 return true;
@@ -192,12 +198,17 @@ final class RmProcess {
         return found;
     }
 
+    private static boolean isControl(final int pid, final RemoteDescriptors.Link link) {
+        return link.is(CONTROL_DEVICE) && CONTROL.leadsTo(pid, link.fd(), CONTROL_DEVICE);
+    }
+
     /** Descriptors that matter, by number; null if the process has ended. */
     private Map<Integer, String> links() {
         final Map<Integer, String> found = new LinkedHashMap<>();
         try {
             RemoteDescriptors.visit(pid, DriverCalls.DRIVER, link -> {
-                if (link.is(CONTROL_DEVICE) || link.startsWith(CaptureReport.LINK_PREFIX)) {
+                if (isControl(pid, link)
+                    || link.startsWith(CaptureReport.LINK_PREFIX) && DeviceFile.isMemory(pid, link.fd())) {
                     found.put(link.fd(), link.toString());
                 }
                 return true;
@@ -232,11 +243,11 @@ final class RmProcess {
                     borrows = true;
                     continue;
                 }
-                final int fd = SystemCalls.pidfdGetfd(pidfd, e.getKey());
+                final int fd = CONTROL.duplicate(pid, pidfd, e.getKey(), CONTROL_DEVICE);
                 if (fd >= 0) {
                     files.put(e.getKey(), new ControlFile(fd, e.getKey()));
                     changed = true;
-                } else if (fd != -Errno.EBADF && fd != -Errno.ESRCH) {
+                } else if (fd != -Errno.EBADF && fd != -Errno.ESRCH && fd != DeviceFile.FOREIGN) {
                     refused = "pidfd_getfd of pid " + pid + ": errno " + -fd
                         + "; the daemon needs CAP_SYS_PTRACE (run it as root) and a kernel of 5.6 or later";
                 }

@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.tegra;
 
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.AttachedProcess;
+import dev.gpuseg.mechanisms.DeviceFile;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
@@ -10,7 +11,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.TreeSet;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.regex.Pattern;
 
 /** One attached process and its TSGs. All but the identity is guarded by the mechanism's lock. */
@@ -20,6 +22,7 @@ final class TegraProcess extends AttachedProcess {
     static final int TSGS_MAX = 64;
     private static final String DEVICES = "/dev/nv";
     private static final Pattern TSG = Pattern.compile("/dev/nvhost-tsg-gpu|/dev/nvgpu/[^/]+/tsg");
+    private static final DeviceFile DEVICE = DeviceFile.likeOwn(TegraCalls.DRIVER);
     private static final byte[] NOTHING = new byte[0];
 
     private int pidfd = -1;
@@ -56,23 +59,23 @@ final class TegraProcess extends AttachedProcess {
             close();
             return had;
         }
-        final TreeSet<Integer> remote = remoteTsgs();
+        final TreeMap<Integer, String> remote = remoteTsgs();
         final List<TsgFile> next = new ArrayList<>();
         boolean changed = false;
         for (final TsgFile known : tsgs) {
-            if (remote.remove(known.remoteFd())) {
+            if (remote.remove(known.remoteFd()) != null) {
                 next.add(known);
             } else {
                 known.close();
                 changed = true;
             }
         }
-        for (final int fd : remote) {
+        for (final Map.Entry<Integer, String> named : remote.entrySet()) {
             if (next.size() == TSGS_MAX) {
                 refusal = "pid " + pid() + " has more than " + TSGS_MAX + " TSGs; the others are not scheduled";
                 break;
             }
-            final TsgFile file = duplicate(fd);
+            final TsgFile file = duplicate(named.getKey(), named.getValue());
             if (file != null) {
                 next.add(file);
                 changed = true;
@@ -85,28 +88,29 @@ final class TegraProcess extends AttachedProcess {
         return changed;
     }
 
-    private TsgFile duplicate(final int remoteFd) {
+    private TsgFile duplicate(final int remoteFd, final String path) {
         if (pidfd < 0) {
             pidfd = RemoteDescriptors.openProcess(pid(), startTicks());
         }
-        final int fd = pidfd < 0 ? pidfd : SystemCalls.pidfdGetfd(pidfd, remoteFd);
+        final int fd = pidfd < 0 ? pidfd : DEVICE.duplicate(pid(), pidfd, remoteFd, path);
         if (fd >= 0) {
             refusal = "";
             return new TsgFile(fd, remoteFd);
         }
-        if (pidfd >= 0 && fd != -Errno.EBADF) {
+        if (pidfd >= 0 && fd != -Errno.EBADF && fd != DeviceFile.FOREIGN) {
             refusal = "pid " + pid() + ": its TSG descriptors cannot be duplicated (errno " + -fd
                 + "); run the daemon with CAP_SYS_PTRACE";
         }
         return null;
     }
 
-    private TreeSet<Integer> remoteTsgs() {
-        final TreeSet<Integer> found = new TreeSet<>();
+    private TreeMap<Integer, String> remoteTsgs() {
+        final TreeMap<Integer, String> found = new TreeMap<>();
         try {
             RemoteDescriptors.visit(pid(), TegraCalls.DRIVER, link -> {
-                if (link.startsWith(DEVICES) && TSG.matcher(link.toString()).matches()) {
-                    found.add(link.fd());
+                final String path = link.startsWith(DEVICES) ? link.toString() : "";
+                if (TSG.matcher(path).matches() && DEVICE.leadsTo(pid(), link.fd(), path)) {
+                    found.put(link.fd(), path);
                 }
                 return true;
             });

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
+import dev.gpuseg.ipc.platform.PlainText;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -253,7 +254,7 @@ public final class TraceBuilder {
 
     private void openContext(final JournalEvent event) {
         final Trace.Context context = new Trace.Context(event.contextId(), event.gpu(), (int) event.arg0(),
-            event.text(), kindName(event.arg1()), event.timeNs());
+            PlainText.of(event.text()), kindName(event.arg1()), event.timeNs());
         contexts.put(event.contextId(), context);
         trace.contexts.add(context);
     }
@@ -269,7 +270,7 @@ public final class TraceBuilder {
 
     private void openTask(final JournalEvent event) {
         final JsonNode attributes = json(event);
-        final String plain = attributes.path("name").asText("task " + event.taskId());
+        final String plain = PlainText.of(attributes.path("name").asText("task " + event.taskId()));
         final Trace.Task known = byName.get(plain);
         final String name = known != null && known.open ? plain + " #" + event.taskId() : plain;
         final Trace.Task task = byName.computeIfAbsent(name, n -> {
@@ -392,6 +393,7 @@ public final class TraceBuilder {
     private void mark(final EventKind kind, final JournalEvent event, final long durationNs, final String text) {
         final long timeNs = kind == EventKind.GC ? event.arg0()
             : kind == EventKind.WATCHDOG ? event.timeNs() - durationNs : event.timeNs();
-        trace.marks.add(new Trace.Mark(kind.name(), timeNs, durationNs, event.gpu(), byId.get(event.taskId()), text));
+        trace.marks.add(new Trace.Mark(kind.name(), timeNs, durationNs, event.gpu(), byId.get(event.taskId()),
+            PlainText.of(text)));
     }
 }

@@ -160,6 +160,8 @@ class ConfigCommandTest {
         Files.writeString(rules, "version: 1\nsharing: turns\n");
         final Path groups = directory.resolve("groups.yaml");
         Files.writeString(groups, "version: 1\ngroups: [{path: /robot.slice/**, weight: 400}]\n");
+        final Path limits = Files.createDirectory(directory.resolve("limits.d"));
+        Files.writeString(limits.resolve("robot.conf"), "* priority 30\n");
         final Path platform = directory.resolve("platform.yaml");
         Files.writeString(platform, "cpus: 6\nepsilon: 1ms\n");
         final String tasks =
@@ -168,6 +170,7 @@ class ConfigCommandTest {
             rules.toString()).replace("admission: off", "admission: warn")   // taskset and platform need it
             .replace("/etc/gpuseg/policies.jar", TestJar.leastSlackFirst(directory.resolve("jar")).toString())
             .replace("/etc/gpuseg/groups.yaml", groups.toString())
+            .replace("/etc/gpuseg/limits.d", limits.toString())
             .replace("/etc/gpuseg/platform.yaml", platform.toString()).replace("/etc/gpuseg/taskset.yaml", tasks));
         final StringOutput uncommented = StringOutput.of("config", "check", all.toString());
         assertEquals(ExitCode.OK, uncommented.status(), "with every setting active: " + uncommented.text());

@@ -8,11 +8,14 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import dev.gpuseg.tools.rig.TaskClient;
 import java.io.File;
@@ -38,6 +41,8 @@ class SecuritySystemTest {
     private static final int DAEMON = 65_533;
     private static final int ALICE = 65_531;
     private static final int BOB = 65_532;
+    private static final int CROWD = 60;
+    private static final int TASKS_EACH = 17;
     private static final int EPERM = 1;
     private static final int EACCES = 13;
 
@@ -210,6 +215,99 @@ class SecuritySystemTest {
         final long refused = bob.allLines().stream().filter(line -> line.startsWith("admin -11 ")).count();
         assertTrue(refused > 50 && refused <= 150, refused + " of 200 requests were refused");
         assertEquals(refused, rig.counter("conductor_rate_limited"));
+    }
+
+    @Test
+    void shouldKeepItsMemoryWhileAUserFloodsItWithCommandsAndReadsNoAnswer() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final List<Child> crowd = new ArrayList<>();
+        for (int i = 0; i < CROWD; i++) {
+            final String[] actions = new String[TASKS_EACH + 1];
+            for (int k = 0; k < TASKS_EACH; k++) {
+                actions[k] = TaskClient.open((i + "-" + k + "-").concat("x".repeat(63)).substring(0, 63), 0, 0, 0, 0);
+            }
+            actions[TASKS_EACH] = "pause";
+            crowd.add(client("crowd" + i, ALICE, actions));
+        }
+        for (final Child each : crowd) {
+            each.await("pause", 60);
+        }
+        final Child flood = client("flood", ALICE, "flood:60:25:{\"command\":\"status\"}");
+        final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 0, 0, 0), "segments:mine:100:100",
+            "admin:{\"command\":\"status\"}", "pause");
+        assertEquals("segments 0", bob.await("segments", 60));
+        assertTrue(bob.await("admin", 60).startsWith("admin 0 "), bob.said());
+        final long sent = Long.parseLong(flood.await("flood", 60).split(" ")[1]);
+        assertTrue(daemon.isAlive(), daemon.said());
+        assertTrue(sent > 1000, sent + " commands in 25 s are no flood");
+        assertTrue(rig.counter("conductor_rate_limited") + rig.counter("conductor_admin_refused")
+            + rig.counter("conductor_unread_dropped") > 100, () -> rig.status().toString());
+        assertEquals(CROWD * TASKS_EACH + 1, rig.status().path("tasks").size());
+        assertFalse(daemon.said().contains("OutOfMemory"), daemon.said());
+    }
+
+    @Test
+    void shouldShowNoNameThatATerminalWouldObey() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final List<String> names = List.of("\u001b[31mred", "\u001b]0;title\u0007", "\u009b31m", "a\nb", "\u202egnp",
+            "\u2066x", "zero\u200bwidth");
+        final List<String> actions = new ArrayList<>();
+        names.forEach(name -> actions.add(TaskClient.open(name, 10, 100, 100, 0)));
+        actions.add("admin:{\"command\":\"\\u001b[31m\"}");
+        actions.add(TaskClient.open("<b>&\"plain", 10, 100, 100, 0));
+        actions.add("pause");
+        final Child alice = client("alice", ALICE, actions.toArray(new String[0]));
+        assertEquals("open <b>&\"plain 0", alice.await("open <b>", 20).strip());
+        assertEquals(names.size(), rig.counter("conductor_tasks_refused"));
+        final String directory = rig.directory().root().toString();
+        for (final StringOutput shown : List.of(StringOutput.of("status", "--dir", directory),
+            StringOutput.of("status", "--json", "--dir", directory),
+            StringOutput.of("cgroups", "--dir", directory))) {
+            assertEquals(ExitCode.OK, shown.status(), shown::err);
+            assertTrue(isPlain(shown.out()), shown::out);
+        }
+        final List<String> events = new ArrayList<>();
+        JournalReader.forEach(rig.directory().journal(), event -> events.add(event.text()));
+        assertTrue(events.stream().anyMatch(text -> text.contains("plain")), events::toString);
+        assertTrue(events.stream().allMatch(SecuritySystemTest::isPlain), events::toString);
+        assertTrue(isPlain(daemon.said()), daemon.said());
+    }
+
+    private static boolean isPlain(final String text) {
+        return text.lines().flatMapToInt(String::codePoints).allMatch(PlainText::isPlain) && !text.contains("\\u00");
+    }
+
+    @Test
+    void shouldLetPriorityBeARightOfUsers() throws Exception {
+        final Path limits = Files.createDirectories(rig.file("limits.d"));
+        Files.writeString(limits.resolve("robot.conf"), "* priority 30\n* unbudgeted 0\n" + BOB + " priority 80\n");
+        rig.gpu();
+        rig.daemon("--limits", limits.toString());
+        final Child alice = client("alice", ALICE, TaskClient.open("top", 99, 100, 100, 10),
+            TaskClient.open("endless", 30, 100, 100, 0), TaskClient.open("fair", 30, 100, 100, 10),
+            TaskClient.open("rest", 0, 0, 0, 0), "pause");
+        final String refused = alice.await("open top", 10);
+        assertTrue(refused.startsWith("open top -" + EPERM + " ") && refused.contains("30 at most"), refused);
+        final String endless = alice.await("open endless", 10);
+        assertTrue(endless.startsWith("open endless -" + EPERM + " ") && endless.contains("budget"), endless);
+        assertEquals("open fair 0", alice.await("open fair", 10).strip());
+        assertEquals("open rest 0", alice.await("open rest", 10).strip());
+        final Child bob = client("bob", BOB, TaskClient.open("high", 80, 100, 100, 10), "pause");
+        assertEquals("open high 0", bob.await("open high", 10).strip());
+        assertEquals(2, rig.counter("conductor_priority_refused"));
+    }
+
+    @Test
+    void shouldBoundTheConnectionsOfAUser() throws Exception {
+        rig.gpu();
+        rig.daemon("--clients-per-user", "2");
+        final Child alice = client("alice", ALICE, "flood:200:2:{\"command\":\"status\"}");
+        alice.await("flood", 30);
+        assertTrue(rig.counter("conductor_connections_refused") > 0, () -> rig.status().toString());
+        final Child bob = client("bob", BOB, "admin:{\"command\":\"status\"}");
+        assertTrue(bob.await("admin", 30).startsWith("admin 0 "), bob.said());
     }
 
     @Test
