@@ -12,11 +12,15 @@ usage: chain.py [--seconds N] [--sleep]        run the chain (GPUSEG_DIR names t
 """
 import mmap
 import os
+import re
+import signal
 import struct
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../segment-api/python"))
+SEGMENT_API = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../segment-api")
+sys.path.insert(0, os.path.join(SEGMENT_API, "python"))
+os.environ.setdefault("GPUSEG_LIBRARY", os.path.join(SEGMENT_API, "build/libgpuseg.so.0"))
 
 MS = 1_000_000
 # name, priority, period in ms, kernel in ms
@@ -60,10 +64,9 @@ def play(index, registers, seconds, sleeps, ready, go):
     if len(cpus) > len(TASKS):
         os.sched_setaffinity(0, {cpus[-1 - index]})
     kernel = kernel_of(length_ms, sleeps)
+    for _ in range(20):   # the first kernels of a process take longer; they are not part of any job
+        kernel()
     with gpuseg.Client(name) as client, gpuseg.Task(client, name, priority=priority, period_ns=period_ms * MS) as task:
-        for _ in range(20):   # the first kernels of a process take longer; not part of any job
-            with gpuseg.segment(task):
-                kernel()
         os.write(ready, b"r")
         start = struct.unpack("q", os.read(go, 8))[0]
         for job in range(int(seconds * 1000 / period_ms)):
@@ -92,9 +95,13 @@ def run(seconds, sleeps):
             except BaseException as error:   # the child must not go on as its parent
                 print(f"chain.py: {TASKS[index][0]}: {error}", file=sys.stderr)
             os._exit(status)
+        os.close(go_in)
         children.append((pid, go_out))
+    os.close(ready_out)   # so that the end of the last child ends the wait
     for _ in children:
         if os.read(ready_in, 1) != b"r":
+            for pid, _ in children:
+                os.kill(pid, signal.SIGKILL)
             sys.exit("chain.py: a task did not start")
     start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 200 * MS
     for _, go in children:
@@ -110,7 +117,8 @@ def add_chain(path):
     for line in lines:
         for name, period in names.items():
             if f"name: {name}," in line:
-                line = line.replace(f"name: {name},", f"name: {name}, max_period: {period}ms,", 1)
+                # a recording shows periods as they came; the program knows them
+                line = re.sub(r" period: [^,]*,", f" period: {period}ms, max_period: {period}ms,", line)
         out.append(line)
     out += ["chains:", "  - {name: stop, tasks: [" + ", ".join(names) + "]}"]
     with open(path, "w", encoding="utf-8") as file:
