@@ -24,7 +24,7 @@ os.environ.setdefault("GPUSEG_LIBRARY", os.path.join(SEGMENT_API, "build/libgpus
 
 MS = 1_000_000
 # name, priority, period in ms, kernel in ms
-TASKS = (("camera", 80, 25, 1.0), ("detect", 70, 40, 6.0), ("brake", 60, 50, 1.0))
+TASKS = (("camera", 80, 50, 1.0), ("detect", 70, 80, 6.0), ("brake", 60, 100, 1.0))
 
 
 def sleep_until(at_ns):
