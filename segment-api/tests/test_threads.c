@@ -114,17 +114,25 @@ static FILE *start_apart(pid_t *pid, int *commands)
 	char path[256];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
 	posix_spawn_file_actions_t files;
-	char *argv[] = {path, NULL};
-	int in[2], out[2];
+	char runner[256], *argv[8], *rest = NULL;
+	int words = 0, in[2], out[2];
 
 	CHECK(n > 0);
 	path[n] = 0;
 	strcpy(strrchr(path, '/') + 1, "serve_fixture");
+	/* What runs this program, and its options: an emulator for another architecture, or nothing. */
+	snprintf(runner, sizeof(runner), "%s", getenv("RUNNER") ? getenv("RUNNER") : "");
+	for (char *word = strtok_r(runner, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		CHECK(words < 6);
+		argv[words++] = word;
+	}
+	argv[words++] = path;
+	argv[words] = NULL;
 	CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, in[0], 0);
 	posix_spawn_file_actions_adddup2(&files, out[1], 1);
-	CHECK_EQ(posix_spawn(pid, path, &files, NULL, argv, environ), 0);
+	CHECK_EQ(posix_spawnp(pid, argv[0], &files, NULL, argv, environ), 0);
 	posix_spawn_file_actions_destroy(&files);
 	close(in[0]);
 	close(out[1]);
