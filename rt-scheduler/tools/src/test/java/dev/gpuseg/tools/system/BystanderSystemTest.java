@@ -125,6 +125,6 @@ class BystanderSystemTest {
         final StringOutput wrong = StringOutput.of("run", "--dir", rig.file("other").toString(), "--mechanism", "sim",
             "--resume-holdoff-us", "10001");
         assertEquals(ExitCode.USAGE, wrong.status(), wrong.text());
-        assertTrue(wrong.text().contains("0ms..10ms"), wrong.text());
+        assertTrue(wrong.text().contains("resume_holdoff is '10001us'; it must be 0ns..10ms"), wrong.text());
     }
 }
