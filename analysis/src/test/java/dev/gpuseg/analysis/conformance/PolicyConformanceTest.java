@@ -173,7 +173,7 @@ class PolicyConformanceTest {
         @Override
         public boolean mayRunBeside(final SegmentView leader, final SegmentView other) {
             asked++;
-            return super.mayRunBeside(leader, other) && asked % 41 != 0;
+            return super.mayRunBeside(leader, other) && asked % 40 != 0;
         }
     }
 
