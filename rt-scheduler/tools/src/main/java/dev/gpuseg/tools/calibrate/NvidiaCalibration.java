@@ -4,12 +4,9 @@ package dev.gpuseg.tools.calibrate;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.RuntimeDirectory;
-import dev.gpuseg.ipc.journal.EventKind;
-import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import dev.gpuseg.tools.bench.CudaBench;
-import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.process.MemoryDirectory;
@@ -22,7 +19,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 
 /** A real NVIDIA GPU, with the CUDA programs of the bench. */
-public final class NvidiaCalibration implements CalibrationRig {
+public final class NvidiaCalibration extends DaemonCosts {
     private static final int LIMIT_S = 60;
     private static final long RATE_MS = 3_000;
     private static final double KERNEL_MS = 1;
@@ -37,10 +34,6 @@ public final class NvidiaCalibration implements CalibrationRig {
     private final Path root;
     private final CudaBench cuda;
     private final String perIteration;
-    private final List<Long> calls = new ArrayList<>();
-    private final List<Long> returns = new ArrayList<>();
-    private double churnPerSecond;
-    private int cameAndWent;
     private final String idle;
     private final int held;
     private int number;
@@ -78,17 +71,11 @@ public final class NvidiaCalibration implements CalibrationRig {
             if (JSON.readTree(cuda.run("measured process", command)).path("wrong").asLong() != 0) {
                 throw new IllegalStateException("calibrate: kernels gave wrong results");
             }
-            cameAndWent += churn == null ? 0 : churn.stop();
+            end(churn);
             if (daemon != null) {
                 daemon.terminate();
                 daemon.awaitExit(LIMIT_S);
-                final Path journal = RuntimeDirectory.resolve(directory.toString()).journal();
-                JournalReader.forEach(journal, event -> {
-                    if (event.kind() == EventKind.DISABLE || event.kind() == EventKind.ENABLE) {
-                        calls.add(event.arg1());
-                    }
-                });
-                returns.addAll(EnforcementCosts.returns(journal));
+                add(RuntimeDirectory.resolve(directory.toString()).journal());
             }
             return Files.readAllLines(samples).stream().skip(1).mapToLong(line -> Long.parseLong(line.split(",")[0]))
                 .toArray();
@@ -100,7 +87,7 @@ public final class NvidiaCalibration implements CalibrationRig {
     /** Each makes a context of its own, works for a moment and ends. */
     private Churn startChurn() {
         final int run = number;
-        return churnPerSecond == 0 ? null : new Churn(churnPerSecond, i -> List.of(CudaBench.program("be"),
+        return churnPerSecond() == 0 ? null : new Churn(churnPerSecond(), i -> List.of(CudaBench.program("be"),
             root.resolve("churn" + run + "-" + i).toString(), Double.toString(CHURN_KERNEL_MS), perIteration, CHURN_S));
     }
 
@@ -142,29 +129,6 @@ public final class NvidiaCalibration implements CalibrationRig {
     @Override
     public long timesliceNs() {
         return timesliceNs;
-    }
-
-    @Override
-    public void churn(final double perSecond) {
-        churnPerSecond = perSecond;
-        cameAndWent = 0;
-        calls.clear();
-        returns.clear();
-    }
-
-    @Override
-    public int cameAndWent() {
-        return cameAndWent;
-    }
-
-    @Override
-    public long[] calls() {
-        return calls.stream().mapToLong(Long::longValue).toArray();
-    }
-
-    @Override
-    public long[] returns() {
-        return returns.stream().mapToLong(Long::longValue).toArray();
     }
 
     @Override

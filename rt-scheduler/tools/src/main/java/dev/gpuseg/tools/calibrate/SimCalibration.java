@@ -5,9 +5,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
-import dev.gpuseg.ipc.journal.EventKind;
-import dev.gpuseg.ipc.journal.JournalReader;
-import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.MemoryDirectory;
@@ -21,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** The virtual GPU, with a daemon and tasks of its own. */
-public final class SimCalibration implements CalibrationRig {
+public final class SimCalibration extends DaemonCosts {
     private static final int LIMIT_S = 60;
     private static final long LEAD_NS = 300_000_000;
     private static final int PERIOD_MS = 40;
@@ -34,10 +31,6 @@ public final class SimCalibration implements CalibrationRig {
 
     private final Path root;
     private final Workload like;
-    private final List<Long> calls = new ArrayList<>();
-    private final List<Long> returns = new ArrayList<>();
-    private double churnPerSecond;
-    private int cameAndWent;
     private final String idle;
     private final int held;
     private int number;
@@ -90,13 +83,13 @@ public final class SimCalibration implements CalibrationRig {
                     startNs, durationMs));
             }
             final List<long[]> responses = new ArrayList<>();
-            try (Churn churn = scheduled && churnPerSecond > 0 ? startChurn(directory) : null) {
+            try (Churn churn = scheduled && churnPerSecond() > 0 ? startChurn(directory) : null) {
                 if (measured.isEmpty()) {
                     TimeUnit.NANOSECONDS.sleep(startNs + durationMs * NS_PER_MS - System.nanoTime());
                 } else {
                     tasks.get(0).awaitExit(LIMIT_S + durationMs / 1000);
                 }
-                cameAndWent += churn == null ? 0 : churn.stop();
+                end(churn);
             }
             for (final Child other : measured.isEmpty() ? tasks : tasks.subList(1, tasks.size())) {
                 other.terminate();   // what it has not done by now is of no interest
@@ -110,13 +103,7 @@ public final class SimCalibration implements CalibrationRig {
             }
             machine.stopDaemon();
             if (scheduled) {
-                final Path journal = RuntimeDirectory.resolve(directory.toString()).journal();
-                JournalReader.forEach(journal, event -> {
-                    if (event.kind() == EventKind.DISABLE || event.kind() == EventKind.ENABLE) {
-                        calls.add(event.arg1());
-                    }
-                });
-                returns.addAll(EnforcementCosts.returns(journal));
+                add(RuntimeDirectory.resolve(directory.toString()).journal());
             }
             return responses;
         }
@@ -124,7 +111,7 @@ public final class SimCalibration implements CalibrationRig {
 
     /** Each registers, opens a task, works for a moment and ends. */
     private Churn startChurn(final Path directory) {
-        return new Churn(churnPerSecond, i -> List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+        return new Churn(churnPerSecond(), i -> List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
             directory.toString(), "--name", "churn" + i, "--period", "20ms", "--segments", "gpu:0us+1ms",
             "--cpu-mode", "sleep", "--duration", CHURN_MS + "ms"));
     }
@@ -143,29 +130,6 @@ public final class SimCalibration implements CalibrationRig {
     private static long[] read(final Path file) throws IOException {
         return Files.readAllLines(file).stream().skip(1).mapToLong(line -> Long.parseLong(line.split(",")[1]))
             .toArray();
-    }
-
-    @Override
-    public void churn(final double perSecond) {
-        churnPerSecond = perSecond;
-        cameAndWent = 0;
-        calls.clear();
-        returns.clear();
-    }
-
-    @Override
-    public int cameAndWent() {
-        return cameAndWent;
-    }
-
-    @Override
-    public long[] calls() {
-        return calls.stream().mapToLong(Long::longValue).toArray();
-    }
-
-    @Override
-    public long[] returns() {
-        return returns.stream().mapToLong(Long::longValue).toArray();
     }
 
     @Override
