@@ -373,8 +373,9 @@ static void gpuseg_visit(struct device_queue_manager *dqm, const struct pid *tgi
 }
 
 /*
- * @owner: whose queue it is. From 7.1 on, a process may have several KFD contexts, each a kfd_process with queue IDs of
- * its own, so that an ID may name one queue in each of them.
+ * @owner: whose queue it is. From 7.1 on, a process may have several KFD contexts,
+ * each a kfd_process with queue IDs of its own, so that an ID may name one queue in
+ * each of them.
  */
 struct gpuseg_search {
 	u32 queue_id;
