@@ -80,7 +80,7 @@ public final class Hypotheses {
         return switch (hypothesis) {
             case M2, M10 -> model.disablesContexts();
             case M6 -> model.needsOneOrder() || model == Model.PARTITIONS;
-            case M8 -> model == Model.BOOSTED_WINDOWS;
+            case M8 -> model == Model.BOOSTED_WINDOWS || model == Model.BOOSTED_DEADLINE_WINDOWS;
             case M9 -> model.disablesContexts();
             case E1 -> model.usesDeadlines();
             case E3 -> analysis.mode() == WaitMode.BUSY && model.cores() == CpuPolicy.EDF;

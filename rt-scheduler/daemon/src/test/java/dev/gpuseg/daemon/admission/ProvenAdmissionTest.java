@@ -234,13 +234,14 @@ class ProvenAdmissionTest {
     @Test
     void shouldChooseTheBoostAnalysisOnlyWhereItsMechanismIsBuilt() {
         final SoundAnalysis fp = sound("fp", 3, WaitMode.SUSPEND, CoreOrder.FP);
-        assertEquals("gcaps-boost-suspend", fp.boosted().analysis().name());
+        assertEquals("gcaps-boost-tight-suspend", fp.boosted().analysis().name());
         assertTrue(sound("fp", 3, WaitMode.BUSY, CoreOrder.FP).boosted().reason().contains("spin"));
+        assertEquals("edf-boost-suspend",
+            sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().analysis().name());
         for (final SoundAnalysis other : new SoundAnalysis[] {sound("fp", 1, WaitMode.SUSPEND, CoreOrder.FP),
-            sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP),
             sound("edf", 3, WaitMode.SUSPEND, CoreOrder.EDF)}) {
             assertTrue(other.exists());
-            assertTrue(other.boosted().reason().contains("policy fp with a mechanism of level 3"));
+            assertTrue(other.boosted().reason().contains("fp or edf with --cores fp and a mechanism of level 3"));
         }
     }
 
@@ -266,13 +267,14 @@ class ProvenAdmissionTest {
         plain.closed(1, "camera");
         assertNull(plain.refuse(open(1, "camera", 70, 0).withBoost(90), client(1, 0)));
         assertNull(plain.refuse(lidar(90), client(2, 0)), "a boosted holder is not stopped");
-        assertEquals("gcaps-boost-suspend", plain.status(true, 0).path("analysis").asText());
+        assertEquals("gcaps-boost-tight-suspend", plain.status(true, 0).path("analysis").asText());
         assertEquals("sound for this scheduler with policy fp at level 3",
             plain.status(true, 0).path("claim").asText(), "admission knows of the boosts");
         assertTrue(plain.status(true, 0).path("proven").asBoolean());
         assertEquals(90, plain.status(true, 0).path("tasks").get(1).path("boost").asInt());
         final ProvenAdmission next = admission(settings(stoppedHolder()));
-        assertEquals("gcaps-boost-suspend", next.status(true, 0).path("analysis").asText(), "also after a restart");
+        assertEquals("gcaps-boost-tight-suspend", next.status(true, 0).path("analysis").asText(),
+            "also after a restart");
         assertEquals(2, next.status(true, 0).path("tasks").size());
     }
 
@@ -298,7 +300,12 @@ class ProvenAdmissionTest {
         assertTrue(admission.refusePriority(0, "b", 0, 0).contains("is best effort now"));
         final PolicySettings edf = new PolicySettings(EarliestDeadlineFirst.INSTANCE, null, 0, -1, null, List.of(),
             List.of(), "");
-        assertTrue(admission.refuseSettings(edf).contains("a boost inside windows"));
+        assertNull(admission.refuseSettings(edf), "edf-boost-suspend accepts them");
+        final ProvenAdmission byDeadline = new ProvenAdmission(AdmissionSettings.read(AdmissionMode.ENFORCE,
+            directory.resolve("set.yaml"), null, CoreOrder.EDF, GRACE_NS), EarliestDeadlineFirst.INSTANCE, LEVEL_3, 1,
+            directory.resolve("deadline.json"), () -> nowNs);
+        assertTrue(byDeadline.refuse(open(1, "a", 50, 0).withBoost(80), client(1, 0))
+            .contains("a boost inside windows"));
         assertTrue(admission.status(true, 0).path("proven").asBoolean(), "all of it was refused");
     }
 
