@@ -464,7 +464,7 @@ public final class ConductorAgent implements Agent {
         }
         if (refused != null) {
             increment(ConductorCounter.TASKS_NOT_ADMITTED);
-            new Answers().onTaskOpened(request.correlation(), -Errno.EBUSY, 0, 0, refused);
+            new Answers().onTaskOpened(request.correlation(), -Abi.ADMISSION_REFUSED, 0, 0, refused);
         } else {
             dispatcher.openTask(request);
         }
