@@ -11,7 +11,8 @@ nanoseconds of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuse
 that does not come in time raises ``gpuseg.Timeout``, which is a ``TimeoutError``, too. ctypes releases the interpreter lock
 while begin waits.
 
-The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise ``libgpuseg.so.0`` as found by the loader.
+The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise the one that ``pip install`` put beside this module, otherwise
+``libgpuseg.so.0`` as found by the loader.
 """
 import contextlib
 import ctypes
@@ -70,8 +71,17 @@ class _Counters(ctypes.Structure):
         "timeouts", "proceeded", "refused", "try_failures", "boosts", "boost_failures")]
 
 
+def _library():
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libgpuseg.so.0")
+    return os.environ.get("GPUSEG_LIBRARY") or (beside if os.path.exists(beside) else "libgpuseg.so.0")
+
+
 def _load():
-    lib = ctypes.CDLL(os.environ.get("GPUSEG_LIBRARY") or "libgpuseg.so.0")
+    try:
+        lib = ctypes.CDLL(_library())
+    except OSError as e:
+        raise ImportError(f"gpuseg: the C library cannot be loaded: {e}; run `pip install .` in the source tree, install the "
+                          "package libgpuseg0, or set GPUSEG_LIBRARY to the file") from e
     pointer, result, ns = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
     for name, restype, *argtypes in (
             ("gpuseg_connect", result, ctypes.POINTER(_ConnectAttr), ctypes.POINTER(pointer)),

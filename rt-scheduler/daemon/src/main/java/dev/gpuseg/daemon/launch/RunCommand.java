@@ -32,6 +32,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -43,6 +44,12 @@ import picocli.CommandLine.Spec;
 @Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.WithMechanisms.class,
     description = "Run the daemon in the foreground until SIGTERM, SIGINT or `gpuseg stop`.")
 public final class RunCommand implements Callable<Integer> {
+    /**
+     * A process id, set by commands that start a daemon for themselves: the daemon stops when that process has ended,
+     * also if it was killed. No setting, since it makes sense for a child only.
+     */
+    public static final String PARENT_PROPERTY = "gpuseg.parent";
+
     @Spec
     private CommandSpec spec;
 
@@ -206,6 +213,7 @@ public final class RunCommand implements Callable<Integer> {
             stopAndHalt(daemon, gpu);
         }, "gpuseg-stop");
         Runtime.getRuntime().addShutdownHook(hook);
+        stopWithParent();
         out.println("gpuseg enforces with " + enforcement(config));
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
@@ -232,6 +240,14 @@ public final class RunCommand implements Callable<Integer> {
         return chosen.name() + " (level " + chosen.level() + (mechanism.equals(MechanismCatalog.AUTO) && !virtualGpu
             ? ", chosen by --mechanism auto" : "") + "): " + chosen.consequence()
             + (gateOnly ? "; `gpuseg doctor` says what a higher level needs" : "");
+    }
+
+    private static void stopWithParent() {
+        final Long parent = Long.getLong(PARENT_PROPERTY);
+        if (parent != null) {
+            ProcessHandle.of(parent).map(ProcessHandle::onExit).orElseGet(() -> CompletableFuture.completedFuture(null))
+                .thenRun(() -> System.exit(ExitCode.OK));
+        }
     }
 
     /** A dispatcher that was given a processor or a real-time priority shall not wait for pages either. */
