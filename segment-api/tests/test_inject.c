@@ -43,7 +43,7 @@ static const char *in_build(const char *file)
 /* The environment of programs under test: this daemon, this libcupti. */
 static void prepare(const struct fake_daemon *d)
 {
-	char self[PATH_MAX];
+	char self[PATH_MAX], options[512];
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (getenv("GPUSEG_TEST_RUNNER") && *getenv("GPUSEG_TEST_RUNNER"))
@@ -57,6 +57,11 @@ static void prepare(const struct fake_daemon *d)
 	setenv("GPUSEG_CUPTI", in_build("tests/cuda/libcupti.so.13"), 1);
 	unsetenv("CUDA_INJECTION64_PATH");
 	unsetenv("GPUSEG_UNMANAGED");
+	/* The injected library does not wait for the daemon at the exit of a program, so its threads are not joined. */
+	snprintf(options, sizeof(options), "%s:report_thread_leaks=0",
+		 getenv("TSAN_OPTIONS") ? getenv("TSAN_OPTIONS") : "");
+	if (!strstr(getenv("TSAN_OPTIONS") ? getenv("TSAN_OPTIONS") : "", "report_thread_leaks"))
+		setenv("TSAN_OPTIONS", options, 1);
 }
 
 static struct run start(const char *const *arguments)
