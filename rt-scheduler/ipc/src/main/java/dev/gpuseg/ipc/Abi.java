@@ -150,6 +150,15 @@ public final class Abi {
     public static final int EVENT_PRIORITY = 33;
     public static final int EVENT_FORCED_END = 34;
     public static final int EVENT_TIMER = 35;
+    public static final int EVENT_ANTICIPATE = 36;
+
+    // enum gpuseg_anticipation
+    public static final int ANTICIPATION_ACTED = 1;
+    public static final int ANTICIPATION_WASTED = 2;
+    public static final int ANTICIPATION_OVER_BUDGET = 3;
+    public static final int ANTICIPATION_KEPT_FREE = 4;
+    public static final int ANTICIPATION_COST = 5;
+    public static final int ANTICIPATION_DUE = 6;
 
     // enum gpuseg_context_kind
     public static final int CONTEXT_MANAGED = 0;

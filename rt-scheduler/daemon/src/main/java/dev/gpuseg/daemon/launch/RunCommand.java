@@ -114,6 +114,16 @@ public final class RunCommand implements Callable<Integer> {
             + "outside segments cannot disturb the running segment (default: true).")
     private Boolean keepReady;
 
+    @Option(names = "--anticipate", paramLabel = "off|declared|learned",
+        description = "Disable lower work shortly before a real-time task is expected to begin: declared does so for "
+            + "tasks that declare a period, learned also for those whose begins show one (default: declared).")
+    private String anticipate;
+
+    @Option(names = "--anticipation-budget", paramLabel = "PERCENT",
+        description = "Share of the time for which best-effort work may stand still because lower work was disabled "
+            + "too early or in vain, 0..100. Tasks of higher rank come first (default: 5).")
+    private Integer anticipationBudget;
+
     @Option(names = "--journal", paramLabel = "DIR",
         description = "Directory of the journal (default: journal in the runtime directory).")
     private Path journal;
@@ -382,7 +392,8 @@ public final class RunCommand implements Callable<Integer> {
 
     /** The policy file, and what is said beside it. */
     private PolicySettings rules(final PolicyReader reader) {
-        if (policyFile == null && holdoffUs == null && keepReady == null) {
+        if (policyFile == null && holdoffUs == null && keepReady == null && anticipate == null
+            && anticipationBudget == null) {
             return PolicySettings.NONE;
         }
         final ObjectNode options = JsonNodeFactory.instance.objectNode();
@@ -391,6 +402,12 @@ public final class RunCommand implements Callable<Integer> {
         }
         if (keepReady != null) {
             options.put("keep_ready", keepReady.booleanValue());
+        }
+        if (anticipate != null) {
+            options.put("anticipate", anticipate);
+        }
+        if (anticipationBudget != null) {
+            options.put("anticipation_budget", anticipationBudget.intValue());
         }
         final Node said = Node.of(options, "the command line", "the settings");
         if (policyFile == null) {

@@ -186,7 +186,7 @@ public final class TraceBuilder {
             case MECHANISM_ERROR -> mark(kind, event, 0, event.text());
             case CLOCK -> clock(event);
             case CLIENT_CLOSE -> clientNames.remove(event.clientId());
-            case TIMER -> {
+            case TIMER, ANTICIPATE -> {
                 // for a replay; nothing is to be seen
             }
             default -> throw new IllegalStateException("event kind " + kind + " is not handled");
