@@ -122,6 +122,7 @@ public final class ResultWriter {
                 out.writeObjectFieldStart(result.analysis());
                 out.writeBooleanField("schedulable", result.schedulable());
                 fields.write(out, result);
+                MissWriter.json(out, result);
                 if (!result.chains().isEmpty()) {
                     ChainWriter.json(out, result, Soundness.of(Analyses.describe(result.analysis()), set, boosted));
                 }
@@ -178,6 +179,7 @@ public final class ResultWriter {
                 out.append(row(task, width, set.tasks().get(result.tasks().indexOf(task)).bestEffort(),
                     measured));
             }
+            out.append(MissWriter.text(result));
             out.append(ChainWriter.text(result, soundness));
         }
         out.append(hypotheses(set, results));

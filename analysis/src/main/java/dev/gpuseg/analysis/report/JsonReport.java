@@ -4,6 +4,7 @@ package dev.gpuseg.analysis.report;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.gpuseg.analysis.io.ChainWriter;
+import dev.gpuseg.analysis.io.MissWriter;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Soundness;
@@ -95,6 +96,7 @@ public final class JsonReport {
             json.writeEndObject();
         }
         json.writeEndArray();
+        MissWriter.json(json, section.result());
         ChainWriter.json(json, section.result(), soundness);
         json.writeObjectFieldStart("sensitivity");
         if (section.sensitivity().epsilonNs().isPresent()) {

@@ -57,7 +57,8 @@ public final class Hypotheses {
         final Model model = analysis.model();
         final List<Finding> all = new ArrayList<>();
         for (final Hypothesis hypothesis : Hypothesis.values()) {
-            if (concerns(hypothesis, analysis)) {
+            final boolean speaksOfMisses = hypothesis == Hypothesis.W1;
+            if (speaksOfMisses ? set != null && WeaklyHard.concerns(set) : concerns(hypothesis, analysis)) {
                 all.add(find(hypothesis, analysis, model, set, boosted));
             }
         }

@@ -43,7 +43,10 @@ public enum Hypothesis {
     /** Ties of deadlines. */
     E3("E3", "two threads that spin for one GPU on one core never have the same absolute deadline"),
     /** Partitions. */
-    P1("P1", "the daemon follows the window table of the policy file");
+    P1("P1", "the daemon follows the window table of the policy file"),
+    /** Overload. */
+    W1("W1", "overload jobs are as far apart, and other jobs as short, as the set says; late jobs go on, and no "
+        + "overrun action acts");
 
     private final String id;
     private final String text;

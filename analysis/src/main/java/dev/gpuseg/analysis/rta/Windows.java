@@ -42,6 +42,7 @@ final class Windows implements Recurrence.Extra {
     /** What tasks of one process add; null if none share a context, or nothing is preempted anyway. */
     private final ProcessBlocking processes;
     private boolean delayed;
+    private boolean carryIn;
     /** By segment: what ties add to the total, because they destroy the overlap of its parts; null = nothing. */
     private long[] lostOverlap;
     private final long[] gpuWork;
@@ -282,7 +283,12 @@ final class Windows implements Recurrence.Extra {
      * blocking can wait for that.
      */
     private boolean arrivesReady(final int c, final int i) {
-        return s.blocking[c] == 0 && !isTied(c, i);
+        return !carryIn && s.blocking[c] == 0 && !isTied(c, i);
+    }
+
+    /** From now on takes every task to have earlier work left where an interval begins. */
+    void carryInAlways() {
+        carryIn = true;
     }
 
     /** Longest time from begin (at a gate: from the grant) to end of segment j of h, at most r[h]. */

@@ -199,7 +199,8 @@ class HypothesesTest {
     void shouldDocumentEveryHypothesis() throws IOException {
         final Path docs = Path.of(System.getProperty("gpuseg.root"), "analysis/docs");
         String all = "";
-        for (final String page : List.of("window.md", "stalls.md", "edf.md", "partitions.md")) {
+        for (final String page : List.of("window.md", "stalls.md", "edf.md", "partitions.md",
+            "misses.md")) {
             all += Files.readString(docs.resolve(page));
         }
         for (final Hypothesis hypothesis : Hypothesis.values()) {

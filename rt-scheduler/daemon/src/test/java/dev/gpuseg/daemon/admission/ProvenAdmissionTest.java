@@ -212,6 +212,29 @@ class ProvenAdmissionTest {
         throw new AssertionError("no task " + task);
     }
 
+    private static String rareMap(final int misses) {
+        return "  - {name: map, cpu: 1, period: 100ms, priority: 70, overload: {period: 5s, typical: 25}, "
+            + "segments: [{cpu: 2ms}, {gpu: {host: 2ms, device: 40ms}}]}\n"
+            + "  - {name: track, cpu: 2, period: 100ms, deadline: 40ms, max_period: 100ms, priority: 60, "
+            + "weakly_hard: {misses: " + misses + ", jobs: 40}, segments: [{cpu: 1ms}, {gpu: {host: 1ms, "
+            + "device: 10ms}}]}\n";
+    }
+
+    @Test
+    void shouldAdmitATaskThatMayMissAsOftenAsTheBoundSays() throws IOException {
+        final TaskOpen track = new TaskOpen(1, 2, "track", 60, 60, 0, true, 100 * MS, 40 * MS, 0);
+        final ProvenAdmission kept = admission(settings(rareMap(1)));
+        assertNull(kept.refuse(open(1, "map", 70, 0), client(1, 0)));
+        assertNull(kept.refuse(track, client(2, 0)));
+        assertTrue(kept.status(true, 0).path("proven").asBoolean());
+        assertEquals(1, kept.status(true, 0).path("result").findValue("misses").path(0).path("bound").asInt());
+        Files.delete(directory.resolve("admitted.json"));
+        final ProvenAdmission broken = admission(settings(rareMap(0)));
+        assertNull(broken.refuse(open(1, "map", 70, 0), client(1, 0)));
+        final String refused = broken.refuse(track, client(2, 0));
+        assertTrue(refused != null && refused.contains("at most 1 of 40 jobs late, limit 0 MISS"), refused);
+    }
+
     /** A gate preempts nothing, so that it does not matter whose context work is in. */
     @Test
     void shouldAdmitTasksOfOneProcessAtAGate() throws IOException {
