@@ -449,6 +449,9 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         // a gate preempts nothing, so contexts do not matter to its analysis
         String disorder = level == Capabilities.GATE ? "" : SharedProcesses.conflict(admitted);
+        if (disorder.isEmpty()) {
+            disorder = SharedClasses.conflict(policy, admitted);
+        }
         if (disorder.isEmpty() && boosts) {
             disorder = Boosts.disorder(admitted, placed);
         }

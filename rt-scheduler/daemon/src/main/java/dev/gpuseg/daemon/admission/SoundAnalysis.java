@@ -5,6 +5,8 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyAnalysis;
 import dev.gpuseg.core.PolicyAnalysis.Cores;
@@ -46,8 +48,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
      * @return the analysis, or the reason why there is none
      */
     public static SoundAnalysis of(final Policy policy, final int level, final WaitMode mode, final CoreOrder cores) {
-        final List<PolicyAnalysis> proven = PolicyCatalog.builtIn().find(policy.name())
-            .map(PolicyDescription::analyses).orElse(List.of());
+        final List<PolicyAnalysis> proven = proven(policy);
         if (proven.isEmpty()) {
             return none("policy " + policy.name() + " has no sound analysis; use " + analysed()
                 + ", or --admission off");
@@ -64,6 +65,15 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             mode == WaitMode.BUSY ? Waiting.BUSY : Waiting.SUSPEND, false);
         return wanted.in(proven).map(name -> some(name, boosted(proven, wanted)))
             .orElseGet(() -> none(missing(policy, proven, wanted)));
+    }
+
+    /** Those of the policy's row; of classes those of fp for level 3, which {@link SharedClasses} restricts. */
+    private static List<PolicyAnalysis> proven(final Policy policy) {
+        if (policy instanceof HighestClassFirst) {
+            return PolicyCatalog.builtIn().get(FixedPriority.NAME).analyses().stream()
+                .filter(a -> a.mechanism() == Mechanism.INTERRUPT).toList();
+        }
+        return PolicyCatalog.builtIn().find(policy.name()).map(PolicyDescription::analyses).orElse(List.of());
     }
 
     /** Under which conditions an analysis has to hold. */

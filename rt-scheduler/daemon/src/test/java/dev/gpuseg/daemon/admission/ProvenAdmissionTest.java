@@ -268,6 +268,26 @@ class ProvenAdmissionTest {
         }
     }
 
+    /** Nothing bounds what tasks of one class take from each other; alone in its class each is as under fp. */
+    @Test
+    void shouldProveTasksOfDifferentClassesOnly() throws IOException {
+        final AdmissionSettings settings = settings(task("a", 1, 50, 4) + task("b", 2, 45, 4) + task("c", 2, 30, 4));
+        final ProvenAdmission admission = new ProvenAdmission(settings, new HighestClassFirst(10), LEVEL_3, 1,
+            directory.resolve("classes.json"), () -> nowNs);
+        assertNull(admission.refuse(open(1, "a", 50, 0), client(1, 0)));
+        final String refused = admission.refuse(open(2, "b", 45, 0), client(2, 0));
+        assertTrue(refused.contains("\"a\" (gpu_priority 50) and \"b\" (gpu_priority 45) are in one class of GPU 0"),
+            refused);
+        assertNull(admission.refuse(open(3, "c", 30, 0), client(3, 0)));
+        assertTrue(admission.refusePriority(0, "c", 42, 42).contains("are in one class"));
+        assertEquals("gcaps-window-suspend", admission.status(true, 0).path("analysis").asText());
+        assertTrue(admission.status(true, 0).path("proven").asBoolean());
+        assertTrue(sound("classes", 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("gate"));
+        final PolicySettings wide = new PolicySettings(new HighestClassFirst(99), null, 0, -1, null, List.of(),
+            List.of(), "");
+        assertTrue(admission.refuseSettings(wide).contains("are in one class"));
+    }
+
     /** On core 1 a CPU-only task of 30 ms can stop camera inside its window; lidar on core 2 then waits for both. */
     private static String stoppedHolder() {
         return "  - {name: control, cpu: 1, period: 100ms, priority: 80, segments: [{cpu: 30ms}]}\n"

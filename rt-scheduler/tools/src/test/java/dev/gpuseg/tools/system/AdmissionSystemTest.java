@@ -236,11 +236,11 @@ class AdmissionSystemTest {
     @Test
     void shouldIgnoreSavedSettingsThatAdmissionRefuses() throws Exception {
         final Path file = fits();
-        Files.writeString(rig.file("policy.json"), "{\"version\": 1, \"policy\": \"classes\"}");
+        Files.writeString(rig.file("policy.json"), "{\"version\": 1, \"policy\": \"rr\"}");
         rig.gpu();
         final Child daemon = rig.daemon("--admission", "enforce", "--taskset", file.toString());
         SystemRig.await("it says so", 10_000, () -> daemon.said().contains("saved policy settings are ignored")
-            && daemon.said().contains("policy classes has no sound analysis"));
+            && daemon.said().contains("policy rr has no sound analysis"));
         assertEquals("fp", rig.status().path("policy").asText());
         assertEquals("fp", rig.status().path("admission").path("policy").asText());
     }
