@@ -299,6 +299,7 @@ TEST(should_refuse_wrong_options_in_one_line)
 		     {"--hold-off", "2h", "at most an hour"},
 		     {"--budget", "-1ms", "--budget"},
 		     {"--weight", "10001", "1 to 10000"},
+		     {"--streams", "all", "give none or priority"},
 		     {"--segments", "kernel", "give auto, graph or process"},
 		     {"--period", "10ms", "--period needs --priority"},
 		     {"--cap", "25ms/100ms", "--cap needs --name"},
@@ -603,6 +604,42 @@ TEST(should_split_best_effort_where_the_mechanism_waits_for_segments)
 	CHECK_EQ(best_effort_at_level(2, &opened).begins, 1);
 }
 
+/* ---- streams of one process ---- */
+
+static void two_streams(const char *low_stream)
+{
+	unsigned int most, launched, beside;
+	struct fake_daemon d;
+	struct run r;
+	const char *at;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--streams", "priority", "--", APP, "two-streams", low_stream);
+	passed(&r);
+	at = strstr(r.said, "in flight");
+	CHECK(at && sscanf(at, "in flight %u launched %u beside %u", &most, &launched, &beside) == 3, "%s", r.said);
+	/* Kernels of 1.5 ms: one at a time. One may overlap the begin of a job of the other stream, one its end. */
+	CHECK(most <= 2, "%s", r.said);
+	CHECK(launched >= 20, "%s", r.said);
+	CHECK(beside <= 40, "%s", r.said);
+	r = EXEC("--priority", "80", "--", APP, "two-streams", low_stream);
+	passed(&r);
+	at = strstr(r.said, "in flight");
+	CHECK(at && sscanf(at, "in flight %u", &most) == 1 && most > 50, "without the option: %s", r.said);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_let_lower_streams_wait_and_bound_their_work_in_flight)
+{
+	two_streams("0");
+}
+
+TEST(should_bound_the_default_stream_below_another_one)
+{
+	two_streams("1");
+}
+
 /* ---- daemons that are slow, hang, or die ---- */
 
 TEST(should_wait_for_the_grant)
@@ -742,6 +779,8 @@ static const struct check_case cases[] = {
 	CASE(should_not_connect_for_a_program_that_launches_nothing),
 	CASE(should_yield_to_marks_in_the_program),
 	CASE(should_split_best_effort_where_the_mechanism_waits_for_segments),
+	CASE(should_let_lower_streams_wait_and_bound_their_work_in_flight),
+	CASE(should_bound_the_default_stream_below_another_one),
 	CASE(should_wait_for_the_grant),
 	CASE(should_not_wait_longer_than_told),
 	CASE(should_run_on_if_the_daemon_does_not_answer),
