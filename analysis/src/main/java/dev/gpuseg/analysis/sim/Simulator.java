@@ -147,6 +147,16 @@ public final class Simulator {
     }
 
     /**
+     * Misses of a task in the last run.
+     *
+     * @param task index in the set
+     * @return most misses among any so many consecutive jobs as its limit says; without a limit all misses
+     */
+    public long mostMisses(final int task) {
+        return run.observations.mostMisses(task);
+    }
+
+    /**
      * Longest reaction time of a chain seen in the last run.
      *
      * @param chain index in the set
@@ -167,7 +177,7 @@ public final class Simulator {
     }
 
     /**
-     * Whether a real-time task missed a deadline in the last run.
+     * Whether a real-time task missed a deadline in the last run that it may not miss.
      *
      * @return true if so
      */

@@ -311,6 +311,13 @@ final class SimulateCommand implements Callable<Integer> {
                 task.bestEffort() ? "-" : Durations.milliseconds(task.deadlineNs()), task.preemptions(),
                 Durations.milliseconds(task.maxGrantWaitNs())));
         }
+        for (final var task : result.tasks()) {
+            if (task.missLimit() != null) {
+                out.append("task ").append(task.name()).append(": at most ").append(task.mostMisses()).append(" of ")
+                    .append(task.missLimit().jobs()).append(" jobs in a row late, limit ")
+                    .append(task.missLimit().misses()).append('\n');
+            }
+        }
         for (final var chain : result.chains()) {
             out.append("chain ").append(chain.name()).append(": longest reaction ")
                 .append(ofLimit(chain.maxReactionNs(), chain.reactionDeadlineNs())).append(", largest age ")
@@ -374,6 +381,13 @@ final class SimulateCommand implements Callable<Integer> {
                 json.writeNumberField("worst_arrival_ns", task.worstArrivalNs());
                 json.writeNumberField("preemptions", task.preemptions());
                 json.writeNumberField("max_grant_wait_ns", task.maxGrantWaitNs());
+                if (task.missLimit() != null) {
+                    json.writeObjectFieldStart("weakly_hard");
+                    json.writeNumberField("misses", task.missLimit().misses());
+                    json.writeNumberField("jobs", task.missLimit().jobs());
+                    json.writeNumberField("most", task.mostMisses());
+                    json.writeEndObject();
+                }
                 json.writeEndObject();
             }
             json.writeEndArray();
