@@ -111,11 +111,12 @@ static struct {
 	uint8_t kind;
 	uint8_t offset;
 	bool per_thread; /* handle 0 is the default stream of the thread */
+	bool kernel;	 /* the first parameter is a function */
 } calls[IDS_MAX];
 
 /* Inside of a callback of ours: the calls of the driver that we make ourselves are not followed. */
-static __thread bool inside __attribute__((tls_model("initial-exec")));
-static __thread uint32_t own_tid __attribute__((tls_model("initial-exec")));
+static __thread bool inside THREAD_MODEL;
+static __thread uint32_t own_tid THREAD_MODEL;
 
 static uintptr_t word_at(const void *parameters, size_t offset)
 {
@@ -185,6 +186,42 @@ static bool captured(struct target target)
 
 /* ---- launches ---- */
 
+/* What is launched, to learn how long it takes: a kernel, a graph, or a kind of copy. */
+static uintptr_t function_of(const struct cupti_call *call, uint32_t id)
+{
+	switch (calls[id].kind) {
+	case LAUNCH_EX:
+		return word_at(call->parameters, 8);
+	case LAUNCH_GRAPH:
+		return word_at(call->parameters, 0);
+	case LAUNCH:
+		return calls[id].kernel ? word_at(call->parameters, 0) : id;
+	default:
+		return id;
+	}
+}
+
+/* Before a launch on a stream of lower priority than another one. Lock held, released meanwhile. */
+static void give_way(struct context *context, struct target target)
+{
+	struct stream *s = stream_find(context, target.handle, target.owner);
+	int priority = 0;
+
+	if (!s)
+		return;
+	if (!s->priority_known) {
+		inject_unlock();
+		if (inject.driver.cuStreamGetPriority((CUstream)target.handle, &priority) != CUDA_SUCCESS) /* NOLINT */
+			priority = 0;
+		inject_lock();
+		s = stream_find(context, target.handle, target.owner);
+		if (!s)
+			return;
+		flight_note_priority(s, priority);
+	}
+	flight_wait(s);
+}
+
 /* The word that belongs to the call says at its exit which entry to leave: use << 32 | index + 1; 0 = none. */
 static void enter_launch(const struct cupti_call *call, uint32_t id)
 {
@@ -197,10 +234,16 @@ static void enter_launch(const struct cupti_call *call, uint32_t id)
 		return;
 	inject_lock();
 	context = context_find(call->context, call->context_uid);
+	if (context && inject.settings.flight_ns > 0)
+		give_way(context, target);
 	if (context && segment_enter(context->gpu, calls[id].kind == LAUNCH_GRAPH)) {
 		s = stream_find(context, target.handle, target.owner);
 		if (s) {
-			stream_enter(s, now_ns());
+			const int64_t at_ns = now_ns();
+
+			stream_enter(s, at_ns);
+			if (flight_applies(s))
+				flight_launched(s, function_of(call, id), at_ns);
 			*call->correlation = (uint64_t)s->use << 32 | (uint64_t)(s - inject.streams + 1);
 		} else {
 			context->gpu->launch_ns = now_ns();
@@ -249,6 +292,10 @@ static void leave_sync(const struct cupti_call *call, uint32_t id)
 	if (*call->result != CUDA_SUCCESS || !number)
 		return;
 	inject_lock();
+	if (number > inject.launches) { /* its entry was not seen, so the word is not ours */
+		inject_unlock();
+		return;
+	}
 	switch (calls[id].kind) {
 	case SYNC_CONTEXT:
 		streams_done(call->context_uid, number);
@@ -501,6 +548,7 @@ bool calls_subscribe(void)
 			continue;
 		calls[id].offset = rule->offset;
 		calls[id].per_thread = per_thread;
+		calls[id].kernel = strncmp(name, "cuLaunch", 8) == 0;
 		calls[id].kind = rule->kind;
 		if (inject.cupti.cuptiEnableCallback(1, inject.subscriber, CUPTI_DOMAIN_DRIVER_API, id) !=
 		    CUPTI_SUCCESS) {

@@ -46,6 +46,9 @@ static const char help[] =
 	"                           the process (default: auto).\n"
 	"      --slice TIME         Best effort: longest segment, 0 for no limit (default: 500us where the daemon's\n"
 	"                           mechanism can only wait for segments, else 0).\n"
+	"      --streams KIND       none, or priority: while work on a CUDA stream of higher priority is outstanding,\n"
+	"                           launches on lower streams of the same process wait (default: none).\n"
+	"      --in-flight TIME     With --streams priority: most work in flight on lower streams (default: 500us).\n"
 	"      --wait TIME          Longest wait of a launch; then the program runs unmanaged for a minute (default: "
 	"10s).\n"
 	"      --print-environment  Print the variables that a service needs instead, and run nothing.\n"
@@ -248,6 +251,8 @@ enum option_id {
 	HOLD_OFF,
 	SEGMENTS,
 	SLICE,
+	STREAMS,
+	IN_FLIGHT,
 	WAIT,
 	PRINT_ENVIRONMENT,
 	VERBOSE
@@ -264,6 +269,8 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"hold-off", required_argument, NULL, HOLD_OFF},
 					{"segments", required_argument, NULL, SEGMENTS},
 					{"slice", required_argument, NULL, SLICE},
+					{"streams", required_argument, NULL, STREAMS},
+					{"in-flight", required_argument, NULL, IN_FLIGHT},
 					{"wait", required_argument, NULL, WAIT},
 					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
 					{"verbose", no_argument, NULL, VERBOSE},
@@ -271,10 +278,11 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"version", no_argument, NULL, 'V'},
 					{NULL, 0, NULL, 0}};
 
-static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	"GPUSEG_EXEC_PERIOD",
-					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	"GPUSEG_EXEC_WEIGHT",
-					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS", "GPUSEG_EXEC_SLICE",
-					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_VERBOSE"};
+static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD",
+					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	 "GPUSEG_EXEC_WEIGHT",
+					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS",	 "GPUSEG_EXEC_SLICE",
+					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_IN_FLIGHT", "GPUSEG_EXEC_WAIT",
+					"GPUSEG_EXEC_VERBOSE"};
 
 static void print_environment(const char *library)
 {
@@ -353,6 +361,15 @@ static struct request read_options(int argc, char **argv)
 		case SLICE:
 			check_duration("--slice", optarg);
 			set("GPUSEG_EXEC_SLICE", optarg);
+			break;
+		case STREAMS:
+			if (strcmp(optarg, "none") != 0 && strcmp(optarg, "priority") != 0)
+				fail(STATUS_USAGE, "--streams is \"%s\"; give none or priority", optarg);
+			set("GPUSEG_EXEC_STREAMS", optarg);
+			break;
+		case IN_FLIGHT:
+			check_duration("--in-flight", optarg);
+			set("GPUSEG_EXEC_IN_FLIGHT", optarg);
 			break;
 		case WAIT:
 			check_duration("--wait", optarg);

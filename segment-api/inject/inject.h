@@ -46,8 +46,9 @@ struct settings {
 	int64_t deadline_ns;
 	int64_t budget_ns;
 	int64_t hold_off_ns;
-	int64_t wait_ns;  /* longest wait at one launch */
-	int64_t slice_ns; /* best effort: longest segment; 0 = no limit, -1 = as the daemon's mechanism needs */
+	int64_t wait_ns;   /* longest wait at one launch */
+	int64_t slice_ns;  /* best effort: longest segment; 0 = no limit, -1 = as the daemon's mechanism needs */
+	int64_t flight_ns; /* most work in flight on streams of lower priority; 0 = streams are not told apart */
 	enum segments_mode mode;
 	bool verbose;
 };
@@ -56,6 +57,7 @@ struct settings {
 #define WAIT_DEFAULT_NS (10 * NS_PER_S)
 #define SLICE_GATE_NS (500 * NS_PER_US)
 #define SLICE_BY_MECHANISM (-1)
+#define FLIGHT_DEFAULT_NS (500 * NS_PER_US)
 
 /* Read the environment. False: a variable is wrong, and a line has said which. */
 bool settings_read(struct settings *settings);
@@ -76,6 +78,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define EVENTS_MAX 4096 /* 2^12: event_slot() */
 #define CAPTURES_MAX 64
 #define PAGE_WORDS STREAMS_MAX
+#define COSTS_MAX 1024 /* 2^10: cost_of() */
+#define BATCH_MAX 64
 
 enum segment_state { SEGMENT_NONE_OPEN, SEGMENT_BEGINNING, SEGMENT_OPEN };
 
@@ -105,6 +109,11 @@ struct gpu {
 	/* Segments of limited length: how many launches are taken to make up one, and how many it has. */
 	unsigned int slice_launches;
 	unsigned int launched;
+	/* Work in flight on streams of lower priority: flight.c. */
+	int64_t flight_ns; /* what it is thought to take */
+	int64_t batch_ns;  /* when its first launch came */
+	unsigned int batch_count;
+	uintptr_t batch[BATCH_MAX];
 	bool draining; /* the slice is used up: launches wait until the work in flight is done */
 };
 
@@ -128,6 +137,7 @@ struct stream {
 	struct context *context;
 	uint32_t use;	  /* of this entry: changes when another stream takes it */
 	uint32_t entered; /* launches between entry and exit */
+	uint32_t pinned;  /* launches that wait before they enter: the entry stays */
 	bool gone;	  /* destroyed: its handle must not be used */
 	uint64_t last;	  /* number of the latest launch that has returned */
 	uint64_t done;	  /* launches up to this number are complete */
@@ -136,6 +146,8 @@ struct stream {
 	uint32_t value;	       /* latest number given to a marker */
 	uint32_t marker_value; /* that the marker under way writes */
 	int64_t marker_ns;
+	int priority; /* of CUDA: lower numbers go first */
+	bool priority_known;
 };
 
 struct event {
@@ -143,6 +155,12 @@ struct event {
 	uint32_t stream; /* index */
 	uint32_t use;
 	uint64_t number; /* launches of the stream up to this number precede it */
+};
+
+/* How long a kernel or a graph takes. */
+struct cost {
+	uintptr_t function;
+	int64_t ns;
 };
 
 struct inject {
@@ -160,6 +178,8 @@ struct inject {
 	struct stream streams[STREAMS_MAX];
 	uint64_t to_look_at[STREAMS_MAX / 64]; /* bit for each stream that is busy or has a marker under way */
 	struct event events[EVENTS_MAX];
+	struct cost costs[COSTS_MAX];
+	int top_priority;		  /* of all streams seen */
 	uintptr_t captures[CAPTURES_MAX]; /* streams that are being captured */
 	unsigned int capture_count;	  /* also read without the lock, relaxed, to skip a call of the driver */
 	gpuseg_client *client;
@@ -253,6 +273,20 @@ void marker_write_own(struct stream *stream, uint32_t use);
 void markers_look(void);
 /* Give the context a page for markers. device_lock held, lock not. */
 void marker_page(struct context *context);
+
+/* ---- flight.c; all with inject.lock held ---- */
+
+/* Does the stream give way to others? */
+bool flight_applies(const struct stream *stream);
+void flight_note_priority(struct stream *stream, int priority);
+/* Wait until a launch on the stream may go ahead. Releases the lock meanwhile. */
+void flight_wait(struct stream *stream);
+/* A kernel, or whatever `function` stands for, is being launched on it. */
+void flight_launched(struct stream *stream, uintptr_t function, int64_t at_ns);
+/* Is there work on a stream of the GPU that gives way? */
+bool flight_lower_busy(const struct gpu *gpu);
+/* No work on such streams is left. */
+void flight_landed(struct gpu *gpu, int64_t at_ns);
 
 /* ---- thread.c ---- */
 

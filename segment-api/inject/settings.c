@@ -112,7 +112,8 @@ static bool mode_of(enum segments_mode *mode)
 
 bool settings_read(struct settings *s)
 {
-	const char *name = secure_getenv("GPUSEG_EXEC_NAME"), *verbose = secure_getenv("GPUSEG_EXEC_VERBOSE");
+	const char *name = secure_getenv("GPUSEG_EXEC_NAME"), *streams = secure_getenv("GPUSEG_EXEC_STREAMS");
+	const char *verbose = secure_getenv("GPUSEG_EXEC_VERBOSE");
 
 	*s = (struct settings){
 		.hold_off_ns = HOLD_OFF_DEFAULT_NS, .wait_ns = WAIT_DEFAULT_NS, .slice_ns = SLICE_BY_MECHANISM};
@@ -129,6 +130,8 @@ bool settings_read(struct settings *s)
 			n--;
 		s->name[n] = '\0';
 	}
+	if (streams && strcmp(streams, "priority") == 0)
+		s->flight_ns = FLIGHT_DEFAULT_NS;
 	s->verbose = verbose && strcmp(verbose, "1") == 0;
 	return number_of("GPUSEG_EXEC_PRIORITY", GPUSEG_PRIORITY_MAX, &s->priority) &&
 	       number_of("GPUSEG_EXEC_WEIGHT", GPUSEG_WEIGHT_MAX, &s->weight) &&
@@ -136,5 +139,6 @@ bool settings_read(struct settings *s)
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
 	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) &&
 	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && duration_of("GPUSEG_EXEC_WAIT", &s->wait_ns) &&
-	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && mode_of(&s->mode);
+	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) &&
+	       (s->flight_ns == 0 || duration_of("GPUSEG_EXEC_IN_FLIGHT", &s->flight_ns)) && mode_of(&s->mode);
 }

@@ -108,7 +108,7 @@ struct stream *stream_find(struct context *context, uintptr_t handle, uint32_t o
 		struct stream *s = &set[i];
 
 		/* An entry whose marker is under way is not idle yet, even if a synchronisation came first. */
-		if (!stream_busy(s) && !s->marker &&
+		if (!stream_busy(s) && !s->marker && !s->pinned &&
 		    (!victim || (victim->uid && (!s->uid || s->launch_ns < victim->launch_ns))))
 			victim = s;
 	}
@@ -132,6 +132,8 @@ static void settle(struct stream *s, bool was_busy, int64_t at_ns)
 		inject.to_look_at[i / 64] |= UINT64_C(1) << i % 64;
 		gpu->busy++;
 	} else if (was_busy && !stream_busy(s)) {
+		if (gpu->flight_ns > 0 && !flight_lower_busy(gpu))
+			flight_landed(gpu, at_ns);
 		if (--gpu->busy == 0)
 			segment_idle(gpu, at_ns);
 	}
@@ -225,6 +227,8 @@ void context_forget(struct context *context)
 			segment_idle(context->gpu, now_ns());
 		*s = (struct stream){.use = s->use + 1, .value = s->value};
 	}
+	context->gpu->flight_ns = 0;
+	context->gpu->batch_count = 0;
 	/* The page stays mapped: the GPU may still write to it. */
 	*context = (struct context){.uid = 0};
 }

@@ -432,6 +432,66 @@ static void training(void)
 	OK(cuStreamSynchronize(stream));
 }
 
+/*
+ * A stream of low priority with long kernels that nobody waits for, and one of high priority beside it. On stderr: the
+ * most kernels that were in flight on the low one, and how many were launched there while work on the high one was
+ * outstanding.
+ */
+static bool high_done;
+static uint64_t high_outstanding;
+
+static void *high_stream(void *arg)
+{
+	CUstream stream;
+
+	OK(cuCtxPushCurrent_v2(context));
+	stream = new_stream(-3);
+	for (int i = 0; i < 20; i++) {
+		__atomic_store_n(&high_outstanding, 1, __ATOMIC_RELEASE);
+		kernel_on(stream, arg, 3000, (uint64_t)i);
+		OK(cuStreamSynchronize(stream));
+		__atomic_store_n(&high_outstanding, 0, __ATOMIC_RELEASE);
+		rest_us(8000);
+	}
+	__atomic_store_n(&high_done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void two_streams(void)
+{
+	static uint64_t ones, high = 1;
+	const CUstream stream = number ? NULL : new_stream(0);
+	unsigned int most = 0, launched = 0, beside = 0;
+	const CUfunction f = standin_kernel(1500);
+	uint64_t *p = &ones, k = 1;
+	void *parameters[] = {&p, &k};
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, high_stream, &high);
+	rest_us(20000); /* its stream is known by then */
+	while (!__atomic_load_n(&high_done, __ATOMIC_ACQUIRE)) {
+		unsigned int done = 0;
+
+		if (launched < 400) {
+			OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+			launched++;
+			beside += __atomic_load_n(&high_outstanding, __ATOMIC_ACQUIRE) != 0;
+		} else {
+			rest_us(1000);
+		}
+		/* The n-th kernel makes 31 * x + 1 of x. */
+		for (uint64_t x = 0, now = __atomic_load_n(&ones, __ATOMIC_ACQUIRE); x != now && done < launched;
+		     done++)
+			x = x * 31 + 1;
+		if (launched - done > most)
+			most = launched - done;
+	}
+	pthread_join(thread, NULL);
+	OK(cuCtxSynchronize());
+	result = high;
+	fprintf(stderr, "in flight %u launched %u beside %u\n", most, launched, beside);
+}
+
 static void no_work(void)
 {
 	rest_us(10000);
@@ -458,6 +518,7 @@ static const struct {
 	{"forever", launches_for_ever},
 	{"while", launches_for_a_while},
 	{"training", training},
+	{"two-streams", two_streams},
 	{"nothing", no_work},
 };
 
