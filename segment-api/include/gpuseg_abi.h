@@ -31,13 +31,19 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 5
+#define GPUSEG_ABI_MINOR 6
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
 #define GPUSEG_NAME_BYTES 64 /* task and process names: UTF-8, NUL-terminated, so 63 bytes of text */
 #define GPUSEG_PATH_BYTES 256
 #define GPUSEG_TEXT_BYTES 256 /* one line for a person: what was refused, its value, a remedy */
+
+/*
+ * A reply's status is 0 or a negative errno, or minus this: admission refused (since ABI 1.6; before, -EBUSY). No
+ * errno of Linux has this value, and libraries before ABI 1.6 pass it on, too.
+ */
+#define GPUSEG_ADMISSION_REFUSED 4000
 
 #define GPUSEG_PRIORITY_BEST_EFFORT 0 /* 1..99 are real time, 99 highest */
 #define GPUSEG_PRIORITY_MAX 99

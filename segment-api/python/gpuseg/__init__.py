@@ -19,13 +19,15 @@ import ctypes
 import errno
 import os
 
-__all__ = ["Client", "Task", "Error", "Timeout", "Refused", "segment", "now_ns", "runtime_dir", "version",
+__all__ = ["Client", "Task", "Error", "Timeout", "Refused", "NotAdmitted", "EADMISSION", "segment", "now_ns", "runtime_dir", "version",
            "FAIL", "PROCEED", "SPIN_NONE", "OVERRUN_DEFAULT", "OVERRUN_NOTIFY", "OVERRUN_DEMOTE", "OVERRUN_SUSPEND",
            "OVERRUN_SKIP_NEXT"]
 
 FAIL, PROCEED = 0, 1
 OVERRUN_DEFAULT, OVERRUN_NOTIFY, OVERRUN_DEMOTE, OVERRUN_SUSPEND, OVERRUN_SKIP_NEXT = range(5)
 SPIN_NONE = 0xFFFFFFFF
+
+EADMISSION = 4000   # GPUSEG_EADMISSION; no errno of Linux has this value
 
 _UNMANAGED_OK = 1
 _ALWAYS_WAIT = 1
@@ -42,6 +44,11 @@ class Timeout(Error, TimeoutError):
 
 class Refused(Error):
     """The daemon refused this segment."""
+
+
+class NotAdmitted(Error):
+    """Admission refused the task: with it, its deadline or that of another task could be missed. ``errno`` is
+    ``EADMISSION``, ``strerror`` the daemon's reason."""
 
 
 class _ConnectAttr(ctypes.Structure):
@@ -109,7 +116,8 @@ def _check(result, client=None):
     if result >= 0:
         return result
     message = _lib.gpuseg_last_message(client) or _lib.gpuseg_strerror(result)
-    kind = {errno.ETIMEDOUT: Timeout, errno.EAGAIN: Timeout, errno.ECANCELED: Refused}.get(-result, Error)
+    kind = {errno.ETIMEDOUT: Timeout, errno.EAGAIN: Timeout, errno.ECANCELED: Refused,
+            EADMISSION: NotAdmitted}.get(-result, Error)
     raise kind(-result, message.decode(errors="replace"))
 
 

@@ -148,7 +148,7 @@ public final class BatchRunner {
                 }
             }
             summary.sets++;
-            return ResultWriter.line(set.id(), results);
+            return ResultWriter.line(set, results);
         } catch (final InvalidModelException e) {
             throw new InvalidFileException(name, number, e.getMessage());
         }

@@ -53,7 +53,7 @@ public final class TextReport {
                     .append(Figures.ms(figure.maxNs())).append("  "));
                 out.append('\n');
             }
-            out.append(ChainWriter.text(section.result(), section.analysis().claim()));
+            out.append(ChainWriter.text(section.result(), soundness));
             final Sensitivity s = section.sensitivity();
             out.append("  before the first miss: epsilon up to ").append(s.epsilonNs().isPresent()
                 ? Figures.duration(s.epsilonNs().getAsLong()) : "-").append(", all C "

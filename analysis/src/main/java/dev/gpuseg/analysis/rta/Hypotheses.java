@@ -80,7 +80,7 @@ public final class Hypotheses {
         return switch (hypothesis) {
             case M2, M10 -> model.disablesContexts();
             case M6 -> model.needsOneOrder() || model == Model.PARTITIONS;
-            case M8 -> model == Model.BOOSTED_WINDOWS;
+            case M8 -> model == Model.BOOSTED_WINDOWS || model == Model.BOOSTED_DEADLINE_WINDOWS;
             case M9 -> model.disablesContexts();
             case E1 -> model.usesDeadlines();
             case E3 -> analysis.mode() == WaitMode.BUSY && model.cores() == CpuPolicy.EDF;
@@ -98,7 +98,7 @@ public final class Hypotheses {
             case M5 -> waiting(analysis, set);
             case M6 -> check(hypothesis, set == null ? null : prepared(set, analysis).orderConflict());
             case M8 -> boost(analysis, boosted);
-            case M10 -> check(hypothesis, set == null ? null : prepared(set, analysis).processConflict());
+            case M10 -> contexts(analysis, set);
             case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
                 ? new Finding(hypothesis, Status.HOLDS, "") : new Finding(hypothesis, Status.ASSUMED, "");
             default -> new Finding(hypothesis, Status.ASSUMED, hypothesis == Hypothesis.S1 ? stalls(set) : "");
@@ -112,6 +112,18 @@ public final class Hypotheses {
     private static Finding check(final Hypothesis hypothesis, final String conflict) {
         return conflict == null ? new Finding(hypothesis, Status.ASSUMED, "checked for each task set")
             : new Finding(hypothesis, conflict.isEmpty() ? Status.HOLDS : Status.FAILS, conflict);
+    }
+
+    private static Finding contexts(final AnalysisDescription analysis, final TaskSet set) {
+        if (set == null) {
+            return check(Hypothesis.M10, null);
+        }
+        final PreparedSet s = prepared(set, analysis);
+        final String conflict = analysis.model().processConflict(s, analysis.mode());
+        final String shared = s.sharedProcesses();
+        return !conflict.isEmpty() || shared.isEmpty() ? check(Hypothesis.M10, conflict)
+            : new Finding(Hypothesis.M10, Status.ASSUMED, "the bounds contain the waiting inside of process " + shared
+            + "; all its tasks must be open before one of them begins a window");
     }
 
     private static Finding waiting(final AnalysisDescription analysis, final TaskSet set) {

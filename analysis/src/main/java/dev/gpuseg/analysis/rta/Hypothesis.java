@@ -30,7 +30,8 @@ public enum Hypothesis {
     /** Nothing outside of windows. */
     M9("M9", "a real-time task uses its GPU only inside its windows"),
     /** Contexts. */
-    M10("M10", "no real-time task shares its GPU context with another task"),
+    M10("M10", "no real-time task shares its GPU context with another task, or with real-time tasks alone and the "
+        + "bound contains the waiting for them"),
     /** The scheduler lives. */
     M11("M11", "daemon and watchdog are alive, and the time from a mark to the decision is part of epsilon"),
     /** Blocking. */

@@ -8,12 +8,13 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 5;
-    public static final int ABI_VERSION = 65541;
+    public static final int ABI_MINOR = 6;
+    public static final int ABI_VERSION = 65542;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
     public static final int TEXT_BYTES = 256;
+    public static final int ADMISSION_REFUSED = 4000;
     public static final int PRIORITY_BEST_EFFORT = 0;
     public static final int PRIORITY_MAX = 99;
     public static final int CLIENTS_MAX = 256;

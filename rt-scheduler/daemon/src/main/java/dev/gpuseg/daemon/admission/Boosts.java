@@ -5,8 +5,8 @@ import dev.gpuseg.analysis.model.Task;
 import java.util.List;
 
 /**
- * Hypothesis M8 of {@code gcaps-boost-suspend} ({@code analysis/docs/window.md}, theorem 2): inside a window a thread
- * is above all unboosted threads of its core, and boosted threads of one core run by CPU priority.
+ * Hypothesis M8' of the analyses with a boost ({@code analysis/docs/boost.md}): inside a window a thread is above all
+ * unboosted threads of its core, and boosted threads of one core run by CPU priority.
  */
 final class Boosts {
     private Boosts() {

@@ -126,8 +126,8 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             return none("threads that spin (mode: busy) at a boost keep their cores while others have the GPU, for "
                 + "which there is no sound analysis; use mode: suspend, or open the task without a boost");
         }
-        return none("a boost inside windows has a sound analysis under policy fp with a mechanism of level 3 only "
-            + "(" + INTERRUPTING + "); open the task without one");
+        return none("a boost inside windows has a sound analysis under policy fp or edf with --cores fp and a "
+            + "mechanism of level 3 only (" + INTERRUPTING + "); open the task without one");
     }
 
     private static SoundAnalysis some(final String name, final SoundAnalysis boosted) {

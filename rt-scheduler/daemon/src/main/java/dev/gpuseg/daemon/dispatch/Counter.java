@@ -64,6 +64,9 @@ public enum Counter {
     HINTS_ACTED("hints_acted", "Announced begins for which lower work was disabled ahead of time"),
     /** Of these, without a begin within the time allowed. */
     HINTS_WASTED("hints_wasted", "Announced begins that did not come in time after lower work was disabled"),
+    /** Announcements that are too early. */
+    HINTS_BEYOND_LIMIT("hints_beyond_limit", "Announced begins ignored because they are further ahead than limit "
+        + "hint_lead of their user"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
     /** Longest duty cycle. */

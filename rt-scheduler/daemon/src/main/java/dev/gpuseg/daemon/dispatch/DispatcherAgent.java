@@ -425,14 +425,22 @@ public final class DispatcherAgent implements Runnable {
                 journal.release(task, record.releaseNs(), record.argNs());
                 break;
             case Abi.RECORD_HINT:
-                journal.hint(task, record.argNs());
-                hints.announce(task, record.argNs());
-                decisions.settle();
+                onHint(task, record.argNs());
                 break;
             default:
                 onJobEnd(task, record);
                 break;
         }
+    }
+
+    private void onHint(final TaskEntry task, final long expectedNs) {
+        journal.hint(task, expectedNs);
+        if (expectedNs - clock.nowNs() > task.request.hintLeadNs()) {
+            counters.increment(Counter.HINTS_BEYOND_LIMIT);
+            return;
+        }
+        hints.announce(task, expectedNs);
+        decisions.settle();
     }
 
     private void onBegin(final TaskEntry task, final RecordView record) {

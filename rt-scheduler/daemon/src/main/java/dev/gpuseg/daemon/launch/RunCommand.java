@@ -26,6 +26,7 @@ import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -77,11 +78,17 @@ public final class RunCommand implements Callable<Integer> {
             + "file; see `gpuseg policy`.")
     private Path policyFile;
 
-    @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
+    @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = MechanismCatalog.AUTO,
         completionCandidates = MechanismHelp.class,
-        description = "How the policy is enforced: ${COMPLETION-CANDIDATES}; explained below (default: "
-            + "${DEFAULT-VALUE}).")
+        description = "How the policy is enforced: ${COMPLETION-CANDIDATES}; explained below. auto takes "
+            + "what `gpuseg doctor` calls the best on this machine; a line at the start says which, and whether "
+            + "running work is interrupted (default: ${DEFAULT-VALUE}).")
     private String mechanism;
+
+    @Option(names = "--virtual-gpu",
+        description = "Start a virtual GPU (gpuseg-vgpu) in the runtime directory unless one runs there, and use "
+            + "mechanism sim. It ends with the daemon. All results are simulated.")
+    private boolean virtualGpu;
 
     @Option(names = "--gpus", paramLabel = "N", defaultValue = "1",
         description = "Number of GPUs, 1..16 (default: ${DEFAULT-VALUE}).")
@@ -165,12 +172,29 @@ public final class RunCommand implements Callable<Integer> {
         if (!readSettings()) {
             return ExitCode.USAGE;
         }
-        try (PolicySource policies = policies()) {
-            return run(config(policies));
+        if (virtualGpu) {
+            requireSimulation();
+        }
+        try (VirtualGpu gpu = virtualGpu ? VirtualGpu.start(directory.resolve()) : null;
+            PolicySource policies = policies()) {
+            return run(config(policies), gpu);
+        } catch (final StartUpException e) {
+            return refused(e);
         }
     }
 
-    private int run(final DaemonConfig config) {
+    private void requireSimulation() {
+        if (!mechanism.equals("sim") && !mechanism.equals(MechanismCatalog.AUTO)) {
+            throw usage("--virtual-gpu needs --mechanism sim, and --mechanism is " + mechanism + "; leave one out");
+        }
+    }
+
+    private int refused(final StartUpException e) {
+        spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
+        return ExitCode.FAILURE;
+    }
+
+    private int run(final DaemonConfig config, final VirtualGpu gpu) {
         final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
@@ -179,18 +203,18 @@ public final class RunCommand implements Callable<Integer> {
             daemon = Daemon.start(config, metricsAt);
         } catch (final StartUpException e) {
             notify.close();
-            spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
-            return ExitCode.FAILURE;
+            return refused(e);
         }
         final PrintWriter out = spec.commandLine().getOut();
         final Supervision supervision = new Supervision(notify, daemon::answers, "policy " + config.policy().name()
             + ", mechanism " + config.mechanism() + ", in " + config.directory().root());
         final Thread hook = new Thread(() -> {
             supervision.close();
-            stopAndHalt(daemon);
+            stopAndHalt(daemon, gpu);
         }, "gpuseg-stop");
         Runtime.getRuntime().addShutdownHook(hook);
         stopWithParent();
+        out.println("gpuseg enforces with " + enforcement(config));
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
             + MechanismHelp.caveat(config.mechanism()) + ", journal " + config.journal()
@@ -207,6 +231,15 @@ public final class RunCommand implements Callable<Integer> {
             daemon.close();
         }
         return ExitCode.OK;
+    }
+
+    /** What was chosen, and what it does and does not do to work that runs. */
+    private String enforcement(final DaemonConfig config) {
+        final MechanismDescription chosen = MechanismCatalog.get(config.mechanism());
+        final boolean gateOnly = chosen.level() < Capabilities.INTERRUPT;
+        return chosen.name() + " (level " + chosen.level() + (mechanism.equals(MechanismCatalog.AUTO) && !virtualGpu
+            ? ", chosen by --mechanism auto" : "") + "): " + chosen.consequence()
+            + (gateOnly ? "; `gpuseg doctor` says what a higher level needs" : "");
     }
 
     private static void stopWithParent() {
@@ -235,9 +268,12 @@ public final class RunCommand implements Callable<Integer> {
     }
 
     /** A signal is a clean stop too, so the exit status is 0 and not 128 + the signal. */
-    private static void stopAndHalt(final Daemon daemon) {
+    private static void stopAndHalt(final Daemon daemon, final VirtualGpu gpu) {
         try {
             daemon.close();
+            if (gpu != null) {
+                gpu.close();
+            }
             Runtime.getRuntime().halt(ExitCode.OK);
         } catch (final RuntimeException e) {
             System.err.println("gpuseg: " + e.getMessage());
@@ -291,6 +327,11 @@ public final class RunCommand implements Callable<Integer> {
 
     private DaemonConfig config(final PolicySource policies) {
         final RuntimeDirectory where = directory.resolve();
+        if (virtualGpu) {
+            requireSimulation();
+        }
+        final String chosen = virtualGpu ? "sim" : mechanism.equals(MechanismCatalog.AUTO)
+            ? MechanismCatalog.best(MechanismCatalog.survey(where)).mechanism().name() : mechanism;
         final PolicySettings rules = rules(policies.reader());
         if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
@@ -313,8 +354,8 @@ public final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, decides(policies, rules),
-                mechanism, gpus, IdleMode.named(idle), optimistic,
+            return new DaemonConfig(where, decides(policies, rules, chosen),
+                chosen, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
                 warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies);
@@ -323,14 +364,14 @@ public final class RunCommand implements Callable<Integer> {
         }
     }
 
-    private Policy decides(final PolicySource policies, final PolicySettings rules) {
+    private Policy decides(final PolicySource policies, final PolicySettings rules, final String chosen) {
         if (rules.policy() != null) {
             return rules.policy();
         }
         final PolicyCatalog catalog = policies.catalog();
         if (policy == null) {
             return policyJar == null
-                && MechanismCatalog.find(mechanism).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
+                && MechanismCatalog.find(chosen).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
                 ? catalog.observing() : policies.standard();
         }
         if (!catalog.get(policy).hasDefaults()) {

@@ -72,7 +72,7 @@ final class PolicyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        final RuntimeDirectory where = directory.resolve();
+        final RuntimeDirectory where = directory.find();
         final PrintWriter out = spec.commandLine().getOut();
         final ObjectNode request = AdminClient.command("policy");
         final Node settings = settings();

@@ -218,7 +218,8 @@ public final class TraceCheck {
                 before = null;
                 continue;
             }
-            if (before != null && !model.bestEffort() && !released) {
+            // between two runs of the daemon jobs may be missing
+            if (before != null && before.run == job.run && !model.bestEffort() && !released) {
                 distance(model, job, job.releaseNs - before.releaseNs);
             }
             before = job;
