@@ -21,7 +21,6 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIBRARY = HERE.parent
-BUILD = LIBRARY / "build" / "wheel"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that ZIP knows: the same sources give the same wheel
 
 
@@ -36,17 +35,17 @@ def tag():
     return "py3-none-" + re.sub(r"[^A-Za-z0-9]", "_", sysconfig.get_platform())
 
 
-def compile_library():
-    """Compiles libgpuseg in a directory of its own and returns the file."""
+def compile_libraries():
+    """Compiles libgpuseg and the client of the virtual GPU in a directory of their own; the files by their names."""
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "BUILD")}
-    target = "build/wheel/libgpuseg.so"
+    targets = [f"build/wheel/{name}" for name in ("libgpuseg.so", "libgpuseg_sim.so")]
     try:
-        subprocess.run(["make", "-s", "-C", str(LIBRARY), "BUILD=build/wheel", target], check=True, env=environment)
+        subprocess.run(["make", "-s", "-C", str(LIBRARY), "BUILD=build/wheel", *targets], check=True, env=environment)
     except FileNotFoundError:
         raise SystemExit("gpuseg: make is missing; install make and a C compiler (Debian: apt install make gcc)") from None
     except subprocess.CalledProcessError as e:
         raise SystemExit(f"gpuseg: the C library cannot be compiled (make: status {e.returncode}); see the lines above") from None
-    return (BUILD / "libgpuseg.so").resolve()
+    return {f"{pathlib.Path(target).name}.0": (LIBRARY / target).read_bytes() for target in targets}
 
 
 def metadata():
@@ -58,7 +57,7 @@ def content():
     """What the wheel contains, by path: everything but RECORD."""
     info = f"gpuseg-{version()}.dist-info"
     files = {f"gpuseg/{path.name}": path.read_bytes() for path in sorted((HERE / "gpuseg").glob("*.py"))}
-    files["gpuseg/libgpuseg.so.0"] = compile_library().read_bytes()
+    files.update({f"gpuseg/{name}": data for name, data in compile_libraries().items()})
     files[f"{info}/METADATA"] = metadata().encode()
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: gpuseg_wheel ({version()})\nRoot-Is-Purelib: false\n"
                               f"Tag: {tag()}\n").encode()

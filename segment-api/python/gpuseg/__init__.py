@@ -71,17 +71,18 @@ class _Counters(ctypes.Structure):
         "timeouts", "proceeded", "refused", "try_failures", "boosts", "boost_failures")]
 
 
-def _library():
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libgpuseg.so.0")
-    return os.environ.get("GPUSEG_LIBRARY") or (beside if os.path.exists(beside) else "libgpuseg.so.0")
+def load_library(variable, name):
+    """Loads a library of gpuseg: the file in that environment variable, else the one beside this module, else the loader's."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    try:
+        return ctypes.CDLL(os.environ.get(variable) or (beside if os.path.exists(beside) else name))
+    except OSError as e:
+        raise ImportError(f"gpuseg: the C library cannot be loaded: {e}; run `pip install .` in the source tree, install the "
+                          f"package libgpuseg0, or set {variable} to the file") from e
 
 
 def _load():
-    try:
-        lib = ctypes.CDLL(_library())
-    except OSError as e:
-        raise ImportError(f"gpuseg: the C library cannot be loaded: {e}; run `pip install .` in the source tree, install the "
-                          "package libgpuseg0, or set GPUSEG_LIBRARY to the file") from e
+    lib = load_library("GPUSEG_LIBRARY", "libgpuseg.so.0")
     pointer, result, ns = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
     for name, restype, *argtypes in (
             ("gpuseg_connect", result, ctypes.POINTER(_ConnectAttr), ctypes.POINTER(pointer)),
