@@ -51,7 +51,7 @@ public final class ResultWriter {
      * @return JSON, indented, with a final newline
      */
     public static String json(final TaskSet set, final List<AnalysisResult> results, final boolean boosted) {
-        return write(set.id(), results, true, (out, result) -> {
+        return write(set.id(), set.platform().simulated(), results, true, (out, result) -> {
             writeSoundness(out, Soundness.of(Analyses.describe(result.analysis()), set, boosted));
             out.writeArrayFieldStart("tasks");
             for (final TaskResult task : result.tasks()) {
@@ -93,7 +93,7 @@ public final class ResultWriter {
      * @return JSON without a newline
      */
     public static String line(final String id, final List<AnalysisResult> results) {
-        return write(id, results, false, (out, result) -> {
+        return write(id, false, results, false, (out, result) -> {
             out.writeArrayFieldStart("wcrt_ns");
             for (final TaskResult task : result.tasks()) {
                 writeNanoseconds(out, task.wcrtNs());
@@ -108,8 +108,8 @@ public final class ResultWriter {
         void write(JsonGenerator out, AnalysisResult result) throws IOException;
     }
 
-    private static String write(final String id, final List<AnalysisResult> results, final boolean indent,
-        final TaskFields fields) {
+    private static String write(final String id, final boolean simulated, final List<AnalysisResult> results,
+        final boolean indent, final TaskFields fields) {
         final StringWriter text = new StringWriter();
         try (JsonGenerator out = JSON.createGenerator(text)) {
             if (indent) {
@@ -117,6 +117,9 @@ public final class ResultWriter {
             }
             out.writeStartObject();
             out.writeStringField("id", id);
+            if (simulated) {
+                out.writeBooleanField("simulated", true);
+            }
             out.writeObjectFieldStart("results");
             for (final AnalysisResult result : results) {
                 out.writeObjectFieldStart(result.analysis());
@@ -157,7 +160,8 @@ public final class ResultWriter {
         out.append("task set ").append(set.id()).append(": ").append(set.tasks().size()).append(" tasks, ")
             .append(set.platform().cpus()).append(" cores, ").append(set.platform().gpus().size()).append(" GPU");
         out.append(set.platform().gpus().size() == 1
-            ? ", epsilon " + Durations.format(set.platform().gpus().get(0).epsilonNs()) : "s").append('\n');
+            ? ", epsilon " + Durations.format(set.platform().gpus().get(0).epsilonNs()) : "s")
+            .append(set.platform().caveat()).append('\n');
         int width = 4;
         for (final var task : set.tasks()) {
             width = Math.max(width, Math.min(40, task.name().length()));

@@ -3,6 +3,7 @@ package dev.gpuseg.tools.trace;
 
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.daemon.metrics.JobAccount;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -67,6 +68,10 @@ public final class Trace {
         long overrunNs;
         /** When it had the GPU by decision; several where it was preempted. */
         final List<Span> holds = new ArrayList<>();
+        /** GPU time by the daemon's events, divided equally while several segments might run. */
+        double busyNs;
+        boolean running;
+        double shareAtStartNs;
         final List<Preemption> preemptions = new ArrayList<>();
         Job job;
         long holdFromNs;
@@ -123,6 +128,12 @@ public final class Trace {
         long stampNs;
         final List<Segment> segments = new ArrayList<>();
         String policy;
+        /** The process that released it. */
+        final int pid;
+        /** A segment's absolute deadline passed before the daemon saw its end. */
+        boolean passed;
+        /** It was given up: withdrawn, closed, or followed by the next without an end. */
+        boolean givenUp;
 
         Job(final Task task, final int number, final long releaseNs, final boolean marked, final String policy) {
             this.task = task;
@@ -130,14 +141,16 @@ public final class Trace {
             this.releaseNs = releaseNs;
             this.marked = marked;
             this.policy = policy;
+            pid = task.pid;
         }
 
         boolean isComplete() {
             return endNs != 0;
         }
 
+        /** By the rule of {@link JobAccount}. */
         boolean isLate() {
-            return task.deadlineNs > 0 && task.isRealTime() && responseNs > task.deadlineNs;
+            return isComplete() ? JobAccount.isLate(responseNs, task.priority, task.deadlineNs) : givenUp && passed;
         }
     }
 
@@ -161,7 +174,8 @@ public final class Trace {
         final List<Job> jobs = new ArrayList<>();
         Segment begun;
         Job current;
-        boolean marksJobs;
+        /** What counts as a job; the same class that the daemon shows figures of. */
+        final JobAccount account = new JobAccount();
         final TreeMap<Long, Integer> ranks = new TreeMap<>();
 
         Task(final int row, final String name) {
@@ -213,6 +227,8 @@ public final class Trace {
 
     String title = "";
     String mechanism = "unknown";
+    String levelName = "";
+    String consequence = "";
     boolean simulated;
     boolean preemptive = true;
     int gpus = 1;
