@@ -26,11 +26,11 @@ public enum Counter {
     /** Resumptions. */
     RESUMES("resumes", "Preempted segments that were resumed"),
     /** Deadline misses. */
-    DEADLINE_MISSES("deadline_misses", "Segments whose absolute deadline passed before their end"),
+    DEADLINE_MISSES("deadline_misses", "Real-time segments whose absolute deadline passed before their end"),
     /** Jobs completed. */
-    JOBS("jobs", "Jobs completed"),
+    JOBS("jobs", "Jobs that ended; of a task that marks none, every segment is a job"),
     /** Jobs completed late. */
-    JOB_MISSES("job_misses", "Jobs completed after their deadline"),
+    JOB_MISSES("job_misses", "Jobs of real-time tasks that ended after their deadline, or were given up after it"),
     /** Budget overruns. */
     OVERRUNS("overruns", "Segments that used up their budget; the overrun action of their task followed"),
     /** Begins refused after an overrun. */

@@ -89,8 +89,11 @@ final class DecisionApplier {
                 journal.preempted(task, gpu, ticket, Math.max(0, argument));
                 break;
             case Decisions.MISS:
-                counters.increment(Counter.DEADLINE_MISSES);
-                task.slot.countMiss();
+                if (task.isRealTime()) {   // best effort has no deadline to miss; the event is for a replay
+                    counters.increment(Counter.DEADLINE_MISSES);
+                    task.slot.countMiss();
+                }
+                task.account.deadlinePassed(task.priority);
                 journal.missed(task, ticket, argument);
                 break;
             case Decisions.OVERRUN:

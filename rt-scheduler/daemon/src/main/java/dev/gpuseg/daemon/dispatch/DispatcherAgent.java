@@ -417,6 +417,9 @@ public final class DispatcherAgent implements Runnable {
                 break;
             case Abi.RECORD_RELEASE:
                 task.jobReleaseNs = record.releaseNs();
+                final long missesBefore = task.account.misses();
+                task.account.released(record.releaseNs());
+                counters.add(Counter.JOB_MISSES, task.account.misses() - missesBefore);
                 journal.release(task, record.releaseNs(), record.argNs());
                 break;
             case Abi.RECORD_HINT:
@@ -459,6 +462,7 @@ public final class DispatcherAgent implements Runnable {
             journalBegin(task, record);   // first: the wake-up may cost us the CPU, and an answer outlives a kill
         }
         decisions.answer();
+        task.account.begun(record.timeNs(), record.releaseNs());
         task.segments++;
         counters.increment(Counter.BEGINS);
         if (task.optimistic) {
@@ -509,8 +513,15 @@ public final class DispatcherAgent implements Runnable {
             task.slot.state(Abi.SEGMENT_IDLE);
         }
         if (cancelled) {
+            final long misses = task.account.misses();
+            task.account.segmentWithdrawn();
+            counters.add(Counter.JOB_MISSES, task.account.misses() - misses);
             journal.cancel(task, record.flags(), ticket, record.timeNs());
         } else {
+            final long jobs = task.account.jobs();
+            final long misses = task.account.misses();
+            task.responded(task.account.segmentEnded(record.timeNs(), task.priority, task.request.deadlineNs()));
+            countJobs(task, jobs, misses);
             journal.end(task, record.flags(), ticket, record.timeNs(), record.argNs());
         }
         decisions.record();
@@ -518,11 +529,16 @@ public final class DispatcherAgent implements Runnable {
 
     private void onJobEnd(final TaskEntry task, final RecordView record) {
         final long responseNs = task.jobReleaseNs == 0 ? 0 : Math.max(0, record.timeNs() - task.jobReleaseNs);
-        counters.increment(Counter.JOBS);
-        final long missesBefore = task.jobMisses;
-        task.jobEnded(responseNs);
-        counters.add(Counter.JOB_MISSES, task.jobMisses - missesBefore);
+        final long jobs = task.account.jobs();
+        final long misses = task.account.misses();
+        task.responded(task.account.jobEnded(responseNs, task.priority, task.request.deadlineNs()));
+        countJobs(task, jobs, misses);
         journal.jobEnd(task, record.timeNs(), responseNs);
+    }
+
+    private void countJobs(final TaskEntry task, final long jobsBefore, final long missesBefore) {
+        counters.add(Counter.JOBS, task.account.jobs() - jobsBefore);
+        counters.add(Counter.JOB_MISSES, task.account.misses() - missesBefore);
     }
 
     // ---- enforcers ------------------------------------------------------------------------------------------------

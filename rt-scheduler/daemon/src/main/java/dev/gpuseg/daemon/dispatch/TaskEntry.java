@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.metrics.JobAccount;
 import org.HdrHistogram.Histogram;
 
 /** One open task, as the dispatcher keeps it. Dispatcher thread only. */
@@ -26,8 +27,8 @@ final class TaskEntry {
     /** A segment that the daemon ended or refused without its client's doing: its END is no offence. */
     long forcedTicket;
     long jobReleaseNs;
-    long jobs;
-    long jobMisses;
+    /** What counts as a job and as a miss. */
+    final JobAccount account = new JobAccount();
     long segments;
     long preemptions;
     long overruns;
@@ -69,11 +70,10 @@ final class TaskEntry {
         return isRealTime() ? gpuPriority > 0 ? gpuPriority : priority : 0;
     }
 
-    void jobEnded(final long responseNs) {
-        jobs++;
-        if (request.deadlineNs() > 0 && responseNs > request.deadlineNs()) {
-            jobMisses++;
+    /** A response time of the account, which may be {@link JobAccount#NONE}. */
+    void responded(final long responseNs) {
+        if (responseNs != JobAccount.NONE) {
+            responses.recordValue(Math.max(1, Math.min(responseNs, RESPONSE_MAX_NS)));
         }
-        responses.recordValue(Math.max(1, Math.min(responseNs, RESPONSE_MAX_NS)));
     }
 }

@@ -58,7 +58,8 @@ class StatusSnapshotTest {
     void shouldShowResponseTimesOnlyOfTasksWithJobs() {
         final TaskEntry idle = rig.task(1, 10);
         final TaskEntry busy = rig.task(2, 20);
-        busy.jobEnded(1_000);
+        busy.account.released(100);
+        busy.responded(busy.account.jobEnded(1_000, 20, 0));
         final ObjectNode root = take();
         assertFalse(root.path("tasks").get(0).has("response_ns"), idle.request.name());
         assertEquals(1_000, root.path("tasks").get(1).path("response_ns").path("max").asLong(), 10);

@@ -5,7 +5,6 @@ import dev.gpuseg.analysis.model.Durations;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 
 /**
  * Draws a task set from a trace: what was measured, with a margin, in the form that the analysis reads. Only jobs that
@@ -54,7 +53,6 @@ public final class TaskSetDrawing {
      * @return the tasks that completed a job while decisions were enforced
      */
     static List<Measured> measure(final Trace trace, final boolean median) {
-        final Map<Trace.Segment, Long> shares = TraceStats.shares(trace);
         final List<Measured> all = new ArrayList<>();
         for (final Trace.Task task : trace.tasks) {
             final List<Trace.Job> jobs = new ArrayList<>();
@@ -67,14 +65,14 @@ public final class TaskSetDrawing {
                 }
             }
             if (!jobs.isEmpty()) {
-                all.add(measure(task, jobs, windows, median, shares));
+                all.add(measure(task, jobs, windows, median));
             }
         }
         return all;
     }
 
     private static Measured measure(final Trace.Task task, final List<Trace.Job> jobs, final int windows,
-        final boolean median, final Map<Trace.Segment, Long> shares) {
+        final boolean median) {
         final List<List<Long>> cpu = lists(windows + 1);
         final List<List<Long>> host = lists(windows);
         final List<List<Long>> undisturbed = lists(windows);
@@ -93,7 +91,7 @@ public final class TaskSetDrawing {
             for (int i = 0; i < job.segments.size(); i++) {
                 final Trace.Segment s = job.segments.get(i);
                 cpu.get(i).add(Math.max(0, s.beginNs - fromNs));
-                final long heldNs = task.isRealTime() ? s.heldNs() : shares.getOrDefault(s, 0L);
+                final long heldNs = task.isRealTime() ? s.heldNs() : (long) s.busyNs;
                 final long restNs = Math.max(0, heldNs - s.deviceNs);
                 host.get(i).add(restNs);
                 if (s.preemptions.isEmpty()) {
@@ -173,7 +171,7 @@ public final class TaskSetDrawing {
         out.append("# epsilon: longest measured enforcement plus the margin, plus theta (").append(
             Durations.format(THETA_NS)).append(", assumed: no trace shows it).\n");
         out.append("version: 1\nid: ").append(quoted(id)).append("\nplatform: {cpus: ").append(all.size())
-            .append(", optimistic: true");
+            .append(", optimistic: true").append(trace.simulated ? ", simulated: true" : "");
         for (int gpu = 0; gpu < trace.gpus; gpu++) {
             out.append(gpu == 0 ? trace.gpus == 1 ? ", " : ", gpus: [{" : ", {").append("epsilon: ")
                 .append(Durations.format(epsilonNs)).append(", theta: ").append(Durations.format(THETA_NS))
