@@ -74,6 +74,17 @@ static bool duration_of(const char *variable, int64_t *ns)
 	return false;
 }
 
+/* A wait without a limit is not to be had: 0 would be one for gpuseg_begin(). */
+static bool wait_of(int64_t *ns)
+{
+	if (!duration_of("GPUSEG_EXEC_WAIT", ns))
+		return false;
+	if (*ns >= WAIT_LEAST_NS)
+		return true;
+	say("GPUSEG_EXEC_WAIT is %lld ns; give at least 1ms; runs unmanaged", (long long)*ns);
+	return false;
+}
+
 static bool number_of(const char *variable, uint32_t limit, uint32_t *value)
 {
 	const char *text = secure_getenv(variable);
@@ -138,7 +149,7 @@ bool settings_read(struct settings *s)
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
 	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) &&
-	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && duration_of("GPUSEG_EXEC_WAIT", &s->wait_ns) &&
+	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && wait_of(&s->wait_ns) &&
 	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) &&
 	       (s->flight_ns == 0 || duration_of("GPUSEG_EXEC_IN_FLIGHT", &s->flight_ns)) && mode_of(&s->mode);
 }

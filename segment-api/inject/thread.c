@@ -11,6 +11,7 @@
 
 #define STACK_BYTES (512 * 1024) /* the driver's functions run on it */
 #define SILENT_LEAST_NS (50 * NS_PER_US)
+#define SILENT_BEST_EFFORT_NS NS_PER_MS /* its segments are long, and their end is less urgent than the processor */
 #define POLL_LEAST_NS (25 * NS_PER_US)
 #define POLL_MOST_NS (500 * NS_PER_US)
 #define LOOK_NS (100 * NS_PER_MS) /* while a segment is open */
@@ -105,6 +106,8 @@ static int64_t silence_ns(const struct gpu *gpu)
 {
 	if (gpu->draining)
 		return 0;
+	if (inject.settings.priority == 0 && inject.settings.hold_off_ns < SILENT_BEST_EFFORT_NS)
+		return SILENT_BEST_EFFORT_NS;
 	return inject.settings.hold_off_ns > SILENT_LEAST_NS ? inject.settings.hold_off_ns : SILENT_LEAST_NS;
 }
 

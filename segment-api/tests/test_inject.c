@@ -348,6 +348,7 @@ TEST(should_refuse_wrong_options_in_one_line)
 		     {"--hold-off", "2h", "at most an hour"},
 		     {"--budget", "-1ms", "--budget"},
 		     {"--weight", "10001", "1 to 10000"},
+		     {"--wait", "0", "--wait is \"0\"; give at least 1ms"},
 		     {"--streams", "all", "give none or priority"},
 		     {"--segments", "kernel", "give auto, graph or process"},
 		     {"--period", "10ms", "--period needs --priority"},
@@ -668,12 +669,15 @@ TEST(should_use_the_daemon_that_follows)
 
 TEST(should_not_hang_whenever_the_daemon_or_the_program_is_killed)
 {
+	/* More of them: GPUSEG_TEST_ROUNDS=500, with CHECK_SECONDS in mind. */
+	const int rounds = getenv("GPUSEG_TEST_ROUNDS") ? atoi(getenv("GPUSEG_TEST_ROUNDS")) : 12;
 	unsigned int seed = 20261123;
 	struct fake_daemon d;
 
+	alarm((unsigned int)(CHECK_SECONDS + rounds));
 	fake_daemon_start(&d);
 	prepare(&d);
-	for (int round = 0; round < 12; round++) {
+	for (int round = 0; round < rounds; round++) {
 		struct run r =
 			start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--wait", "200ms",
 						    "--", APP, round % 2 ? "while" : "forever", "300", NULL});
