@@ -30,7 +30,7 @@ static const char help[] =
 	"\n"
 	"      --priority N         Priority of the program on the GPU, 1..99, 99 is the highest.\n"
 	"      --best-effort        Run it as best effort. This is the default.\n"
-	"      --name NAME          Name of the task (default: the name of each program).\n"
+	"      --name NAME          Name of the task (default: exec: and the program's name).\n"
 	"      --period TIME        Period of its jobs, such as 10ms. For admission and deadlines.\n"
 	"      --deadline TIME      Relative deadline (default: the period).\n"
 	"      --budget TIME        Longest time that a segment may hold the GPU (default: no limit).\n"

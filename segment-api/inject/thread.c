@@ -27,7 +27,6 @@ static void connect_once(void)
 	gpuseg_client *client;
 	int result;
 
-	/* The name by which status and top show that the tasks are automatic. */
 	snprintf(name, sizeof(name), "exec:%.58s", program_invocation_short_name);
 	attr.name = name;
 	result = gpuseg_connect(&attr, &client);
@@ -69,9 +68,10 @@ static gpuseg_task *open_task(const struct gpu *gpu)
 		say("%s; runs unmanaged", gpuseg_last_message(inject.client));
 		return NULL;
 	}
-	if (settings->verbose)
-		say("task \"%s\" on GPU %d, %s %u", settings->name, gpu->index,
-		    settings->priority ? "priority" : "best effort,", settings->priority);
+	if (settings->verbose && settings->priority)
+		say("task \"%s\" on GPU %d, priority %u", settings->name, gpu->index, settings->priority);
+	else if (settings->verbose)
+		say("task \"%s\" on GPU %d, best effort", settings->name, gpu->index);
 	return task;
 }
 

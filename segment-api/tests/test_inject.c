@@ -516,6 +516,20 @@ TEST(should_not_connect_for_a_program_that_launches_nothing)
 	fake_daemon_stop(&d);
 }
 
+TEST(should_allocate_nothing_for_a_launch)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "soak");
+	same_as_alone(&r, "soak");
+	CHECK_CONTAINS(r.said, "heap grew by 0\n"); /* the sanitizers' heap says 0 always */
+	CHECK(tally_of(&d).begins >= 1);
+	fake_daemon_stop(&d);
+}
+
 TEST(should_yield_to_marks_in_the_program)
 {
 	struct fake_daemon d;
@@ -726,6 +740,7 @@ static const struct check_case cases[] = {
 	CASE(should_start_anew_after_exec),
 	CASE(should_end_segments_when_the_program_ends_with_work_under_way),
 	CASE(should_not_connect_for_a_program_that_launches_nothing),
+	CASE(should_allocate_nothing_for_a_launch),
 	CASE(should_yield_to_marks_in_the_program),
 	CASE(should_split_best_effort_where_the_mechanism_waits_for_segments),
 	CASE(should_let_lower_streams_wait_and_bound_their_work_in_flight),
