@@ -14,7 +14,8 @@ enum kind {
 	LAUNCH_EX,    /* the stream is in the structure that the first parameter points to */
 	COPY,	      /* work on the default stream that may outlast the call */
 	COPY_BACK,    /* work on the default stream that is done when the call returns */
-	SYNC_CONTEXT, /* all that was launched in the context is done */
+	SYNC_CONTEXT, /* all that was launched in the current context is done */
+	SYNC_NAMED,   /* the same, in the context at 0 */
 	SYNC_STREAM,
 	SYNC_EVENT,
 	RECORD, /* of an event at 0, in the stream at 8 */
@@ -83,6 +84,7 @@ static const struct rule {
 	{"cuMemsetD2D16_v2", COPY, 0},
 	{"cuMemsetD2D32_v2", COPY, 0},
 	{"cuCtxSynchronize", SYNC_CONTEXT, 0},
+	{"cuCtxSynchronize_v2", SYNC_NAMED, 0},
 	{"cuStreamSynchronize", SYNC_STREAM, 0},
 	{"cuStreamQuery", SYNC_STREAM, 0},
 	{"cuEventSynchronize", SYNC_EVENT, 0},
@@ -300,6 +302,14 @@ static void leave_sync(const struct cupti_call *call, uint32_t id)
 	case SYNC_CONTEXT:
 		streams_done(call->context_uid, number);
 		break;
+	case SYNC_NAMED:
+		for (size_t i = 0; i < CONTEXTS_MAX; i++) {
+			const struct context *c = &inject.contexts[i];
+
+			if (c->uid && (uintptr_t)c->handle == word_at(call->parameters, 0))
+				streams_done(c->uid, number);
+		}
+		break;
 	case SYNC_STREAM:
 		s = known(call, target_of(call, id));
 		if (s)
@@ -433,6 +443,7 @@ static void at_entry(const struct cupti_call *call, uint32_t id)
 		enter_launch(call, id);
 		break;
 	case SYNC_CONTEXT:
+	case SYNC_NAMED:
 	case SYNC_STREAM:
 	case SYNC_EVENT:
 		enter_sync(call);
@@ -468,6 +479,7 @@ static void at_exit(const struct cupti_call *call, uint32_t id)
 		leave_launch(call, id);
 		break;
 	case SYNC_CONTEXT:
+	case SYNC_NAMED:
 	case SYNC_STREAM:
 	case SYNC_EVENT:
 		leave_sync(call, id);

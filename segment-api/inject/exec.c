@@ -30,7 +30,7 @@ static const char help[] =
 	"\n"
 	"      --priority N         Priority of the program on the GPU, 1..99, 99 is the highest.\n"
 	"      --best-effort        Run it as best effort. This is the default.\n"
-	"      --name NAME          Name of the task (default: the name of each program).\n"
+	"      --name NAME          Name of the task (default: exec: and the program's name).\n"
 	"      --period TIME        Period of its jobs, such as 10ms. For admission and deadlines.\n"
 	"      --deadline TIME      Relative deadline (default: the period).\n"
 	"      --budget TIME        Longest time that a segment may hold the GPU (default: no limit).\n"
@@ -76,12 +76,13 @@ __attribute__((noreturn, format(printf, 2, 3))) static void fail(int status, con
 	exit(status);
 }
 
-static void check_duration(const char *option, const char *text)
+static int64_t check_duration(const char *option, const char *text)
 {
 	int64_t ns;
 
 	if (!duration_read(text, &ns))
 		fail(STATUS_USAGE, "%s is \"%s\"; give a time such as 200us, 5ms or 1s, at most an hour", option, text);
+	return ns;
 }
 
 static void check_number(const char *option, const char *text, unsigned long least, unsigned long most)
@@ -372,7 +373,8 @@ static struct request read_options(int argc, char **argv)
 			set("GPUSEG_EXEC_IN_FLIGHT", optarg);
 			break;
 		case WAIT:
-			check_duration("--wait", optarg);
+			if (check_duration("--wait", optarg) < WAIT_LEAST_NS)
+				fail(STATUS_USAGE, "--wait is \"%s\"; give at least 1ms", optarg);
 			set("GPUSEG_EXEC_WAIT", optarg);
 			break;
 		case PRINT_ENVIRONMENT:

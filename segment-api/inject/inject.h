@@ -55,6 +55,7 @@ struct settings {
 
 #define HOLD_OFF_DEFAULT_NS (200 * NS_PER_US)
 #define WAIT_DEFAULT_NS (10 * NS_PER_S)
+#define WAIT_LEAST_NS NS_PER_MS
 #define SLICE_GATE_NS (500 * NS_PER_US)
 #define SLICE_BY_MECHANISM (-1)
 #define FLIGHT_DEFAULT_NS (500 * NS_PER_US)

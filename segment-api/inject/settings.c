@@ -74,6 +74,17 @@ static bool duration_of(const char *variable, int64_t *ns)
 	return false;
 }
 
+/* A wait without a limit is not to be had: 0 would be one for gpuseg_begin(). */
+static bool wait_of(int64_t *ns)
+{
+	if (!duration_of("GPUSEG_EXEC_WAIT", ns))
+		return false;
+	if (*ns >= WAIT_LEAST_NS)
+		return true;
+	say("GPUSEG_EXEC_WAIT is %lld ns; give at least 1ms; runs unmanaged", (long long)*ns);
+	return false;
+}
+
 static bool number_of(const char *variable, uint32_t limit, uint32_t *value)
 {
 	const char *text = secure_getenv(variable);
@@ -110,6 +121,19 @@ static bool mode_of(enum segments_mode *mode)
 	return false;
 }
 
+/* Cut at 63 bytes, but not within a character. */
+static void set_name(char to[GPUSEG_NAME_BYTES], const char *prefix, const char *name)
+{
+	size_t n = (size_t)snprintf(to, GPUSEG_NAME_BYTES, "%s%s", prefix, name);
+
+	if (n < GPUSEG_NAME_BYTES)
+		return;
+	n = GPUSEG_NAME_BYTES - 1;
+	while (n > 0 && ((unsigned char)name[n - strlen(prefix)] & 0xc0) == 0x80)
+		n--;
+	to[n] = '\0';
+}
+
 bool settings_read(struct settings *s)
 {
 	const char *name = secure_getenv("GPUSEG_EXEC_NAME"), *streams = secure_getenv("GPUSEG_EXEC_STREAMS");
@@ -117,19 +141,11 @@ bool settings_read(struct settings *s)
 
 	*s = (struct settings){
 		.hold_off_ns = HOLD_OFF_DEFAULT_NS, .wait_ns = WAIT_DEFAULT_NS, .slice_ns = SLICE_BY_MECHANISM};
-	if (!name || !*name)
-		name = program_invocation_short_name;
-	if (!*name)
-		name = "program";
-	/* Cut at 63 bytes, but not within a character. */
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	if (strlen(name) >= sizeof(s->name)) {
-		size_t n = sizeof(s->name) - 1;
-
-		while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
-			n--;
-		s->name[n] = '\0';
-	}
+	/* A task without a name of its own shows in status, top and traces that it is automatic. */
+	if (name && *name)
+		set_name(s->name, "", name);
+	else
+		set_name(s->name, "exec:", program_invocation_short_name);
 	if (streams && strcmp(streams, "priority") == 0)
 		s->flight_ns = FLIGHT_DEFAULT_NS;
 	s->verbose = verbose && strcmp(verbose, "1") == 0;
@@ -138,7 +154,7 @@ bool settings_read(struct settings *s)
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
 	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) &&
-	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && duration_of("GPUSEG_EXEC_WAIT", &s->wait_ns) &&
+	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && wait_of(&s->wait_ns) &&
 	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) &&
 	       (s->flight_ns == 0 || duration_of("GPUSEG_EXEC_IN_FLIGHT", &s->flight_ns)) && mode_of(&s->mode);
 }

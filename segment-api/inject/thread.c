@@ -11,6 +11,7 @@
 
 #define STACK_BYTES (512 * 1024) /* the driver's functions run on it */
 #define SILENT_LEAST_NS (50 * NS_PER_US)
+#define SILENT_BEST_EFFORT_NS NS_PER_MS /* its segments are long, and their end is less urgent than the processor */
 #define POLL_LEAST_NS (25 * NS_PER_US)
 #define POLL_MOST_NS (500 * NS_PER_US)
 #define LOOK_NS (100 * NS_PER_MS) /* while a segment is open */
@@ -26,7 +27,6 @@ static void connect_once(void)
 	gpuseg_client *client;
 	int result;
 
-	/* The name by which status and top show that the tasks are automatic. */
 	snprintf(name, sizeof(name), "exec:%.58s", program_invocation_short_name);
 	attr.name = name;
 	result = gpuseg_connect(&attr, &client);
@@ -68,9 +68,10 @@ static gpuseg_task *open_task(const struct gpu *gpu)
 		say("%s; runs unmanaged", gpuseg_last_message(inject.client));
 		return NULL;
 	}
-	if (settings->verbose)
-		say("task \"%s\" on GPU %d, %s %u", settings->name, gpu->index,
-		    settings->priority ? "priority" : "best effort,", settings->priority);
+	if (settings->verbose && settings->priority)
+		say("task \"%s\" on GPU %d, priority %u", settings->name, gpu->index, settings->priority);
+	else if (settings->verbose)
+		say("task \"%s\" on GPU %d, best effort", settings->name, gpu->index);
 	return task;
 }
 
@@ -105,6 +106,8 @@ static int64_t silence_ns(const struct gpu *gpu)
 {
 	if (gpu->draining)
 		return 0;
+	if (inject.settings.priority == 0 && inject.settings.hold_off_ns < SILENT_BEST_EFFORT_NS)
+		return SILENT_BEST_EFFORT_NS;
 	return inject.settings.hold_off_ns > SILENT_LEAST_NS ? inject.settings.hold_off_ns : SILENT_LEAST_NS;
 }
 

@@ -348,6 +348,7 @@ TEST(should_refuse_wrong_options_in_one_line)
 		     {"--hold-off", "2h", "at most an hour"},
 		     {"--budget", "-1ms", "--budget"},
 		     {"--weight", "10001", "1 to 10000"},
+		     {"--wait", "0", "--wait is \"0\"; give at least 1ms"},
 		     {"--streams", "all", "give none or priority"},
 		     {"--segments", "kernel", "give auto, graph or process"},
 		     {"--period", "10ms", "--period needs --priority"},
@@ -515,6 +516,20 @@ TEST(should_not_connect_for_a_program_that_launches_nothing)
 	fake_daemon_stop(&d);
 }
 
+TEST(should_allocate_nothing_for_a_launch)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "soak");
+	same_as_alone(&r, "soak");
+	CHECK_CONTAINS(r.said, "heap grew by 0\n"); /* the sanitizers' heap says 0 always */
+	CHECK(tally_of(&d).begins >= 1);
+	fake_daemon_stop(&d);
+}
+
 TEST(should_yield_to_marks_in_the_program)
 {
 	struct fake_daemon d;
@@ -668,12 +683,15 @@ TEST(should_use_the_daemon_that_follows)
 
 TEST(should_not_hang_whenever_the_daemon_or_the_program_is_killed)
 {
+	/* More of them: GPUSEG_TEST_ROUNDS=500, with CHECK_SECONDS in mind. */
+	const int rounds = getenv("GPUSEG_TEST_ROUNDS") ? atoi(getenv("GPUSEG_TEST_ROUNDS")) : 12;
 	unsigned int seed = 20261123;
 	struct fake_daemon d;
 
+	alarm((unsigned int)(CHECK_SECONDS + rounds));
 	fake_daemon_start(&d);
 	prepare(&d);
-	for (int round = 0; round < 12; round++) {
+	for (int round = 0; round < rounds; round++) {
 		struct run r =
 			start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--wait", "200ms",
 						    "--", APP, round % 2 ? "while" : "forever", "300", NULL});
@@ -722,6 +740,7 @@ static const struct check_case cases[] = {
 	CASE(should_start_anew_after_exec),
 	CASE(should_end_segments_when_the_program_ends_with_work_under_way),
 	CASE(should_not_connect_for_a_program_that_launches_nothing),
+	CASE(should_allocate_nothing_for_a_launch),
 	CASE(should_yield_to_marks_in_the_program),
 	CASE(should_split_best_effort_where_the_mechanism_waits_for_segments),
 	CASE(should_let_lower_streams_wait_and_bound_their_work_in_flight),

@@ -5,6 +5,7 @@
  *
  *   inject_app SCENARIO [NUMBER]
  */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -492,6 +493,28 @@ static void two_streams(void)
 	fprintf(stderr, "in flight %u launched %u beside %u\n", most, launched, beside);
 }
 
+/* Many launches; on stderr: what the heap of this thread grew by after the first of them. */
+static void soak(void)
+{
+	const CUfunction f = standin_kernel(0);
+	const CUstream stream = new_stream(0);
+	uint64_t *p = &result, k = 1;
+	void *parameters[] = {&p, &k};
+	size_t before = 0;
+
+	for (int i = 0; i < 200000; i++) {
+		if (i == 1000)
+			before = mallinfo2().uordblks;
+		OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, i % 3 ? stream : NULL, parameters, NULL));
+		if (i % 1000 == 999)
+			OK(cuCtxSynchronize());
+		if (i % 20000 == 19999)
+			rest_us(3000);
+	}
+	fprintf(stderr, "heap grew by %zd\n", (ssize_t)(mallinfo2().uordblks - before));
+	result = 1;
+}
+
 static void no_work(void)
 {
 	rest_us(10000);
@@ -519,6 +542,7 @@ static const struct {
 	{"while", launches_for_a_while},
 	{"training", training},
 	{"two-streams", two_streams},
+	{"soak", soak},
 	{"nothing", no_work},
 };
 

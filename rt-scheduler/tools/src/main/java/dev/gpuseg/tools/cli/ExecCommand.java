@@ -40,7 +40,7 @@ final class ExecCommand implements Callable<Integer> {
     private boolean bestEffort;
 
     @Option(names = "--name", paramLabel = "NAME",
-        description = "Name of the task (default: the name of each program).")
+        description = "Name of the task (default: exec: and the program's name).")
     private String name;
 
     @Option(names = "--period", paramLabel = "TIME",
