@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What anticipation does to a real-time task where every update takes epsilon: theorem 10 and lemma 12 of window.md. */
+/** What anticipation does to a real-time task if every update takes epsilon: theorem 10, lemma 12 of window.md. */
 class AnticipationSimulationTest {
     private static final double EPSILON_MS = 1;
     private static final long EPSILON_NS = MS;
