@@ -32,7 +32,7 @@ public final class GpuScenarios {
      * @param others     numbers of best-effort processes of the scenario {@code long}
      * @param strategies in the order of the table; a scenario leaves out those that say nothing in it
      * @return long kernels with every strategy; kernels shorter than a time slice; two real-time processes; segments
-     *     back to back; a control loop and a camera that are anticipated; ResNet-50; two GPUs
+     *     back to back; a control loop and a camera that are anticipated; a robot; ResNet-50; two GPUs
      */
     public static List<GpuScenario> all(final double kernelMs, final double otherMs, final List<Integer> others,
         final List<GpuStrategy> strategies) {
@@ -46,7 +46,7 @@ public final class GpuScenarios {
                 List.of(CONTROL_OTHER_MS, SHORT_OTHER_MS)),
             new PeriodicScenario("periodic", PERIODIC_MS, 1, PERIODIC_PERIOD_MS, PERIODIC_FACTOR,
                 List.of(CONTROL_OTHER_MS)),
-            new TorchScenario(), new GpusScenario(kernelMs, otherMs));
+            new RobotScenario(), new TorchScenario(), new GpusScenario(kernelMs, otherMs));
     }
 
     /**
