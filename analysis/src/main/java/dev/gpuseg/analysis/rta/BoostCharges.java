@@ -6,9 +6,10 @@ import java.util.Arrays;
 
 /**
  * What delays a task of {@link BoostedWindows}, and one of its windows: the parts of the recurrences of theorem 11
- * ({@code docs/boost.md}), in its notation. One object serves the analysis of one set.
+ * ({@code docs/boost.md}), in its notation. One object serves the analysis of one set. The methods that are not private
+ * are the terms that a test plants errors in.
  */
-final class BoostCharges implements Recurrence.Extra {
+class BoostCharges implements Recurrence.Extra {
     private static final long UNLIMITED = Long.MAX_VALUE;
 
     private final PreparedSet s;
@@ -68,17 +69,21 @@ final class BoostCharges implements Recurrence.Extra {
         stops = new Stops(this);
     }
 
+    final PreparedSet prepared() {
+        return s;
+    }
+
     private boolean hasIdleTime(final int segment) {
         return s.segmentTotal[segment] > Math.addExact(s.segmentHost[segment], s.segmentDevice[segment]);
     }
 
     /** Idle time can lie beside any part of the host work, and host work that goes on alone destroys the overlap. */
-    private long spanOf(final int segment) {
+    long spanOf(final int segment) {
         return Math.addExact(s.segmentHost[segment], hasIdleTime(segment) ? s.segmentTotal[segment]
             : s.segmentDevice[segment]);
     }
 
-    private boolean isTied(final int a, final int b) {
+    boolean isTied(final int a, final int b) {
         return s.priority[a] == s.priority[b];
     }
 
@@ -93,7 +98,7 @@ final class BoostCharges implements Recurrence.Extra {
     }
 
     /** Jobs of h whose deadline is not after that of the job of i and whose windows matter after its arrival. */
-    private long deadlineLimit(final int i, final int h) {
+    long deadlineLimit(final int i, final int h) {
         if (!byDeadline) {
             return UNLIMITED;
         }
@@ -101,24 +106,24 @@ final class BoostCharges implements Recurrence.Extra {
         return reach <= 0 ? 0 : IntegerMath.ceilDiv(reach, s.period[h]);
     }
 
-    private static long jobs(final long t, final long jitter, final long period) {
+    static long jobs(final long t, final long jitter, final long period) {
         return IntegerMath.ceilDiv(Math.addExact(Math.max(1, t), Math.max(0, jitter)), period);
     }
 
-    private long holdJitter(final int h) {
+    long holdJitter(final int h) {
         return Math.max(0, Math.addExact(r[h], tail(h)) - hold[h]);
     }
 
-    private long quietCost(final int h) {
+    long quietCost(final int h) {
         return Math.addExact(quiet[h], updates[h]);
     }
 
-    private long quietJitter(final int h) {
+    long quietJitter(final int h) {
         return Math.max(0, Math.addExact(r[h], tail(h)) - quietCost(h));
     }
 
     /** Sum over the windows of i of the jobs of a source that each can meet. */
-    private long requests(final int i, final long jitter, final long period) {
+    long requests(final int i, final long jitter, final long period) {
         long sum = 0;
         for (int j = s.segmentStart[i]; j < s.segmentStart[i + 1]; j++) {
             sum = Math.addExact(sum, jobs(length[j], jitter, period));
@@ -168,8 +173,31 @@ final class BoostCharges implements Recurrence.Extra {
         for (int k = 0; k < stops.count(); k++) {
             stops.limit(k, requests(i, stops.jitter(k), s.period[stops.task(k)]));
         }
-        slots = GcapsBoost.stretches(s, i);
+        slots = stretches(i);
         out.setExtra(this, Recurrence.INTERFERENCE);
+    }
+
+    long stretches(final int i) {
+        return GcapsBoost.stretches(s, i);
+    }
+
+    /** Jobs of the lower task l that can be boosted in an interval of length w. */
+    long blockers(final int l, final long w) {
+        return jobs(w, r[l], s.period[l]);
+    }
+
+    /** Part of F_ij that the window and its updates take alone. */
+    long aloneInWindow(final int i, final int j) {
+        return Math.addExact(sharesCoreAndGpu[i] ? spanOf(j) : s.segmentTotal[j], tail(i));
+    }
+
+    /** Jobs of c that stop the windows of one job of h, at most. */
+    long stopJobs(final int h, final int c, final long jitter) {
+        long sum = 0;
+        for (int j = s.segmentStart[h]; j < s.segmentStart[h + 1]; j++) {
+            sum = Math.addExact(sum, jobs(length[j], jitter, s.period[c]));
+        }
+        return Math.min(sum, jobs(r[h], jitter, s.period[c]));
     }
 
     private void addLocal(final int h, final long limit) {
@@ -178,12 +206,12 @@ final class BoostCharges implements Recurrence.Extra {
     }
 
     /** Longest time from begin to end of window j of i, at most r[i]. */
-    private long window(final int i, final int j) {
+    long window(final int i, final int j) {
         analysed = i;
         inWindow = true;
         localCount = 0;
         scratch.reset();
-        scratch.addBase(Recurrence.OWN, Math.addExact(sharesCoreAndGpu[i] ? spanOf(j) : s.segmentTotal[j], tail(i)));
+        scratch.addBase(Recurrence.OWN, aloneInWindow(i, j));
         if (s.stalls && s.stall[s.gpu[i]] > 0) {
             final int g = s.gpu[i];
             scratch.add(Recurrence.INTERFERENCE, s.stallPeriod[g], s.stall[g], s.stall[g]);
@@ -241,7 +269,7 @@ final class BoostCharges implements Recurrence.Extra {
             if (l == i || s.gpu[l] < 0 || s.cpu[l] != s.cpu[i] || s.isCpuHigher(l, i)) {
                 continue;
             }
-            final long copies = jobs(w, r[l], s.period[l]);
+            final long copies = blockers(l, w);
             sum = Math.addExact(sum, GcapsBoost.largest(s.segmentHost, s.segmentStart[l], s.segmentStart[l + 1], slots,
                 copies));
         }
@@ -308,11 +336,7 @@ final class BoostCharges implements Recurrence.Extra {
                     || !of.byDeadline && s.gpu[c] == s.gpu[h] && !of.isTied(c, h)) {
                     continue;
                 }
-                long jobs = 0;
-                for (int j = s.segmentStart[h]; j < s.segmentStart[h + 1]; j++) {
-                    jobs = Math.addExact(jobs, BoostCharges.jobs(of.length[j], jitterOf(c), s.period[c]));
-                }
-                add(sourceOfH, c, Math.min(jobs, BoostCharges.jobs(of.r[h], jitterOf(c), s.period[c])));
+                add(sourceOfH, c, of.stopJobs(h, c, jitterOf(c)));
             }
         }
 

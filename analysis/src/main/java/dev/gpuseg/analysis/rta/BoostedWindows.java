@@ -31,9 +31,22 @@ final class BoostedWindows extends FixedPointAnalysis<BoostCharges> {
     private static final int MAX_ROUNDS = 64;
 
     private final boolean byDeadline;
+    private final Charges charges;
+
+    /** Makes the terms of the recurrences. */
+    interface Charges {
+        /** For one set; the parameters are those of {@link BoostCharges}. */
+        BoostCharges of(PreparedSet s, long[] r, boolean byDeadline, boolean searching);
+    }
 
     BoostedWindows(final AnalysisDescription description) {
+        this(description, BoostCharges::new);
+    }
+
+    /** With other terms, so that a test can leave one out. */
+    BoostedWindows(final AnalysisDescription description, final Charges charges) {
         super(description);
+        this.charges = charges;
         byDeadline = description.model().scheduler() == Scheduler.EDF;
     }
 
@@ -54,16 +67,16 @@ final class BoostedWindows extends FixedPointAnalysis<BoostCharges> {
 
     @Override
     BoostCharges begin(final PreparedSet s, final long[] r) {
-        return new BoostCharges(s, r, byDeadline, false);
+        return charges.of(s, r, byDeadline, false);
     }
 
     @Override
     BoostCharges beginSearch(final PreparedSet s, final long[] r) {
-        return new BoostCharges(s, r, byDeadline, true);
+        return charges.of(s, r, byDeadline, true);
     }
 
     @Override
-    void build(final PreparedSet s, final int i, final long[] r, final BoostCharges charges, final Recurrence out) {
-        charges.task(i, out);
+    void build(final PreparedSet s, final int i, final long[] r, final BoostCharges work, final Recurrence out) {
+        work.task(i, out);
     }
 }

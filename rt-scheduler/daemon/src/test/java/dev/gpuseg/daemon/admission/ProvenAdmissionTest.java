@@ -307,6 +307,8 @@ class ProvenAdmissionTest {
         assertEquals("gcaps-window-suspend", plain.status(true, 0).path("analysis").asText());
         final String refused = plain.refuse(lidar(0), client(2, 0));
         assertTrue(refused.contains("gcaps-window-suspend") && refused.contains("deadline 20ms"), refused);
+        assertTrue(refused.endsWith("; fits if all tasks are opened with a boost_priority (gcaps-boost-tight-suspend): "
+            + "camera 81, lidar 61"), refused);
         plain.closed(1, "camera");
         assertNull(plain.refuse(open(1, "camera", 70, 0).withBoost(90), client(1, 0)));
         assertNull(plain.refuse(lidar(90), client(2, 0)), "a boosted holder is not stopped");
