@@ -2,16 +2,24 @@
 /*
  * gpuseg.hpp - gpuseg.h for C++17: classes that own client and task, and a guard for a segment.
  *
- *   gpuseg::Client client;
- *   gpuseg::Task task(client, {.name = "camera", .priority = 70});     // C++20; in C++17 set the fields one by one
- *   {
- *           gpuseg::Segment segment(task);      // begins; throws gpuseg::Error if it cannot
- *           launch_and_synchronise();
- *   }                                           // ends
+ *   try {
+ *           gpuseg::Client client;
+ *           gpuseg::Task task(client, {.name = "camera", .priority = 70}); // C++20; C++17: set field by field
+ *           {
+ *                   gpuseg::Segment segment(task); // begins; throws gpuseg::Error if it cannot
+ *                   launch_and_synchronise();
+ *           }                                      // ends
+ *   } catch (const gpuseg::Error &e) {
+ *           std::cerr << e.what() << "\n";
+ *   }
  *
  * Failures throw gpuseg::Error, with two exceptions: destructors ignore them, and functions marked noexcept return the
- * C result. Threads and units are those of gpuseg.h. A Client and a Task can be moved but not copied; a Segment can be
- * neither. A Client must outlive its Tasks, and a Task its Segments.
+ * C result. A missing daemon is such a failure (-ENOTCONN), so a program that catches nothing ends with std::terminate;
+ * with gpuseg::Client client(GPUSEG_CONNECT_UNMANAGED_OK), or GPUSEG_UNMANAGED=1 in its environment, it runs all the
+ * same, unscheduled.
+ *
+ * Threads and units are those of gpuseg.h. A Client and a Task can be moved but not copied; a Segment can be neither. A
+ * Client must outlive its Tasks, and a Task its Segments.
  */
 #ifndef GPUSEG_HPP
 #define GPUSEG_HPP
