@@ -59,7 +59,7 @@ static long draw(long below)
 	return lrand48() % below;
 }
 
-/* ---- raw connections ---------------------------------------------------------------------------------------------- */
+/* ---- raw connections --------------------------------------------------------------------------------------------- */
 
 static int dial(int flags)
 {
@@ -268,7 +268,7 @@ static long connect_storm(void)
 	return made;
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------------------- */
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 static void draw_name(char *name, size_t size)
 {
@@ -446,7 +446,7 @@ static long hold_the_gpu(void)
 	return begun;
 }
 
-/* ---- shared memory and files --------------------------------------------------------------------------------------- */
+/* ---- shared memory and files ------------------------------------------------------------------------------------- */
 
 struct mapping {
 	unsigned char *base;
@@ -548,7 +548,7 @@ static long spoil_files(void)
 	return done;
 }
 
-/* ---- processes and namespaces -------------------------------------------------------------------------------------- */
+/* ---- processes and namespaces ------------------------------------------------------------------------------------ */
 
 /* Processes that register and are killed, as fast as they can be made. */
 static long flood_processes(void)
@@ -594,8 +594,8 @@ static void write_text(const char *path, const char *text)
 }
 
 /*
- * Root of a namespace of its own, with files, a FIFO and a link that are named like devices, held open. What it asks the
- * daemon as "root" must be refused: the kernel's user counts.
+ * Root of a namespace of its own, with files and FIFOs that are named like devices, held open. What it asks the daemon
+ * as "root" must be refused: the kernel's user counts.
  */
 static long pretend(void)
 {
@@ -658,7 +658,7 @@ static long hog(void)
 	return turns;
 }
 
-/* ---- the command line ---------------------------------------------------------------------------------------------- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
