@@ -514,24 +514,33 @@ public final class ConductorAgent implements Agent {
     }
 
     private void admin(final Connection connection, final int seq, final Packet packet) {
+        increment(ConductorCounter.ADMIN_REQUESTS);
+        // before the text is looked at: to decode 64 KiB of every packet of a flood keeps the collector busy
+        if (asksTooOften(admins, connection.peer)) {
+            refuseAdmin(expect(connection, seq), tooOften(connection.peer, "asks", admins));
+            return;
+        }
         final UnsafeBuffer data = packet.data();
         final String json = Messages.utf8(data, Abi.MsgAdmin.SIZE, packet.length() - Abi.MsgAdmin.SIZE);
         if (json == null || data.getInt(Abi.MsgAdmin.RESERVED_OFFSET) != 0) {
             protocolError(connection, "ADMIN text is not UTF-8 or reserved is not 0");
             return;
         }
-        increment(ConductorCounter.ADMIN_REQUESTS);
-        final long correlation = nextCorrelation++;
-        connection.pending++;
-        requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
-        if (asksTooOften(admins, connection.peer)) {
-            refuseAdmin(correlation, tooOften(connection.peer, "asks", admins));
-        } else if (commands.offer(new AdminQueue.Waiting(correlation, connection, json))) {
+        final long correlation = expect(connection, seq);
+        if (commands.offer(new AdminQueue.Waiting(correlation, connection, json))) {
             startCommands();
         } else {
             increment(ConductorCounter.ADMIN_REFUSED);
             refuseAdmin(correlation, "too many commands wait; try again later");
         }
+    }
+
+    /** A command is to be answered. */
+    private long expect(final Connection connection, final int seq) {
+        final long correlation = nextCorrelation++;
+        connection.pending++;
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
+        return correlation;
     }
 
     /** Hands over as many commands as may be answered at the same time. */

@@ -44,6 +44,7 @@ class SecuritySystemTest {
     private static final int BOB = 65_532;
     private static final int CROWD = 60;
     private static final int TASKS_EACH = 17;
+    private static final int FLOOD_S = 5;
     private static final int EPERM = 1;
     private static final int EACCES = 13;
 
@@ -246,6 +247,26 @@ class SecuritySystemTest {
             + rig.counter("conductor_unread_dropped") > 100, () -> rig.status().toString());
         assertEquals(CROWD * TASKS_EACH + 1, rig.status().path("tasks").size());
         assertFalse(daemon.said().contains("OutOfMemory"), daemon.said());
+    }
+
+    @Test
+    void shouldCollectNoGarbageForCommandsThatItRefuses() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Path program = rig.file("gpuseg-hostile");
+        Files.copy(NativePrograms.named("gpuseg-hostile"), program);
+        FileAccess.chmod(program, 0755);
+        final List<String> command = new ArrayList<>(TaskClient.commandAs(rig, ALICE));
+        command.subList(command.size() - 2, command.size()).clear();
+        command.addAll(List.of(program.toString(), "flood-commands", "--dir", rig.directory().root().toString(),
+            "--seed", "7", "--duration", FLOOD_S + "s"));
+        final long before = rig.counter("gc_pauses");
+        final Child flood = rig.start("flood", command);
+        assertEquals(0, flood.awaitExit(60), flood.said());
+        assertTrue(rig.counter("conductor_rate_limited") > 1000, () -> rig.status().toString());
+        // were every text of 64 KiB decoded first, this would be some 20 collections in a second
+        final long collections = rig.counter("gc_pauses") - before;
+        assertTrue(collections < 4 * FLOOD_S, collections + " collections in " + FLOOD_S + " s");
     }
 
     @Test
