@@ -236,6 +236,8 @@ public final class Trace {
     boolean simulated;
     boolean preemptive = true;
     int gpus = 1;
+    /** Of the machine that recorded it. */
+    int cpus = Runtime.getRuntime().availableProcessors();
     long events;
     long firstNs;
     long lastNs;

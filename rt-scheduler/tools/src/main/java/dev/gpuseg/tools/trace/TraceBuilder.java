@@ -52,6 +52,7 @@ public final class TraceBuilder {
     public static Trace read(final Source source) throws IOException {
         final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1));
         source.forEach(builder::add);
+        builder.trace.cpus = source.manifest().path("host").path("cpus").asInt(builder.trace.cpus);
         return builder.build(source.path().toString());
     }
 
