@@ -250,6 +250,7 @@ static void enter_launch(const struct cupti_call *call, uint32_t id)
 		} else {
 			context->gpu->launch_ns = now_ns();
 			context->gpu->untracked_until_ns = context->gpu->launch_ns + 10 * NS_PER_MS;
+			thread_wake();
 		}
 	}
 	inject_unlock();
@@ -266,6 +267,10 @@ static void leave_launch(const struct cupti_call *call, uint32_t id)
 		return;
 	s = &inject.streams[index - 1];
 	inject_lock();
+	if (inject.wake_due) {
+		inject.wake_due = false;
+		thread_wake();
+	}
 	own = s->uid && s->use == use && s->owner;
 	if (s->uid && s->use == use) {
 		stream_leave(s, *call->result == CUDA_SUCCESS);

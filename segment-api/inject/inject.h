@@ -190,6 +190,7 @@ struct inject {
 	bool thread_runs;     /* the library's own */
 	uint32_t thread_word; /* futex: 1 = there is something to do */
 	uint32_t thread_sleeps;
+	bool wake_due; /* a segment was begun; the thread is to be woken */
 	uint32_t stop;
 	uint32_t stopped;
 };

@@ -106,7 +106,7 @@ static void begin(struct gpu *gpu)
 	gpu->launched = 0;
 	gpu->segment = SEGMENT_OPEN;
 	gpu_changed(gpu);
-	thread_wake();
+	inject.wake_due = true; /* at the exit of the launch, when the GPU has its work */
 }
 
 /* The slice of a best-effort segment is used up: let its work drain, so that others may have the GPU. */
@@ -153,7 +153,7 @@ static void learn(struct gpu *gpu, int64_t at_ns)
 bool segment_enter(struct gpu *gpu, bool graph)
 {
 	const struct settings *settings = &inject.settings;
-	const int64_t until_ns = now_ns() + 2 * settings->wait_ns;
+	int64_t until_ns = 0;
 
 	if (settings->mode == SEGMENTS_GRAPH && !graph && gpu->segment == SEGMENT_NONE_OPEN)
 		return false;
@@ -165,6 +165,8 @@ bool segment_enter(struct gpu *gpu, bool graph)
 		drain(gpu, now_ns() + settings->wait_ns);
 	}
 	while (gpu->segment != SEGMENT_OPEN) {
+		if (!until_ns)
+			until_ns = now_ns() + 2 * settings->wait_ns;
 		if (gpu->segment == SEGMENT_NONE_OPEN)
 			begin(gpu);
 		else if (!wait_for_change(gpu, until_ns))
