@@ -84,6 +84,7 @@ class AnticipatorTest {
         until(atNs + lengthNs);
         device.enable();
         scheduler.end(task, ticket, nowNs);
+        anticipator.end(task, nowNs);
         follow();
         return waitNs;
     }
@@ -192,6 +193,50 @@ class AnticipatorTest {
         until(11 * PERIOD_NS - 100 * US);
         assertEquals(LOW, device.reservedFor);
         assertEquals(List.of(HIGH), device.spared);
+    }
+
+    /** Bursts of four segments, 200 us apart. */
+    private void burst(final long atNs) {
+        for (int i = 0; i < 4; i++) {
+            segment(HIGH, atNs + i * (SEGMENT_NS + 200 * US), SEGMENT_NS);
+        }
+    }
+
+    @Test
+    void shouldKeepOthersDisabledBetweenSegmentsThatFollowAtOnce() {
+        anticipator.setMode(Anticipate.LEARNED);
+        open(HIGH, 80, 0);
+        for (int i = 1; i <= 20; i++) {
+            burst(i * 3 * PERIOD_NS + random.nextLong(15 * MS));
+        }
+        final long atNs = nowNs + 2 * PERIOD_NS;
+        segment(HIGH, atNs, SEGMENT_NS);
+        assertEquals(HIGH, device.reservedFor, "the next one follows at once");
+        until(nowNs + 3 * MS);
+        assertEquals(NONE, device.reservedFor, "it did not");
+        assertTrue(kept() < nowNs * Anticipator.BUDGET_DEFAULT_PPM / Anticipator.PPM + 5 * MS, "" + kept());
+    }
+
+    @Test
+    void shouldNotKeepOthersDisabledAfterASegmentOfATaskThatOnlyDeclaresAPeriod() {
+        open(HIGH, 80, 3 * PERIOD_NS);
+        for (int i = 1; i <= 20; i++) {
+            burst(i * 3 * PERIOD_NS);
+        }
+        assertEquals(NONE, device.reservedFor);
+    }
+
+    @Test
+    void shouldLeaveOthersDisabledWhereTheNextBeginIsDueBeforeTheyWouldBeEnabled() {
+        open(HIGH, 80, PERIOD_NS);
+        open(LOW, 20, PERIOD_NS);
+        anticipator.setBudget(Anticipator.PPM);
+        for (int i = 1; i <= 20; i++) {
+            segment(HIGH, i * PERIOD_NS, SEGMENT_NS);
+            segment(LOW, i * PERIOD_NS + SEGMENT_NS + 1200 * US, SEGMENT_NS);
+        }
+        segment(HIGH, 21 * PERIOD_NS, SEGMENT_NS);
+        assertEquals(LOW, device.reservedFor);
     }
 
     @Test
