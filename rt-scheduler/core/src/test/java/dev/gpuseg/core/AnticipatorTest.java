@@ -292,6 +292,29 @@ class AnticipatorTest {
         assertEquals(Time.NEVER, anticipator.nextNs());
     }
 
+    /** The costs of a task whose begins mislead are its own: what another one pays and gains does not change. */
+    @Test
+    void shouldLeaveTheAnticipationOfATaskAsItIsWhereALowerOneMisleads() {
+        final int[] late = new int[2];
+        for (int misled = 0; misled < 2; misled++) {
+            final AnticipatorTest one = new AnticipatorTest();
+            one.machine();
+            one.open(HIGH, 80, PERIOD_NS);
+            if (misled == 1) {
+                one.open(LOW, 20, PERIOD_NS);
+            }
+            for (int i = 1; i <= 1000; i++) {
+                late[misled] += one.segment(HIGH, i * PERIOD_NS, SEGMENT_NS) > 0 ? 1 : 0;
+                final boolean begins = i < 300 || i > 400 && i % 2 == 0;   // it stops, then doubles its period
+                if (misled == 1 && begins) {
+                    one.segment(LOW, i * PERIOD_NS + 4 * MS + one.random.nextLong(4 * MS), SEGMENT_NS);
+                }
+            }
+            assertTrue(one.kept() < 10 * SECOND_NS * Anticipator.BUDGET_DEFAULT_PPM / Anticipator.PPM + 5 * MS);
+        }
+        assertEquals(late[0], late[1], "begins of the higher task that found others enabled");
+    }
+
     @Test
     void shouldObeyTheWishOfATask() {
         open(LOW, 20, PERIOD_NS);
