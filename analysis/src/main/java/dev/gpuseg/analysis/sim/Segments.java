@@ -124,6 +124,9 @@ final class Segments implements DecisionSink {
     void end(final int task) {
         changeState(task, NONE);
         require(scheduler.end(task + 1, ticket[task], run.nowNs), "end", task);
+        if (anticipator != null) {
+            anticipator.end(task + 1, run.nowNs);
+        }
         follow(set.gpuOf[task]);
         run.enforcers.enforceAll();
     }

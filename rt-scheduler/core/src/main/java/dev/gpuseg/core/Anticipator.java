@@ -17,6 +17,12 @@ import java.util.Objects;
  * that the begin would leave enabled stay enabled ({@link Reservation}). Of several expected begins of a GPU, the one
  * of highest rank counts; among equals the one that is expected first.
  *
+ * <h2>After a segment</h2>
+ * If a begin is due so soon after the end of a segment that enabling the others would not be done before they are to be
+ * disabled again, they stay disabled. With {@link Anticipate#LEARNED} they also stay disabled after the end of a
+ * segment if most of the newest begins of its task followed the end before within twice the cost of disabling (segments
+ * back to back), for as long as most of these took.
+ *
  * <h2>Budget</h2>
  * While the GPU is kept free, from the end of the disabling to the begin, no best-effort work runs. That time, and the
  * cost of a disabling in vain, may be a share of the time ({@link #setBudget}). For each task the highest quantile
@@ -46,6 +52,12 @@ public final class Anticipator {
     /** Quantiles of cost and begins, in permille of the cases that are met; the first that the budget allows counts. */
     private static final int[] LEVELS = {1000, 980, 950, 900, 750, 500};
     private static final int MISS_SHIFT = 4;
+    private static final int GAPS = 16;
+    private static final int GAPS_MIN = 8;
+    private static final int HALF = 500;
+    /** A burst of three segments has two short distances of three. */
+    private static final int MOST = 600;
+    private static final int SLACK_SHIFT = 2;
 
     /** What was decided; for counters and journal. Must not call back. */
     public interface Sink {
@@ -105,6 +117,12 @@ public final class Anticipator {
     private final BeginForecast[] forecasts;
     private final Phase[] phase;
     private final boolean[] announced;
+    /** The begin is expected because most follow the end before at once. */
+    private final boolean[] followsUp;
+    /** From the end of a segment to the next begin of its task. */
+    private final SortedWindow[] gaps;
+    /** When the newest segment ended, 0 if one is begun or none was. */
+    private final long[] endedNs;
     private final long[] expectedNs;
     private final long[] fromNs;
     private final long[] untilNs;
@@ -162,6 +180,9 @@ public final class Anticipator {
         phase = new Phase[size];
         Arrays.fill(phase, Phase.IDLE);
         announced = new boolean[size];
+        followsUp = new boolean[size];
+        gaps = new SortedWindow[size];
+        endedNs = new long[size];
         expectedNs = new long[size];
         fromNs = new long[size];
         untilNs = new long[size];
@@ -249,7 +270,10 @@ public final class Anticipator {
         tasksOf[gpu][taskCount[gpu]++] = taskId;
         if (forecasts[taskId] == null) {
             forecasts[taskId] = new BeginForecast();
+            gaps[taskId] = new SortedWindow(GAPS);
         }
+        gaps[taskId].clear();
+        endedNs[taskId] = 0;
         restart(taskId);
     }
 
@@ -323,6 +347,7 @@ public final class Anticipator {
         final int gpu = gpuOf[t];
         phase[t] = Phase.IDLE;
         announced[t] = false;
+        followsUp[t] = false;
         timers.set(t, NEVER);
         if (reservedFor[gpu] == t) {
             choose(gpu, nowNs);
@@ -357,7 +382,7 @@ public final class Anticipator {
      */
     public void begin(final int taskId, final long nowNs) {
         if (isOpen[taskId] && phase[taskId] != Phase.IDLE) {
-            if (!announced[taskId]) {
+            if (!announced[taskId] && !followsUp[taskId]) {
                 missPermille[taskId] -= missPermille[taskId] >> MISS_SHIFT;
             }
             drop(taskId, nowNs);
@@ -377,8 +402,63 @@ public final class Anticipator {
             return;
         }
         forecasts[taskId].begin(beginNs, releaseNs);
+        if (endedNs[taskId] > 0) {
+            gaps[taskId].add(Math.max(0, beginNs - endedNs[taskId]));
+            endedNs[taskId] = 0;
+        }
         if (phase[taskId] == Phase.IDLE) {
             forecast(taskId, nowNs);
+        }
+    }
+
+    /**
+     * A segment ended. After the scheduler was told, and before {@link #follow}: what stays disabled is not enabled in
+     * between.
+     *
+     * @param taskId a task
+     * @param nowNs  now
+     */
+    public void end(final int taskId, final long nowNs) {
+        if (!isOpen[taskId] || !Priority.isRealTime(rank[taskId])) {
+            return;
+        }
+        endedNs[taskId] = nowNs;
+        final int gpu = gpuOf[taskId];
+        if (scheduler.mayReserve(gpu) && !scheduler.isRealTime(scheduler.runningTask(gpu))) {
+            followUp(taskId, nowNs);
+            bridge(gpu, nowNs);
+        }
+    }
+
+    /** Segments of a task that follow one another at once: the others stay disabled between them. */
+    private void followUp(final int t, final long nowNs) {
+        final int gpu = gpuOf[t];
+        final int contexts = scheduler.disabledBy(t);
+        if ((wish[t] == null ? mode : wish[t]) != Anticipate.LEARNED || announced[t] || contexts <= 0
+            || gaps[t].size() < GAPS_MIN) {
+            return;
+        }
+        final long holdNs = gaps[t].quantile(MOST);
+        refill(gpu, nowNs);
+        if (holdNs > 2 * costs[gpu].meanNs(contexts) || savedNs[gpu] <= 0) {
+            return;
+        }
+        drop(t, nowNs);
+        followsUp[t] = true;
+        final long usualNs = gaps[t].quantile(HALF);
+        plan(t, nowNs + usualNs, usualNs, nowNs + holdNs + (holdNs >> SLACK_SHIFT) + GRACE_MIN_NS, nowNs);
+        expect(t, nowNs);
+    }
+
+    /** Begins that are due before the others would be enabled. */
+    private void bridge(final int gpu, final long nowNs) {
+        final int[] list = tasksOf[gpu];
+        for (int i = 0; i < taskCount[gpu]; i++) {
+            final int t = list[i];
+            if (phase[t] == Phase.PLANNED && expectedNs[t] != NEVER && !announced[t]
+                && fromNs[t] - nowNs <= costs[gpu].meanNs(Math.max(1, scheduler.disabledBy(t)))) {
+                expect(t, nowNs);
+            }
         }
     }
 
@@ -531,7 +611,7 @@ public final class Anticipator {
         phase[t] = Phase.OPEN;
         choose(gpu, nowNs);
         if (reservedFor[gpu] == t) {
-            lateNs[gpu] = nowNs - fromNs[t];
+            lateNs[gpu] = Math.max(0, nowNs - fromNs[t]);
         }
     }
 
@@ -539,12 +619,15 @@ public final class Anticipator {
         final int gpu = gpuOf[t];
         final boolean wasReserved = reservedFor[gpu] == t;
         final boolean wasAnnounced = announced[t];
+        final boolean isForecast = !wasAnnounced && !followsUp[t];
         if (wasReserved) {
             sink.onWasted(gpu, t, wasAnnounced);
-            charge(gpu, nowNs, freeSinceNs[gpu] == NEVER ? 0 : costs[gpu].meanNs(Math.max(1, scheduler.disabledBy(t))));
+            // after a segment the others would have been enabled once, as they are now
+            charge(gpu, nowNs, freeSinceNs[gpu] == NEVER || followsUp[t] ? 0
+                : costs[gpu].meanNs(Math.max(1, scheduler.disabledBy(t))));
         }
         drop(t, nowNs);
-        if (!wasAnnounced) {
+        if (isForecast) {
             missPermille[t] += (SortedWindow.PERMILLE - missPermille[t]) >> MISS_SHIFT;
             forecasts[t].missed();
         }

@@ -30,6 +30,7 @@ final class BeginForecast {
     private static final int INTERVALS = 16;
     private static final int INTERVALS_MIN = 6;
     private static final int MISFITS_MAX = 3;
+    private static final int STRIDES = 3;
     private static final int PHASE_SHIFT = 3;
     private static final int PERIOD_SHIFT = 7;
     private static final int TOLERANCE_SHIFT = 2;
@@ -52,6 +53,10 @@ final class BeginForecast {
     private int misfits;
     private int gridMisfits;
     private int missed;
+    /** How many periods apart the newest begins are, and how many of them in a row; another stride is taken up then. */
+    private long stride;
+    private long seenStride;
+    private int sameStride;
 
     /**
      * Starts anew.
@@ -76,6 +81,9 @@ final class BeginForecast {
         misfits = 0;
         gridMisfits = 0;
         missed = 0;
+        stride = 1;
+        seenStride = 1;
+        sameStride = 0;
         gridErrors.clear();
         lastErrors.clear();
     }
@@ -133,6 +141,7 @@ final class BeginForecast {
         misfits = 0;
         missed = 0;
         fits++;
+        stride(lastFits ? lastPeriods : gridPeriods);
         if (lastFits) {
             lastErrors.add(lastError);
         }
@@ -147,6 +156,15 @@ final class BeginForecast {
         }
         releaseNs = markedNs;
         lastNs = beginNs;
+    }
+
+    /** A task that begins in every second or third period for a while is expected there. */
+    private void stride(final long periods) {
+        sameStride = periods == seenStride ? sameStride + 1 : 1;
+        seenStride = periods;
+        if (sameStride >= STRIDES || periods < stride) {
+            stride = periods;
+        }
     }
 
     private void follow(final boolean isMarked, final long beginNs, final long markedNs, final long error,
@@ -204,19 +222,19 @@ final class BeginForecast {
         return periodNs > 0 && fits >= FITS_MIN && missed < MISSES_MAX && errors().size() >= FITS_MIN - 1;
     }
 
-    /** As it is seen; 0 if it is not known. */
+    /** The usual distance of two begins; 0 if it is not known. */
     long periodNs() {
-        return periodNs;
+        return stride * periodNs;
     }
 
     /** When the next begin would come without any error. Only if {@link #isReady}. */
     long expectedNs() {
         if (!usesGrid()) {
-            return lastNs + (missed + 1) * periodNs;
+            return lastNs + (missed + 1) * stride * periodNs;
         }
         final long from = releaseNs > 0 ? releaseNs : gridNs;
         final long passed = releaseNs > 0 ? 0 : Math.max(0, periods(lastNs - from));
-        return from + (passed + missed + 1) * periodNs;
+        return from + (passed + (missed + 1) * stride) * periodNs;
     }
 
     /** How much later than {@link #expectedNs} the newest begins came; negative: earlier. */

@@ -84,6 +84,7 @@ class AnticipatorTest {
         until(atNs + lengthNs);
         device.enable();
         scheduler.end(task, ticket, nowNs);
+        anticipator.end(task, nowNs);
         follow();
         return waitNs;
     }
@@ -194,6 +195,50 @@ class AnticipatorTest {
         assertEquals(List.of(HIGH), device.spared);
     }
 
+    /** Bursts of four segments, 200 us apart. */
+    private void burst(final long atNs) {
+        for (int i = 0; i < 4; i++) {
+            segment(HIGH, atNs + i * (SEGMENT_NS + 200 * US), SEGMENT_NS);
+        }
+    }
+
+    @Test
+    void shouldKeepOthersDisabledBetweenSegmentsThatFollowAtOnce() {
+        anticipator.setMode(Anticipate.LEARNED);
+        open(HIGH, 80, 0);
+        for (int i = 1; i <= 20; i++) {
+            burst(i * 3 * PERIOD_NS + random.nextLong(15 * MS));
+        }
+        final long atNs = nowNs + 2 * PERIOD_NS;
+        segment(HIGH, atNs, SEGMENT_NS);
+        assertEquals(HIGH, device.reservedFor, "the next one follows at once");
+        until(nowNs + 3 * MS);
+        assertEquals(NONE, device.reservedFor, "it did not");
+        assertTrue(kept() < nowNs * Anticipator.BUDGET_DEFAULT_PPM / Anticipator.PPM + 5 * MS, "" + kept());
+    }
+
+    @Test
+    void shouldNotKeepOthersDisabledAfterASegmentOfATaskThatOnlyDeclaresAPeriod() {
+        open(HIGH, 80, 3 * PERIOD_NS);
+        for (int i = 1; i <= 20; i++) {
+            burst(i * 3 * PERIOD_NS);
+        }
+        assertEquals(NONE, device.reservedFor);
+    }
+
+    @Test
+    void shouldLeaveOthersDisabledWhereTheNextBeginIsDueBeforeTheyWouldBeEnabled() {
+        open(HIGH, 80, PERIOD_NS);
+        open(LOW, 20, PERIOD_NS);
+        anticipator.setBudget(Anticipator.PPM);
+        for (int i = 1; i <= 20; i++) {
+            segment(HIGH, i * PERIOD_NS, SEGMENT_NS);
+            segment(LOW, i * PERIOD_NS + SEGMENT_NS + 1200 * US, SEGMENT_NS);
+        }
+        segment(HIGH, 21 * PERIOD_NS, SEGMENT_NS);
+        assertEquals(LOW, device.reservedFor);
+    }
+
     @Test
     void shouldNotExpectATaskThatStopped() {
         open(HIGH, 80, PERIOD_NS);
@@ -245,6 +290,29 @@ class AnticipatorTest {
         follow();
         assertEquals(NONE, device.reservedFor);
         assertEquals(Time.NEVER, anticipator.nextNs());
+    }
+
+    /** The costs of a task whose begins mislead are its own: what another one pays and gains does not change. */
+    @Test
+    void shouldLeaveTheAnticipationOfATaskAsItIsWhereALowerOneMisleads() {
+        final int[] late = new int[2];
+        for (int misled = 0; misled < 2; misled++) {
+            final AnticipatorTest one = new AnticipatorTest();
+            one.machine();
+            one.open(HIGH, 80, PERIOD_NS);
+            if (misled == 1) {
+                one.open(LOW, 20, PERIOD_NS);
+            }
+            for (int i = 1; i <= 1000; i++) {
+                late[misled] += one.segment(HIGH, i * PERIOD_NS, SEGMENT_NS) > 0 ? 1 : 0;
+                final boolean begins = i < 300 || i > 400 && i % 2 == 0;   // it stops, then doubles its period
+                if (misled == 1 && begins) {
+                    one.segment(LOW, i * PERIOD_NS + 4 * MS + one.random.nextLong(4 * MS), SEGMENT_NS);
+                }
+            }
+            assertTrue(one.kept() < 10 * SECOND_NS * Anticipator.BUDGET_DEFAULT_PPM / Anticipator.PPM + 5 * MS);
+        }
+        assertEquals(late[0], late[1], "begins of the higher task that found others enabled");
     }
 
     @Test

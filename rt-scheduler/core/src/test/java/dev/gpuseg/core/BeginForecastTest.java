@@ -153,6 +153,20 @@ class BeginForecastTest {
     }
 
     @Test
+    void shouldExpectATaskThatBeginsInEverySecondPeriodThere() {
+        periodic(51);
+        for (int i = 52; i <= 60; i += 2) {
+            forecast.begin(START_NS + i * PERIOD_NS, 0);
+        }
+        assertEquals(START_NS + 62 * PERIOD_NS, forecast.expectedNs());
+        assertEquals(2 * PERIOD_NS, forecast.periodNs());
+        forecast.missed();
+        assertEquals(START_NS + 64 * PERIOD_NS, forecast.expectedNs());
+        forecast.begin(START_NS + 61 * PERIOD_NS, 0);
+        assertEquals(START_NS + 62 * PERIOD_NS, forecast.expectedNs(), "it is back in every period");
+    }
+
+    @Test
     void shouldForgetAnOutlier() {
         periodic(50);
         forecast.begin(START_NS + 50 * PERIOD_NS + 6 * MS, 0);

@@ -133,6 +133,11 @@ final class Anticipation implements Anticipator.Sink {
         anticipator.learn(task.id, beginNs, releaseNs, clock.nowNs());
     }
 
+    /** A segment ended; after the scheduler was told. Published with its decision. */
+    void end(final TaskEntry task) {
+        anticipator.end(task.id, clock.nowNs());
+    }
+
     // ---- time ------------------------------------------------------------------------------------------------------
 
     /**

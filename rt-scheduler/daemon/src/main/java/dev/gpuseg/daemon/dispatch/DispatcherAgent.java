@@ -504,6 +504,9 @@ public final class DispatcherAgent implements Runnable {
                 + Outcome.name(outcome));
             return;
         }
+        if (outcome == Outcome.ACCEPTED) {
+            anticipation.end(task);
+        }
         decisions.answer();
         counters.increment(cancelled ? Counter.CANCELS : Counter.ENDS);
         if (record.has(Abi.FLAG_PROCEEDED)) {

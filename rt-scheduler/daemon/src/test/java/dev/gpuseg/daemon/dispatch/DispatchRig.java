@@ -135,6 +135,7 @@ final class DispatchRig {
     void end(final TaskEntry task, final long ticket) {
         grants.forget(task);
         scheduler.end(task.id, ticket, clock.nowNs());
+        anticipation.end(task);
         decisions.settle();
     }
 

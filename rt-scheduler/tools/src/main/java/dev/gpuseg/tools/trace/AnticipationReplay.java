@@ -130,6 +130,13 @@ final class AnticipationReplay implements Anticipator.Sink {
         }
     }
 
+    /** After the scheduler has accepted it. */
+    void end(final JournalEvent e) {
+        if (inUse) {
+            anticipator.end(e.taskId(), e.timeNs());
+        }
+    }
+
     /** After every event that the scheduler was told of. */
     void follow(final long nowNs) {
         for (int g = 0; inUse && g < gpus; g++) {

@@ -233,8 +233,12 @@ public final class DecisionReplay implements DecisionSink {
                     anticipation.learn(e);
                 }
             }
-            case END, FORCED_END -> scheduler.end(e.taskId(), e.ticket(), e.timeNs());
-            case CANCEL -> scheduler.cancel(e.taskId(), e.ticket(), e.timeNs());
+            case FORCED_END -> scheduler.end(e.taskId(), e.ticket(), e.timeNs());
+            case END, CANCEL -> {
+                if (scheduler.end(e.taskId(), e.ticket(), e.timeNs()) == Outcome.ACCEPTED) {
+                    anticipation.end(e);
+                }
+            }
             case PRIORITY -> {
                 scheduler.setPriority(e.taskId(), (int) e.arg0(), (int) e.arg1(), e.timeNs());
                 anticipation.priority(e);
