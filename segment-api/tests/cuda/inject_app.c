@@ -493,6 +493,20 @@ static void two_streams(void)
 	fprintf(stderr, "in flight %u launched %u beside %u\n", most, launched, beside);
 }
 
+/* Waits for a long kernel in three ways; on stderr: calls of the driver that the program did not make. */
+static void long_waits(void)
+{
+	const CUstream stream = new_stream(0);
+
+	kernel_on(stream, &result, 20000, 1);
+	OK(cuStreamSynchronize(stream));
+	kernel_on(stream, &result, 20000, 2);
+	OK(cuCtxSynchronize());
+	kernel_on(NULL, &result, 20000, 3);
+	OK(cuStreamSynchronize(NULL));
+	fprintf(stderr, "markers %u queries %u\n", standin_markers(), standin_queries());
+}
+
 /* Many launches; on stderr: what the heap of this thread grew by after the first of them. */
 static void soak(void)
 {
@@ -542,6 +556,7 @@ static const struct {
 	{"while", launches_for_a_while},
 	{"training", training},
 	{"two-streams", two_streams},
+	{"long-waits", long_waits},
 	{"soak", soak},
 	{"nothing", no_work},
 };
