@@ -688,13 +688,15 @@ TEST(should_use_the_daemon_that_follows)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--", APP, "while", "6000", NULL});
+	r = start(
+		(const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--", APP, "while", "60000", NULL});
 	CHECK(fake_daemon_wait(&d, 20, NULL));
 	fake_daemon_kill(&d);
 	sleep_ns(100 * NS_PER_MS);
 	fake_daemon_follow(&d);
 	before = fake_daemon_records(&d);
 	CHECK(fake_daemon_wait(&d, before + 20, NULL));
+	kill(r.pid, SIGTERM);
 	finish(&r);
 	passed(&r);
 	CHECK_EQ(tally_of(&d).open, 0);
