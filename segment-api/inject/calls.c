@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c - what each function of the driver's API means for the streams of the program. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "inject.h"
@@ -284,47 +285,71 @@ static void leave_launch(const struct cupti_call *call, uint32_t id)
 
 /* ---- synchronisations ---- */
 
-static void enter_sync(const struct cupti_call *call)
+static struct context *named(const struct cupti_call *call, uint32_t id)
+{
+	const uintptr_t handle = calls[id].kind == SYNC_NAMED ? word_at(call->parameters, 0) : (uintptr_t)call->context;
+
+	for (size_t i = 0; handle && i < CONTEXTS_MAX; i++) {
+		if (inject.contexts[i].uid && (uintptr_t)inject.contexts[i].handle == handle)
+			return &inject.contexts[i];
+	}
+	return NULL;
+}
+
+/* What the call waits for, as far as it is one context or one stream: count the waits there. Lock held. */
+static void count_wait(const struct cupti_call *call, uint32_t id, bool begins)
+{
+	uint32_t *waits = NULL;
+
+	if (calls[id].kind == SYNC_STREAM) {
+		struct stream *s = known(call, target_of(call, id));
+
+		waits = s ? &s->syncing : NULL;
+	} else if (calls[id].kind != SYNC_EVENT) {
+		struct context *c = named(call, id);
+
+		waits = c ? &c->syncing : NULL;
+	}
+	if (waits && begins)
+		++*waits;
+	else if (waits && *waits)
+		--*waits;
+}
+
+static void enter_sync(const struct cupti_call *call, uint32_t id)
 {
 	inject_lock();
 	*call->correlation = inject.launches;
+	count_wait(call, id, true);
 	inject_unlock();
 }
 
 static void leave_sync(const struct cupti_call *call, uint32_t id)
 {
 	const uint64_t number = *call->correlation;
+	struct context *context;
 	struct stream *s;
 
-	if (*call->result != CUDA_SUCCESS || !number)
-		return;
 	inject_lock();
-	if (number > inject.launches) { /* its entry was not seen, so the word is not ours */
-		inject_unlock();
-		return;
-	}
-	switch (calls[id].kind) {
-	case SYNC_CONTEXT:
-		streams_done(call->context_uid, number);
-		break;
-	case SYNC_NAMED:
-		for (size_t i = 0; i < CONTEXTS_MAX; i++) {
-			const struct context *c = &inject.contexts[i];
-
-			if (c->uid && (uintptr_t)c->handle == word_at(call->parameters, 0))
-				streams_done(c->uid, number);
+	count_wait(call, id, false);
+	/* A word beyond all launches: the entry was not seen, and the word is not ours. */
+	if (*call->result == CUDA_SUCCESS && number <= inject.launches) {
+		switch (calls[id].kind) {
+		case SYNC_CONTEXT:
+		case SYNC_NAMED:
+			context = named(call, id);
+			if (context)
+				streams_done(context->uid, number);
+			break;
+		case SYNC_STREAM:
+			s = known(call, target_of(call, id));
+			if (s)
+				stream_done(s, number);
+			break;
+		default:
+			event_done(word_at(call->parameters, 0));
+			break;
 		}
-		break;
-	case SYNC_STREAM:
-		s = known(call, target_of(call, id));
-		if (s)
-			stream_done(s, number);
-		break;
-	case SYNC_EVENT:
-		event_done(word_at(call->parameters, 0));
-		break;
-	default:
-		break;
 	}
 	inject_unlock();
 }
@@ -451,7 +476,7 @@ static void at_entry(const struct cupti_call *call, uint32_t id)
 	case SYNC_NAMED:
 	case SYNC_STREAM:
 	case SYNC_EVENT:
-		enter_sync(call);
+		enter_sync(call, id);
 		break;
 	case CAPTURE_BEGIN:
 		begin_capture(call);
@@ -541,8 +566,22 @@ static const struct rule *rule_of(const char *name, bool *per_thread)
 	return NULL;
 }
 
+/* For measurements: with GPUSEG_EXEC_FOLLOW=cuGraphLaunch,cuCtx only functions that begin so; "none": no function. */
+static bool wanted(const char *name, const char *list)
+{
+	for (const char *item = list; item && *item;) {
+		const size_t length = strcspn(item, ",");
+
+		if (length && strncmp(name, item, length) == 0)
+			return true;
+		item += length + (item[length] == ',');
+	}
+	return !list || !*list;
+}
+
 bool calls_subscribe(void)
 {
+	const char *list = secure_getenv("GPUSEG_EXEC_FOLLOW");
 	int result = inject.cupti.cuptiSubscribe(&inject.subscriber, on_call, NULL);
 	unsigned int enabled = 0, launches = 0;
 
@@ -561,7 +600,7 @@ bool calls_subscribe(void)
 		if (inject.cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || !name)
 			continue;
 		rule = rule_of(name, &per_thread);
-		if (!rule)
+		if (!rule || !wanted(name, list))
 			continue;
 		calls[id].offset = rule->offset;
 		calls[id].per_thread = per_thread;
@@ -575,7 +614,7 @@ bool calls_subscribe(void)
 		enabled++;
 		launches += rule->kind == LAUNCH && strncmp(name, "cuLaunchKernel", 14) == 0;
 	}
-	if (!launches) {
+	if (!launches && !list) {
 		inject.cupti.cuptiUnsubscribe(inject.subscriber);
 		say("libcupti knows no launch of a kernel; runs unmanaged");
 		return false;

@@ -79,6 +79,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define EVENTS_MAX 4096 /* 2^12: event_slot() */
 #define CAPTURES_MAX 64
 #define PAGE_WORDS STREAMS_MAX
+#define AWAITED_NS (10 * NS_PER_S)
 #define COSTS_MAX 1024 /* 2^10: cost_of() */
 #define BATCH_MAX 64
 
@@ -126,6 +127,7 @@ struct context {
 	struct gpu *gpu;
 	uint32_t *page; /* PAGE_WORDS words, shared with the GPU; stays mapped for the life of the process */
 	CUdeviceptr device_page;
+	uint32_t syncing; /* threads that wait for all of its streams */
 	bool page_tried;
 	bool no_markers; /* the driver refused one: ask by cuStreamQuery */
 };
@@ -138,6 +140,7 @@ struct stream {
 	struct context *context;
 	uint32_t use;	  /* of this entry: changes when another stream takes it */
 	uint32_t entered; /* launches between entry and exit */
+	uint32_t syncing; /* threads that wait for it: the end of their wait tells that it is done */
 	uint32_t pinned;  /* launches that wait before they enter: the entry stays */
 	bool gone;	  /* destroyed: its handle must not be used */
 	uint64_t last;	  /* number of the latest launch that has returned */
@@ -224,6 +227,12 @@ void calls_are_our_own(void);
 static inline bool stream_busy(const struct stream *s)
 {
 	return s->entered > 0 || s->last > s->done;
+}
+
+/* Does a thread of the program wait for the stream? Not after AWAITED_NS: the thread may have been ended. */
+static inline bool stream_awaited(const struct stream *s, int64_t at_ns)
+{
+	return (s->syncing > 0 || s->context->syncing > 0) && at_ns - s->launch_ns < AWAITED_NS;
 }
 
 /* The context of this call; a new one is entered into the table. NULL: the table is full or no device is known. */

@@ -9,6 +9,8 @@
  *   work of every other blocking stream of the context, which the program did not ask for.
  * - The default stream of a thread can only be named by that thread, which therefore writes a marker after each launch.
  * - Nothing is written or asked while a stream is being captured: it could become a part of the graph, or spoil it.
+ * - Nor while a thread of the program waits for the stream: the end of that wait tells, and calls of the driver beside
+ *   it would delay it.
  */
 #include <sys/mman.h>
 
@@ -34,7 +36,8 @@ static bool take_order(struct stream *s, struct order *order)
 {
 	const struct context *c = s->context;
 
-	if (!s->uid || s->gone || s->owner || s->marker || s->entered || s->last <= s->done || inject.capture_count)
+	if (!s->uid || s->gone || s->owner || s->marker || s->entered || s->last <= s->done || inject.capture_count ||
+	    stream_awaited(s, now_ns()))
 		return false;
 	*order = (struct order){.context = c->handle,
 				.stream = (CUstream)s->handle, /* NOLINT: a handle */

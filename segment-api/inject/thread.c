@@ -134,7 +134,8 @@ static size_t choose(struct stream *chosen[ASK_MAX], int64_t at_ns, int64_t *nex
 			} else {
 				when_ns = s->launch_ns + silence_ns(s->context->gpu);
 				if (at_ns - when_ns >= 0) {
-					if (!s->gone && !inject.capture_count && count < ASK_MAX)
+					if (!s->gone && !inject.capture_count && !stream_awaited(s, at_ns) &&
+					    count < ASK_MAX)
 						chosen[count++] = s;
 					when_ns = at_ns + poll_ns(at_ns - s->launch_ns);
 				}

@@ -427,6 +427,26 @@ TEST(should_ask_if_the_driver_refuses_markers)
 	unsetenv("STANDIN_NO_MARKERS");
 }
 
+TEST(should_not_call_the_driver_while_the_program_waits_for_the_stream)
+{
+	bool none = false;
+
+	/* Between launch and wait the program may stand still for longer than the hold-off. */
+	for (int i = 0; i < ATTEMPTS && !none; i++) {
+		struct fake_daemon d;
+		struct run r;
+
+		fake_daemon_start(&d);
+		prepare(&d);
+		r = EXEC("--priority", "80", "--hold-off", "2ms", "--", APP, "long-waits");
+		same_as_alone(&r, "long-waits");
+		none = strstr(r.said, "markers 0 queries 0\n");
+		CHECK_EQ(tally_of(&d).open, 0);
+		fake_daemon_stop(&d);
+	}
+	CHECK(none);
+}
+
 TEST(should_make_one_segment_of_a_process)
 {
 	SEGMENTS("jobs", 1, 1, NULL, "--priority", "80", "--segments", "process"); /* it ends at the exit */
@@ -668,13 +688,15 @@ TEST(should_use_the_daemon_that_follows)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--", APP, "while", "6000", NULL});
+	r = start(
+		(const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--", APP, "while", "60000", NULL});
 	CHECK(fake_daemon_wait(&d, 20, NULL));
 	fake_daemon_kill(&d);
 	sleep_ns(100 * NS_PER_MS);
 	fake_daemon_follow(&d);
 	before = fake_daemon_records(&d);
 	CHECK(fake_daemon_wait(&d, before + 20, NULL));
+	kill(r.pid, SIGTERM);
 	finish(&r);
 	passed(&r);
 	CHECK_EQ(tally_of(&d).open, 0);
@@ -727,6 +749,7 @@ static const struct check_case cases[] = {
 	CASE(should_end_by_a_marker_if_the_program_does_not_synchronise),
 	CASE(should_ask_for_the_default_stream),
 	CASE(should_ask_if_the_driver_refuses_markers),
+	CASE(should_not_call_the_driver_while_the_program_waits_for_the_stream),
 	CASE(should_make_one_segment_of_a_process),
 	CASE(should_begin_at_graphs_only_if_told_so),
 	CASE(should_follow_every_kind_of_launch),

@@ -3,7 +3,8 @@
  * launches.c - what a launch costs: a CUDA program that uses the driver API alone, and needs no CUDA to be built.
  *
  *   gpuseg-inject-launches tiny [N]     N kernels that do nothing (100000), synchronised once at the end
- *   gpuseg-inject-launches graph [N]    N times: launch a graph of 20 kernels, synchronise (2000)
+ *   gpuseg-inject-launches graph [N [K [US]]]    N times: launch a graph of K kernels (20), synchronise (2000), rest
+ *                                                for US microseconds (500, longer than the hold-off)
  *
  * Prints one line of JSON. `sum` is what the kernels counted on the GPU: it tells that each ran once.
  */
@@ -15,7 +16,6 @@
 #include "../driver_api.h"
 #include "platform.h"
 
-#define NODES 20
 #define RUNS 7
 
 /* Adds 1 to a counter. */
@@ -171,7 +171,7 @@ static void tiny(long n)
 	       (double)host_ns[RUNS / 2] / 1e3 / (double)n, (unsigned long long)counted());
 }
 
-static void graph(long n)
+static void graph(long n, long nodes, long rest_us)
 {
 	int64_t *took = calloc((size_t)n, sizeof(*took));
 	CUgraphExec exec;
@@ -180,7 +180,7 @@ static void graph(long n)
 	if (!took)
 		exit(1);
 	OK(cu.cuStreamBeginCapture_v2(stream, 0));
-	for (int i = 0; i < NODES; i++)
+	for (long i = 0; i < nodes; i++)
 		launch();
 	OK(cu.cuStreamEndCapture(stream, &captured));
 	OK(cu.cuGraphInstantiateWithFlags(&exec, captured, 0));
@@ -191,20 +191,25 @@ static void graph(long n)
 		OK(cu.cuStreamSynchronize(stream));
 		if (i >= 0)
 			took[i] = now_ns() - begin_ns;
-		sleep_ns(500 * NS_PER_US); /* longer than the hold-off: each is a segment */
+		if (rest_us)
+			sleep_ns(rest_us * NS_PER_US);
 	}
 	qsort(took, (size_t)n, sizeof(took[0]), by_value);
-	printf("{\"kind\": \"graph\", \"launches\": %ld, \"us_p50\": %.3f, \"us_p99\": %.3f, \"sum\": %llu}\n", n,
-	       (double)took[n / 2] / 1e3, (double)took[n * 99 / 100] / 1e3, (unsigned long long)counted());
+	printf("{\"kind\": \"graph\", \"kernels\": %ld, \"rest_us\": %ld, \"launches\": %ld, \"us_p50\": %.3f, "
+	       "\"us_p99\": %.3f, \"sum\": %llu}\n",
+	       nodes, rest_us, n, (double)took[n / 2] / 1e3, (double)took[n * 99 / 100] / 1e3,
+	       (unsigned long long)counted());
 	free(took);
 }
 
 int main(int argc, char **argv)
 {
-	const long n = argc > 2 ? atol(argv[2]) : 0;
+	const long n = argc > 2 ? atol(argv[2]) : 0, nodes = argc > 3 ? atol(argv[3]) : 20;
+	const long rest_us = argc > 4 ? atol(argv[4]) : 500;
 
-	if (argc < 2 || n < 0 || (strcmp(argv[1], "tiny") != 0 && strcmp(argv[1], "graph") != 0)) {
-		fprintf(stderr, "usage: gpuseg-inject-launches tiny|graph [N]\n");
+	if (argc < 2 || n < 0 || nodes < 1 || rest_us < 0 ||
+	    (strcmp(argv[1], "tiny") != 0 && strcmp(argv[1], "graph") != 0)) {
+		fprintf(stderr, "usage: gpuseg-inject-launches tiny|graph [N [KERNELS [REST_US]]]\n");
 		return 2;
 	}
 	load();
@@ -212,6 +217,6 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "tiny") == 0)
 		tiny(n ? n : 100000);
 	else
-		graph(n ? n : 2000);
+		graph(n ? n : 2000, nodes, rest_us);
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 --gpuseg: the command line of this checkout, to which `run ...` is added; default ./gpuseg. A machine without Maven gives
 the Java runtime and the class path: --gpuseg "jre/bin/java @options -cp classes:lib/* dev.gpuseg.tools.cli.Gpuseg".
-Parts: launches, alone, load. Needs `make -C segment-api` and PyTorch; results go to DIR/results.json.
+Parts: launches, followed, alone, load. Needs `make -C segment-api` and PyTorch; results go to DIR/results.json.
 """
 import argparse
 import json
@@ -105,6 +105,22 @@ def launches(arguments, directory, log):
     return rows
 
 
+FOLLOWED = {"all": "", "nothing": "none", "graphs": "cuGraphLaunch", "synchronisations": "cuCtxSync,cuStreamSync"}
+
+
+def followed(arguments, directory, log):
+    """What makes the launch of a graph longer: CUPTI itself, its callbacks, or the segment?"""
+    rows = []
+    for kernels in ("20", "200"):
+        for rest in ("0", "500"):
+            command = [LAUNCHES, "graph", "2000", kernels, rest]
+            rows.append(dict(json.loads(program("plain", directory, command, log)), followed="plain"))
+            for name, value in FOLLOWED.items():
+                rows.append(dict(json.loads(program("exec --priority 80", directory, ["env", f"GPUSEG_EXEC_FOLLOW={value}"]
+                                                    + command, log)), followed=name))
+    return rows
+
+
 def alone(arguments, directory, log):
     rows = []
     for kind in KINDS:
@@ -184,6 +200,9 @@ def table(results):
             same = "same" if len({r["digest"] for r in mine}) == 1 else "DIFFERENT"
             a, b = min(r["p50_ms"] for r in plain), min(r["p50_ms"] for r in by_exec)
             lines.append(f"{kind:7} plain p50 {a:8.3f} ms  exec p50 {b:8.3f} ms  ratio {b / a:.3f}  results {same}")
+    for row in results.get("followed", []):
+        lines.append(f"graph of {row['kernels']:3} kernels, rest {row['rest_us']:3} us, followed {row['followed']:17} "
+                     f"p50 {row['us_p50']:8.2f} us  p99 {row['us_p99']:8.2f} us")
     rows = results.get("load", [])
     if rows:
         lines.append(f"{'beside 3 trainings':20} {'p50 ms':>9} {'p99 ms':>9} {'max ms':>9} {'steps/s':>8}")
@@ -199,7 +218,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--gpuseg", default=os.path.join(REPOSITORY, "gpuseg"))
     parser.add_argument("--seconds", type=float, default=12, help="of each run beside the load")
-    parser.add_argument("--only", default="launches,alone,load")
+    parser.add_argument("--only", default="launches,followed,alone,load")
     arguments = parser.parse_args()
     parts = arguments.only.split(",")
     os.makedirs(arguments.out, exist_ok=True)
@@ -207,10 +226,12 @@ def main():
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory, \
             open(os.path.join(arguments.out, "run.log"), "w", encoding="utf-8") as log:
         try:
-            if "launches" in parts or "alone" in parts:
+            if {"launches", "followed", "alone"} & set(parts):
                 with Daemon(arguments.gpuseg, directory, log):
                     if "launches" in parts:
                         results["launches"] = launches(arguments, directory, log)
+                    if "followed" in parts:
+                        results["followed"] = followed(arguments, directory, log)
                     if "alone" in parts:
                         results["alone"] = alone(arguments, directory, log)
             if "load" in parts:

@@ -7,6 +7,7 @@
  */
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -406,13 +407,22 @@ static void launches_for_ever(void)
 	}
 }
 
-/* For `number` milliseconds; the result says nothing. */
+static volatile sig_atomic_t enough;
+
+static void on_sigterm(int signal_number)
+{
+	(void)signal_number;
+	enough = 1;
+}
+
+/* For `number` milliseconds, or until SIGTERM; the result says nothing. */
 static void launches_for_a_while(void)
 {
 	const CUstream stream = new_stream(0);
 	struct timespec begin, at;
 	uint64_t sink = 1;
 
+	signal(SIGTERM, on_sigterm);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	do {
 		for (int i = 0; i < 20; i++)
@@ -420,7 +430,7 @@ static void launches_for_a_while(void)
 		OK(cuStreamSynchronize(stream));
 		rest_us(500);
 		clock_gettime(CLOCK_MONOTONIC, &at);
-	} while ((at.tv_sec - begin.tv_sec) * 1000 + (at.tv_nsec - begin.tv_nsec) / 1000000 < number);
+	} while (!enough && (at.tv_sec - begin.tv_sec) * 1000 + (at.tv_nsec - begin.tv_nsec) / 1000000 < number);
 }
 
 /* Never waits: the work in flight is bounded by the stand-in's queue alone. */
@@ -493,6 +503,20 @@ static void two_streams(void)
 	fprintf(stderr, "in flight %u launched %u beside %u\n", most, launched, beside);
 }
 
+/* Waits for a long kernel in three ways; on stderr: calls of the driver that the program did not make. */
+static void long_waits(void)
+{
+	const CUstream stream = new_stream(0);
+
+	kernel_on(stream, &result, 20000, 1);
+	OK(cuStreamSynchronize(stream));
+	kernel_on(stream, &result, 20000, 2);
+	OK(cuCtxSynchronize());
+	kernel_on(NULL, &result, 20000, 3);
+	OK(cuStreamSynchronize(NULL));
+	fprintf(stderr, "markers %u queries %u\n", standin_markers(), standin_queries());
+}
+
 /* Many launches; on stderr: what the heap of this thread grew by after the first of them. */
 static void soak(void)
 {
@@ -542,6 +566,7 @@ static const struct {
 	{"while", launches_for_a_while},
 	{"training", training},
 	{"two-streams", two_streams},
+	{"long-waits", long_waits},
 	{"soak", soak},
 	{"nothing", no_work},
 };

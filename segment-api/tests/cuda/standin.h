@@ -111,6 +111,8 @@ STANDIN CUfunction standin_kernel(long us);
 STANDIN unsigned int standin_violations(void);
 /* How many markers were written, by the streams. */
 STANDIN unsigned int standin_markers(void);
+/* How often a stream was asked. */
+STANDIN unsigned int standin_queries(void);
 
 /* For the stand-in of CUPTI. */
 typedef void (*standin_tracer)(enum standin_call call, struct cupti_call *data);

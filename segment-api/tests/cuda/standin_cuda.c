@@ -74,7 +74,7 @@ struct CUctx_st {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static standin_tracer tracer; /* atomic */
-static unsigned int violations, markers, captures, uids;
+static unsigned int violations, markers, queries, captures, uids;
 static pid_t process;
 
 static __thread struct CUctx_st *stack[8];
@@ -100,6 +100,11 @@ unsigned int standin_violations(void)
 unsigned int standin_markers(void)
 {
 	return __atomic_load_n(&markers, __ATOMIC_RELAXED);
+}
+
+unsigned int standin_queries(void)
+{
+	return __atomic_load_n(&queries, __ATOMIC_RELAXED);
 }
 
 /* ---- callbacks ---- */
@@ -524,6 +529,7 @@ static CUresult query(struct CUstream_st *s)
 {
 	CUresult result;
 
+	__atomic_fetch_add(&queries, 1, __ATOMIC_RELAXED);
 	if (!s)
 		return ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&mutex);
