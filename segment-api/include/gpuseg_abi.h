@@ -462,13 +462,12 @@ enum gpuseg_event_kind {
 
 /* What an ANTICIPATE event tells. Task and context are those whose begin is expected. */
 enum gpuseg_anticipation {
-	GPUSEG_ANTICIPATION_ACTED =
-		1, /* lower work is disabled; arg0 = expected begin ns, arg1 = lead ns, arg2 = 1 if the
-					 * program announced it */
+	/* Lower work is disabled. arg0 = expected begin ns, arg1 = lead ns, arg2 = 1 if the program announced it. */
+	GPUSEG_ANTICIPATION_ACTED = 1,
 	GPUSEG_ANTICIPATION_WASTED = 2,	     /* the begin did not come in time; arg2 as above */
 	GPUSEG_ANTICIPATION_OVER_BUDGET = 3, /* the budget does not allow it */
 	GPUSEG_ANTICIPATION_KEPT_FREE = 4,   /* arg0 = for how long the GPU was kept free, ns */
-	/* All that was to be disabled is disabled. arg0 = decided ns, arg1 = disabled ns, arg2 = number of contexts. */
+	/* All is disabled that was to be. arg0 = decided ns, arg1 = disabled ns, arg2 = number of contexts. */
 	GPUSEG_ANTICIPATION_COST = 5,
 	GPUSEG_ANTICIPATION_DUE = 6 /* the daemon looked which expected begins are due, on every GPU */
 };

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -36,5 +37,23 @@ class AllocationTest {
         final double bytesPerEvent = (threads.getThreadAllocatedBytes(self) - before) / (double) EVENTS;
         assertTrue(sink.calls - callsBefore > EVENTS / 10, "the events had effects: " + (sink.calls - callsBefore));
         assertTrue(bytesPerEvent < 0.1, "bytes per event: " + bytesPerEvent);
+    }
+
+    @Test
+    void shouldAllocateNothingPerExpectedBegin() {
+        assumeTrue(ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean,
+            "this JVM cannot count allocated bytes: no com.sun.management.ThreadMXBean");
+        final var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        final AnticipatorTest machine = new AnticipatorTest();
+        machine.machine();
+        machine.openTwo();
+        machine.playTwo(WARM_UP / 10);
+        final long self = Thread.currentThread().getId();
+        final long before = threads.getThreadAllocatedBytes(self);
+        final int begins = EVENTS / 20;
+        machine.playTwo(begins);
+        final double bytes = (threads.getThreadAllocatedBytes(self) - before) / (double) begins;
+        assertTrue(machine.anticipated() > begins / 2, "begins anticipated: " + machine.anticipated());
+        assertTrue(bytes < 1, "bytes per begin: " + bytes);
     }
 }

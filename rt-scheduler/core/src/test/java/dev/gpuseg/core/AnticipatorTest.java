@@ -89,6 +89,25 @@ class AnticipatorTest {
         return waitNs;
     }
 
+    /** Two tasks for {@link #playTwo}. */
+    void openTwo() {
+        open(HIGH, 80, PERIOD_NS);
+        open(LOW, 20, PERIOD_NS);
+    }
+
+    /** Each begins so often. */
+    void playTwo(final int begins) {
+        final long fromNs = nowNs / PERIOD_NS * PERIOD_NS;
+        for (int i = 1; i <= begins; i++) {
+            segment(HIGH, fromNs + i * PERIOD_NS, SEGMENT_NS);
+            segment(LOW, fromNs + i * PERIOD_NS + 5 * MS, SEGMENT_NS);
+        }
+    }
+
+    long anticipated() {
+        return decided.acted[HIGH] + decided.acted[LOW];
+    }
+
     private long kept() {
         return decided.keptNs[LOW] + decided.keptNs[HIGH] + decided.keptNs[OTHER];
     }
