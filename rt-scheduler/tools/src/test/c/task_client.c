@@ -6,6 +6,7 @@
  *     open:NAME:PRIORITY:GPU_PRIORITY:PERIOD_NS:DEADLINE_NS:BUDGET_NS   -> "open NAME RC TEXT"
  *     close:NAME                                                        -> "close NAME RC"
  *     segments:NAME:COUNT:WINDOW_US                                     -> "segments NAME RC"
+ *     begin:NAME                         begins a segment that is not ended -> "begin RC"
  *     admin:JSON                                                        -> "admin STATUS TEXT" (first packet)
  *     read:PATH                                                         -> "read ERRNO", 0 if it can be opened
  *     write:PATH                                                        -> the same for writing
@@ -254,6 +255,10 @@ int main(int argc, char **argv)
 			*slot(words) = NULL;
 		} else if (strcmp(action, "segments") == 0) {
 			printf("segments %d\n", run_segments(words));
+		} else if (strcmp(action, "begin") == 0) {
+			const int64_t rc = gpuseg_begin(*slot(words));
+
+			printf("begin %d\n", rc < 0 ? (int)rc : 0);
 		} else if (strcmp(action, "admin") == 0) {
 			admin(argv[1], words);
 		} else if (strcmp(action, "fuzz") == 0) {

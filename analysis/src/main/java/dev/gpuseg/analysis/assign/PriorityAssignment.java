@@ -19,9 +19,12 @@ public enum PriorityAssignment {
     RM,
     /** Shorter deadline, higher priority; ties in file order. */
     DM,
-    /** Deadline monotonic; if the analysis refuses that, GPU priorities by the published search. */
+    /**
+     * Deadline monotonic; if the analysis refuses that, GPU priorities by the published search; if it refuses that for
+     * a set with chains, exchanges of priorities.
+     */
     AUDSLEY,
-    /** Deadline monotonic; if the analysis refuses that, GPU priorities by the frontier search. */
+    /** The same with the frontier search for GPU priorities. */
     OPA;
 
     /**
@@ -46,14 +49,26 @@ public enum PriorityAssignment {
      * @param set      a core for every task
      * @param analysis decides whether a search is needed and what it accepts; only {@link #AUDSLEY} and {@link #OPA}
      *                 use it
-     * @return the set with distinct priorities from 99 down; where a search fails, those of deadline-monotonic order
+     * @return the set with distinct priorities from 99 down; where a search fails, those of deadline-monotonic order.
+     *     With chains, {@link #AUDSLEY} and {@link #OPA} look for an order that keeps their limits, too
      * @throws InvalidModelException if there are more real-time tasks than priorities
      */
     public TaskSet assign(final TaskSet set, final Analysis analysis) {
         final TaskSet monotonic = monotonic(set, this == RM);
-        if (this == RM || this == DM || !analysis.description().model().hasGpuPriorities()) {
+        if (this == RM || this == DM) {
             return monotonic;
         }
+        final TaskSet found = analysis.description().model().hasGpuPriorities() ? search(monotonic, analysis)
+            : monotonic;
+        if (set.chains().isEmpty() || !analysis.needsPriorities() || analysis.analyse(found).schedulable()) {
+            return found;
+        }
+        final TaskSet repaired = ChainRepair.search(monotonic, analysis);
+        return repaired == null ? found : repaired;
+    }
+
+    /** Looks at deadlines of tasks alone. */
+    private TaskSet search(final TaskSet monotonic, final Analysis analysis) {
         final PreparedSet prepared = PreparedSet.of(monotonic);
         if (analysis.isSchedulable(prepared)) {
             return monotonic;

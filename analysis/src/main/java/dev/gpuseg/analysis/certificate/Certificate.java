@@ -139,12 +139,21 @@ public record Certificate(@JsonProperty(required = true) String format, @JsonPro
      *
      * @param set every real-time task with a core and priorities; threads suspend
      * @return the certificate, or empty if a task misses its deadline
-     * @throws InvalidModelException if threads spin, or a core or priority is missing
+     * @throws InvalidModelException if threads spin, tasks share a process, or a core or priority is missing
      */
     public static Optional<Certificate> of(final TaskSet set) {
         if (set.mode() != WaitMode.SUSPEND) {
             throw new InvalidModelException("task set \"" + set.id() + "\": mode is " + set.mode().word()
                 + "; certificates exist for mode: suspend only");
+        }
+        for (int i = 0; i < set.tasks().size(); i++) {
+            final Task task = set.tasks().get(i);
+            final Task first = set.tasks().get(process(set, i));
+            if (first != task && task.gpuSegmentCount() > 0 && first.gpuSegmentCount() > 0) {
+                throw new InvalidModelException("tasks \"" + first.name() + "\" and \"" + task.name()
+                    + "\" share process \"" + task.process() + "\"; certificates exist for tasks of different "
+                    + "processes only");
+            }
         }
         return WindowBounds.of(set).map(bounds -> of(set, bounds));
     }

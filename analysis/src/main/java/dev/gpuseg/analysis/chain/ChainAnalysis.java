@@ -63,7 +63,8 @@ public final class ChainAnalysis {
                 schedulable &= result.schedulable();
                 chains.add(result);
             }
-            return new AnalysisResult(analysis.name(), set.id(), schedulable, bounds.tasks(), chains);
+            return new AnalysisResult(analysis.name(), set.id(), schedulable, bounds.tasks(), chains,
+                bounds.misses());
         } catch (final ArithmeticException e) {
             throw new InvalidModelException("task set \"" + set.id() + "\": a sum of times exceeds 2^63 ns"
                 + "; use shorter times or longer periods");

@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.MissBound;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.analysis.rta.Terms;
 import java.util.ArrayList;
@@ -72,7 +73,8 @@ final class EventJitter {
             final long deadlineNs = Math.min(Math.addExact(entry.getValue(), task.deadlineNs()), task.periodNs());
             tasks.set(at, task.withTimes(deadlineNs, jitterNs, task.blockingNs()));
         }
-        return set.withChains(Chains.NONE).withTasks(tasks);
+        // what the tasks that may miss deadlines say of their arrivals stays
+        return set.withChains(new Chains(List.of(), set.chains().maxPeriodNs())).withTasks(tasks);
     }
 
     /** Takes over what the last analysis says of the predecessors; true if a successor inherits more than before. */
@@ -138,6 +140,11 @@ final class EventJitter {
     private static Terms withoutInherited(final Terms terms, final long before) {
         return terms == null ? null : new Terms(terms.ownNs(), terms.jitterNs() - before, terms.preemptionNs(),
             terms.interferenceNs(), terms.interleavingNs(), terms.blockingNs(), terms.overheadNs());
+    }
+
+    /** Of the tasks that may miss deadlines. */
+    List<MissBound> misses() {
+        return fromRoot.misses();
     }
 
     /** Whether every task keeps its deadline. */

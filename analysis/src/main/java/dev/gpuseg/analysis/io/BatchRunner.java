@@ -138,7 +138,8 @@ public final class BatchRunner {
             PreparedSet prepared = null;
             for (int k = 0; k < analyses.size(); k++) {
                 final Analysis analysis = analyses.get(k);
-                if (prepared == null && analysis.needsPriorities() && set.chains().isEmpty()) {
+                if (prepared == null && analysis.needsPriorities() && set.chains().isEmpty()
+                    && set.tasks().stream().allMatch(task -> task.missLimit() == null)) {
                     prepared = PreparedSet.of(set);
                 }
                 final AnalysisResult result = prepared == null ? analysis.analyse(set) : analysis.analyse(prepared);
@@ -148,7 +149,7 @@ public final class BatchRunner {
                 }
             }
             summary.sets++;
-            return ResultWriter.line(set.id(), results);
+            return ResultWriter.line(set, results);
         } catch (final InvalidModelException e) {
             throw new InvalidFileException(name, number, e.getMessage());
         }

@@ -3,9 +3,9 @@ package dev.gpuseg.analysis.io;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.gpuseg.analysis.model.Durations;
-import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.ChainResult;
+import dev.gpuseg.analysis.rta.Soundness;
 import java.io.IOException;
 import java.util.List;
 import java.util.Locale;
@@ -16,29 +16,28 @@ public final class ChainWriter {
     }
 
     /**
-     * What a bound on a chain guarantees.
+     * What a bound on a chain guarantees. It is a sum of bounds of tasks, so it holds where those do.
      *
-     * @param claim of the analysis that bounds the tasks
-     * @return one sentence without a full stop
+     * @param soundness of the bounds of the tasks
+     * @return one line without a full stop, with the hypotheses that fail
      */
-    public static String claim(final Analysis.Claim claim) {
-        return claim == Analysis.Claim.SOUND
-            ? "sound for this scheduler, if the bound of every task is and the hypotheses of docs/chains.md hold "
-            + "(register communication, max_period is true)"
-            : "not sound for this scheduler, because the bounds of the tasks are not";
+    public static String claim(final Soundness soundness) {
+        return soundness.text() + (soundness.verdict() == Soundness.Verdict.NOT_SOUND
+            ? " (a bound on a chain is a sum of bounds of its tasks)"
+            : "; for chains also the hypotheses of docs/chains.md (register communication, max_period is true)");
     }
 
     /**
      * Lines about the chains of a result.
      *
-     * @param result any
-     * @param claim  of the analysis that gave it
+     * @param result    any
+     * @param soundness of its bounds
      * @return lines, empty if there are no chains
      */
-    public static String text(final AnalysisResult result, final Analysis.Claim claim) {
+    public static String text(final AnalysisResult result, final Soundness soundness) {
         final StringBuilder out = new StringBuilder();
         if (!result.chains().isEmpty()) {
-            out.append("  chains [").append(claim(claim)).append("]\n");
+            out.append("  chains [").append(claim(soundness)).append("]\n");
         }
         for (final ChainResult chain : result.chains()) {
             out.append("  chain ").append(chain.name()).append(": ");
@@ -78,12 +77,12 @@ public final class ChainWriter {
      * "reaction_deadline_ns","age_ns","age_deadline_ns","claim","problem","dominant","steps":[{"task","edge","wait_ns",
      * "response_ns","in_age"}]}]}, null where there is no bound or no limit. Without chains it writes nothing.
      *
-     * @param out    where to
-     * @param result any
-     * @param claim  of the analysis that gave it
+     * @param out       where to
+     * @param result    any
+     * @param soundness of its bounds
      * @throws IOException if that fails
      */
-    public static void json(final JsonGenerator out, final AnalysisResult result, final Analysis.Claim claim)
+    public static void json(final JsonGenerator out, final AnalysisResult result, final Soundness soundness)
         throws IOException {
         final List<ChainResult> chains = result.chains();
         if (chains.isEmpty()) {
@@ -96,7 +95,7 @@ public final class ChainWriter {
             out.writeBooleanField("schedulable", chain.schedulable());
             latency(out, "reaction", chain.reaction());
             latency(out, "age", chain.age());
-            out.writeStringField("claim", claim(claim));
+            out.writeStringField("claim", claim(soundness));
             out.writeStringField("problem", chain.problem());
             if (chain.dominant() == null) {
                 out.writeNullField("dominant");

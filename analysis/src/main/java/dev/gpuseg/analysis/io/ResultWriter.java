@@ -51,7 +51,7 @@ public final class ResultWriter {
      * @return JSON, indented, with a final newline
      */
     public static String json(final TaskSet set, final List<AnalysisResult> results, final boolean boosted) {
-        return write(set.id(), results, true, (out, result) -> {
+        return write(set, boosted, results, true, (out, result) -> {
             writeSoundness(out, Soundness.of(Analyses.describe(result.analysis()), set, boosted));
             out.writeArrayFieldStart("tasks");
             for (final TaskResult task : result.tasks()) {
@@ -88,12 +88,12 @@ public final class ResultWriter {
     /**
      * One line of a batch: {@code {"id","results":{NAME:{"schedulable","wcrt_ns":[…]}}}}, tasks in file order.
      *
-     * @param id      of the task set
+     * @param set     the analysed set
      * @param results one per analysis
      * @return JSON without a newline
      */
-    public static String line(final String id, final List<AnalysisResult> results) {
-        return write(id, results, false, (out, result) -> {
+    public static String line(final TaskSet set, final List<AnalysisResult> results) {
+        return write(set, false, results, false, (out, result) -> {
             out.writeArrayFieldStart("wcrt_ns");
             for (final TaskResult task : result.tasks()) {
                 writeNanoseconds(out, task.wcrtNs());
@@ -108,21 +108,24 @@ public final class ResultWriter {
         void write(JsonGenerator out, AnalysisResult result) throws IOException;
     }
 
-    private static String write(final String id, final List<AnalysisResult> results, final boolean indent,
-        final TaskFields fields) {
+    private static String write(final TaskSet set, final boolean boosted, final List<AnalysisResult> results,
+        final boolean indent, final TaskFields fields) {
         final StringWriter text = new StringWriter();
         try (JsonGenerator out = JSON.createGenerator(text)) {
             if (indent) {
                 out.useDefaultPrettyPrinter();
             }
             out.writeStartObject();
-            out.writeStringField("id", id);
+            out.writeStringField("id", set.id());
             out.writeObjectFieldStart("results");
             for (final AnalysisResult result : results) {
                 out.writeObjectFieldStart(result.analysis());
                 out.writeBooleanField("schedulable", result.schedulable());
                 fields.write(out, result);
-                ChainWriter.json(out, result, Analyses.describe(result.analysis()).claim());
+                MissWriter.json(out, result);
+                if (!result.chains().isEmpty()) {
+                    ChainWriter.json(out, result, Soundness.of(Analyses.describe(result.analysis()), set, boosted));
+                }
                 out.writeEndObject();
             }
             out.writeEndObject();
@@ -176,7 +179,8 @@ public final class ResultWriter {
                 out.append(row(task, width, set.tasks().get(result.tasks().indexOf(task)).bestEffort(),
                     measured));
             }
-            out.append(ChainWriter.text(result, analysis.claim()));
+            out.append(MissWriter.text(result));
+            out.append(ChainWriter.text(result, soundness));
         }
         out.append(hypotheses(set, results));
         if (measured != null) {

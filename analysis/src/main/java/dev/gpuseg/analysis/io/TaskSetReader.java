@@ -3,6 +3,8 @@ package dev.gpuseg.analysis.io;
 
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.MissLimit;
+import dev.gpuseg.analysis.model.Overload;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
@@ -29,7 +31,10 @@ public final class TaskSetReader {
     private static final Set<String> SET_KEYS = Set.of("version", "id", "description", "platform", "mode", "tasks",
         "chains");
     private static final Set<String> TASK_KEYS = Set.of("name", "cpu", "gpu", "period", "deadline", "jitter",
-        "blocking", "priority", "gpu_priority", "best_effort", "process", "segments", "description", "max_period");
+        "blocking", "priority", "gpu_priority", "best_effort", "process", "segments", "description", "max_period",
+        "weakly_hard", "overload");
+    private static final Set<String> MISS_KEYS = Set.of("misses", "jobs");
+    private static final Set<String> OVERLOAD_KEYS = Set.of("period", "typical");
     private static final Set<String> SEGMENT_KEYS = Set.of("cpu", "gpu");
     private static final Set<String> GPU_SEGMENT_KEYS = Set.of("host", "device", "total");
     private static final List<String> MODES = List.of(WaitMode.SUSPEND.word(), WaitMode.BUSY.word());
@@ -184,6 +189,8 @@ public final class TaskSetReader {
         final Node gpuNode = node.get("gpu");
         final int gpu = gpuNode == null ? 0 : gpuNode.integer(0, Math.max(0, platform.gpus().size() - 1));
         final Node processNode = node.get("process");
+        final MissLimit missLimit = toMissLimit(node.get("weakly_hard"));
+        final Overload overload = toOverload(node.get("overload"));
         final Node priorityNode = node.get("priority");
         final Node gpuPriorityNode = node.get("gpu_priority");
         if (bestEffort && (priorityNode != null || gpuPriorityNode != null)) {
@@ -201,7 +208,7 @@ public final class TaskSetReader {
         try {
             final Task task = new Task(name, cpu, gpu, period, deadline, optionalNs(node, "jitter"),
                 optionalNs(node, "blocking"), priority, gpuPriority, bestEffort, processNode == null ? null
-                    : processNode.word(), segments);
+                    : processNode.word(), missLimit, overload, segments);
             if (task.gpuSegmentCount() > 0 && platform.gpus().isEmpty()) {
                 throw node.refusal(node.what() + ": it has GPU segments but the platform gives no epsilon; write the "
                     + "update delay of the GPU in platform, like epsilon: 1ms");
@@ -210,6 +217,24 @@ public final class TaskSetReader {
         } catch (final InvalidModelException e) {
             throw node.refusal(e.getMessage());
         }
+    }
+
+    private static MissLimit toMissLimit(final Node node) throws InvalidFileException {
+        if (node == null) {
+            return null;
+        }
+        node.requireMapping(MISS_KEYS, "{misses: 1, jobs: 10}");
+        final int jobs = node.required("jobs").integer(1, MissLimit.MAX_JOBS);
+        return new MissLimit(node.required("misses").integer(0, jobs - 1), jobs);
+    }
+
+    private static Overload toOverload(final Node node) throws InvalidFileException {
+        if (node == null) {
+            return null;
+        }
+        node.requireMapping(OVERLOAD_KEYS, "{period: 2s, typical: 60}");
+        final Node typical = node.get("typical");
+        return new Overload(node.required("period").durationNs(), typical == null ? 0 : typical.integer(0, 99));
     }
 
     private static Segment toSegment(final Node node) throws InvalidFileException {

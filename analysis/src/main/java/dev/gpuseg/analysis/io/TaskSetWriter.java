@@ -154,6 +154,18 @@ public final class TaskSetWriter {
         if (task.process() != null) {
             out.writeStringField("process", task.process());
         }
+        if (task.missLimit() != null) {
+            out.writeObjectFieldStart("weakly_hard");
+            out.writeNumberField("misses", task.missLimit().misses());
+            out.writeNumberField("jobs", task.missLimit().jobs());
+            out.writeEndObject();
+        }
+        if (task.overload() != null) {
+            out.writeObjectFieldStart("overload");
+            out.writeStringField("period", Durations.format(task.overload().periodNs()));
+            out.writeNumberField("typical", task.overload().typicalPercent());
+            out.writeEndObject();
+        }
         out.writeArrayFieldStart("segments");
         for (final Segment segment : task.segments()) {
             out.writeStartObject();

@@ -20,10 +20,13 @@ import java.util.function.ToLongFunction;
  * @param bestEffort  true if it has no deadline that counts: it runs below every real-time task
  * @param process     name of its process: tasks of one process share one context on each GPU; null = a process of its
  *                    own
+ * @param missLimit   how many of its jobs may be late; null = none
+ * @param overload    how rarely it needs its declared times; null = any job may
  * @param segments    in the order of execution; at least one
  */
 public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs, long jitterNs, long blockingNs,
-    int priority, int gpuPriority, boolean bestEffort, String process, List<Segment> segments) {
+    int priority, int gpuPriority, boolean bestEffort, String process, MissLimit missLimit, Overload overload,
+    List<Segment> segments) {
     /** Highest priority. */
     public static final int MAX_PRIORITY = 99;
 
@@ -39,6 +42,14 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         final String who = "task \"" + name + "\": ";
         if (process != null && process.isBlank()) {
             throw new InvalidModelException(who + "process is empty; name it, or leave process out");
+        }
+        if (missLimit != null && bestEffort) {
+            throw new InvalidModelException(who + "weakly_hard limits its misses but it is best effort, which has no "
+                + "deadline that counts; leave one of the two out");
+        }
+        if (overload != null && overload.periodNs() < periodNs) {
+            throw new InvalidModelException(who + "overload: period is " + Durations.format(overload.periodNs())
+                + ", shorter than the period " + Durations.format(periodNs) + " of the task; it must be at least that");
         }
         requireTime(who + "period", periodNs);
         requireTime(who + "deadline", deadlineNs);
@@ -108,7 +119,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         final long jitterNs, final long blockingNs, final int priority, final int gpuPriority,
         final boolean bestEffort, final List<Segment> segments) {
         this(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort, null,
-            segments);
+            null, null, segments);
     }
 
     /**
@@ -199,7 +210,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withRank(final int newPriority, final int newGpuPriority, final boolean newBestEffort) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, newPriority, newGpuPriority,
-            newBestEffort, process, segments);
+            newBestEffort, process, missLimit, overload, segments);
     }
 
     /**
@@ -211,7 +222,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withPlacement(final int newCpu, final int newGpu) {
         return new Task(name, newCpu, newGpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority,
-            bestEffort, process, segments);
+            bestEffort, process, missLimit, overload, segments);
     }
 
     /**
@@ -224,7 +235,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withTimes(final long newDeadlineNs, final long newJitterNs, final long newBlockingNs) {
         return new Task(name, cpu, gpu, periodNs, newDeadlineNs, newJitterNs, newBlockingNs, priority, gpuPriority,
-            bestEffort, process, segments);
+            bestEffort, process, missLimit, overload, segments);
     }
 
     /**
@@ -235,7 +246,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withSegments(final List<Segment> newSegments) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
-            process, newSegments);
+            process, missLimit, overload, newSegments);
     }
 
     /**
@@ -246,7 +257,28 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task inProcess(final String newProcess) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
-            newProcess, segments);
+            newProcess, missLimit, overload, segments);
+    }
+
+    /**
+     * The same task that may miss deadlines, or seldom needs its declared times.
+     *
+     * @param newMissLimit how many of its jobs may be late; null = none
+     * @param newOverload  how rarely it needs its declared times; null = any job may
+     * @return the changed copy
+     */
+    public Task withOverload(final MissLimit newMissLimit, final Overload newOverload) {
+        return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
+            process, newMissLimit, newOverload, segments);
+    }
+
+    /**
+     * Whether every job can be an overload job.
+     *
+     * @return true if overload jobs may come as often as jobs
+     */
+    public boolean alwaysOverloads() {
+        return overload != null && overload.periodNs() == periodNs;
     }
 
     static void requireTime(final String what, final long ns) {

@@ -4,20 +4,21 @@ package dev.gpuseg.analysis.report;
 import static dev.gpuseg.analysis.report.SvgCanvas.escape;
 
 import dev.gpuseg.analysis.io.ChainWriter;
-import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.ChainResult;
+import dev.gpuseg.analysis.rta.Soundness;
 
 /** The chains of one analysis in the HTML report. */
 final class ChainTable {
     private ChainTable() {
     }
 
-    static String of(final AnalysisResult result, final Analysis.Claim claim) {
+    static String of(final AnalysisResult result, final Soundness soundness) {
         if (result.chains().isEmpty()) {
             return "";
         }
-        final StringBuilder out = new StringBuilder("<h3>Chains</h3>\n<p>Bounds are ").append(claim(claim))
+        final StringBuilder out = new StringBuilder("<h3>Chains</h3>\n<p>Bounds are ")
+            .append(escape(ChainWriter.claim(soundness)))
             .append(".</p>\n<div class=\"scroll\"><table class=\"chains\"><thead><tr><th>Chain</th><th>Task</th>"
                 + "<th>Edge</th><th>Waits for its sample</th><th>Responds in</th><th>Reaction (bound)</th>"
                 + "<th>Limit</th><th>Age (bound)</th><th>Limit</th><th>Verdict</th></tr></thead><tbody>\n");
@@ -44,10 +45,6 @@ final class ChainTable {
             + "to the end of the first job of the last task that reflects it. Age: from the read of a sample to the "
             + "end of the last job of the last task that uses it; the wait of the last sample does not count.</p>\n")
             .toString();
-    }
-
-    private static String claim(final Analysis.Claim claim) {
-        return escape(ChainWriter.claim(claim));
     }
 
     private static Long limit(final ChainResult.Latency latency) {

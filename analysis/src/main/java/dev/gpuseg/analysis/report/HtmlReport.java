@@ -110,7 +110,8 @@ public final class HtmlReport {
         table(out, report, section);
         out.append("<h3>What makes up each response time</h3>\n<div class=\"chart\">").append(bars(report, section))
             .append("</div>\n");
-        out.append(ChainTable.of(section.result(), section.analysis().claim()));
+        out.append(MissList.of(section.result()));
+        out.append(ChainTable.of(section.result(), soundness));
         sensitivity(out, report, section);
         if (section.worst() != null) {
             gantt(out, report, section);

@@ -4,6 +4,7 @@ package dev.gpuseg.analysis.report;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.gpuseg.analysis.io.ChainWriter;
+import dev.gpuseg.analysis.io.MissWriter;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Soundness;
@@ -59,7 +60,8 @@ public final class JsonReport {
         throws IOException {
         json.writeObjectFieldStart(section.analysis().name());
         json.writeBooleanField("schedulable", section.result().schedulable());
-        ResultWriter.writeSoundness(json, Soundness.of(section.analysis().description(), report.set()));
+        final Soundness soundness = Soundness.of(section.analysis().description(), report.set());
+        ResultWriter.writeSoundness(json, soundness);
         json.writeArrayFieldStart("tasks");
         for (int i = 0; i < report.set().tasks().size(); i++) {
             final Task task = report.set().tasks().get(i);
@@ -94,7 +96,8 @@ public final class JsonReport {
             json.writeEndObject();
         }
         json.writeEndArray();
-        ChainWriter.json(json, section.result(), section.analysis().claim());
+        MissWriter.json(json, section.result());
+        ChainWriter.json(json, section.result(), soundness);
         json.writeObjectFieldStart("sensitivity");
         if (section.sensitivity().epsilonNs().isPresent()) {
             json.writeNumberField("epsilon_max_ns", section.sensitivity().epsilonNs().getAsLong());

@@ -137,7 +137,7 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
     }
 
     private static boolean passes(final Analysis analysis, final TaskSet set) {
-        if (set != null && !set.chains().isEmpty()) {
+        if (set != null && (!set.chains().isEmpty() || mayMiss(set))) {
             return analysis.analyse(set).schedulable();
         }
         return set != null && analysis.isSchedulable(analysis.needsPriorities() ? PreparedSet.of(set)
@@ -189,5 +189,9 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
     private static long times(final long ns, final long permille) {
         final long product = Math.multiplyExact(ns, permille);
         return product / ONE + (product % ONE == 0 ? 0 : 1);
+    }
+
+    private static boolean mayMiss(final TaskSet set) {
+        return set.tasks().stream().anyMatch(task -> task.missLimit() != null);
     }
 }

@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.report;
 
 import dev.gpuseg.analysis.io.ChainWriter;
+import dev.gpuseg.analysis.io.MissWriter;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
@@ -53,7 +54,8 @@ public final class TextReport {
                     .append(Figures.ms(figure.maxNs())).append("  "));
                 out.append('\n');
             }
-            out.append(ChainWriter.text(section.result(), section.analysis().claim()));
+            out.append(MissWriter.text(section.result()));
+            out.append(ChainWriter.text(section.result(), soundness));
             final Sensitivity s = section.sensitivity();
             out.append("  before the first miss: epsilon up to ").append(s.epsilonNs().isPresent()
                 ? Figures.duration(s.epsilonNs().getAsLong()) : "-").append(", all C "

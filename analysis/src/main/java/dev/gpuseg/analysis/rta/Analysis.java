@@ -73,6 +73,9 @@ public interface Analysis {
         if (!set.chains().isEmpty()) {
             return ChainAnalysis.analyse(this, set);
         }
+        if (WeaklyHard.concerns(set)) {
+            return WeaklyHard.analyse(this, set);
+        }
         return analyse(needsPriorities() ? PreparedSet.of(set) : PreparedSet.withoutPriorities(set));
     }
 

@@ -11,16 +11,33 @@ import java.util.List;
  *
  * @param analysis    name of the analysis
  * @param taskSetId   id of the set
- * @param schedulable true if every real-time task keeps its deadline, and every chain its limits
+ * @param schedulable true if every real-time task keeps its deadline or the limit of its misses, and every chain its
+ *                    limits
  * @param tasks       in the order of the set
  * @param chains      in the order of the set
+ * @param misses      of the tasks that may miss deadlines, in the order of the set
  */
 public record AnalysisResult(String analysis, String taskSetId, boolean schedulable, List<TaskResult> tasks,
-    List<ChainResult> chains) {
+    List<ChainResult> chains, List<MissBound> misses) {
     /** Copies the lists. */
     public AnalysisResult {
         tasks = List.copyOf(tasks);
         chains = List.copyOf(chains);
+        misses = List.copyOf(misses);
+    }
+
+    /**
+     * The result for a set in which no task may miss a deadline.
+     *
+     * @param analysis    name of the analysis
+     * @param taskSetId   id of the set
+     * @param schedulable true if every real-time task keeps its deadline, and every chain its limits
+     * @param tasks       in the order of the set
+     * @param chains      in the order of the set
+     */
+    public AnalysisResult(final String analysis, final String taskSetId, final boolean schedulable,
+        final List<TaskResult> tasks, final List<ChainResult> chains) {
+        this(analysis, taskSetId, schedulable, tasks, chains, List.of());
     }
 
     /**

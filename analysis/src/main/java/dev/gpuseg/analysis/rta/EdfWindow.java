@@ -80,6 +80,7 @@ final class EdfWindow extends FixedPointAnalysis<Windows> {
         windows.addOwn(i, out);
         windows.addStalls(i, out);
         windows.start(i);
+        windows.addProcesses(out);
         for (int h = 0; h < s.realTimeCount; h++) {
             if (h == i) {
                 continue;

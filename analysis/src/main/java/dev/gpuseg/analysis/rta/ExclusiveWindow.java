@@ -58,6 +58,7 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
         windows.addOwn(i, out);
         windows.addStalls(i, out);
         windows.start(i);
+        windows.addProcesses(out);
         work.floor().moveTo(i);
         for (int h = 0; h < s.realTimeCount; h++) {
             if (s.cpu[h] == s.cpu[i]) {

@@ -57,7 +57,8 @@ public final class Hypotheses {
         final Model model = analysis.model();
         final List<Finding> all = new ArrayList<>();
         for (final Hypothesis hypothesis : Hypothesis.values()) {
-            if (concerns(hypothesis, analysis)) {
+            final boolean speaksOfMisses = hypothesis == Hypothesis.W1;
+            if (speaksOfMisses ? set != null && WeaklyHard.concerns(set) : concerns(hypothesis, analysis)) {
                 all.add(find(hypothesis, analysis, model, set, boosted));
             }
         }
@@ -98,7 +99,7 @@ public final class Hypotheses {
             case M5 -> waiting(analysis, set);
             case M6 -> check(hypothesis, set == null ? null : prepared(set, analysis).orderConflict());
             case M8 -> boost(analysis, set, boosted);
-            case M10 -> check(hypothesis, set == null ? null : prepared(set, analysis).processConflict());
+            case M10 -> contexts(analysis, set);
             case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
                 ? new Finding(hypothesis, Status.HOLDS, "") : new Finding(hypothesis, Status.ASSUMED, "");
             default -> new Finding(hypothesis, Status.ASSUMED, hypothesis == Hypothesis.S1 ? stalls(set) : "");
@@ -112,6 +113,18 @@ public final class Hypotheses {
     private static Finding check(final Hypothesis hypothesis, final String conflict) {
         return conflict == null ? new Finding(hypothesis, Status.ASSUMED, "checked for each task set")
             : new Finding(hypothesis, conflict.isEmpty() ? Status.HOLDS : Status.FAILS, conflict);
+    }
+
+    private static Finding contexts(final AnalysisDescription analysis, final TaskSet set) {
+        if (set == null) {
+            return check(Hypothesis.M10, null);
+        }
+        final PreparedSet s = prepared(set, analysis);
+        final String conflict = analysis.model().processConflict(s, analysis.mode());
+        final String shared = s.sharedProcesses();
+        return !conflict.isEmpty() || shared.isEmpty() ? check(Hypothesis.M10, conflict)
+            : new Finding(Hypothesis.M10, Status.ASSUMED, "the bounds contain the waiting inside of process " + shared
+            + "; all its tasks must be open before one of them begins a window");
     }
 
     private static Finding waiting(final AnalysisDescription analysis, final TaskSet set) {

@@ -30,7 +30,8 @@ public enum Hypothesis {
     /** Nothing outside of windows. */
     M9("M9", "a real-time task uses its GPU only inside its windows"),
     /** Contexts. */
-    M10("M10", "no real-time task shares its GPU context with another task"),
+    M10("M10", "no real-time task shares its GPU context with another task, or with real-time tasks alone and the "
+        + "bound contains the waiting for them"),
     /** The scheduler lives. */
     M11("M11", "daemon and watchdog are alive, and the time from a mark to the decision is part of epsilon"),
     /** Blocking. */
@@ -42,7 +43,10 @@ public enum Hypothesis {
     /** Ties of deadlines. */
     E3("E3", "two threads that spin for one GPU on one core never have the same absolute deadline"),
     /** Partitions. */
-    P1("P1", "the daemon follows the window table of the policy file");
+    P1("P1", "the daemon follows the window table of the policy file"),
+    /** Overload. */
+    W1("W1", "overload jobs are as far apart, and other jobs as short, as the set says; late jobs go on, and no "
+        + "overrun action acts");
 
     private final String id;
     private final String text;

@@ -133,11 +133,28 @@ public enum Model {
         }
     }
 
+    /**
+     * Whether the bounds contain the waiting for other tasks of the same process (theorem 10 of {@code
+     * docs/processes.md}). Only what is proven says yes.
+     */
+    boolean containsProcesses(final WaitMode mode) {
+        return mode == WaitMode.SUSPEND
+            && (this == WINDOWS || this == DEADLINE_WINDOWS || this == DEADLINE_WINDOWS_FIXED_CORES);
+    }
+
+    /** How a set breaks M10; empty if it keeps it. */
+    String processConflict(final PreparedSet set, final WaitMode mode) {
+        // of windows inside of partitions nothing is proven
+        return set.processConflict(containsProcesses(mode) && set.supply == null, mode == WaitMode.BUSY
+            ? "a thread that spins for the GPU can keep the core from the lower one, which has the GPU, without end"
+            : "this analysis has no bound for that (gcaps-window-suspend and edf-*-suspend have one)");
+    }
+
     /** Why the bounds of this model would mean nothing for a set; empty if they mean something. */
     String conflict(final PreparedSet set, final WaitMode mode) {
         String conflict = needsOneOrder() ? set.orderConflict() : "";
         if (conflict.isEmpty() && disablesContexts()) {
-            conflict = set.processConflict();
+            conflict = processConflict(set, mode);
         }
         // of a set whose threads sleep nothing is claimed for threads that spin, and nothing refused
         if (conflict.isEmpty() && spinsForHolder(mode) && set.taskSet().mode() == WaitMode.BUSY) {

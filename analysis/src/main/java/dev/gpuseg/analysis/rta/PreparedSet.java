@@ -9,6 +9,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.core.TimePartitions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -56,6 +57,10 @@ public final class PreparedSet {
     final boolean stalls;
     /** By GPU: when it is available; null = always. */
     final Supply[] supply;
+    /** A number for each context that several tasks share, all its tasks on one GPU; -1 = the task shares none. */
+    final int[] context;
+    /** Number of such contexts; 0 = nothing is shared. */
+    final int contextCount;
 
     private PreparedSet(final TaskSet set, final boolean needPriorities) {
         this.set = set;
@@ -163,6 +168,28 @@ public final class PreparedSet {
                 epsilon[p] = epsilonOfCpuOnlyTask(p);
             }
         }
+        context = new int[n];
+        contextCount = numberContexts();
+    }
+
+    private int numberContexts() {
+        Arrays.fill(context, -1);
+        int next = 0;
+        for (int p = 0; p < count; p++) {
+            for (int q = 0; q < p && context[p] < 0; q++) {
+                if (sharesContext(q, p)) {
+                    context[q] = context[q] < 0 ? next++ : context[q];
+                    context[p] = context[q];
+                }
+            }
+        }
+        return next;
+    }
+
+    private boolean sharesContext(final int a, final int b) {
+        final String process = gpu[a] < 0 ? null : set.tasks().get(index[a]).process();
+        return process != null && gpu[b] >= 0 && set.tasks().get(index[a]).gpu() == set.tasks().get(index[b]).gpu()
+            && process.equals(set.tasks().get(index[b]).process());
     }
 
     /** The GPU that each position uses, and for each GPU its stops and when it is available. */
@@ -200,6 +227,8 @@ public final class PreparedSet {
         stallPeriod = gpus.stallPeriod();
         stalls = other.stalls;
         supply = gpus.supply();
+        context = other.context;
+        contextCount = other.contextCount;
     }
 
     /**
@@ -332,25 +361,42 @@ public final class PreparedSet {
     }
 
     /**
-     * Hypothesis M10 of {@code docs/window.md}: no real-time task shares its GPU context with another task that uses
-     * the same GPU, because the hardware cannot disable the one without the other. Partitions do not separate them.
+     * Hypothesis M10 of {@code docs/window.md}: a real-time task shares its GPU context, which is all work of a process
+     * on one GPU, with no other task, or with real-time tasks alone and the bound contains the waiting for them
+     * ({@code docs/processes.md}). Partitions do not separate tasks of a process.
      *
+     * @param contained whether the bound contains the waiting for real-time tasks of the same process
+     * @param why       why it does not; one clause
      * @return one line that names the first pair that breaks it, and the remedy; empty if none does
      */
-    String processConflict() {
-        for (int h = 0; h < realTimeCount; h++) {
-            final Task task = set.tasks().get(index[h]);
-            final String process = gpu[h] < 0 ? null : task.process();
-            for (int i = h + 1; process != null && i < count; i++) {
-                final Task other = set.tasks().get(index[i]);
-                if (gpu[i] >= 0 && task.gpu() == other.gpu() && process.equals(other.process())) {
-                    return "tasks \"" + nameOf(h) + "\" and \"" + nameOf(i) + "\" share process \"" + process
-                        + "\", hence one GPU context, in which neither can be preempted for the other; no analysis of "
-                        + "preemptive windows covers that: run them in different processes, or use a gate (level 1)";
+    String processConflict(final boolean contained, final String why) {
+        for (int h = 0; contextCount > 0 && h < realTimeCount; h++) {
+            for (int i = h + 1; context[h] >= 0 && i < count; i++) {
+                if (context[i] == context[h] && !(contained && i < realTimeCount)) {
+                    return "tasks \"" + nameOf(h) + "\" and \"" + nameOf(i) + "\" share process \""
+                        + set.tasks().get(index[h]).process() + "\", hence one GPU context, in which neither can be "
+                        + "preempted for the other" + (i < realTimeCount ? "; " + why
+                        : "; \"" + nameOf(i) + "\" is best effort, so that its windows have no bounded length")
+                        + ": run them in different processes, or use a gate (level 1)";
                 }
             }
         }
         return "";
+    }
+
+    /** One clause that names the processes of several real-time tasks; empty if there are none. */
+    String sharedProcesses() {
+        final StringBuilder names = new StringBuilder();
+        for (int c = 0; c < contextCount; c++) {
+            for (int p = 0; p < realTimeCount; p++) {
+                if (context[p] == c) {
+                    names.append(names.isEmpty() ? "" : ", ").append('"').append(set.tasks().get(index[p]).process())
+                        .append('"');
+                    break;
+                }
+            }
+        }
+        return names.toString();
     }
 
     /**

@@ -39,6 +39,10 @@ final class Windows implements Recurrence.Extra {
     private int analysed;
     /** Whether two tasks of one core can have one CPU priority, or one absolute deadline. */
     private final boolean ties;
+    /** What tasks of one process add; null if none share a context, or nothing is preempted anyway. */
+    private final ProcessBlocking processes;
+    private boolean delayed;
+    private boolean carryIn;
     /** By segment: what ties add to the total, because they destroy the overlap of its parts; null = nothing. */
     private long[] lostOverlap;
     private final long[] gpuWork;
@@ -58,7 +62,8 @@ final class Windows implements Recurrence.Extra {
         stopperTotal = new long[s.count];
         scratch = new Recurrence(2 * s.count + 2);
         ties = order == Order.EDF || hasEqualPriorities();
-        gpuWork = ties && order != Order.EDF_GPU && !gate ? withLostOverlap() : s.gpuWork;
+        processes = s.contextCount > 0 && !gate ? new ProcessBlocking(s, r, this, order != Order.FIXED) : null;
+        gpuWork = (ties || processes != null) && order != Order.EDF_GPU && !gate ? withLostOverlap() : s.gpuWork;
         chargedTask = new int[s.count];
         chargedSource = new int[s.count];
         sumOf = new long[s.count];
@@ -86,12 +91,13 @@ final class Windows implements Recurrence.Extra {
 
     /**
      * A tied task of the same core and GPU can have the GPU and wait for the core, while this one has the core and
-     * waits for the GPU: then its host part proceeds, but its device part does not. The total counts them once.
+     * waits for the GPU: then its host part proceeds, but its device part does not. The total counts them once. A lower
+     * task of a process can have the GPU on behalf of another one of that process, too.
      */
     private long[] withLostOverlap() {
         final long[] work = s.gpuWork.clone();
         for (int p = 0; p < s.realTimeCount; p++) {
-            if (isTiedOnGpu(p)) {
+            if (processes != null && s.gpu[p] >= 0 || isTiedOnGpu(p)) {
                 for (int j = s.segmentStart[p]; j < s.segmentStart[p + 1]; j++) {
                     final long lost = lostOverlap(j);
                     if (lost > 0) {
@@ -112,6 +118,11 @@ final class Windows implements Recurrence.Extra {
             }
         }
         return false;
+    }
+
+    /** G of one segment, ties of its core included. */
+    long total(final int segment) {
+        return Math.addExact(s.segmentTotal[segment], lostOverlap == null ? 0 : lostOverlap[segment]);
     }
 
     private long lostOverlap(final int segment) {
@@ -176,14 +187,20 @@ final class Windows implements Recurrence.Extra {
         return order == Order.FIXED ? Long.MAX_VALUE : deadlineCap(i, h, tail(h));
     }
 
+    /** The tasks of the core of h that can stop its windows. */
+    int[] stoppersOf(final int h) {
+        return stopper[h];
+    }
+
     /** CPU work per job of c that can stop h, on the same core, while h holds its GPU. */
-    private long stopCost(final int h, final int c) {
+    long stopCost(final int h, final int c) {
         if (s.gpu[c] < 0) {
             return boost ? 0 : s.cpuWork[c];
         }
         if (s.gpu[c] == s.gpu[h]) {
-            // while the window of a higher task is open h is not the holder; that of a tied one can be open beside it
-            final long host = !gate && (order == Order.EDF_GPU || isTied(c, h)) ? s.host[c] : 0;
+            // while the window of a higher task is open h is not the holder, unless it is on behalf of another task of
+            // its process; that of a tied one can be open beside it
+            final long host = !gate && (order == Order.EDF_GPU || isTied(c, h) || s.context[h] >= 0) ? s.host[c] : 0;
             return boost ? host : s.cpuWork[c] + host;
         }
         final long updates = switches(c);
@@ -266,14 +283,22 @@ final class Windows implements Recurrence.Extra {
      * blocking can wait for that.
      */
     private boolean arrivesReady(final int c, final int i) {
-        return s.blocking[c] == 0 && !isTied(c, i);
+        return !carryIn && s.blocking[c] == 0 && !isTied(c, i);
+    }
+
+    /** From now on takes every task to have earlier work left where an interval begins. */
+    void carryInAlways() {
+        carryIn = true;
     }
 
     /** Longest time from begin (at a gate: from the grant) to end of segment j of h, at most r[h]. */
     long windowLength(final int h, final int j) {
         scratch.reset();
-        scratch.addBase(Recurrence.OWN, lostOverlap == null ? 0 : lostOverlap[j]);
-        scratch.addBase(Recurrence.OWN, Math.addExact(s.segmentTotal[j], gate ? s.theta[h] : Math.multiplyExact(3L,
+        if (processes != null) {
+            processes.of(h);
+            scratch.addBase(Recurrence.BLOCKING, processes.totalNs());
+        }
+        scratch.addBase(Recurrence.OWN, Math.addExact(total(j), gate ? s.theta[h] : Math.multiplyExact(3L,
             s.epsilon[h])));
         addStalls(h, scratch);
         for (int c = 0; c < s.realTimeCount; c++) {
@@ -356,6 +381,16 @@ final class Windows implements Recurrence.Extra {
     void start(final int i) {
         charged = 0;
         analysed = i;
+        delayed = false;
+    }
+
+    /** Charges the task of {@link #start} the windows of lower tasks that run on behalf of others of their process. */
+    void addProcesses(final Recurrence out) {
+        if (processes != null) {
+            processes.of(analysed);
+            out.addBase(Recurrence.BLOCKING, Math.multiplyExact((long) s.eta[analysed], processes.holdNs()));
+            delayed = processes.totalNs() > processes.holdNs();
+        }
     }
 
     /** Charges the windows of h to the task of {@link #start}. */
@@ -368,6 +403,10 @@ final class Windows implements Recurrence.Extra {
 
     /** Makes the stops of the charged windows part of the recurrence. */
     void finish(final Recurrence out) {
+        if (delayed) {
+            out.setExtra(this, Recurrence.INTERFERENCE);
+            return;
+        }
         for (int k = 0; k < charged; k++) {
             if (stopperTotal[chargedTask[k]] > 0) {
                 out.setExtra(this, Recurrence.INTERFERENCE);
@@ -391,11 +430,17 @@ final class Windows implements Recurrence.Extra {
                 costOf[c] = Math.max(costOf[c], cost);
             }
         }
+        for (int c = 0; delayed && c < s.realTimeCount; c++) {
+            sumOf[c] = Math.addExact(sumOf[c], Math.multiplyExact((long) s.eta[analysed], processes.stopsNs(c)));
+            costOf[c] = Math.max(costOf[c], processes.costNs(c));
+        }
         long total = 0;
         for (int c = 0; c < s.realTimeCount; c++) {
             if (sumOf[c] > 0) {
                 final long arrivals = IntegerMath.ceilDiv(Math.max(1, w) + Math.max(0, r[c] - costOf[c]), s.period[c]);
-                final long jobs = c == analysed ? 1 : Math.min(arrivals, cpuCap(analysed, c));
+                // what stops a lower window can have a later deadline than the task
+                final long cap = delayed && processes.stopsNs(c) > 0 ? Long.MAX_VALUE : cpuCap(analysed, c);
+                final long jobs = c == analysed ? 1 : Math.min(arrivals, cap);
                 total = Math.addExact(total, Math.min(sumOf[c], Math.multiplyExact(jobs, costOf[c])));
             }
         }

@@ -16,6 +16,11 @@ final class Observations {
     final long[] worstArrivalNs;
     final long[] preemptions;
     final long[] maxGrantWaitNs;
+    /** Of tasks with a limit: which of the last jobs were late, as a ring; null = no limit. */
+    private final boolean[][] recent;
+    private final int[] recentAt;
+    private final int[] recentMisses;
+    private final int[] maxRecentMisses;
 
     Observations(final SimulatedSet set) {
         this.set = set;
@@ -28,6 +33,13 @@ final class Observations {
         worstArrivalNs = new long[n];
         preemptions = new long[n];
         maxGrantWaitNs = new long[n];
+        recent = new boolean[n][];
+        recentAt = new int[n];
+        recentMisses = new int[n];
+        maxRecentMisses = new int[n];
+        for (int i = 0; i < n; i++) {
+            recent[i] = set.missLimit[i] == null ? null : new boolean[set.missLimit[i].jobs()];
+        }
     }
 
     void reset() {
@@ -39,6 +51,35 @@ final class Observations {
         Arrays.fill(worstArrivalNs, -1);
         Arrays.fill(preemptions, 0);
         Arrays.fill(maxGrantWaitNs, 0);
+        Arrays.fill(recentAt, 0);
+        Arrays.fill(recentMisses, 0);
+        Arrays.fill(maxRecentMisses, 0);
+        for (final boolean[] ring : recent) {
+            if (ring != null) {
+                Arrays.fill(ring, false);
+            }
+        }
+    }
+
+    /** The next job of a task is on time or late: jobs end in the order of their arrivals. */
+    private void judge(final int task, final boolean missed) {
+        misses[task] += missed ? 1 : 0;
+        final boolean[] ring = recent[task];
+        if (ring != null) {
+            recentMisses[task] += (missed ? 1 : 0) - (ring[recentAt[task]] ? 1 : 0);
+            ring[recentAt[task]] = missed;
+            recentAt[task] = (recentAt[task] + 1) % ring.length;
+            maxRecentMisses[task] = Math.max(maxRecentMisses[task], recentMisses[task]);
+        }
+    }
+
+    /** Most misses among any so many consecutive jobs as the limit says; without a limit all misses. */
+    long mostMisses(final int task) {
+        return recent[task] == null ? misses[task] : maxRecentMisses[task];
+    }
+
+    private boolean isBroken(final int task) {
+        return mostMisses(task) > (recent[task] == null ? 0 : set.missLimit[task].misses());
     }
 
     /** A job ended; true if that was too late. */
@@ -48,7 +89,7 @@ final class Observations {
         sumResponseNs[task] += responseNs;
         observe(task, arrivalNs, responseNs);
         final boolean missed = responseNs > set.deadlineNs[task];
-        misses[task] += missed ? 1 : 0;
+        judge(task, missed);
         return missed;
     }
 
@@ -60,7 +101,7 @@ final class Observations {
 
     /** A job that has not started at the end of the run. */
     void late(final int task, final long arrivalNs, final long nowNs) {
-        misses[task] += nowNs - arrivalNs > set.deadlineNs[task] ? 1 : 0;
+        judge(task, nowNs - arrivalNs > set.deadlineNs[task]);
     }
 
     private void observe(final int task, final long arrivalNs, final long responseNs) {
@@ -76,7 +117,7 @@ final class Observations {
 
     boolean anyRealTimeMiss() {
         for (int i = 0; i < misses.length; i++) {
-            if (set.realTime[i] && misses[i] > 0) {
+            if (set.realTime[i] && isBroken(i)) {
                 return true;
             }
         }
@@ -88,7 +129,7 @@ final class Observations {
         for (int i = 0; i < jobs.length; i++) {
             all.add(new SimulationResult.TaskObservation(set.nameOf(i), !set.realTime[i], set.deadlineNs[i], jobs[i],
                 completed[i], misses[i], maxResponseNs[i], completed[i] == 0 ? 0 : sumResponseNs[i] / completed[i],
-                worstArrivalNs[i], preemptions[i], maxGrantWaitNs[i]));
+                worstArrivalNs[i], preemptions[i], maxGrantWaitNs[i], set.missLimit[i], mostMisses(i)));
         }
         return all;
     }

@@ -3,6 +3,8 @@ package dev.gpuseg.analysis.sim;
 
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.MissLimit;
+import dev.gpuseg.analysis.model.Overload;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -30,6 +32,10 @@ final class SimulatedSet {
     final long[] jitterNs;
     /** Longest distance of two arrivals; 0 = not known. */
     final long[] maxPeriodNs;
+    /** How rarely the task needs its declared times; null = any job may. */
+    final Overload[] overload;
+    /** How many of its jobs may be late; null = none. */
+    final MissLimit[] missLimit;
     final int[][] cpuTasks;
     final int[][] gpuTasks;
 
@@ -65,6 +71,8 @@ final class SimulatedSet {
         }
         final int n = taskCount;
         cpuOf = new int[n];
+        overload = new Overload[n];
+        missLimit = new MissLimit[n];
         gpuOf = new int[n];
         contextOf = new int[n];
         realTime = new boolean[n];
@@ -123,6 +131,8 @@ final class SimulatedSet {
 
     private void readTask(final int i, final Task task) {
         cpuOf[i] = task.cpu() - 1;
+        overload[i] = task.overload();
+        missLimit[i] = task.missLimit();
         realTime[i] = !task.bestEffort();
         priority[i] = task.priority();
         gpuPriority[i] = task.gpuPriority();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.analysis.model.MissLimit;
 import java.util.List;
 
 /**
@@ -47,12 +48,14 @@ public record SimulationResult(SimulationOptions options, String taskSetId, List
     }
 
     /**
-     * Whether a real-time task missed a deadline.
+     * Whether a real-time task missed a deadline that it may not miss.
      *
-     * @return true if at least one job ended late, or was late and unfinished at the end of the run
+     * @return true if a job ended late, or was late and unfinished at the end of the run; of a task with a limit, if so
+     *     many jobs did that the limit is broken
      */
     public boolean anyRealTimeMiss() {
-        return tasks.stream().anyMatch(t -> !t.bestEffort() && t.misses() > 0);
+        return tasks.stream().anyMatch(t -> !t.bestEffort()
+            && t.mostMisses() > (t.missLimit() == null ? 0 : t.missLimit().misses()));
     }
 
     /**
@@ -70,9 +73,11 @@ public record SimulationResult(SimulationOptions options, String taskSetId, List
      * @param worstArrivalNs   arrival of the job with the longest response, -1 if none
      * @param preemptions      times that a segment was preempted on the GPU
      * @param maxGrantWaitNs   longest wait from begin to grant
+     * @param missLimit        how many of its jobs may be late, null = none
+     * @param mostMisses       most misses among any {@link MissLimit#jobs} consecutive jobs; without a limit all misses
      */
     public record TaskObservation(String name, boolean bestEffort, long deadlineNs, long jobs, long completed,
         long misses, long maxResponseNs, long meanResponseNs, long worstArrivalNs, long preemptions,
-        long maxGrantWaitNs) {
+        long maxGrantWaitNs, MissLimit missLimit, long mostMisses) {
     }
 }

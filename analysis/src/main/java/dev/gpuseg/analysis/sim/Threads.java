@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.analysis.model.Overload;
 import java.util.Arrays;
 
 /** The threads of the tasks: in which phase of which segment each one is, and what it does next. */
@@ -26,6 +27,10 @@ final class Threads {
     private final long[] afterNs;
     private final long[] arrivalNs;
     private final boolean[] worstCaseJob;
+    /** Whether the job needs no more than the typical share of its declared times. */
+    private final boolean[] typicalJob;
+    /** Arrival of the last overload job, -1 = none. */
+    private final long[] overloadNs;
     private boolean anywhere;
     /** Whether the job of a task has had its core. */
     private final boolean[] started;
@@ -45,12 +50,15 @@ final class Threads {
         afterNs = new long[n];
         arrivalNs = new long[n];
         worstCaseJob = new boolean[n];
+        typicalJob = new boolean[n];
+        overloadNs = new long[n];
         started = new boolean[n];
     }
 
     void reset() {
         Arrays.fill(phase, IDLE);
         Arrays.fill(afterNs, 0);
+        Arrays.fill(overloadNs, -1);
         Arrays.fill(runs, true);
         anywhere = run.options.hostWork() == SimulationOptions.HostWork.ANYWHERE && !run.isAbstract;
         runs[IDLE] = false;
@@ -126,11 +134,27 @@ final class Threads {
         arrivalNs[task] = arrival;
         started[task] = false;
         worstCaseJob[task] = run.drawsWorst();
+        typicalJob[task] = !overloads(task, arrival);
         segment[task] = segmentStart[task] - 1;
         nextSegment(task);
     }
 
-    private long draw(final int task, final long worstNs) {
+    /** Mostly as soon as it may again; a task that overloads with every job always. */
+    private boolean overloads(final int task, final long arrival) {
+        final Overload overload = set.overload[task];
+        if (overload == null || overload.periodNs() <= set.periodNs[task]) {
+            return true;
+        }
+        final boolean may = overloadNs[task] < 0 || arrival - overloadNs[task] >= overload.periodNs();
+        if (!may || run.random.nextInt(4) == 0) {
+            return false;
+        }
+        overloadNs[task] = arrival;
+        return true;
+    }
+
+    private long draw(final int task, final long declaredNs) {
+        final long worstNs = typicalJob[task] ? set.overload[task].simulatedNs(declaredNs) : declaredNs;
         return worstCaseJob[task] || worstNs == 0 ? worstNs : run.random.nextLong(worstNs + 1);
     }
 

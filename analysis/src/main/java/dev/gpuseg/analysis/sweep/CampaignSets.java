@@ -19,7 +19,7 @@ import java.util.SplittableRandom;
 /**
  * Small task sets that try every feature of the model: one to three cores, one or two GPUs, best-effort tasks,
  * deadlines below periods, release jitter, host parts that overlap device parts, idle time inside of windows, GPU
- * priorities that differ from CPU priorities, equal priorities, processes of several tasks (which a gate alone allows),
+ * priorities that differ from CPU priorities, equal priorities, processes of several tasks,
  * and epsilon from nothing to a millisecond, jobs that end in a window. Set k of a seed is a function of both.
  */
 public final class CampaignSets {
@@ -73,7 +73,7 @@ public final class CampaignSets {
         if (more.nextInt(3) == 0) {
             tie(more, tasks);
         }
-        if (more.nextInt(8) == 0) {
+        if (more.nextInt(4) == 0) {
             shareProcesses(more, tasks);
         }
         final SplittableRandom last = Seeds.random(seed, POINT + 3, k);
@@ -113,11 +113,13 @@ public final class CampaignSets {
         }
     }
 
-    /** Some tasks in each of two processes, the others in processes of their own. */
+    /** Some tasks in each of two processes, the others in processes of their own; best-effort tasks rarely share. */
     private static void shareProcesses(final SplittableRandom random, final List<Task> tasks) {
+        final boolean bestEffortToo = random.nextInt(4) == 0;
         for (int i = 0; i < tasks.size(); i++) {
             final int process = random.nextInt(3);
-            tasks.set(i, tasks.get(i).inProcess(process == 0 ? null : "p" + process));
+            tasks.set(i, tasks.get(i).inProcess(process == 0 || tasks.get(i).bestEffort() && !bestEffortToo ? null
+                : "p" + process));
         }
     }
 

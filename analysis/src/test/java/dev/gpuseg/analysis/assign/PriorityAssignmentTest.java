@@ -2,10 +2,12 @@
 package dev.gpuseg.analysis.assign;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.RandomSets;
+import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.Segment;
@@ -51,6 +53,38 @@ class PriorityAssignmentTest {
             .map(Task::priority).toList());
         assertEquals(List.of(96, 97, 0, 98, 99), PriorityAssignment.of("dm").assign(set, analysis).tasks().stream()
             .map(Task::priority).toList());
+    }
+
+    /** One core: quick (period 10) delays the camera (period 20), unless the camera goes first. */
+    private static TaskSet withChain(final String reaction) throws Exception {
+        return new TaskSetReader().readText("""
+            id: chain
+            platform: {cpus: 2}
+            tasks:
+              - {name: quick, cpu: 1, period: 10ms, segments: [{cpu: 4ms}]}
+              - {name: camera, cpu: 1, period: 20ms, max_period: 20ms, segments: [{cpu: 3ms}]}
+              - {name: brake, cpu: 2, period: 20ms, max_period: 20ms, segments: [{cpu: 1ms}]}
+            chains:
+              - {name: stop, tasks: [camera, brake], reaction: %s}
+            """.formatted(reaction), "set.yaml");
+    }
+
+    @Test
+    void shouldLookForAnOrderThatKeepsTheLimitsOfChains() throws Exception {
+        final Analysis analysis = Analyses.get("gcaps-window-suspend");
+        final TaskSet tight = withChain("44ms");
+        assertFalse(analysis.analyse(PriorityAssignment.DM.assign(tight, analysis)).schedulable(), "48 ms");
+        for (final PriorityAssignment search : List.of(PriorityAssignment.OPA, PriorityAssignment.AUDSLEY)) {
+            final TaskSet found = search.assign(tight, analysis);
+            assertTrue(analysis.analyse(found).schedulable());
+            assertTrue(found.tasks().get(1).priority() > found.tasks().get(0).priority());
+        }
+        final TaskSet relaxed = withChain("48ms");
+        assertEquals(PriorityAssignment.DM.assign(relaxed, analysis), PriorityAssignment.OPA.assign(relaxed, analysis),
+            "nothing to repair");
+        final TaskSet impossible = withChain("43ms");
+        assertEquals(PriorityAssignment.DM.assign(impossible, analysis), PriorityAssignment.OPA.assign(impossible,
+            analysis), "no order keeps it: monotonic as where a search fails");
     }
 
     @Property(tries = 300)

@@ -168,7 +168,7 @@ class ChainAnalysisTest {
         final String text = ResultWriter.text(set, List.of(result));
         assertTrue(text.contains("chain stop: reaction 27 of 26 ms MISS, age 15 of 15 ms ok"), text);
         assertTrue(text.contains("longest, 55 %"), text);
-        assertTrue(text.contains("sound for this scheduler, if the bound of every task is"), text);
+        assertTrue(text.contains("chains [sound for this scheduler with policy fp at level 3; for chains also"), text);
         final JsonNode json = new ObjectMapper().readTree(ResultWriter.json(set, List.of(result)))
             .get("results").get("gcaps-window-suspend");
         assertFalse(json.get("schedulable").asBoolean());
@@ -182,6 +182,37 @@ class ChainAnalysisTest {
         assertTrue(HtmlReport.render(report).contains("data-key=\"reaction\" data-ns=\"27000000\""));
         assertTrue(TextReport.render(report).contains("chain stop: reaction"));
         final String unsound = ResultWriter.text(set, List.of(Analyses.get("gcaps-suspend").analyse(set)));
-        assertTrue(unsound.contains("chains [not sound for this scheduler"), unsound);
+        assertTrue(unsound.contains("chains [not sound for this scheduler: M1: "), unsound);
+    }
+
+    @Test
+    void shouldNameTheHypothesisThatTheSetBreaksInTheClaimOfAChain() throws Exception {
+        final TaskSet set = new TaskSetReader().readText("""
+            id: sleeps
+            mode: suspend
+            platform: {cpus: 2, epsilon: 1ms}
+            tasks:
+              - {name: camera, cpu: 1, period: 40ms, max_period: 40ms, priority: 9,
+                 segments: [{gpu: {host: 1ms, device: 2ms}}]}
+              - {name: brake, cpu: 2, period: 40ms, max_period: 40ms, priority: 8, segments: [{cpu: 3ms}]}
+            chains:
+              - {name: stop, tasks: [camera, brake]}
+            """, "set.yaml");
+        final AnalysisResult spins = Analyses.get("gcaps-window-busy").analyse(set);
+        final String expected = "not sound for this scheduler: M5: the set has mode: suspend, the analysis is for "
+            + "mode: busy (a bound on a chain is a sum of bounds of its tasks)";
+        assertTrue(ResultWriter.text(set, List.of(spins)).contains("chains [" + expected + "]"),
+            ResultWriter.text(set, List.of(spins)));
+        for (final String json : List.of(ResultWriter.json(set, List.of(spins)), ResultWriter.line(set,
+            List.of(spins)))) {
+            assertEquals(expected, new ObjectMapper().readTree(json).at("/results/gcaps-window-busy/chains/0/claim")
+                .asText());
+        }
+        final Report report = Report.create(set, new byte[0], List.of(spins));
+        assertTrue(HtmlReport.render(report).contains(expected), "HTML");
+        assertTrue(TextReport.render(report).contains(expected), "text report");
+        final AnalysisResult boost = Analyses.get("gcaps-boost-suspend").analyse(set);
+        assertTrue(ResultWriter.text(set, List.of(boost)).contains("chains [sound for this scheduler with policy fp at "
+            + "level 3, if M8: "), "a condition is one of the chain, too");
     }
 }

@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.rta;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,6 +13,8 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.sim.Counterexamples;
 import dev.gpuseg.analysis.sim.Sets;
+import dev.gpuseg.analysis.sim.SimulationOptions;
+import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.TimePartitions;
 import java.io.IOException;
@@ -68,8 +71,8 @@ class HypothesesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"gcaps-window-suspend", "gcaps-window-busy", "gcaps-boost-suspend", "edf-edf-suspend",
-        "edf-fp-suspend", "edf-edf-busy", "gcaps-suspend", "tsg-rr-suspend"})
+    @ValueSource(strings = {"gcaps-window-busy", "gcaps-boost-suspend", "gcaps-boost-busy", "edf-edf-busy",
+        "gcaps-suspend", "gcaps-busy", "tsg-rr-suspend"})
     void shouldRefuseTasksOfOneProcess(final String analysis) {
         final TaskSet shared = Counterexamples.read("shared-process");
         final String text = refusal(analysis, shared);
@@ -82,6 +85,30 @@ class HypothesesTest {
         Analyses.get(analysis).analyse(shared.withTasks(besides));
         besides.set(1, shared.tasks().get(1).withSegments(List.of(Sets.cpu(1))));
         Analyses.get(analysis).analyse(shared.withTasks(besides));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"gcaps-window-suspend", "edf-edf-suspend", "edf-fp-suspend"})
+    void shouldContainTheWaitForATaskOfTheSameProcess(final String name) {
+        final Analysis analysis = Analyses.get(name);
+        final TaskSet tight = Counterexamples.read("shared-process");
+        assertFalse(analysis.analyse(tight).schedulable(), "40 ms of waiting, deadline 10 ms");
+        final List<Task> tasks = new ArrayList<>(tight.tasks());
+        tasks.set(0, tasks.get(0).withTimes(95 * Sets.MS, 0, 0));
+        final TaskSet relaxed = tight.withTasks(tasks);
+        final AnalysisResult bounds = analysis.analyse(relaxed);
+        assertTrue(bounds.schedulable(), name);
+        final Simulator simulator = new Simulator(relaxed);
+        simulator.setFirstArrivals(new long[] {Sets.MS, 0});
+        simulator.execute(SimulationOptions.ofDurationNs(2 * Sets.MS));
+        assertTrue(simulator.maxResponseNs(0) > 40 * Sets.MS, "high: " + simulator.maxResponseNs(0));
+        assertTrue(simulator.maxResponseNs(0) <= bounds.tasks().get(0).wcrtNs(), bounds.toString());
+        final Soundness soundness = Soundness.of(analysis.description(), relaxed);
+        assertEquals(Soundness.Verdict.SOUND, soundness.verdict(), soundness.text());
+        assertTrue(soundness.findings().stream().anyMatch(f -> f.hypothesis() == Hypothesis.M10
+            && f.status() == Hypotheses.Status.ASSUMED && f.detail().contains("process \"robot\"")));
+        tasks.set(1, tasks.get(1).withRank(0, 0, true));
+        assertTrue(refusal(name, tight.withTasks(tasks)).contains("\"low\" is best effort"), "its windows");
     }
 
     @Test
@@ -97,6 +124,8 @@ class HypothesesTest {
         final TimePartitioned analysis = new TimePartitioned(table, task -> task.equals("high") ? 1 : 2, false);
         assertTrue(assertThrows(InvalidModelException.class,
             () -> analysis.analyse(Counterexamples.read("shared-process"))).getMessage().contains("robot"));
+        assertTrue(assertThrows(InvalidModelException.class, () -> analysis.with(task -> 1)
+            .analyse(Counterexamples.read("shared-process"))).getMessage().contains("robot"), "nor in the same one");
     }
 
     /** A thread that spins for the GPU keeps the core from the holder, if the kernel prefers neither. */
@@ -170,7 +199,8 @@ class HypothesesTest {
     void shouldDocumentEveryHypothesis() throws IOException {
         final Path docs = Path.of(System.getProperty("gpuseg.root"), "analysis/docs");
         String all = "";
-        for (final String page : List.of("window.md", "stalls.md", "edf.md", "partitions.md")) {
+        for (final String page : List.of("window.md", "stalls.md", "edf.md", "partitions.md",
+            "misses.md")) {
             all += Files.readString(docs.resolve(page));
         }
         for (final Hypothesis hypothesis : Hypothesis.values()) {

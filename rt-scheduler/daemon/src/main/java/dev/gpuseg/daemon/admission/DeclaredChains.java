@@ -30,7 +30,7 @@ final class DeclaredChains {
      * @return whole chains with their limits, and of the others the event edges
      */
     static Chains of(final TaskSet declared, final List<Task> placed) {
-        if (declared == null || declared.chains().isEmpty()) {
+        if (declared == null) {
             return Chains.NONE;
         }
         final Set<String> present = new HashSet<>();

@@ -10,6 +10,7 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.ChainResult;
+import dev.gpuseg.analysis.rta.MissBound;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.util.ArrayList;
 import java.util.List;
@@ -107,7 +108,18 @@ record Prospect(Analysis analysis, TaskSet set, AnalysisResult result, String pr
         for (int c = 0; c < a.chains().size(); c++) {
             chains.add(slower(a.chains().get(c), b.chains().get(c)));
         }
-        return new AnalysisResult(a.analysis(), a.taskSetId(), a.schedulable() && b.schedulable(), tasks, chains);
+        return new AnalysisResult(a.analysis(), a.taskSetId(), a.schedulable() && b.schedulable(), tasks, chains,
+            moreMisses(a.misses(), b.misses()));
+    }
+
+    private static List<MissBound> moreMisses(final List<MissBound> a, final List<MissBound> b) {
+        final List<MissBound> more = new ArrayList<>();
+        for (int i = 0; i < a.size(); i++) {
+            final boolean first = a.get(i).bound() == null
+                || b.get(i).bound() != null && b.get(i).bound() <= a.get(i).bound();
+            more.add(first ? a.get(i) : b.get(i));
+        }
+        return more;
     }
 
     private static ChainResult slower(final ChainResult a, final ChainResult b) {

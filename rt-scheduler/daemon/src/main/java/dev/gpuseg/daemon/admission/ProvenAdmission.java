@@ -489,7 +489,7 @@ public final class ProvenAdmission implements AdmissionControl {
 
     /** A hint may have changed the priorities since. The process is the one that registered, once it is known. */
     private static Task asOpened(final Task declared, final Admitted open) {
-        final Task task = open.pid() > 0 ? declared.inProcess(null) : declared;
+        final Task task = open.pid() > 0 ? declared.inProcess("pid " + open.pid()) : declared;
         if (open.priority() == open.request().priority() && open.gpuPriority() == open.request().gpuPriority()) {
             return task;
         }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.admission;
 
+import dev.gpuseg.analysis.io.MissWriter;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.report.Sensitivity;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.MissBound;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.util.ArrayList;
 import java.util.List;
@@ -53,6 +55,9 @@ final class Refusal {
                 : "over " + Durations.format(task.periodNs()))
             .append(", deadline ").append(Durations.format(task.deadlineNs())).append(" (").append(analysis.name())
             .append(')');
+        for (final MissBound misses : prospect.result().misses()) {
+            text.append(misses.task().equals(task.name()) ? ", " + MissWriter.sentence(misses) : "");
+        }
         final List<String> remedies = remedies(analysis, set, asking, failing == asking ? bound : OptionalLong.empty());
         if (remedies.isEmpty()) {
             text.append("; no change of this task alone helps: close another one");

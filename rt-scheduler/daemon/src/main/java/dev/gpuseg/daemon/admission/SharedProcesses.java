@@ -4,9 +4,11 @@ package dev.gpuseg.daemon.admission;
 import java.util.List;
 
 /**
- * Hypothesis M10 of the analyses of preemptive windows ({@code analysis/docs/window.md}): one GPU context for each
- * task. All tasks of a process share its context on a GPU, so that none of them can be preempted for another one. That
- * holds for best-effort tasks, too: they continue while a real-time task of their process has the GPU.
+ * Hypothesis M10 of the analyses of preemptive windows ({@code analysis/docs/window.md}): all tasks of a process share
+ * its context on a GPU, so that none of them can be preempted for another one. Declared real-time tasks may share one:
+ * the analysis then contains the waiting ({@code analysis/docs/processes.md}), or refuses the set. A best-effort task
+ * may not, because it continues while a real-time task of its process has the GPU, and nothing bounds its windows. A
+ * task that is known by its budget alone may not either: demotion at its end does not take the context from it.
  */
 final class SharedProcesses {
     private SharedProcesses() {
@@ -24,15 +26,19 @@ final class SharedProcesses {
             for (int k = i + 1; k < admitted.size(); k++) {
                 final Admitted b = admitted.get(k);
                 if (a.pid() > 0 && a.pid() == b.pid() && a.request().gpu() == b.request().gpu()
-                    && (a.isRealTime() || b.isRealTime())) {
+                    && (a.isRealTime() || b.isRealTime()) && !(isBounded(a) && isBounded(b))) {
                     return "tasks " + describe(a) + " and " + describe(b) + " are both open in process " + a.pid()
                         + " and share its context on GPU " + a.request().gpu() + ", in which neither can be preempted "
-                        + "for the other, so that nothing is proven; open them in different processes, or use the "
-                        + "mechanism gate (level 1)";
+                        + "for the other, so that nothing is proven unless both are real-time tasks of the task-set "
+                        + "file; open them in different processes, declare them, or use the mechanism gate (level 1)";
                 }
             }
         }
         return "";
+    }
+
+    private static boolean isBounded(final Admitted task) {
+        return task.isRealTime() && task.source() == Admitted.Source.DECLARED;
     }
 
     private static String describe(final Admitted task) {

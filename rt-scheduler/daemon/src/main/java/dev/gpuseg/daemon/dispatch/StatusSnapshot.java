@@ -92,6 +92,10 @@ final class StatusSnapshot {
         node.put("pregranted", scheduler.isPregranted(task.id));
         node.put("segments", task.segments);
         node.put("preemptions", task.preemptions);
+        node.put("anticipated", task.anticipated);
+        node.put("anticipations_wasted", task.anticipationsWasted);
+        node.put("anticipations_over_budget", task.anticipationsOverBudget);
+        node.put("kept_free_ns", task.keptFreeNs);
         node.put("overruns", task.overruns);
         node.put("jobs", task.jobs);
         node.put("job_misses", task.jobMisses);

@@ -31,6 +31,13 @@ final class TaskEntry {
     long segments;
     long preemptions;
     long overruns;
+    /** Begins for which lower work was disabled ahead of time; of these, those that did not come. */
+    long anticipated;
+    long anticipationsWasted;
+    /** Expected begins for which the budget did not allow it. */
+    long anticipationsOverBudget;
+    /** For how long the GPU was kept free for its begins, ns. */
+    long keptFreeNs;
     /** Response times of jobs, ns; a longer one counts as an hour. */
     final Histogram responses = new Histogram(1, RESPONSE_MAX_NS, RESPONSE_DIGITS);
 
@@ -55,6 +62,11 @@ final class TaskEntry {
 
     boolean isRealTime() {
         return Priority.isRealTime(priority);
+    }
+
+    /** The rank that counts on the GPU: 0 best effort, 1..99. */
+    int gpuRank() {
+        return isRealTime() ? gpuPriority > 0 ? gpuPriority : priority : 0;
     }
 
     void jobEnded(final long responseNs) {

@@ -16,7 +16,7 @@ class StatusSnapshotTest {
     private final DispatchRig rig = new DispatchRig(FixedPriority.INSTANCE);
     private final Doorbells doorbells = new Doorbells();
     private final StatusSnapshot snapshot = new StatusSnapshot(rig.scheduler, rig.desired, new ClientRegistry(
-        new ClientRegistry.Parts(rig.scheduler, rig.desired, rig.processes, rig.tasks, rig.policy, rig.hints,
+        new ClientRegistry.Parts(rig.scheduler, rig.desired, rig.processes, rig.tasks, rig.policy, rig.anticipation,
             rig.grants, rig.decisions, doorbells, rig.journal, rig.counters, rig.clock), Runnable::run, true),
         rig.processes, rig.tasks);
 

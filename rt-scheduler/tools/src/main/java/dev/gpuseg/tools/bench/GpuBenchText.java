@@ -62,6 +62,10 @@ public final class GpuBenchText {
                 to.printf(Locale.ROOT, "        best-effort work on GPU 1 kept, segments of GPU 0 included: %.1f%%%n",
                     cell.path("other_gpu_kept").asDouble() * PERCENT);
             }
+            if (cell.has("others_to_unanticipated")) {
+                to.printf(Locale.ROOT, "        best-effort work to that without anticipation: %.1f%%; late jobs: %s%n",
+                    cell.path("others_to_unanticipated").asDouble() * PERCENT, cell.path("missed").asText());
+            }
             if (cell.has("later_ns")) {
                 to.printf(Locale.ROOT, "    %-38s %8.3f %8.3f %8.3f   driver calls per burst: %s%n",
                     "    second to last segment", ms(cell, "later_ns", "p50"), ms(cell, "later_ns", "p99"),

@@ -5,10 +5,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.launch.DurationConverter;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.PolicyHelp;
+import dev.gpuseg.daemon.launch.PolicyJarOption;
+import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.tools.demo.Replay;
 import dev.gpuseg.tools.trace.RecordedTask;
 import dev.gpuseg.tools.trace.Source;
@@ -26,6 +27,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -48,10 +50,13 @@ final class ReplayCommand implements Callable<Integer> {
         description = "How long jobs are released, 500ms..60min (default: ${DEFAULT-VALUE}).")
     private Duration duration;
 
-    @Option(names = "--policy", paramLabel = "NAME", defaultValue = "fp",
+    @Option(names = "--policy", paramLabel = "NAME",
         completionCandidates = PolicyHelp.class, description = "Policy of the daemon: "
-            + "${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
+            + "${COMPLETION-CANDIDATES} (default: fp, or the only one of --policy-jar).")
     private String policy;
+
+    @Mixin
+    private PolicyJarOption jar;
 
     @Option(names = "--parts", paramLabel = "median|max", defaultValue = "median",
         description = "Which of the measured times each part takes (default: ${DEFAULT-VALUE}).")
@@ -72,8 +77,8 @@ final class ReplayCommand implements Callable<Integer> {
         if (!"median".equals(parts) && !"max".equals(parts)) {
             throw usage("--parts is " + parts + "; use median or max");
         }
-        try {
-            PolicyCatalog.builtIn().create(policy);
+        try (PolicySource policies = jar.open()) {
+            policy = (policy == null ? policies.standard() : policies.catalog().create(policy)).name();
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
@@ -83,7 +88,7 @@ final class ReplayCommand implements Callable<Integer> {
         if (Files.exists(kept.resolve("journal"))) {
             throw usage("--out " + kept + " holds the journal of another run; name a new directory");
         }
-        new Replay(tasks, policy, duration).play(kept);
+        new Replay(tasks, policy, jar.file(), duration).play(kept);
         final Trace replayed = TraceBuilder.read(Source.open(kept));
         report(recorded, replayed, kept);
         return ExitCode.OK;

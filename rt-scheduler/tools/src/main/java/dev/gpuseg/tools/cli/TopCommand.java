@@ -63,7 +63,7 @@ final class TopCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--delay is " + delay.toMillis()
                 + "ms; use 100ms..1min");
         }
-        final RuntimeDirectory where = directory.resolve();
+        final RuntimeDirectory where = directory.find();
         if (once) {
             return printOnce(where);
         }

@@ -131,6 +131,10 @@ final class TraceCheckCommand implements Callable<Integer> {
                 .put("time_ns", f.timeNs()).put("measured", f.measuredNs()).put("limit", f.limitNs())
                 .put("text", f.text());
         }
+        for (final TraceCheck.MissRow row : checked.misses()) {
+            root.withArray("misses").addObject().put("task", row.task()).put("late", row.late())
+                .put("most", row.most()).put("jobs", row.jobs()).put("limit", row.limit()).put("bound", row.bound());
+        }
         for (final TraceCheck.ChainRow chain : checked.chains()) {
             root.withArray("chains").addObject().put("name", chain.name()).put("outputs", chain.outputs())
                 .put("max_reaction_ns", chain.maxReactionNs()).put("reaction_bound_ns", chain.reactionBoundNs())
@@ -156,6 +160,10 @@ final class TraceCheckCommand implements Callable<Integer> {
         }
         if (findings.size() > SHOWN) {
             out.println("… and " + (findings.size() - SHOWN) + " more (--json shows all)");
+        }
+        for (final TraceCheck.MissRow row : checked.misses()) {
+            out.println("task " + row.task() + ": " + row.late() + " late, at most " + row.most() + " of " + row.jobs()
+                + " in a row, limit " + row.limit() + (row.bound() == null ? "" : ", bound " + row.bound()));
         }
         for (final TraceCheck.ChainRow chain : checked.chains()) {
             out.println("chain " + chain.name() + ": longest reaction " + figure(chain.maxReactionNs(),

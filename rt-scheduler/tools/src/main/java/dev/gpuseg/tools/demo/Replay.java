@@ -17,11 +17,12 @@ import java.util.concurrent.TimeoutException;
  * Plays recorded tasks again on the virtual GPU, which has the settings of the GCAPS paper, as in the demo. CPU and
  * host parts sleep.
  *
- * @param tasks    what to play
- * @param policy   of the daemon
- * @param duration how long jobs are released
+ * @param tasks     what to play
+ * @param policy    of the daemon
+ * @param policyJar jar in which the daemon finds further policies, null = none
+ * @param duration  how long jobs are released
  */
-public record Replay(List<RecordedTask> tasks, String policy, Duration duration) {
+public record Replay(List<RecordedTask> tasks, String policy, Path policyJar, Duration duration) {
     private static final int END_LIMIT_S = 15;
     private static final long LEAD_NS = 600_000_000L;
 
@@ -38,7 +39,12 @@ public record Replay(List<RecordedTask> tasks, String policy, Duration duration)
         try (SimulatedMachine machine = new SimulatedMachine(root, kept, true)) {
             machine.startGpu("--timeslice", "1024us", "--switch-cost", "200us", "--disable-cost", "600us",
                 "--enable-cost", "200us");
-            machine.startDaemon("--policy", policy, "--journal", kept.resolve("journal").toString());
+            final List<String> options = new ArrayList<>(List.of("--policy", policy, "--journal",
+                kept.resolve("journal").toString()));
+            if (policyJar != null) {
+                options.addAll(List.of("--policy-jar", policyJar.toAbsolutePath().toString()));
+            }
+            machine.startDaemon(options.toArray(new String[0]));
             final long startNs = System.nanoTime() + LEAD_NS;
             final List<Child> players = new ArrayList<>();
             for (final RecordedTask task : tasks) {
@@ -63,6 +69,9 @@ public record Replay(List<RecordedTask> tasks, String policy, Duration duration)
             "--gpu-priority", Integer.toString(task.gpuPriority()), "--period", task.periodNs() + "ns", "--deadline",
             task.deadlineNs() + "ns", "--offset", task.offsetNs() + "ns", "--segments", task.segments(), "--start-at",
             Long.toString(startNs), "--duration", duration.toMillis() + "ms", "--cpu-mode", "sleep"));
+        if (task.budgetNs() > 0) {
+            options.addAll(List.of("--budget", task.budgetNs() + "ns"));
+        }
         if (task.priority() > 0) {
             options.addAll(List.of("--scheduling", "fifo:" + task.priority()));
         }

@@ -12,11 +12,12 @@ import java.util.List;
  * @param gpuPriority 1..99; 0 for best effort
  * @param periodNs    between releases
  * @param deadlineNs  relative
+ * @param budgetNs    longest time that a segment may hold the GPU, 0 = none
  * @param offsetNs    of its first release after the earliest of all tasks
  * @param segments    as gpuseg-demo-task takes them
  */
-public record RecordedTask(String name, int priority, int gpuPriority, long periodNs, long deadlineNs, long offsetNs,
-    String segments) {
+public record RecordedTask(String name, int priority, int gpuPriority, long periodNs, long deadlineNs, long budgetNs,
+    long offsetNs, String segments) {
     private static final int SEGMENTS_MAX = 64;
 
     /**
@@ -38,8 +39,8 @@ public record RecordedTask(String name, int priority, int gpuPriority, long peri
             if (m.periodNs() > 0) {
                 all.add(new RecordedTask(m.task().name.replaceAll("[^A-Za-z0-9._-]", "_"), m.task().priority,
                     m.task().isRealTime() ? m.task().gpuPriority : 0, m.periodNs(),
-                    m.task().deadlineNs > 0 ? m.task().deadlineNs : m.periodNs(), firstNs(m.task()) - earliestNs,
-                    segments(m)));
+                    m.task().deadlineNs > 0 ? m.task().deadlineNs : m.periodNs(), m.task().budgetNs,
+                    firstNs(m.task()) - earliestNs, segments(m)));
             }
         }
         if (all.isEmpty()) {

@@ -123,13 +123,17 @@ public final class Trace {
         long stampNs;
         final List<Segment> segments = new ArrayList<>();
         String policy;
+        /** Which start of a daemon it came after, from 1; 0 = the start is not in the trace. */
+        final int run;
 
-        Job(final Task task, final int number, final long releaseNs, final boolean marked, final String policy) {
+        Job(final Task task, final int number, final long releaseNs, final boolean marked, final String policy,
+            final int run) {
             this.task = task;
             this.number = number;
             this.releaseNs = releaseNs;
             this.marked = marked;
             this.policy = policy;
+            this.run = run;
         }
 
         boolean isComplete() {

@@ -29,6 +29,8 @@ public final class TraceBuilder {
     private String policy = "";
     private long policySinceNs;
     private long lastSeq = -1;
+    /** Starts of a daemon so far. */
+    private int runs;
     private boolean prefaceOver;
 
     private TraceBuilder(final long prefaceUntilSeq) {
@@ -184,7 +186,7 @@ public final class TraceBuilder {
             case MECHANISM_ERROR -> mark(kind, event, 0, event.text());
             case CLOCK -> clock(event);
             case CLIENT_CLOSE -> clientNames.remove(event.clientId());
-            case TIMER -> {
+            case TIMER, ANTICIPATE -> {
                 // for a replay; nothing is to be seen
             }
             default -> throw new IllegalStateException("event kind " + kind + " is not handled");
@@ -212,6 +214,7 @@ public final class TraceBuilder {
     }
 
     private void start(final JournalEvent event) {
+        runs++;
         for (final int id : Set.copyOf(openTasks)) {
             closeTask(id, event.timeNs());
         }
@@ -314,7 +317,7 @@ public final class TraceBuilder {
     private void release(final Trace.Task task, final JournalEvent event) {
         if (task != null) {
             task.marksJobs = true;
-            task.current = new Trace.Job(task, task.jobs.size() + 1, event.arg0(), true, policy);
+            task.current = new Trace.Job(task, task.jobs.size() + 1, event.arg0(), true, policy, runs);
             task.current.stampNs = event.arg1();
             task.jobs.add(task.current);
         }
@@ -331,7 +334,8 @@ public final class TraceBuilder {
         task.segments.add(segment);
         task.begun = segment;
         if (!task.marksJobs) {
-            task.current = new Trace.Job(task, task.jobs.size() + 1, segment.releaseNs, false, policy);
+            task.current = new Trace.Job(task, task.jobs.size() + 1, segment.releaseNs, false, policy,
+                runs);
             task.jobs.add(task.current);
         }
         if (task.current != null) {

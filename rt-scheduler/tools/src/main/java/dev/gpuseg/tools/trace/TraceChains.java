@@ -14,7 +14,8 @@ import java.util.Set;
  * first and of the last task gave with their release ({@code gpuseg_job_release_stamped}).
  *
  * <p>A job of the last task that ends at e with the stamp s shows the age e - s. If the output before had an earlier
- * stamp s', an event just after s' has waited until e: its reaction time is e - s'. Stateless.
+ * stamp s', an event just after s' has waited until e: its reaction time is e - s'. The first output after the start of
+ * a daemon shows no reaction time, because outputs before it may be missing. Stateless.
  */
 final class TraceChains {
     /**
@@ -23,7 +24,7 @@ final class TraceChains {
      * @param job        of the last task, complete
      * @param ageNs      of its sample
      * @param reactionNs of an event just after the sample of the output before; -1 if the sample is no newer, or there
-     *                   is no output before
+     *                   is no output before since the daemon started
      */
     record Output(Trace.Job job, long ageNs, long reactionNs) {
     }
@@ -80,7 +81,12 @@ final class TraceChains {
         jobs.sort(Comparator.comparingLong(job -> job.endNs));
         final List<Output> outputs = new ArrayList<>();
         long beforeNs = 0;
+        int run = -1;
         for (final Trace.Job job : jobs) {
+            if (job.run != run) {
+                beforeNs = 0;   // outputs that ended while no daemon ran are not in the trace
+                run = job.run;
+            }
             outputs.add(new Output(job, job.endNs - job.stampNs, beforeNs != 0 && job.stampNs > beforeNs
                 ? job.endNs - beforeNs : -1));
             beforeNs = job.stampNs;

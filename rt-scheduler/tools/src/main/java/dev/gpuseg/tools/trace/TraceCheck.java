@@ -8,6 +8,7 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.ChainResult;
+import dev.gpuseg.analysis.rta.MissBound;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
@@ -27,13 +28,16 @@ import java.util.stream.Collectors;
  * <ul>
  *   <li>{@code lost}: sequence numbers are missing, so nothing below is complete;</li>
  *   <li>{@code period}: two releases were closer than the period less the jitter;</li>
- *   <li>{@code max-period}: two releases were further apart than max_period and the jitter, so the bounds of the
- *       chains of that task did not hold;</li>
+ *   <li>{@code max-period}: two releases were further apart than max_period and the jitter, so the bounds of its
+ *       chains and misses did not hold;</li>
  *   <li>{@code segments}: a job had more GPU segments than the set says;</li>
  *   <li>{@code wcet}: a device part (as the client reported it), a whole window (from going on to its end, without the
  *       time in which it was preempted, allowing one epsilon for its start and each preemption), or a CPU part (only of
  *       tasks that the set gives a core of their own: elsewhere it cannot be told from interference);</li>
- *   <li>{@code deadline}: a job was late;</li>
+ *   <li>{@code deadline}: a job was late, of a task that may not miss a deadline;</li>
+ *   <li>{@code weakly-hard}: more of so many consecutive jobs were late than the set allows;</li>
+ *   <li>{@code miss-bound}: more were late than the analysis says is possible;</li>
+ *   <li>{@code overload}: two jobs with more than typical device parts were closer than the set says;</li>
  *   <li>{@code bound}: a job took longer than the analysis says is possible;</li>
  *   <li>{@code enforcement}: from the decision until all others were off took longer than epsilon;</li>
  *   <li>{@code inversion}: a segment had the GPU for longer than epsilon while a better one of another context waited
@@ -54,7 +58,8 @@ public final class TraceCheck {
      * @param task       its name, empty if none
      * @param job        number of the job of that task, from 1; 0 if none
      * @param timeNs     when
-     * @param measuredNs what was seen; for {@code lost} and {@code segments} a count
+     * @param measuredNs what was seen; for {@code lost}, {@code segments},
+     *                   {@code weakly-hard} and {@code miss-bound} a count
      * @param limitNs    what was allowed, without the tolerance
      * @param text       one line
      */
@@ -70,9 +75,23 @@ public final class TraceCheck {
      * @param leftOut  complete jobs that were released while nothing was enforced
      * @param notes    what could not be judged
      * @param chains   what was seen of the chains of the set, in its order
+     * @param misses   what was seen of the tasks that may miss deadlines, in its order
      */
     public record Result(List<Finding> findings, int judged, int leftOut, List<String> notes,
-        List<ChainRow> chains) {
+        List<ChainRow> chains, List<MissRow> misses) {
+    }
+
+    /**
+     * What was seen of one task that may miss deadlines.
+     *
+     * @param task  its name
+     * @param late  late jobs in all
+     * @param most  of any {@code jobs} consecutive ones at most so many were late
+     * @param jobs  of the limit
+     * @param limit so many may be late
+     * @param bound so many can be late; null if there is no bound, or none was asked for
+     */
+    public record MissRow(String task, int late, int most, int jobs, int limit, Long bound) {
     }
 
     /**
@@ -98,6 +117,7 @@ public final class TraceCheck {
     private final List<Finding> findings = new ArrayList<>();
     private final List<String> notes = new ArrayList<>();
     private final List<ChainRow> chains = new ArrayList<>();
+    private final List<MissRow> misses = new ArrayList<>();
     private int judged;
     private int leftOut;
 
@@ -124,7 +144,8 @@ public final class TraceCheck {
         check.tasks();
         check.inversions();
         check.chains();
-        return new Result(check.findings, check.judged, check.leftOut, check.notes, check.chains);
+        return new Result(check.findings, check.judged, check.leftOut, check.notes, check.chains,
+            check.misses);
     }
 
     // ---- chains ----------------------------------------------------------------------------------------------------
@@ -197,6 +218,12 @@ public final class TraceCheck {
                 notes.add("task \"" + model.name() + "\": " + bounds.analysis() + " has no bound for it");
             }
             task(model, task, bound == null ? null : bound.wcrtNs(), ownCore);
+            if (model.missLimit() != null) {
+                misses(model, task);
+            }
+            if (model.overload() != null) {
+                overload(model, task);
+            }
         }
         for (final Trace.Task task : seen.values()) {
             if (task.isRealTime() && task.jobs.stream().anyMatch(j -> Trace.isEnforced(j.policy))) {
@@ -218,7 +245,8 @@ public final class TraceCheck {
                 before = null;
                 continue;
             }
-            if (before != null && !model.bestEffort() && !released) {
+            // between two runs of the daemon jobs may be missing
+            if (before != null && before.run == job.run && !model.bestEffort() && !released) {
                 distance(model, job, job.releaseNs - before.releaseNs);
             }
             before = job;
@@ -230,13 +258,44 @@ public final class TraceCheck {
             if (model.bestEffort()) {
                 continue;
             }
-            if (job.responseNs > model.deadlineNs()) {
+            if (model.missLimit() == null && job.responseNs > model.deadlineNs()) {
                 add("deadline", job, job.endNs, job.responseNs, model.deadlineNs(), "took " + ms(job.responseNs)
                     + ", deadline " + ms(model.deadlineNs()));
             }
             if (wcrtNs != null && job.responseNs > wcrtNs + toleranceNs) {
                 add("bound", job, job.endNs, job.responseNs, wcrtNs, "took " + ms(job.responseNs) + ", more than the "
                     + "bound " + ms(wcrtNs) + " of " + bounds.analysis());
+            }
+        }
+    }
+
+    private void misses(final Task model, final Trace.Task task) {
+        final int limit = model.missLimit().misses();
+        final int jobs = model.missLimit().jobs();
+        final MissBound bound = bounds == null ? null : bounds.misses().stream()
+            .filter(b -> b.task().equals(model.name())).findFirst().orElse(null);
+        final Long most = bound == null ? null : bound.bound();
+        final List<TraceMisses.Late> late = TraceMisses.late(model, task, trace.lastNs);
+        for (final TraceMisses.Late one : late) {
+            final String text = "is the " + one.late() + ". late one of " + jobs + " in a row; ";
+            if (one.late() > limit) {
+                add("weakly-hard", one.job(), one.job().endNs, one.late(), limit, text + "the set allows " + limit);
+            }
+            if (most != null && one.late() > most) {
+                add("miss-bound", one.job(), one.job().endNs, one.late(), most, text + bounds.analysis() + " says "
+                    + most + " at most");
+            }
+        }
+        misses.add(new MissRow(model.name(), late.size(), late.stream().mapToInt(TraceMisses.Late::late).max()
+            .orElse(0), jobs, limit, most));
+    }
+
+    private void overload(final Task model, final Trace.Task task) {
+        for (final TraceMisses.Early early : TraceMisses.early(model, task)) {
+            if (early.distanceNs() + toleranceNs < model.overload().periodNs() - model.jitterNs()) {
+                add("overload", early.job(), early.job().releaseNs, early.distanceNs(), model.overload().periodNs(),
+                    "has a device part above the typical one " + ms(early.distanceNs()) + " after another such job; "
+                    + "the set says " + ms(model.overload().periodNs()) + " at least");
             }
         }
     }

@@ -211,8 +211,8 @@ class AnalyzeCommandTest {
         assertEquals(1, order.text().strip().lines().count(), order.text());
         assertTrue(order.text().contains("\"a\" (priority 7, gpu_priority 5) and \"b\" (priority 6, gpu_priority 6)"),
             order.text());
-        final StringOutput shared = StringOutput.of("analyze", file("shared.yaml", "platform: {cpus: 1, epsilon: 1ms}"
-            + tasks.replace("gpu_priority: 5", "process: p")));
+        final StringOutput shared = StringOutput.of("analyze", file("shared.yaml",
+            "mode: busy\nplatform: {cpus: 1, epsilon: 1ms}" + tasks.replace("gpu_priority: 5", "process: p")));
         assertEquals(ExitCode.USAGE, shared.status(), shared.text());
         assertEquals(1, shared.text().strip().lines().count(), shared.text());
         assertTrue(shared.text().contains("share process \"p\""), shared.text());

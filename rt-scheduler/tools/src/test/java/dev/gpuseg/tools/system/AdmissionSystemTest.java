@@ -95,7 +95,7 @@ class AdmissionSystemTest {
         assertEquals("open camera 0", test.open("camera", 70, 80, 80, 0));
         assertEquals("open logger 0", test.open("logger", 0, 0, 0, 0));
         final String refusal = test.open("lidar", 60, 100, 60, 0);
-        for (final String word : List.of("-16", "lidar", "bound", "deadline 60ms", analysis,
+        for (final String word : List.of("-4000", "lidar", "bound", "deadline 60ms", analysis,
             "fits with", "% of its GPU time")) {
             assertTrue(refusal.contains(word), refusal + " should say " + word);
         }
@@ -175,7 +175,7 @@ class AdmissionSystemTest {
         assertEquals("open camera 0", open("camera", 70, 80, 80, 0));
         assertEquals("open guest 0", open("guest", 50, 200, 0, 3));
         final String greedy = open("greedy", 99, 100, 0, 90);
-        assertTrue(greedy.contains("-16") && greedy.contains("makes \"") && greedy.contains("% of its GPU time"),
+        assertTrue(greedy.contains("-4000") && greedy.contains("makes \"") && greedy.contains("% of its GPU time"),
             greedy);
         final String vague = open("vague", 50, 200, 0, 0);
         assertTrue(vague.contains("budget 0ns") && vague.contains("declare it"), vague);
@@ -192,7 +192,7 @@ class AdmissionSystemTest {
             TaskClient.open("lidar", 60, 100, 60, 0), "pause");
         assertEquals("open camera 0", client.await("open camera", 10).strip());
         final String refusal = client.await("open lidar", 10);
-        assertTrue(refusal.contains("-16") && refusal.contains("both open in process " + client.pid()), refusal);
+        assertTrue(refusal.contains("-4000") && refusal.contains("both open in process " + client.pid()), refusal);
         assertEquals("open lidar 0", open("lidar", 60, 100, 60, 0));
         assertTrue(rig.status().path("admission").path("proven").asBoolean());
     }

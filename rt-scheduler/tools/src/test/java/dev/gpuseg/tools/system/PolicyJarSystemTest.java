@@ -99,6 +99,21 @@ class PolicyJarSystemTest {
         final Map<String, Integer> preempted = preemptions(journal);
         assertTrue(preempted.getOrDefault("short by long", 0) > 0, "by deadline short would go on: " + preempted);
         assertReplays(journal, jar);
+        assertIsPlayedAgain(journal, jar);
+    }
+
+    /** The tasks of the recording under the policy of the jar, on another virtual GPU. */
+    private void assertIsPlayedAgain(final Path journal, final Path jar) throws Exception {
+        final StringOutput unknown = StringOutput.of("replay", journal.toString(), "--policy", "least-slack");
+        assertEquals(ExitCode.USAGE, unknown.status(), unknown.text());
+        assertTrue(unknown.err().contains("policy \"least-slack\" is unknown"), unknown.err());
+        final StringOutput played = StringOutput.of("replay", journal.toString(), "--policy-jar", jar.toString(),
+            "--duration", "1s", "--out", rig.file("replayed").toString(), "--json");
+        assertEquals(ExitCode.OK, played.status(), played.text());
+        final JsonNode root = new ObjectMapper().readTree(played.out());
+        assertEquals("least-slack", root.path("policy").asText(), "the only policy of the jar");
+        assertEquals(2, root.path("tasks").size(), played.out());
+        root.path("tasks").forEach(task -> assertTrue(task.path("replayed").path("jobs").asInt() > 0, played.out()));
     }
 
     /** What a journal says of one task. */
