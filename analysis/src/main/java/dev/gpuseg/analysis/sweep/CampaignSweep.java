@@ -62,16 +62,16 @@ public final class CampaignSweep {
      *
      * @param sets     how many sets
      * @param claimed  true for the bounds that claim to be sound only; false for all
+     * @param only     names of analyses; empty for all
      * @param progress receives the number of sets done
      * @return totals of the claimed comparisons
+     * @throws IllegalArgumentException if a name has no comparison left
      * @throws IOException          if a file cannot be written
      * @throws InterruptedException if the thread is interrupted; finished steps are kept
      */
-    public Outcome soundness(final int sets, final boolean claimed, final Progress progress)
+    public Outcome soundness(final int sets, final boolean claimed, final List<String> only, final Progress progress)
         throws IOException, InterruptedException {
-        final List<Claim> claims = new ArrayList<>(Claim.all());
-        claims.addAll(Claim.partitions());
-        claims.removeIf(claim -> claimed && !claim.claimed());
+        final List<Claim> claims = claims(claimed, only);
         final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(seed, k), seed, runsPerSet,
             climbs);
         final PointStore store = new PointStore(directory.resolve("points"));
@@ -80,7 +80,8 @@ public final class CampaignSweep {
         try (Counting counting = new Counting(threads)) {
             for (long from = 0; from < sets; from += STEP) {
                 final long to = Math.min(sets, from + STEP);
-                final String key = (claimed ? "claimed-seed" : "soundness-seed") + seed + "-runs" + runsPerSet
+                final String key = (claimed ? "claimed-" : "soundness-")
+                    + (only.isEmpty() ? "" : String.join("-", only) + "-") + "seed" + seed + "-runs" + runsPerSet
                     + (climbs == 0 ? "" : "-climb" + climbs) + "-"
                     + from + "-" + to;
                 Map<String, Long> step = store.load(key, columns);
@@ -126,6 +127,29 @@ public final class CampaignSweep {
         Files.writeString(directory.resolve("soundness.csv"), csv);
         Files.writeString(directory.resolve("soundness.md"), table);
         return new Outcome(runs, exceeded);
+    }
+
+    /**
+     * The comparisons of a campaign.
+     *
+     * @param claimed true for those that claim to be sound only
+     * @param only    names of analyses; empty for all
+     * @return the claims
+     * @throws IllegalArgumentException if a name has none
+     */
+    public static List<Claim> claims(final boolean claimed, final List<String> only) {
+        final List<Claim> claims = new ArrayList<>(Claim.all());
+        claims.addAll(Claim.partitions());
+        claims.removeIf(claim -> claimed && !claim.claimed());
+        final List<String> names = claims.stream().map(claim -> claim.analysis().name()).distinct().toList();
+        for (final String name : only) {
+            if (!names.contains(name)) {
+                throw new IllegalArgumentException("analysis '" + name + "' has no comparison here; known are "
+                    + String.join(", ", names));
+            }
+        }
+        claims.removeIf(claim -> !only.isEmpty() && !only.contains(claim.analysis().name()));
+        return claims;
     }
 
     /**

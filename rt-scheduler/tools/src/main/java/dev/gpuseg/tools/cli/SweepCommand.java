@@ -65,6 +65,10 @@ final class SweepCommand implements Callable<Integer> {
     @Option(names = "--claimed", description = "With soundness: only the bounds that claim to be sound.")
     private boolean claimedOnly;
 
+    @Option(names = "--analysis", paramLabel = "NAMES", split = ",",
+        description = "With soundness: only these analyses, with commas (default: all).")
+    private List<String> analyses = List.of();
+
     @Option(names = "--quiet", description = "Show no progress.")
     private boolean quiet;
 
@@ -88,6 +92,7 @@ final class SweepCommand implements Callable<Integer> {
             if (climbs < 0 || climbs > 1_000_000) {
                 throw new IllegalArgumentException("--climb is " + climbs + "; it must be 0..1000000");
             }
+            CampaignSweep.claims(claimedOnly, analyses);
             require("--threads", threads == null ? 1 : threads, 1024);
             for (final String figure : figures) {
                 if (figure.equals("all")) {
@@ -135,7 +140,7 @@ final class SweepCommand implements Callable<Integer> {
         int exit = 0;
         if (figures.contains("soundness")) {
             final Progress progress = new Progress(shown, "sets", sets);
-            final CampaignSweep.Outcome outcome = campaign.soundness(sets, claimedOnly, progress);
+            final CampaignSweep.Outcome outcome = campaign.soundness(sets, claimedOnly, analyses, progress);
             progress.close();
             spec.commandLine().getOut().println("soundness: " + outcome.runs() + " simulated runs of sound bounds, "
                 + outcome.exceeded() + " sets with an exceeded bound"
