@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A periodic task in Python.
+"""A periodic task in Python, after `pip install .` in the top directory of the tree.
 
-    PYTHONPATH=python GPUSEG_LIBRARY=build/libgpuseg.so.0 python3 examples/06_python.py [JOBS]
+    python3 examples/06_python.py [JOBS]
 """
 import sys
 import time

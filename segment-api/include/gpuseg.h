@@ -133,6 +133,12 @@ struct gpuseg_task_attr {
 /* clang-format on */
 
 /*
+ * gpuseg_task_open() returns minus this where admission refused the task: with it, its own deadline or that of an
+ * admitted task could be missed. gpuseg_last_message() names task, bound and deadline. No errno has this value.
+ */
+#define GPUSEG_EADMISSION 4000
+
+/*
  * Write the path of the runtime directory into buf. It is the first of these that applies:
  *
  *   $GPUSEG_DIR                if it is set and not empty
@@ -141,8 +147,10 @@ struct gpuseg_task_attr {
  *   $XDG_RUNTIME_DIR/gpuseg    if XDG_RUNTIME_DIR is set and not empty
  *   /dev/shm/gpuseg-<uid>
  *
- * A set-user-ID program ignores the environment variables. Returns the length without the NUL; -ENAMETOOLONG (the
- * content of buf is then undefined); -EINVAL (buf is NULL). Thread-safe as getenv(3) is.
+ * An ordinary user whose own directory (the last two) has no daemon's socket gets /dev/shm/gpuseg where root's daemon
+ * has one: a directory that root owns, with the socket in it. A set-user-ID program ignores the environment variables.
+ * Returns the length without the NUL; -ENAMETOOLONG (the content of buf is then undefined); -EINVAL (buf is NULL).
+ * Thread-safe as getenv(3) is.
  */
 GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
 
@@ -198,6 +206,7 @@ GPUSEG_API int gpuseg_is_managed(const gpuseg_client *client);
  *                     tries. It needs RLIMIT_RTPRIO of at least boost_priority, or CAP_SYS_NICE. With
  *                     GPUSEG_TASK_BOOST_IF_PERMITTED this is no error: the task is opened without a boost, which is
  *                     counted in boost_failures
+ *   -GPUSEG_EADMISSION  admission refused the task; gpuseg_last_message() gives the reason. Not an errno
  *   others            the daemon refused the task; gpuseg_last_message() gives its reason
  */
 GPUSEG_API GPUSEG_CHECKED int gpuseg_task_open(gpuseg_client *client, const struct gpuseg_task_attr *attr,

@@ -2,16 +2,24 @@
 /*
  * gpuseg.hpp - gpuseg.h for C++17: classes that own client and task, and a guard for a segment.
  *
- *   gpuseg::Client client;
- *   gpuseg::Task task(client, {.name = "camera", .priority = 70});     // C++20; in C++17 set the fields one by one
- *   {
- *           gpuseg::Segment segment(task);      // begins; throws gpuseg::Error if it cannot
- *           launch_and_synchronise();
- *   }                                           // ends
+ *   try {
+ *           gpuseg::Client client;
+ *           gpuseg::Task task(client, {.name = "camera", .priority = 70}); // C++20; C++17: set field by field
+ *           {
+ *                   gpuseg::Segment segment(task); // begins; throws gpuseg::Error if it cannot
+ *                   launch_and_synchronise();
+ *           }                                      // ends
+ *   } catch (const gpuseg::Error &e) {
+ *           std::cerr << e.what() << "\n";
+ *   }
  *
  * Failures throw gpuseg::Error, with two exceptions: destructors ignore them, and functions marked noexcept return the
- * C result. Threads and units are those of gpuseg.h. A Client and a Task can be moved but not copied; a Segment can be
- * neither. A Client must outlive its Tasks, and a Task its Segments.
+ * C result. A missing daemon is such a failure (-ENOTCONN), so a program that catches nothing ends with std::terminate;
+ * with gpuseg::Client client(GPUSEG_CONNECT_UNMANAGED_OK), or GPUSEG_UNMANAGED=1 in its environment, it runs all the
+ * same, unscheduled.
+ *
+ * Threads and units are those of gpuseg.h. A Client and a Task can be moved but not copied; a Segment can be neither. A
+ * Client must outlive its Tasks, and a Task its Segments.
  */
 #ifndef GPUSEG_HPP
 #define GPUSEG_HPP
@@ -29,12 +37,36 @@
 namespace gpuseg
 {
 
-/* code() is the positive errno in std::generic_category(); what() is the library's text about this failure. */
+/* Of results that are no errno: GPUSEG_EADMISSION. */
+class Category : public std::error_category
+{
+public:
+	const char *name() const noexcept override
+	{
+		return "gpuseg";
+	}
+	std::string message(int value) const override
+	{
+		return gpuseg_strerror(value);
+	}
+};
+
+inline const std::error_category &category_of(int result) noexcept
+{
+	static const Category own;
+
+	return result == -GPUSEG_EADMISSION ? static_cast<const std::error_category &>(own) : std::generic_category();
+}
+
+/*
+ * code() is the positive errno in std::generic_category(), or GPUSEG_EADMISSION in a category of its own. what() is the
+ * library's text about this failure.
+ */
 class Error : public std::system_error
 {
 public:
 	Error(int result, const gpuseg_client *client)
-		: std::system_error(-result, std::generic_category(), text(result, client))
+		: std::system_error(-result, category_of(result), text(result, client))
 	{
 	}
 
@@ -45,6 +77,23 @@ private:
 		return *message ? message : gpuseg_strerror(result);
 	}
 };
+
+/*
+ * Admission refused the task: with it, its deadline or that of another task could be missed. what() is the daemon's
+ * reason, code().value() is GPUSEG_EADMISSION.
+ */
+class NotAdmitted : public Error
+{
+public:
+	using Error::Error;
+};
+
+[[noreturn]] inline void throw_error(int result, const gpuseg_client *client)
+{
+	if (result == -GPUSEG_EADMISSION)
+		throw NotAdmitted(result, client);
+	throw Error(result, client);
+}
 
 using Nanoseconds = std::chrono::nanoseconds;
 
@@ -66,7 +115,7 @@ public:
 		attr.name = name.empty() ? nullptr : name.c_str();
 		attr.flags = flags;
 		if (int result = gpuseg_connect(&attr, &client_); result < 0)
-			throw Error(result, nullptr);
+			throw_error(result, nullptr);
 	}
 	~Client()
 	{
@@ -91,7 +140,7 @@ public:
 
 		c.size = sizeof(c);
 		if (int result = gpuseg_get_counters(client_, &c); result < 0)
-			throw Error(result, client_);
+			throw_error(result, client_);
 		return c;
 	}
 	gpuseg_client *get() const noexcept
@@ -146,7 +195,7 @@ public:
 		attr.weight = options.weight;
 		attr.boost_priority = options.boost_priority;
 		if (int result = gpuseg_task_open(client_, &attr, &task_); result < 0)
-			throw Error(result, client_);
+			throw_error(result, client_);
 	}
 	~Task()
 	{
@@ -216,7 +265,7 @@ private:
 	int check(int result) const
 	{
 		if (result < 0)
-			throw Error(result, client_);
+			throw_error(result, client_);
 		return result;
 	}
 

@@ -31,13 +31,19 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 5
+#define GPUSEG_ABI_MINOR 6
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
 #define GPUSEG_NAME_BYTES 64 /* task and process names: UTF-8, NUL-terminated, so 63 bytes of text */
 #define GPUSEG_PATH_BYTES 256
 #define GPUSEG_TEXT_BYTES 256 /* one line for a person: what was refused, its value, a remedy */
+
+/*
+ * A reply's status is 0 or a negative errno, or minus this: admission refused (since ABI 1.6; before, -EBUSY). No
+ * errno of Linux has this value, and libraries before ABI 1.6 pass it on, too.
+ */
+#define GPUSEG_ADMISSION_REFUSED 4000
 
 #define GPUSEG_PRIORITY_BEST_EFFORT 0 /* 1..99 are real time, 99 highest */
 #define GPUSEG_PRIORITY_MAX 99
@@ -449,7 +455,22 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_DECIDED = 32,    /* chosen to run; its GRANT follows when lower contexts are disabled */
 	GPUSEG_EVENT_PRIORITY = 33,   /* arg0, arg1 = the new priority and gpu_priority */
 	GPUSEG_EVENT_FORCED_END = 34, /* ended by the daemon; the client's END may follow */
-	GPUSEG_EVENT_TIMER = 35	      /* a turn or a time window ended; no segment changed */
+	GPUSEG_EVENT_TIMER = 35,      /* a turn or a time window ended; no segment changed */
+	/* Anticipation; flags = enum gpuseg_anticipation, which says what the arguments are. */
+	GPUSEG_EVENT_ANTICIPATE = 36
+};
+
+/* What an ANTICIPATE event tells. Task and context are those whose begin is expected. */
+enum gpuseg_anticipation {
+	GPUSEG_ANTICIPATION_ACTED =
+		1, /* lower work is disabled; arg0 = expected begin ns, arg1 = lead ns, arg2 = 1 if the
+					 * program announced it */
+	GPUSEG_ANTICIPATION_WASTED = 2,	     /* the begin did not come in time; arg2 as above */
+	GPUSEG_ANTICIPATION_OVER_BUDGET = 3, /* the budget does not allow it */
+	GPUSEG_ANTICIPATION_KEPT_FREE = 4,   /* arg0 = for how long the GPU was kept free, ns */
+	/* All that was to be disabled is disabled. arg0 = decided ns, arg1 = disabled ns, arg2 = number of contexts. */
+	GPUSEG_ANTICIPATION_COST = 5,
+	GPUSEG_ANTICIPATION_DUE = 6 /* the daemon looked which expected begins are due, on every GPU */
 };
 
 enum gpuseg_context_kind {

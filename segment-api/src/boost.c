@@ -42,7 +42,7 @@ struct booster {
 	uint32_t applied; /* ceiling that it runs at; 0 = base */
 };
 
-static __thread struct booster own __attribute__((tls_model("initial-exec")));
+static __thread struct booster own THREAD_MODEL;
 static pthread_mutex_t boost_mutex;
 static pthread_key_t exit_key;
 static pthread_once_t boost_once = PTHREAD_ONCE_INIT;

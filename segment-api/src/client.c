@@ -22,7 +22,7 @@
  */
 static uint32_t *own_process;
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
-static __thread uint32_t cached_thread_id __attribute__((tls_model("initial-exec")));
+static __thread uint32_t cached_thread_id THREAD_MODEL;
 
 static void in_forked_child(void)
 {

@@ -135,6 +135,11 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 /* End an open segment, tell the daemon, unlink and free the task. root->request_mutex held. */
 int task_close_locked(struct gpuseg_task *task);
 
+/* ---- by_hand.c; another one is in libgpuseg-inject.so itself ---- */
+
+/* The program has opened a task, so no automatic segments are wanted. */
+void tell_injection(void);
+
 /* ---- boost.c ---- */
 
 /* May the calling thread run at SCHED_FIFO `ceiling`? Tries it. 0 or -errno. Must be called before the others below. */

@@ -28,6 +28,16 @@
 #define NS_PER_MS 1000000LL
 #define NS_PER_US 1000LL
 
+/*
+ * Variables of a thread: the fast model, which takes room in a small area that is shared by all libraries loaded later.
+ * In a program that did not ask for this library, that room belongs to others.
+ */
+#ifdef GPUSEG_INJECTED
+#define THREAD_MODEL
+#else
+#define THREAD_MODEL __attribute__((tls_model("initial-exec")))
+#endif
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -15,12 +15,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "gpuseg_abi.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -56,22 +56,13 @@ static void relax(void)
 /* The runtime directory, by the rule of gpuseg_runtime_dir(). */
 static int socket_path(char *path, size_t size, const char *directory)
 {
-	const char *const home = getenv("XDG_RUNTIME_DIR");
-	struct stat st;
-	int length;
+	char found[GPUSEG_PATH_BYTES];
+	int length = runtime_directory(found, sizeof(found), directory ? directory : getenv("GPUSEG_DIR"),
+				       getenv("XDG_RUNTIME_DIR"), GPUSEG_SIM_SOCKET_NAME);
 
-	if (!directory)
-		directory = getenv("GPUSEG_DIR");
-	if (!(directory && *directory) && stat(GPUSEG_INSTALLED_DIR, &st) == 0 && S_ISDIR(st.st_mode))
-		directory = GPUSEG_INSTALLED_DIR;
-	if (directory && *directory)
-		length = snprintf(path, size, "%s/%s", directory, GPUSEG_SIM_SOCKET_NAME);
-	else if (geteuid() == 0)
-		length = snprintf(path, size, "/dev/shm/gpuseg/%s", GPUSEG_SIM_SOCKET_NAME);
-	else if (home && *home)
-		length = snprintf(path, size, "%s/gpuseg/%s", home, GPUSEG_SIM_SOCKET_NAME);
-	else
-		length = snprintf(path, size, "/dev/shm/gpuseg-%u/%s", (unsigned)geteuid(), GPUSEG_SIM_SOCKET_NAME);
+	if (length < 0 || (size_t)length >= sizeof(found))
+		return -ENAMETOOLONG;
+	length = snprintf(path, size, "%s/%s", found, GPUSEG_SIM_SOCKET_NAME);
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 

@@ -637,6 +637,7 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 		free(task);
 		return ret;
 	}
+	tell_injection();
 	*out = task;
 	return 0;
 }

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "directory.h"
 #include "internal.h"
+
+_Static_assert(GPUSEG_EADMISSION == GPUSEG_ADMISSION_REFUSED, "the header for programs names the daemon's code");
 
 #define TEXT_OF_VALUE(x) #x
 #define TEXT_OF(x) TEXT_OF_VALUE(x)
@@ -115,6 +117,9 @@ const char *gpuseg_strerror(int result)
 	case EINVAL:
 		return "an argument is out of range or the call does not fit the task's state: see "
 		       "gpuseg_last_message()";
+	case GPUSEG_EADMISSION:
+		return "admission refused the task, its deadline or that of another task could be missed: see "
+		       "gpuseg_last_message() and `gpuseg analyze`";
 	case EACCES:
 		return "permission denied: add the user to the group of the daemon's socket";
 	default:
@@ -137,30 +142,14 @@ int64_t gpuseg_now_ns(void)
 	return now_ns();
 }
 
-static int is_directory(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 int gpuseg_runtime_dir(char *buf, size_t size)
 {
-	const char *env = secure_getenv("GPUSEG_DIR"), *xdg = secure_getenv("XDG_RUNTIME_DIR");
 	int n;
 
 	if (!buf)
 		return -EINVAL;
-	if (env && *env)
-		n = snprintf(buf, size, "%s", env);
-	else if (is_directory(GPUSEG_INSTALLED_DIR)) /* only root can make it */
-		n = snprintf(buf, size, "%s", GPUSEG_INSTALLED_DIR);
-	else if (geteuid() == 0)
-		n = snprintf(buf, size, "/dev/shm/gpuseg");
-	else if (xdg && *xdg)
-		n = snprintf(buf, size, "%s/gpuseg", xdg);
-	else
-		n = snprintf(buf, size, "/dev/shm/gpuseg-%u", (unsigned int)geteuid());
+	n = runtime_directory(buf, size, secure_getenv("GPUSEG_DIR"), secure_getenv("XDG_RUNTIME_DIR"),
+			      GPUSEG_SOCKET_NAME);
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : n;
 }
 

@@ -22,7 +22,10 @@ int main(void)
 			fake_daemon_grants(&d, FAKE_REFUSE, 0);
 		else if (c == 'g')
 			fake_daemon_grants(&d, FAKE_GRANT, 0);
-		else if (c == 'f') { /* dies, and another one starts */
+		else if (c == 'a') {
+			d.refuse_type = GPUSEG_MSG_TASK_OPEN;
+			d.refuse_status = -GPUSEG_ADMISSION_REFUSED;
+		} else if (c == 'f') { /* dies, and another one starts */
 			fake_daemon_kill(&d);
 			fake_daemon_follow(&d);
 		}

@@ -133,6 +133,9 @@ TEST(should_pass_on_the_refusal_of_the_daemon)
 	CHECK(task == NULL);
 	CHECK_CONTAINS(gpuseg_last_message(client), "task \"greedy\": not admitted");
 	CHECK_EQ(strlen(gpuseg_last_message(NULL)), 0);
+	d.refuse_status = -GPUSEG_ADMISSION_REFUSED;
+	CHECK_EQ(gpuseg_task_open(client, &task_attr, &task), -GPUSEG_EADMISSION);
+	CHECK_CONTAINS(gpuseg_last_message(client), "task \"greedy\": not admitted");
 	gpuseg_disconnect(client);
 	fake_daemon_stop(&d);
 }
@@ -1146,13 +1149,16 @@ TEST(should_read_status_and_counters_by_size)
 
 TEST(should_explain_every_result)
 {
-	static const int codes[] = {ENOTCONN,  EPROTO,	   EPROTONOSUPPORT, EALREADY, EBUSY,  ENOSPC, EAGAIN, ETIMEDOUT,
-				    ECANCELED, EOWNERDEAD, EBADMSG,	    E2BIG,    EINVAL, EACCES, 0};
+	static const int codes[] = {ENOTCONN, EPROTO,	 EPROTONOSUPPORT,   EALREADY,	EBUSY,	 ENOSPC,
+				    EAGAIN,   ETIMEDOUT, ECANCELED,	    EOWNERDEAD, EBADMSG, E2BIG,
+				    EINVAL,   EACCES,	 GPUSEG_EADMISSION, 0};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		CHECK(strlen(gpuseg_strerror(-codes[i])) > 5);
 		CHECK(gpuseg_strerror(codes[i]) == gpuseg_strerror(-codes[i]));
 	}
+	CHECK(strstr(gpuseg_strerror(-GPUSEG_EADMISSION), "admission") != NULL);
+	CHECK(strncmp(strerror(GPUSEG_EADMISSION), "Unknown", 7) == 0); /* no errno of Linux */
 	CHECK(strcmp(gpuseg_strerror(-ENOMEM), strerror(ENOMEM)) == 0);
 	CHECK(strchr(gpuseg_version(), '.') != NULL);
 	CHECK_EQ(gpuseg_abi_version(), GPUSEG_ABI_VERSION);

@@ -33,6 +33,25 @@ TEST(should_throw_the_reason)
 	}
 }
 
+TEST(should_throw_an_exception_of_its_own_when_admission_refuses)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	d.refuse_type = GPUSEG_MSG_TASK_OPEN;
+	d.refuse_status = -GPUSEG_ADMISSION_REFUSED;
+	try {
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg::Task task(client, camera());
+		CHECK(false);
+	} catch (const gpuseg::NotAdmitted &e) {
+		CHECK_EQ(e.code().value(), GPUSEG_EADMISSION);
+		CHECK_CONTAINS(e.what(), "task \"camera\": not admitted");
+		CHECK_CONTAINS(e.what(), "admission refused");
+	}
+	fake_daemon_stop(&d);
+}
+
 TEST(should_end_segments_tasks_and_clients_by_scope)
 {
 	static fake_daemon d;
@@ -109,6 +128,8 @@ TEST(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)
 	fake_daemon_stop(&d);
 }
 
-static const check_case cases[] = {CASE(should_throw_the_reason), CASE(should_end_segments_tasks_and_clients_by_scope),
+static const check_case cases[] = {CASE(should_throw_the_reason),
+				   CASE(should_throw_an_exception_of_its_own_when_admission_refuses),
+				   CASE(should_end_segments_tasks_and_clients_by_scope),
 				   CASE(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)};
 CHECK_MAIN(cases)

@@ -51,6 +51,15 @@ def should_raise_with_the_reason():
     raises(ValueError, lambda: client.managed)
 
 
+def should_tell_admission_from_other_refusals():
+    with Daemon() as daemon:
+        daemon.grants("a")
+        with gpuseg.Client(dir=daemon.dir, name="python") as client:
+            e = raises(gpuseg.NotAdmitted, gpuseg.Task, client, "greedy", priority=70)
+            assert e.errno == gpuseg.EADMISSION == 4000, e
+            assert 'task "greedy": not admitted' in e.strerror, e
+
+
 def should_record_segments_and_errors():
     with Daemon() as daemon:
         with gpuseg.Client(dir=daemon.dir, name="python") as client:
@@ -127,7 +136,8 @@ def should_let_other_threads_run_while_begin_waits():
 
 
 if __name__ == "__main__":
-    for test in (should_raise_with_the_reason, should_record_segments_and_errors, should_boost_inside_the_segment_only,
+    for test in (should_raise_with_the_reason, should_tell_admission_from_other_refusals,
+                 should_record_segments_and_errors, should_boost_inside_the_segment_only,
                  should_let_other_threads_run_while_begin_waits):
         print("  " + test.__name__)
         test()

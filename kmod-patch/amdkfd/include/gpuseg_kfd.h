@@ -156,6 +156,8 @@ enum gpuseg_kfd_op {
  *	-ESRCH no such process, or it started at another time
  *	-ENODEV no such GPU
  *	-ENOENT no such queue; for RELEASE: no such hold of this file
+ *	-ENOTUNIQ several KFD contexts of the process have a queue with that ID (Linux 7.1
+ *	and later); hold all queues instead
  *	-EOPNOTSUPP this GPU cannot hold (gpuseg_kfd_gpu.reason); nothing recorded.
  *	With ALL_GPUS: one GPU where the process has queues cannot; the others hold
  *	-ESTALE the watchdog lapsed while this batch began

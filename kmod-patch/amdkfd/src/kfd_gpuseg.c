@@ -372,17 +372,28 @@ static void gpuseg_visit(struct device_queue_manager *dqm, const struct pid *tgi
 	dqm_unlock(dqm);
 }
 
+/*
+ * @owner: whose queue it is. From 7.1 on, a process may have several KFD contexts,
+ * each a kfd_process with queue IDs of its own, so that an ID may name one queue in
+ * each of them.
+ */
 struct gpuseg_search {
 	u32 queue_id;
 	u64 serial;
+	const struct kfd_process *owner;
+	bool ambiguous;
 };
 
 static void gpuseg_visit_search(struct device_queue_manager *dqm, struct queue *q, void *context)
 {
 	struct gpuseg_search *search = context;
 
-	if (q->properties.queue_id == search->queue_id)
-		search->serial = q->gpuseg.serial;
+	if (q->properties.queue_id != search->queue_id)
+		return;
+	if (search->owner && search->owner != q->process)
+		search->ambiguous = true;
+	search->owner = q->process;
+	search->serial = q->gpuseg.serial;
 }
 
 /* Records one entry. Devices are changed later. */
@@ -409,6 +420,8 @@ static int gpuseg_record(struct gpuseg_file *file, struct gpuseg_step *step,
 		gpuseg_visit(dqm, step->tgid, gpuseg_visit_search, &search);
 		if (!search.serial)
 			return -ENOENT;
+		if (search.ambiguous)
+			return -ENOTUNIQ;
 	}
 	return gpuseg_record_hold(file, step, search.serial, removed);
 }

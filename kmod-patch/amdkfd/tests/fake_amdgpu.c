@@ -387,8 +387,15 @@ static int fake_alloc(struct amdgpu_device *adev, size_t size, void **mem, u64 *
 	return 0;
 }
 
-int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size, void **mem_obj, uint64_t *gpu_addr,
-				void **cpu_ptr, bool mqd_gfx9)
+#ifdef HAS_KERNEL_MEM
+#define amdgpu_amdkfd_alloc_gtt_mem amdgpu_amdkfd_alloc_kernel_mem
+#define amdgpu_amdkfd_free_gtt_mem amdgpu_amdkfd_free_kernel_mem
+#define IN_DOMAIN , u32 domain
+#else
+#define IN_DOMAIN
+#endif
+int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size IN_DOMAIN, void **mem_obj,
+				uint64_t *gpu_addr, void **cpu_ptr, bool mqd_gfx9)
 {
 	return fake_alloc(adev, size, mem_obj, gpu_addr, cpu_ptr);
 }
@@ -474,7 +481,12 @@ struct kfd_process_device *kfd_get_process_device_data(fake_node *node, struct k
 	return NULL;
 }
 
-struct kfd_process *kfd_lookup_process_by_pasid(u32 pasid)
+#ifdef HAS_PASID_OF_DEVICE
+#define OF_DEVICE , struct kfd_process_device **pdd
+#else
+#define OF_DEVICE
+#endif
+struct kfd_process *kfd_lookup_process_by_pasid(u32 pasid OF_DEVICE)
 {
 	return NULL;
 }
@@ -553,12 +565,17 @@ uint32_t amdgpu_doorbell_index_on_bar(struct amdgpu_device *adev, struct amdgpu_
 	return (u32)(uintptr_t)db_bo + doorbell_index;
 }
 
-int amdgpu_mes_suspend(struct amdgpu_device *adev)
+#ifdef HAS_MES_OF_XCC
+#define OF_XCC , u32 xcc_id
+#else
+#define OF_XCC
+#endif
+int amdgpu_mes_suspend(struct amdgpu_device *adev OF_XCC)
 {
 	return 0;
 }
 
-int amdgpu_mes_resume(struct amdgpu_device *adev)
+int amdgpu_mes_resume(struct amdgpu_device *adev OF_XCC)
 {
 	return 0;
 }
@@ -591,7 +608,11 @@ struct kfd_topology_device *kfd_topology_device_by_id(uint32_t gpu_id)
 	return NULL;
 }
 
+#ifdef HAS_DEQUEUE_WAIT
+int pm_config_dequeue_wait_counts(struct packet_manager *pm, enum kfd_config_dequeue_wait_counts_cmd cmd, uint32_t value)
+#else
 int pm_update_grace_period(struct packet_manager *pm, uint32_t grace_period)
+#endif
 {
 	return 0;
 }
@@ -662,10 +683,16 @@ static struct fake_kfd_process *fake_make_process(void)
 	process->kfd.n_pdds = FAKE_GPUS;
 
 	mutex_lock(&fake_processes_lock);
-	process->kfd.pasid = ++last_pasid;
+	last_pasid++;
+#ifdef HAS_PASID_OF_DEVICE
+	for (i = 0; i < FAKE_GPUS; i++)
+		process->pdds[i].pasid = last_pasid;
+#else
+	process->kfd.pasid = last_pasid;
+#endif
 #if SINCE_6_5
 	for (i = 0; i < FAKE_GPUS; i++)
-		process->pdds[i].qpd.proc_doorbells = (void *)(uintptr_t)(process->kfd.pasid << 10);
+		process->pdds[i].qpd.proc_doorbells = (void *)(uintptr_t)(last_pasid << 10);
 #endif
 	list_add(&process->node, &fake_processes);
 	mutex_unlock(&fake_processes_lock);
@@ -940,12 +967,14 @@ static long fake_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	case FAKE_DESTROY:
 	case FAKE_UPDATE:
 	case FAKE_LONG:
-		process = fake_current_process();
+		process = filp->private_data;
+		if (!process)
+			process = fake_current_process();
 		if (!process)
 			process = fake_make_process();
 		if (!process)
 			return -ENOMEM;
-		/* One file per process: it ends with it. */
+		/* One file per context: it ends with it. */
 		filp->private_data = process;
 		mutex_lock(&process->kfd.mutex);
 		if (cmd == FAKE_LONG) {
@@ -961,6 +990,11 @@ static long fake_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		}
 		mutex_unlock(&process->kfd.mutex);
 		break;
+	case FAKE_CONTEXT:
+		if (filp->private_data)
+			return -EBUSY;
+		filp->private_data = fake_make_process();
+		return filp->private_data ? 0 : -ENOMEM;
 	case FAKE_EVICT:
 	case FAKE_RESTORE:
 		r = fake_evict(&u.process, cmd == FAKE_RESTORE);

@@ -91,5 +91,7 @@ struct fake_state {
 #define FAKE_STATE	_IOWR('F', 8, struct fake_state)
 /* Which kernel the driver comes from: its defects differ. Returns 1 if queues destroyed in mode MES stay counted as active. */
 #define FAKE_MES_LEAKS	_IO('F', 9)
+/* A further KFD context of the calling process, for orders through this file, which has none yet. It ends with the file. */
+#define FAKE_CONTEXT	_IO('F', 10)
 
 #endif

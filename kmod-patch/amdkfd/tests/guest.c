@@ -131,7 +131,7 @@ struct order {
 	struct fake_queue queue;
 };
 
-enum { ORDER_CREATE, ORDER_DESTROY, ORDER_UPDATE, ORDER_LONG, ORDER_THREAD_EXIT };
+enum { ORDER_CREATE, ORDER_DESTROY, ORDER_UPDATE, ORDER_LONG, ORDER_CONTEXT };
 
 struct worker {
 	pid_t pid;
@@ -160,8 +160,22 @@ static uint64_t start_ticks_of(pid_t pid)
 	return ticks;
 }
 
-static int worker_orders, worker_answers, worker_fd;
+static int worker_orders, worker_answers, worker_fd, worker_other_fd = -1;
 static volatile uint64_t worker_wptr = 0x5157505452u;
+
+/* What follows concerns the process's other KFD context, which is made at the first call. */
+static int switch_context(void)
+{
+	int fd = worker_fd, r = 0;
+
+	if (worker_other_fd < 0) {
+		worker_other_fd = open("/dev/fake-kfd", O_RDWR | O_CLOEXEC);
+		r = worker_other_fd < 0 ? -errno : call(worker_other_fd, FAKE_CONTEXT, NULL);
+	}
+	worker_fd = worker_other_fd;
+	worker_other_fd = fd;
+	return r;
+}
 
 static void *serve_orders(void *unused)
 {
@@ -188,6 +202,9 @@ static void *serve_orders(void *unused)
 			break;
 		case ORDER_LONG:
 			answer.result = call(worker_fd, FAKE_LONG, &wait);
+			break;
+		case ORDER_CONTEXT:
+			answer.result = switch_context();
 			break;
 		default:
 			answer.result = -EINVAL;
@@ -775,6 +792,58 @@ static void should_start_queues_of_a_held_process_held(void)
 		CHECK_EQ(update_queue(&worker, b, 0), 0);
 		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_RELEASE, 0, ALL), 0);
 		CHECK(runs(gpu, &worker, a) && !runs(gpu, &worker, b));
+		kill_worker(&worker);
+	}
+	close(fd);
+	check_clean();
+}
+
+static int switch_context_of(struct worker *worker)
+{
+	send_order(worker, ORDER_CONTEXT, 0, 0, 0, 0);
+	return await_answer(worker, NULL);
+}
+
+/* How many queues of a process are on the hardware, in all of its contexts. */
+static int running_queues(uint32_t gpu, const struct worker *worker)
+{
+	struct fake_state state = get_state(gpu);
+	int n = 0;
+
+	for (uint32_t i = 0; i < state.n_queues; i++)
+		n += state_queues[i].pid == worker->pid && state_queues[i].on_hardware;
+	return n;
+}
+
+static void should_hold_all_contexts_of_a_process_and_refuse_an_id_that_two_of_them_have(void)
+{
+	int fd = open_patient();
+
+	for (uint32_t gpu = FAKE_NO_HWS_GFX9; gpu <= FAKE_MES_GFX11; gpu++) {
+		struct worker worker = start_worker(false);
+		uint32_t id = FAKE_GPU_ID(gpu);
+		int both = create_queue(&worker, gpu, FAKE_COMPUTE, 100), one;
+
+		CHECK_EQ(switch_context_of(&worker), 0);
+		CHECK_EQ(create_queue(&worker, gpu, FAKE_COMPUTE, 100), both);
+		one = create_queue(&worker, gpu, FAKE_COMPUTE, 100);
+		CHECK_EQ(running_queues(gpu, &worker), 3);
+
+		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_HOLD, id, both), -ENOTUNIQ);
+		CHECK_EQ(running_queues(gpu, &worker), 3);
+		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_HOLD, id, one), 0);
+		CHECK(!runs(gpu, &worker, one) && running_queues(gpu, &worker) == 2);
+		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_HOLD, id, ALL), 0);
+		CHECK_EQ(running_queues(gpu, &worker), 0);
+		/* A queue that is made meanwhile starts held, in either context. */
+		CHECK(create_queue(&worker, gpu, FAKE_COMPUTE, 100) >= 0);
+		CHECK_EQ(switch_context_of(&worker), 0);
+		CHECK(create_queue(&worker, gpu, FAKE_COMPUTE, 100) >= 0);
+		CHECK_EQ(running_queues(gpu, &worker), 0);
+		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_RELEASE, id, ALL), 0);
+		CHECK_EQ(running_queues(gpu, &worker), 4);
+		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_RELEASE, id, one), 0);
+		CHECK_EQ(running_queues(gpu, &worker), 5);
 		kill_worker(&worker);
 	}
 	close(fd);
@@ -1767,6 +1836,8 @@ static void run_logic(void)
 	run_test("should_take_a_process_off_each_kind_of_gpu_and_put_it_back", should_take_a_process_off_each_kind_of_gpu_and_put_it_back);
 	run_test("should_write_one_runlist_for_a_batch_over_processes", should_write_one_runlist_for_a_batch_over_processes);
 	run_test("should_start_queues_of_a_held_process_held", should_start_queues_of_a_held_process_held);
+	run_test("should_hold_all_contexts_of_a_process_and_refuse_an_id_that_two_of_them_have",
+		 should_hold_all_contexts_of_a_process_and_refuse_an_id_that_two_of_them_have);
 	run_test("should_hold_one_queue_and_not_the_one_that_inherits_its_id", should_hold_one_queue_and_not_the_one_that_inherits_its_id);
 	run_test("should_let_copies_go_on_where_asked", should_let_copies_go_on_where_asked);
 	run_test("should_nest_with_evictions_in_any_order", should_nest_with_evictions_in_any_order);

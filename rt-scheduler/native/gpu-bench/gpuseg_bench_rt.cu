@@ -15,6 +15,12 @@
  *                   [--name TEXT]             of the task, for the journal
  *                   [--gpu N]                 work on GPU N, in the order of the PCI bus, and name it in the task
  *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
+ *                   [--period-ms X]           one job per period, begun up to --jitter-ms after its release, and the
+ *                                             period declared; no pauses; every 16th job checks inside its segment
+ *                   [--undeclared]            the period is not declared
+ *                   [--rare]                  from the middle on every second job is left out
+ *                   [--graph N]               the kernel is a graph of N equal ones
+ *                   [--warm N]                N jobs before those that are measured
  *
  *   none              only the kernel
  *   segment           libgpuseg, optimistic begin
@@ -115,6 +121,37 @@ static uint64_t other_kernels(void)
 	return sum;
 }
 
+static void work_run(struct gpu_work *w, int kernels, int slot)
+{
+#ifdef __CUDACC__
+	static cudaGraphExec_t graph;
+	if (kernels > 1 && !graph) {
+		cudaGraph_t captured;
+		cudaStream_t s;
+		CHECK(cudaStreamCreate(&s));
+		CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+		for (int i = 0; i < kernels; i++)
+			gpu_work_launch(w, s, slot);
+		CHECK(cudaStreamEndCapture(s, &captured));
+		CHECK(cudaGraphInstantiateWithFlags(&graph, captured, 0));
+	}
+	if (kernels > 1) {
+		CHECK(cudaGraphLaunch(graph, 0));
+		return;
+	}
+#endif
+	for (int i = 0; i < kernels; i++)
+		gpu_work_launch(w, 0, slot);
+}
+
+/* A check outside of segments would wait for the others, and the next job would be late. */
+static void check_inside(struct gpu_work *w, long *wrong)
+{
+	*wrong += gpu_work_wrong(w);
+	gpu_work_poison(w, 0);
+	CHECK(cudaDeviceSynchronize());
+}
+
 static void sleep_until(int64_t at_ns)
 {
 	struct timespec t = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
@@ -124,35 +161,27 @@ static void sleep_until(int64_t at_ns)
 int main(int argc, char **argv)
 {
 	const char *mode = "none", *pids = "", *samples = NULL, *name = "bench-rt";
-	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9;
+	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9, period_ms = 0;
 	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0, gpu = -1;
+	int undeclared = 0, rare = 0, kernels_per_job = 1, warm = 0;
 	long burst_gap_us = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
-	static const struct option options[] = {{"mode", 1, 0, 'm'},
-						{"kernel-ms", 1, 0, 'k'},
-						{"per", 1, 0, 'p'},
-						{"jobs", 1, 0, 'j'},
-						{"seed", 1, 0, 's'},
-						{"pids", 1, 0, 'P'},
-						{"priority", 1, 0, 'r'},
-						{"hint-ms", 1, 0, 'h'},
-						{"slice-us", 1, 0, 'S'},
-						{"other-slice-us", 1, 0, 'O'},
-						{"samples", 1, 0, 'f'},
-						{"calibrate", 0, 0, 'c'},
-						{"gpu", 1, 0, 'u'},
-						{"pages", 1, 0, 'G'},
-						{"pause-ms", 1, 0, 'w'},
-						{"own-page", 1, 0, 'o'},
-						{"name", 1, 0, 'N'},
-						{"jitter-ms", 1, 0, 'J'},
-						{"gate", 0, 0, 'A'},
-						{"open", 1, 0, 'a'},
-						{"burst", 1, 0, 'b'},
-						{"burst-gap-us", 1, 0, 'g'},
-						{0, 0, 0, 0}};
+	static const struct option options[] = {{"mode", 1, 0, 'm'},	  {"kernel-ms", 1, 0, 'k'},
+						{"per", 1, 0, 'p'},	  {"jobs", 1, 0, 'j'},
+						{"seed", 1, 0, 's'},	  {"pids", 1, 0, 'P'},
+						{"priority", 1, 0, 'r'},  {"hint-ms", 1, 0, 'h'},
+						{"slice-us", 1, 0, 'S'},  {"other-slice-us", 1, 0, 'O'},
+						{"samples", 1, 0, 'f'},	  {"calibrate", 0, 0, 'c'},
+						{"gpu", 1, 0, 'u'},	  {"pages", 1, 0, 'G'},
+						{"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
+						{"name", 1, 0, 'N'},	  {"jitter-ms", 1, 0, 'J'},
+						{"gate", 0, 0, 'A'},	  {"open", 1, 0, 'a'},
+						{"burst", 1, 0, 'b'},	  {"burst-gap-us", 1, 0, 'g'},
+						{"period-ms", 1, 0, 'T'}, {"undeclared", 0, 0, 'U'},
+						{"rare", 0, 0, 'R'},	  {"graph", 1, 0, 'K'},
+						{"warm", 1, 0, 'W'},	  {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
 		case 'm':
@@ -215,6 +244,21 @@ int main(int argc, char **argv)
 		case 'g':
 			burst_gap_us = atol(optarg);
 			break;
+		case 'T':
+			period_ms = atof(optarg);
+			break;
+		case 'U':
+			undeclared = 1;
+			break;
+		case 'R':
+			rare = 1;
+			break;
+		case 'K':
+			kernels_per_job = atoi(optarg);
+			break;
+		case 'W':
+			warm = atoi(optarg);
+			break;
 		case 'o':
 			own = own_page(optarg);
 			break;
@@ -226,7 +270,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 ||
-	    (gate && !own))
+	    period_ms < 0 || kernels_per_job < 1 || (kernels_per_job > 1 && burst > 1) || warm < 0 || (gate && !own))
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -249,8 +293,11 @@ int main(int argc, char **argv)
 	}
 	if (per <= 0)
 		per = gpu_work_calibrate(&w);
-	w.n = (long)(kernel_ms * 1e6 / per);
+	w.n = (long)(kernel_ms * 1e6 / per / kernels_per_job);
 	gpu_work_reference(&w);
+	work_run(&w, kernels_per_job, 0); /* makes the graph */
+	CHECK(cudaDeviceSynchronize());
+	const int64_t period_ns = (int64_t)(period_ms * 1e6);
 
 	gpuseg_client *client = NULL;
 	gpuseg_task *task = NULL;
@@ -264,6 +311,7 @@ int main(int argc, char **argv)
 		attr.name = name;
 		attr.priority = (uint32_t)priority;
 		attr.gpu = gpu < 0 ? 0 : (uint32_t)gpu;
+		attr.period_ns = undeclared ? 0 : period_ns;
 		attr.flags = strcmp(mode, "wait") == 0 ? GPUSEG_TASK_ALWAYS_WAIT : 0;
 		attr.spin_count = 4000000; /* this thread keeps its CPU while it waits, as with the bare driver calls */
 		if (gpuseg_task_open(client, &attr, &task) < 0) {
@@ -298,10 +346,12 @@ int main(int argc, char **argv)
 	int64_t *end = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *lateness = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *part = (int64_t *)calloc((size_t)JOBS_MAX * burst, sizeof(int64_t)); /* response of each segment */
-	long wrong = 0;
+	long wrong = 0, skipped = 0, missed = 0;
 	int n = 0, failed = 0;
 	int64_t windows = 0;
 	usleep(300000);
+	if (own)
+		own->first_ns = now_ns(); /* set up */
 	while (gate && !own->reserved && !stopping)
 		usleep(1000);
 	if (opens) {
@@ -315,15 +365,32 @@ int main(int argc, char **argv)
 			usleep(1000);
 		}
 	}
-	const int64_t loop_from = now_ns();
-	const uint64_t kernels_from = other_kernels();
-	for (; n < jobs && !stopping && !failed; n++) {
-		gpu_work_poison(&w, 0);
-		CHECK(cudaDeviceSynchronize());
+	int64_t loop_from = now_ns(), release = loop_from;
+	uint64_t kernels_from = other_kernels();
+	gpu_work_poison(&w, 0);
+	CHECK(cudaDeviceSynchronize());
+	for (int job = -warm; n < jobs && !stopping && !failed; job++) {
+		if (job == 0) {
+			loop_from = now_ns();
+			kernels_from = other_kernels();
+			windows = skipped = missed = 0;
+			begin[0] = end[0] = 0;
+		}
+		if (!period_ns) {
+			gpu_work_poison(&w, 0);
+			CHECK(cudaDeviceSynchronize());
+		}
 		/* Only now: the check above was work outside a segment and waited for others, and a begin must not
 		 * follow their ends. */
-		int64_t at = now_ns() + (int64_t)(pause_ms * 1e6) +
-			     (jitter_ms >= 0.001 ? rand_r(&seed) % (long)(jitter_ms * 1e6) : 0);
+		int64_t at = jitter_ms >= 0.001 ? rand_r(&seed) % (long)(jitter_ms * 1e6) : 0;
+		if (!period_ns) {
+			at += now_ns() + (int64_t)(pause_ms * 1e6);
+		} else {
+			release += rare && job >= jobs / 2 ? 2 * period_ns : period_ns;
+			for (; release < now_ns(); skipped++)
+				release += period_ns;
+			at += release;
+		}
 		if (segment && hint_ms > 0)
 			gpuseg_hint(task, at);
 		sleep_until(at);
@@ -343,7 +410,7 @@ int main(int argc, char **argv)
 			int64_t b = now_ns();
 			if (own)
 				own->ready = 1; /* the segment runs */
-			gpu_work_launch(&w, 0, i);
+			work_run(&w, kernels_per_job, i);
 			if (off_after)
 				status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
 			int64_t c;
@@ -352,6 +419,8 @@ int main(int argc, char **argv)
 				c = now_ns();
 				if (own)
 					own->ready = 0;
+				if (e == cudaSuccess && period_ns && job % 16 == 0)
+					check_inside(&w, &wrong);
 				gpuseg_end(task);
 				CHECK(e);
 			} else {
@@ -362,6 +431,8 @@ int main(int argc, char **argv)
 				if (off_first || off_after)
 					status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
 				CHECK(e);
+				if (period_ns && job % 16 == 0)
+					check_inside(&w, &wrong);
 			}
 			int64_t d = now_ns();
 			windows += d - a;
@@ -377,7 +448,11 @@ int main(int argc, char **argv)
 		if (own)
 			own->kernels = own->kernels + 1;
 		lateness[n] = job_from - at;
-		wrong += gpu_work_wrong(&w);
+		if (!period_ns)
+			wrong += gpu_work_wrong(&w);
+		else if (job_from + response[n] > release + period_ns)
+			missed++;
+		n += job >= 0;
 		if (own && own->stop)
 			stopping = 1;
 	}
@@ -394,6 +469,8 @@ int main(int argc, char **argv)
 		return 1;
 	printf("{\"loop_ns\":%ld,\"windows_ns\":%ld,\"other_kernels\":%lu,", (long)loop_ns, (long)windows,
 	       (unsigned long)kernels);
+	if (period_ns)
+		printf("\"period_ms\":%.3f,\"skipped\":%ld,\"missed\":%ld,", period_ms, skipped, missed);
 	printf("\"mode\":\"%s\",\"kernel_ms\":%.3f,\"jobs\":%d,\"wrong\":%ld,\"status\":%ld,", mode, kernel_ms, n,
 	       wrong, (long)status);
 	figures("response_ns", response, n);

@@ -11,20 +11,23 @@ nanoseconds of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuse
 that does not come in time raises ``gpuseg.Timeout``, which is a ``TimeoutError``, too. ctypes releases the interpreter lock
 while begin waits.
 
-The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise ``libgpuseg.so.0`` as found by the loader.
+The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise the one that ``pip install`` put beside this module, otherwise
+``libgpuseg.so.0`` as found by the loader.
 """
 import contextlib
 import ctypes
 import errno
 import os
 
-__all__ = ["Client", "Task", "Error", "Timeout", "Refused", "segment", "now_ns", "runtime_dir", "version",
+__all__ = ["Client", "Task", "Error", "Timeout", "Refused", "NotAdmitted", "EADMISSION", "segment", "now_ns", "runtime_dir", "version",
            "FAIL", "PROCEED", "SPIN_NONE", "OVERRUN_DEFAULT", "OVERRUN_NOTIFY", "OVERRUN_DEMOTE", "OVERRUN_SUSPEND",
            "OVERRUN_SKIP_NEXT"]
 
 FAIL, PROCEED = 0, 1
 OVERRUN_DEFAULT, OVERRUN_NOTIFY, OVERRUN_DEMOTE, OVERRUN_SUSPEND, OVERRUN_SKIP_NEXT = range(5)
 SPIN_NONE = 0xFFFFFFFF
+
+EADMISSION = 4000   # GPUSEG_EADMISSION; no errno of Linux has this value
 
 _UNMANAGED_OK = 1
 _ALWAYS_WAIT = 1
@@ -41,6 +44,11 @@ class Timeout(Error, TimeoutError):
 
 class Refused(Error):
     """The daemon refused this segment."""
+
+
+class NotAdmitted(Error):
+    """Admission refused the task: with it, its deadline or that of another task could be missed. ``errno`` is
+    ``EADMISSION``, ``strerror`` the daemon's reason."""
 
 
 class _ConnectAttr(ctypes.Structure):
@@ -63,8 +71,18 @@ class _Counters(ctypes.Structure):
         "timeouts", "proceeded", "refused", "try_failures", "boosts", "boost_failures")]
 
 
+def load_library(variable, name):
+    """Loads a library of gpuseg: the file in that environment variable, else the one beside this module, else the loader's."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    try:
+        return ctypes.CDLL(os.environ.get(variable) or (beside if os.path.exists(beside) else name))
+    except OSError as e:
+        raise ImportError(f"gpuseg: the C library cannot be loaded: {e}; run `pip install .` in the source tree, install the "
+                          f"package libgpuseg0, or set {variable} to the file") from e
+
+
 def _load():
-    lib = ctypes.CDLL(os.environ.get("GPUSEG_LIBRARY") or "libgpuseg.so.0")
+    lib = load_library("GPUSEG_LIBRARY", "libgpuseg.so.0")
     pointer, result, ns = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
     for name, restype, *argtypes in (
             ("gpuseg_connect", result, ctypes.POINTER(_ConnectAttr), ctypes.POINTER(pointer)),
@@ -98,7 +116,8 @@ def _check(result, client=None):
     if result >= 0:
         return result
     message = _lib.gpuseg_last_message(client) or _lib.gpuseg_strerror(result)
-    kind = {errno.ETIMEDOUT: Timeout, errno.EAGAIN: Timeout, errno.ECANCELED: Refused}.get(-result, Error)
+    kind = {errno.ETIMEDOUT: Timeout, errno.EAGAIN: Timeout, errno.ECANCELED: Refused,
+            EADMISSION: NotAdmitted}.get(-result, Error)
     raise kind(-result, message.decode(errors="replace"))
 
 

@@ -6,6 +6,9 @@
  *     open:NAME:PRIORITY:GPU_PRIORITY:PERIOD_NS:DEADLINE_NS:BUDGET_NS   -> "open NAME RC TEXT"
  *     close:NAME                                                        -> "close NAME RC"
  *     segments:NAME:COUNT:WINDOW_US                                     -> "segments NAME RC"
+ *     begin:NAME                         begins a segment that is not ended -> "begin RC"
+ *     jobs:NAME:COUNT:WINDOW_US     the same within marked jobs          -> "jobs RC"
+ *     sleep:MS                                                          -> "sleep"
  *     admin:JSON                                                        -> "admin STATUS TEXT" (first packet)
  *     read:PATH                                                         -> "read ERRNO", 0 if it can be opened
  *     write:PATH                                                        -> the same for writing
@@ -69,19 +72,23 @@ static void open_task(const char *dir, char *words)
 	printf("open %s %d %s\n", attr.name, rc, rc < 0 ? gpuseg_last_message(client) : "");
 }
 
-static int run_segments(char *words)
+static int run_segments(char *words, int marked)
 {
 	gpuseg_task *task = *slot(strsep(&words, ":"));
 	const int count = atoi(strsep(&words, ":"));
 	const int window_us = atoi(words);
 
 	for (int i = 0; i < count; i++) {
-		int rc = gpuseg_begin(task);
+		int rc = marked ? gpuseg_job_release(task, 0) : 0;
 
+		if (rc == 0)
+			rc = gpuseg_begin(task);
 		if (rc < 0)
 			return rc;
 		usleep((useconds_t)window_us);
 		rc = gpuseg_end(task);
+		if (rc == 0 && marked)
+			rc = gpuseg_job_end(task);
 		if (rc < 0)
 			return rc;
 		usleep(200);
@@ -253,7 +260,16 @@ int main(int argc, char **argv)
 			printf("close %s %d\n", words, gpuseg_task_close(*slot(words)));
 			*slot(words) = NULL;
 		} else if (strcmp(action, "segments") == 0) {
-			printf("segments %d\n", run_segments(words));
+			printf("segments %d\n", run_segments(words, 0));
+		} else if (strcmp(action, "begin") == 0) {
+			const int64_t rc = gpuseg_begin(*slot(words));
+
+			printf("begin %d\n", rc < 0 ? (int)rc : 0);
+		} else if (strcmp(action, "jobs") == 0) {
+			printf("jobs %d\n", run_segments(words, 1));
+		} else if (strcmp(action, "sleep") == 0) {
+			usleep((useconds_t)atoi(words) * 1000);
+			printf("sleep\n");
 		} else if (strcmp(action, "admin") == 0) {
 			admin(argv[1], words);
 		} else if (strcmp(action, "fuzz") == 0) {

@@ -20,7 +20,7 @@ import java.util.Set;
  */
 final class PlatformReader {
     private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
-        "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn");
+        "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn", "simulated");
     private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
     private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
@@ -71,10 +71,19 @@ final class PlatformReader {
         final Node optimistic = lookUp(node, base, "optimistic");
         final List<Gpu> gpus = gpus(lookUp(node, base, "gpus"), toGpu(node, base, null));
         try {
-            return new Platform(count, gpus, optimistic != null && optimistic.flag(), profile);
+            return new Platform(count, gpus, optimistic != null && optimistic.flag(), profile, isSimulated(node, base));
         } catch (final InvalidModelException e) {
             throw given.refusal(e.getMessage());
         }
+    }
+
+    /** The set says so, or the profile says so of what was measured. */
+    private static boolean isSimulated(final Node node, final Node base) throws InvalidFileException {
+        final Node own = lookUp(node, base, "simulated");
+        final Node measured = lookUp(node, base, "measured");
+        final Node flag = own != null || measured == null || measured.kind() != Node.Kind.MAPPING ? own
+            : measured.get("simulated");
+        return flag != null && flag.flag();
     }
 
     /** The profile with the delays that were measured while no process made or freed a context. */

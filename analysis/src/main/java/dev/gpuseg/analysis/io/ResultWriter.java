@@ -117,6 +117,9 @@ public final class ResultWriter {
             }
             out.writeStartObject();
             out.writeStringField("id", set.id());
+            if (indent && set.platform().simulated()) {
+                out.writeBooleanField("simulated", true);
+            }
             out.writeObjectFieldStart("results");
             for (final AnalysisResult result : results) {
                 out.writeObjectFieldStart(result.analysis());
@@ -160,7 +163,8 @@ public final class ResultWriter {
         out.append("task set ").append(set.id()).append(": ").append(set.tasks().size()).append(" tasks, ")
             .append(set.platform().cpus()).append(" cores, ").append(set.platform().gpus().size()).append(" GPU");
         out.append(set.platform().gpus().size() == 1
-            ? ", epsilon " + Durations.format(set.platform().gpus().get(0).epsilonNs()) : "s").append('\n');
+            ? ", epsilon " + Durations.format(set.platform().gpus().get(0).epsilonNs()) : "s")
+            .append(set.platform().caveat()).append('\n');
         int width = 4;
         for (final var task : set.tasks()) {
             width = Math.max(width, Math.min(40, task.name().length()));

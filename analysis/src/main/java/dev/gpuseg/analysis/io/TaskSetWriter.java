@@ -74,6 +74,9 @@ public final class TaskSetWriter {
         if (set.platform().optimistic()) {
             out.writeBooleanField("optimistic", true);
         }
+        if (set.platform().simulated()) {
+            out.writeBooleanField("simulated", true);
+        }
         if (set.platform().gpus().size() == 1) {
             writeGpu(out, set.platform().gpus().get(0));
         } else {

@@ -11,8 +11,9 @@ import java.util.List;
  * @param optimistic true if begin returns at once where nothing could outrank the task (the daemon's default); it
  *                   changes where epsilon is paid, see {@code analysis/docs/window.md}
  * @param profile    name of the measured profile that the constants came from, or null
+ * @param simulated  true if times or constants were measured on the virtual GPU: every report says so
  */
-public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String profile) {
+public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String profile, boolean simulated) {
     /** Most cores that a platform may have. */
     public static final int MAX_CPUS = 1024;
 
@@ -29,6 +30,27 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
             throw new InvalidModelException("platform: there are " + gpus.size() + " GPUs; at most " + MAX_GPUS
                 + " are allowed");
         }
+    }
+
+    /**
+     * A platform with nothing of the virtual GPU in it.
+     *
+     * @param cpus       as above
+     * @param gpus       as above
+     * @param optimistic as above
+     * @param profile    as above
+     */
+    public Platform(final int cpus, final List<Gpu> gpus, final boolean optimistic, final String profile) {
+        this(cpus, gpus, optimistic, profile, false);
+    }
+
+    /**
+     * The caveat to show behind its name.
+     *
+     * @return ", SIMULATED GPU", or empty
+     */
+    public String caveat() {
+        return simulated ? ", SIMULATED GPU" : "";
     }
 
     /**
@@ -49,6 +71,7 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
      * @return the changed copy
      */
     public Platform withEpsilonNs(final long epsilonNs) {
-        return new Platform(cpus, gpus.stream().map(g -> g.withEpsilonNs(epsilonNs)).toList(), optimistic, profile);
+        return new Platform(cpus, gpus.stream().map(g -> g.withEpsilonNs(epsilonNs)).toList(), optimistic, profile,
+            simulated);
     }
 }

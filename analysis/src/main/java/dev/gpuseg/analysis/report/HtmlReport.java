@@ -68,7 +68,8 @@ public final class HtmlReport {
         fact(out, "Tool", "gpuseg " + escape(report.toolVersion()));
         fact(out, "Platform", set.platform().cpus() + " cores, " + set.platform().gpus().size() + " GPU"
             + (set.platform().gpus().size() == 1 ? "" : "s")
-            + (set.platform().profile() == null ? "" : ", profile " + escape(set.platform().profile())));
+            + (set.platform().profile() == null ? "" : ", profile " + escape(set.platform().profile()))
+            + (set.platform().simulated() ? ", <strong id=\"simulated\">SIMULATED GPU</strong>" : ""));
         for (int g = 0; g < set.platform().gpus().size(); g++) {
             final Gpu gpu = set.platform().gpus().get(g);
             fact(out, "GPU " + g, "&epsilon; " + Figures.duration(gpu.epsilonNs()) + ", &theta; "

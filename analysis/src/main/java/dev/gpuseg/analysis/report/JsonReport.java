@@ -36,6 +36,7 @@ public final class JsonReport {
             json.writeStartObject();
             json.writeStringField("id", report.set().id());
             json.writeBooleanField("schedulable", report.schedulable());
+            json.writeBooleanField("simulated", report.set().platform().simulated());
             json.writeObjectFieldStart("input");
             json.writeStringField("file", report.inputName());
             json.writeStringField("sha256", report.inputSha256());

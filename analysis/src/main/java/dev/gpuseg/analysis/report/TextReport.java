@@ -23,7 +23,8 @@ public final class TextReport {
         final StringBuilder out = new StringBuilder();
         out.append(report.set().id()).append(": ").append(report.schedulable() ? "SCHEDULABLE" : "NOT SCHEDULABLE")
             .append("   (").append(report.inputName()).append(", sha256 ").append(report.inputSha256(), 0, 12)
-            .append("\u2026, gpuseg ").append(report.toolVersion()).append(")\n");
+            .append("\u2026, gpuseg ").append(report.toolVersion()).append(")")
+            .append(report.set().platform().caveat()).append('\n');
         int width = 4;
         for (final Task task : report.set().tasks()) {
             width = Math.max(width, task.name().length());

@@ -56,6 +56,9 @@ public final class Analyses {
         new Row("gcaps-boost-suspend", SUSPEND, OURS, SOUND, Model.BOOSTED_WINDOWS, IN_FIGURES,
             "exclusive windows, the holder at a CPU ceiling, threads suspend (docs/window.md, theorem 2)",
             GcapsBoost::new),
+        new Row("gcaps-boost-tight-suspend", SUSPEND, OURS, SOUND, Model.BOOSTED_WINDOWS, BY_REQUEST,
+            "as gcaps-boost-suspend, charged by request and window, lower tasks by their bounds (docs/boost.md, "
+                + "theorem 11)", BoostedWindows::new),
         new Row("mpcp-busy", BUSY, PUBLISHED, MODEL_ONLY, Model.LOCK, IN_FIGURES,
             "GPU as an MPCP lock, threads spin (Lakshmanan 2009, Patel 2018; docs/locks.md)", Mpcp::new),
         new Row("mpcp-suspend", SUSPEND, PUBLISHED, MODEL_ONLY, Model.LOCK, IN_FIGURES,
@@ -77,6 +80,9 @@ public final class Analyses {
         new Row("edf-fp-suspend", SUSPEND, OURS, SOUND, Model.DEADLINE_WINDOWS_FIXED_CORES, BY_REQUEST,
             "exclusive windows by deadline, cores by fixed priority, threads suspend (docs/edf.md, theorem 4)",
             EdfWindow::new),
+        new Row("edf-boost-suspend", SUSPEND, OURS, SOUND, Model.BOOSTED_DEADLINE_WINDOWS, BY_REQUEST,
+            "exclusive windows by deadline, boosted; cores by fixed priority, threads suspend (docs/boost.md, "
+                + "theorem 11)", BoostedWindows::new),
         new Row("gcaps-suspend-capped", SUSPEND, OURS, MODEL_ONLY, Model.DEVICE_PARTS, BY_REQUEST,
             "gcaps-suspend with a request-driven cap on GPU interference", GcapsSuspendCapped::new),
         new Row("gcaps-busy-printed", BUSY, PUBLISHED, COMPARISON, Model.DEVICE_PARTS, BY_REQUEST,

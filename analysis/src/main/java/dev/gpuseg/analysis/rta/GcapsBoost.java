@@ -25,7 +25,7 @@ import dev.gpuseg.analysis.model.IntegerMath;
  * </pre>
  * X = Gm (suspend: a boosted thread sleeps during its device part) or G (busy). Each of the eta_i + 1 stretches of i
  * on its core can meet one open window of each lower local task: opening another one takes the core at its own
- * priority.
+ * priority. If B_i &gt; 0, in place of eta_i + 1 all windows count, because i can wait for its blocking several times.
  *
  * <p>Source: this project; the boost is that of MPCP (Rajkumar 1990), applied to windows.
  */
@@ -37,8 +37,17 @@ final class GcapsBoost extends ExclusiveWindow {
     /** Longest time that boosted parts of the lower local task l keep i from its core, per job of i. */
     static long blocking(final PreparedSet s, final int i, final int l, final boolean busy) {
         final long copies = IntegerMath.ceilDiv(s.deadline[i] + s.deadline[l], s.period[l]);
-        return largest(busy ? s.segmentTotal : s.segmentHost, s.segmentStart[l], s.segmentStart[l + 1], s.eta[i] + 1L,
-            copies);
+        return largest(busy ? s.segmentTotal : s.segmentHost, s.segmentStart[l], s.segmentStart[l + 1],
+            stretches(s, i), copies);
+    }
+
+    /**
+     * Most stretches without open window in which a job of i can find the core taken by one boosted window of a lower
+     * task. A task with a declared blocking can wait for it any number of times, and a lower one can begin a window
+     * each time.
+     */
+    static long stretches(final PreparedSet s, final int i) {
+        return s.blocking[i] > 0 ? Long.MAX_VALUE : s.eta[i] + 1L;
     }
 
     /** Sum of the {@code slots} largest values of a range, each usable {@code copies} times. */

@@ -81,7 +81,7 @@ public final class Hypotheses {
         return switch (hypothesis) {
             case M2, M10 -> model.disablesContexts();
             case M6 -> model.needsOneOrder() || model == Model.PARTITIONS;
-            case M8 -> model == Model.BOOSTED_WINDOWS;
+            case M8 -> model == Model.BOOSTED_WINDOWS || model == Model.BOOSTED_DEADLINE_WINDOWS;
             case M9 -> model.disablesContexts();
             case E1 -> model.usesDeadlines();
             case E3 -> analysis.mode() == WaitMode.BUSY && model.cores() == CpuPolicy.EDF;
@@ -98,7 +98,7 @@ public final class Hypotheses {
                 : new Finding(hypothesis, Status.ASSUMED, "");
             case M5 -> waiting(analysis, set);
             case M6 -> check(hypothesis, set == null ? null : prepared(set, analysis).orderConflict());
-            case M8 -> boost(analysis, boosted);
+            case M8 -> boost(analysis, set, boosted);
             case M10 -> contexts(analysis, set);
             case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
                 ? new Finding(hypothesis, Status.HOLDS, "") : new Finding(hypothesis, Status.ASSUMED, "");
@@ -141,14 +141,20 @@ public final class Hypotheses {
             : new Finding(Hypothesis.M5, Status.FAILS, conflict);
     }
 
-    private static Finding boost(final AnalysisDescription analysis, final boolean boosted) {
+    private static Finding boost(final AnalysisDescription analysis, final TaskSet set, final boolean boosted) {
         if (analysis.mode() == WaitMode.BUSY) {
             return new Finding(Hypothesis.M8, Status.FAILS, "a boost of spinning threads would have to last from the "
                 + "completion of the update to the loss of the GPU; that of libgpuseg lasts from begin to end");
         }
-        return boosted ? new Finding(Hypothesis.M8, Status.HOLDS, "")
+        if (boosted) {
+            return new Finding(Hypothesis.M8, Status.HOLDS, "");
+        }
+        final BoostPriorities chosen = set == null ? null : BoostPriorities.of(set);
+        return chosen != null && !chosen.conflict().isEmpty()
+            ? new Finding(Hypothesis.M8, Status.FAILS, chosen.conflict())
             : new Finding(Hypothesis.M8, Status.NOT_STATED, "all real-time tasks with windows must be opened with "
-                + "boost_priority; the task-set file does not say it, admission checks it");
+                + "boost_priority" + (chosen == null ? "" : " " + chosen.text())
+                + "; the task-set file does not say it, admission checks it");
     }
 
     private static String stalls(final TaskSet set) {

@@ -25,6 +25,8 @@ public enum Model {
     DEADLINE_WINDOWS(Scheduler.EDF, CpuPolicy.EDF, Hold.WINDOW),
     /** As {@link #WINDOWS}, by deadline on the GPU, by fixed priority on the cores. */
     DEADLINE_WINDOWS_FIXED_CORES(Scheduler.EDF, CpuPolicy.FP, Hold.WINDOW),
+    /** As {@link #DEADLINE_WINDOWS_FIXED_CORES}; boosted as in {@link #BOOSTED_WINDOWS}. */
+    BOOSTED_DEADLINE_WINDOWS(Scheduler.EDF, CpuPolicy.FP, Hold.BOOST),
     /** Windows inside of time partitions, cores by fixed priority. */
     PARTITIONS(Scheduler.PARTITIONS, CpuPolicy.FP, Hold.WINDOW),
     /** Windows inside of time partitions, cores by deadline. */

@@ -39,6 +39,15 @@ class Recurrence {
          * @return nanoseconds, 0 or more
          */
         long at(long w, Recurrence at);
+
+        /**
+         * Which part of the last value is blocking by work of lower priority; the rest is of the kind given with it.
+         *
+         * @return nanoseconds, at most the last value
+         */
+        default long blockingPart() {
+            return 0;
+        }
     }
 
     /** Duration of a demand on a resource that is available part of the time. */
@@ -222,7 +231,9 @@ class Recurrence {
             parts[kind[k]] += jobs[k] * (cost[k] - gpuShare[k]);
             parts[INTERFERENCE] += jobs[k] * gpuShare[k];
         }
-        parts[extraKind] += extraValue;
+        final long blocking = extra == null ? 0 : extra.blockingPart();
+        parts[extraKind] += extraValue - blocking;
+        parts[BLOCKING] += blocking;
         parts[INTERLEAVING] += stretched;
         return new Terms(parts[OWN], parts[JITTER], parts[PREEMPTION], parts[INTERFERENCE], parts[INTERLEAVING],
             parts[BLOCKING], parts[OVERHEAD]);

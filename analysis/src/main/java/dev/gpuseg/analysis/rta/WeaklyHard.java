@@ -14,7 +14,7 @@ import java.util.List;
  * How many jobs of a task can miss their deadlines among any k consecutive ones, where some tasks need their declared
  * times rarely.
  *
- * <p>Hypotheses (theorem 11 of {@code docs/misses.md}): those of theorem 1 with every deadline of a task that may miss
+ * <p>Hypotheses (theorem 13 of {@code docs/misses.md}): those of theorem 1 with every deadline of a task that may miss
  * replaced by its period, and
  * <ul>
  * <li>overload jobs of a task arrive at least {@code overload.period} apart; every other job needs at most the typical

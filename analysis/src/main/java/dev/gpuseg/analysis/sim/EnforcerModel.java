@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.Reconciler;
+import dev.gpuseg.core.Reservation;
 import java.util.Arrays;
 
 /**
@@ -15,6 +17,8 @@ final class EnforcerModel {
     private final boolean[] desired;
     private final boolean[] applied;
     private long updates;
+    /** Null if nothing is anticipated. */
+    private Anticipator anticipator;
 
     EnforcerModel(final Run run) {
         this.run = run;
@@ -35,7 +39,19 @@ final class EnforcerModel {
             one.generation = 0;
             one.appliedGeneration = 0;
             one.reconciler.reset();
+            one.reserved = 0;
+            one.disabled = 0;
+            Arrays.fill(one.spared, false);
         }
+    }
+
+    /** Who is told what updates cost; null = nobody. */
+    void anticipator(final Anticipator ofRun) {
+        anticipator = ofRun;
+    }
+
+    Reservation.Target[] targets() {
+        return ofGpu.clone();
     }
 
     long updates() {
@@ -102,7 +118,7 @@ final class EnforcerModel {
     }
 
     /** One GPU; its reconciler numbers contexts as the GPU's list of tasks does. */
-    private final class One implements Reconciler.Desired, Reconciler.Effects {
+    private final class One implements Reconciler.Desired, Reconciler.Effects, Reservation.Target {
         private final int gpu;
         private final int[] tasks;
         private final Reconciler reconciler;
@@ -110,10 +126,16 @@ final class EnforcerModel {
         private long appliedGeneration;
         private long updateSinceNs;
         private long updateEndNs;
+        /** The context for which the GPU is kept free, 0 = none. */
+        private int reserved;
+        /** By context. */
+        private final boolean[] spared;
+        private int disabled;
 
         One(final int gpu, final int[] tasks) {
             this.gpu = gpu;
             this.tasks = tasks;
+            spared = new boolean[set.taskCount + 1];
             reconciler = new Reconciler(tasks.length, true, this, this);
             for (int k = 0; k < tasks.length; k++) {
                 reconciler.attach(k);
@@ -127,10 +149,36 @@ final class EnforcerModel {
 
         @Override
         public long snapshot(final boolean[] off) {
+            boolean someOff = false;
             for (int k = 0; k < tasks.length; k++) {
                 off[k] = !desired[tasks[k]];
+                someOff |= off[k];
+            }
+            for (int k = 0; reserved != 0 && !someOff && k < tasks.length; k++) {
+                final int context = set.contextOf[tasks[k]] + 1;
+                off[k] = context != reserved && !spared[context];
             }
             return generation;
+        }
+
+        @Override
+        public void reserve(final int contextId) {
+            reserved = contextId;
+            generation++;
+        }
+
+        @Override
+        public void spare(final int contextId) {
+            spared[contextId] = true;
+        }
+
+        @Override
+        public void unreserve() {
+            if (reserved != 0) {
+                reserved = 0;
+                generation++;
+                Arrays.fill(spared, false);
+            }
         }
 
         @Override
@@ -147,6 +195,7 @@ final class EnforcerModel {
         public long apply(final int[] disable, final int disableCount, final int[] enable, final int enableCount) {
             updateSinceNs = run.nowNs;
             updates++;
+            disabled = disableCount;
             final long epsilonNs = set.epsilonNs[gpu];
             final long costNs = run.drawsWorst() ? epsilonNs : run.random.nextLong(epsilonNs + 1);
             run.device.touch(gpu);
@@ -183,6 +232,10 @@ final class EnforcerModel {
         public void enforced(final long version, final boolean incomplete) {
             if (appliedGeneration != version) {
                 appliedGeneration = version;
+                if (anticipator != null) {
+                    anticipator.enforced(gpu, disabled, disabled > 0 ? updateSinceNs : run.nowNs, run.nowNs);
+                }
+                disabled = 0;
                 if (run.options.hold() == SimulationOptions.Hold.BOOST) {
                     for (final int task : tasks) {
                         run.cores.touch(task);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.Outcome;
 import dev.gpuseg.core.SegmentScheduler;
@@ -19,6 +20,8 @@ final class Segments implements DecisionSink {
     private final Run run;
     private final SimulatedSet set;
     private SegmentScheduler scheduler;
+    /** Null if nothing is anticipated. */
+    private Anticipator anticipator;
     private final byte[] state;
     private final long[] sinceNs;
     private final long[] beginNs;
@@ -57,6 +60,36 @@ final class Segments implements DecisionSink {
         scheduler = ofRun;
     }
 
+    /** What expects begins in this run; null = nothing does. */
+    void anticipator(final Anticipator ofRun) {
+        anticipator = ofRun;
+    }
+
+    /** When an expected begin is due. */
+    long nextAnticipatedNs() {
+        return anticipator == null ? EventQueue.NEVER : anticipator.nextNs();
+    }
+
+    /** Acts on expected begins that are due. */
+    void anticipate() {
+        anticipator.onTimer(run.nowNs);
+        for (int g = 0; g < set.gpuCount; g++) {
+            follow(g);
+        }
+        run.enforcers.enforceAll();
+    }
+
+    /** A grant waits for the state without a reservation, too: that may have disabled its context. */
+    private void follow(final int gpu) {
+        if (anticipator != null && anticipator.follow(gpu, run.nowNs)) {
+            for (final int task : set.gpuTasks[gpu]) {
+                if (state[task] == RUNNING) {
+                    grantGeneration[task] = run.enforcers.generation(gpu);
+                }
+            }
+        }
+    }
+
     boolean isGranted(final int task) {
         return granted[task];
     }
@@ -76,14 +109,22 @@ final class Segments implements DecisionSink {
         state[task] = WAITING;
         sinceNs[task] = run.nowNs;
         final long arrivalNs = run.threads.arrivalNs(task);
+        if (anticipator != null) {
+            anticipator.begin(task + 1, run.nowNs);
+        }
         require(scheduler.begin(task + 1, ticket[task], arrivalNs, arrivalNs + set.deadlineNs[task], atOnce,
             run.nowNs, run.nowNs), "begin", task);
+        follow(set.gpuOf[task]);
         run.enforcers.enforceAll();
+        if (anticipator != null) {   // every second run marks releases
+            anticipator.learn(task + 1, run.nowNs, (run.options.seed() & 1) == 0 ? 0 : arrivalNs, run.nowNs);
+        }
     }
 
     void end(final int task) {
         changeState(task, NONE);
         require(scheduler.end(task + 1, ticket[task], run.nowNs), "end", task);
+        follow(set.gpuOf[task]);
         run.enforcers.enforceAll();
     }
 

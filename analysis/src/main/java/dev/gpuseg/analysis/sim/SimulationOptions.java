@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.core.Anticipator;
 import java.util.Locale;
 import java.util.Objects;
 
@@ -19,13 +20,15 @@ import java.util.Objects;
  * @param execution  execution times, and costs of the updates
  * @param jitter     release jitter
  * @param hostWork   where in its window a segment needs the core
+ * @param anticipationPpm the share of the time for which the GPU may be kept free for begins that are forecast from
+ *                   periods, declared or not; 0 = none is anticipated
  * @param durationNs arrivals happen in [0, duration); the run goes on until what arrived is done, at most for another
  *                   duration or ten times the longest period, whichever is longer
  * @param seed       of the random choices
  */
 public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold, boolean optimistic,
     boolean keepReady, Update update, Arrivals arrivals, Offsets offsets, Execution execution, Jitter jitter,
-    HostWork hostWork, long durationNs, long seed) {
+    HostWork hostWork, int anticipationPpm, long durationNs, long seed) {
 
     /** Longest duration: 10,000 s. */
     public static final long MAX_DURATION_NS = 10_000_000_000_000L;
@@ -167,6 +170,10 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         Objects.requireNonNull(execution);
         Objects.requireNonNull(jitter);
         Objects.requireNonNull(hostWork);
+        if (anticipationPpm < 0 || anticipationPpm > Anticipator.PPM) {
+            throw new IllegalArgumentException("anticipation budget is " + anticipationPpm + " ppm; it must be 0.."
+                + Anticipator.PPM);
+        }
         if (durationNs <= 0 || durationNs > MAX_DURATION_NS) {
             throw new IllegalArgumentException("duration is " + durationNs + " ns; it must be 1ns..10000s");
         }
@@ -181,7 +188,8 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public static SimulationOptions ofDurationNs(final long durationNs) {
         return new SimulationOptions(Scheduler.FP, CpuPolicy.FP, Hold.WINDOW, false, true, Update.STALL,
-            Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.WORST, Jitter.NONE, HostWork.FIRST, durationNs, 1);
+            Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.WORST, Jitter.NONE, HostWork.FIRST, 0,
+            durationNs, 1);
     }
 
     /**
@@ -193,7 +201,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions with(final Scheduler newScheduler, final CpuPolicy newCpuPolicy) {
         return new SimulationOptions(newScheduler, newCpuPolicy, hold, optimistic, keepReady, update, arrivals,
-            offsets, execution, jitter, hostWork, durationNs, seed);
+            offsets, execution, jitter, hostWork, anticipationPpm, durationNs, seed);
     }
 
     /**
@@ -206,7 +214,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions with(final Hold newHold, final boolean newOptimistic, final Update newUpdate) {
         return new SimulationOptions(scheduler, cpuPolicy, newHold, newOptimistic, keepReady, newUpdate, arrivals,
-            offsets, execution, jitter, hostWork, durationNs, seed);
+            offsets, execution, jitter, hostWork, anticipationPpm, durationNs, seed);
     }
 
     /**
@@ -217,7 +225,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions keepingReady(final boolean keep) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keep, update, arrivals, offsets, execution,
-            jitter, hostWork, durationNs, seed);
+            jitter, hostWork, anticipationPpm, durationNs, seed);
     }
 
     /**
@@ -232,7 +240,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
     public SimulationOptions with(final Arrivals newArrivals, final Offsets newOffsets, final Execution newExecution,
         final Jitter newJitter) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, newArrivals,
-            newOffsets, newExecution, newJitter, hostWork, durationNs, seed);
+            newOffsets, newExecution, newJitter, hostWork, anticipationPpm, durationNs, seed);
     }
 
     /**
@@ -243,7 +251,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions withSeed(final long newSeed) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
-            execution, jitter, hostWork, durationNs, newSeed);
+            execution, jitter, hostWork, anticipationPpm, durationNs, newSeed);
     }
 
     /**
@@ -254,7 +262,43 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
      */
     public SimulationOptions with(final HostWork newHostWork) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
-            execution, jitter, newHostWork, durationNs, seed);
+            execution, jitter, newHostWork, anticipationPpm, durationNs, seed);
+    }
+
+    /**
+     * The same with anticipation.
+     *
+     * @param ppm the share of the time for which the GPU may be kept free, 0 = no anticipation
+     * @return the changed copy
+     */
+    public SimulationOptions anticipating(final int ppm) {
+        return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
+            execution, jitter, hostWork, ppm, durationNs, seed);
+    }
+
+    /**
+     * Options without anticipation.
+     *
+     * @param scheduler  as above
+     * @param cpuPolicy  as above
+     * @param hold       as above
+     * @param optimistic as above
+     * @param keepReady  as above
+     * @param update     as above
+     * @param arrivals   as above
+     * @param offsets    as above
+     * @param execution  as above
+     * @param jitter     as above
+     * @param hostWork   as above
+     * @param durationNs as above
+     * @param seed       as above
+     */
+    public SimulationOptions(final Scheduler scheduler, final CpuPolicy cpuPolicy, final Hold hold,
+        final boolean optimistic, final boolean keepReady, final Update update, final Arrivals arrivals,
+        final Offsets offsets, final Execution execution, final Jitter jitter, final HostWork hostWork,
+        final long durationNs, final long seed) {
+        this(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets, execution, jitter, hostWork,
+            0, durationNs, seed);
     }
 
     static String word(final Enum<?> value) {

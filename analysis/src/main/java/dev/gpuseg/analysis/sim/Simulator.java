@@ -3,6 +3,8 @@ package dev.gpuseg.analysis.sim;
 
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.core.Anticipate;
+import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
@@ -30,6 +32,8 @@ public final class Simulator {
     private final SimulatedSet set;
     private final Run run;
     private SegmentScheduler scheduler;
+    private Anticipator anticipator;
+    private long anticipated;
 
     private long[] firstArrivalNs;
     private Policy chosenPolicy;
@@ -177,6 +181,15 @@ public final class Simulator {
     }
 
     /**
+     * How often lower work was disabled ahead of a begin in the last run.
+     *
+     * @return begins for which it was, whether they came or not
+     */
+    public long anticipated() {
+        return anticipator == null ? 0 : anticipated;
+    }
+
+    /**
      * Whether a real-time task missed a deadline in the last run that it may not miss.
      *
      * @return true if so
@@ -195,7 +208,7 @@ public final class Simulator {
         final EventQueue queue = run.queue;
         boolean live = true;
         while (live) {
-            final long timer = scheduler.nextTimerNs();
+            final long timer = Math.min(scheduler.nextTimerNs(), run.segments.nextAnticipatedNs());
             final long next = Math.min(queue.firstNs(), timer);
             if (queue.firstNs() == EventQueue.NEVER && run.threads.allIdle()) {
                 live = false;   // windows of partitions open and close for ever
@@ -217,8 +230,13 @@ public final class Simulator {
     private void onTime(final long nowNs, final boolean timer) {
         final EventQueue queue = run.queue;
         if (timer) {
-            scheduler.onTimer(nowNs);
-            run.enforcers.enforceAll();
+            if (scheduler.nextTimerNs() <= nowNs) {
+                scheduler.onTimer(nowNs);
+                run.enforcers.enforceAll();
+            }
+            if (run.segments.nextAnticipatedNs() <= nowNs) {
+                run.segments.anticipate();
+            }
             settle();
         }
         while (queue.firstNs() == nowNs && queue.first() < run.taskSource) {
@@ -264,9 +282,13 @@ public final class Simulator {
         final boolean preemptive = what.scheduler().preemptive() && policy.enforces();
         run.cores.preemptive(preemptive);
         run.device.sharesAlways(!policy.enforces());
-        scheduler = new SegmentScheduler(new SchedulerConfig(policy, set.gpuCount, set.taskCount, set.taskCount,
-            preemptive, what.optimistic(), Unmanaged.BEST_EFFORT), run.segments);
+        final SchedulerConfig config = new SchedulerConfig(policy, set.gpuCount, set.taskCount, set.taskCount,
+            preemptive, what.optimistic(), Unmanaged.BEST_EFFORT);
+        scheduler = new SegmentScheduler(config, run.segments);
         run.segments.scheduler(scheduler);
+        anticipator = what.anticipationPpm() == 0 ? null : anticipator(config, what.anticipationPpm());
+        run.segments.anticipator(anticipator);
+        run.enforcers.anticipator(anticipator);
         scheduler.setKeepReady(what.keepReady(), 0);
         final boolean byPriority = what.cpuPolicy() == SimulationOptions.CpuPolicy.FP
             || policy.needs().contains(TaskNeed.PRIORITY);
@@ -297,12 +319,49 @@ public final class Simulator {
         scheduler.addTask(new TaskParameters(i + 1, context, realTime ? Math.max(1, set.priority[i]) : 0,
             realTime ? set.gpuPriority[i] : 0, set.deadlineNs[i], budgetNs[i], run.options.optimistic(), overrun[i], 0,
             partition[i]));
+        if (anticipator != null) {
+            anticipator.open(i + 1, set.gpuOf[i], context, realTime ? Math.max(1, set.gpuPriority[i]) : 0,
+                set.periodNs[i]);
+        }
         if (weight[i] > 0) {
             scheduler.setWeight(scheduler.ownGroup(context), weight[i], 0);
         }
         if (quotaNs[i] > 0) {
             scheduler.setCap(scheduler.ownGroup(context), quotaNs[i], capPeriodNs[i], 0);
         }
+    }
+
+    /** As the daemon's, which knows the costs of updates only from those that it made and what the mechanism says. */
+    private Anticipator anticipator(final SchedulerConfig config, final int budgetPpm) {
+        anticipated = 0;
+        final Anticipator made = new Anticipator(config, scheduler, run.enforcers.targets(), new Anticipator.Sink() {
+            @Override
+            public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
+                final boolean announced) {
+                anticipated++;
+            }
+
+            @Override
+            public void onWasted(final int gpu, final int taskId, final boolean announced) {
+                // only responses are judged
+            }
+
+            @Override
+            public void onOverBudget(final int gpu, final int taskId) {
+                // only responses are judged
+            }
+
+            @Override
+            public void onKeptFree(final int gpu, final int taskId, final long ns) {
+                // only responses are judged
+            }
+        });
+        made.setMode(Anticipate.LEARNED);
+        made.setBudget(budgetPpm);
+        for (int g = 0; g < set.gpuCount; g++) {
+            made.stateCost(g, set.epsilonNs[g], 0);
+        }
+        return made;
     }
 
     private Policy policyOf(final SimulationOptions.Scheduler decides) {

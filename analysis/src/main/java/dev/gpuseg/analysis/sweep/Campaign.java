@@ -39,12 +39,15 @@ public final class Campaign {
     private static final String[] MEASURES = {"sets", "accepted", "runs", "exceeded sets", "missed sets"};
     private static final int PPM = MEASURES.length;
     private static final int KEPT_READY = PPM + 1;
+    private static final int ANTICIPATED = KEPT_READY + 1;
     /** Of each bounded task, the largest response / bound, in steps of 1 / {@link #RATIOS}; the last: 1 and more. */
-    static final int RATIO = KEPT_READY + 1;
+    static final int RATIO = ANTICIPATED + 1;
     static final int RATIOS = 50;
     /** Columns of a claim. */
     static final int WIDTH = RATIO + RATIOS + 1;
     private static final int KEEP_READY_OF = 8;
+    /** None in one run of four, the usual budget, a large one, no limit. */
+    private static final int[] ANTICIPATION_PPM = {0, 50_000, 300_000, 1_000_000};
 
     private final List<Claim> claims;
     private final LongFunction<TaskSet> sets;
@@ -102,8 +105,9 @@ public final class Campaign {
     /**
      * Columns of the counts. For each claim: the sets, the accepted ones, the runs, the accepted sets in which a bound
      * was exceeded, those in which a deadline was missed, the largest response in parts per million of its bound, and
-     * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only), and how
-     * many tasks with a bound have their largest response / bound in each step of 2 %.
+     * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only), those in
+     * which a begin was anticipated, and how many tasks with a bound have their largest response / bound in each step
+     * of 2 %.
      *
      * @return names, in a fixed order
      */
@@ -115,6 +119,7 @@ public final class Campaign {
             }
             columns.add(Counting.MAX + "ppm of " + claim.title());
             columns.add("kept ready of " + claim.title());
+            columns.add("anticipated of " + claim.title());
             for (int k = 0; k <= RATIOS; k++) {
                 columns.add("ratio " + k + " of " + claim.title());
             }
@@ -196,6 +201,7 @@ public final class Campaign {
         counts[at + 4] += outcome.missed ? 1 : 0;
         counts[at + PPM] = Math.max(counts[at + PPM], outcome.largestPpm);
         counts[at + KEPT_READY] += outcome.keptReady;
+        counts[at + ANTICIPATED] += outcome.anticipated;
         for (int i = 0; i < outcome.largestOf.length; i++) {
             if (result.tasks().get(i).wcrtNs() != null) {
                 counts[at + RATIO + (int) Math.min(RATIOS, outcome.largestOf[i] / (PPM_OF_ONE / RATIOS))]++;
@@ -253,6 +259,7 @@ public final class Campaign {
         private final AnalysisResult result;
         private long runs;
         private long keptReady;
+        private long anticipated;
         private long largestPpm;
         private final long[] largestOf;
         /** Of the run with the longest response of each task since the climb began. */
@@ -289,6 +296,7 @@ public final class Campaign {
             simulator.execute(options);
             runs++;
             keptReady += keepsReady(options) ? 1 : 0;
+            anticipated += simulator.anticipated() > 0 ? 1 : 0;
             missed |= simulator.anyRealTimeMiss();
             for (int i = 0; i < largestOf.length; i++) {
                 final Long bound = result.tasks().get(i).wcrtNs();
@@ -357,6 +365,6 @@ public final class Campaign {
         final boolean keepReady = random.nextInt(KEEP_READY_OF) != 0;
         return new SimulationOptions(mechanism.scheduler(), mechanism.cpuPolicy(), hold, optimistic, keepReady, update,
             arrivals, offsets, execution, Jitter.RANDOM, random.nextBoolean() ? HostWork.FIRST : HostWork.ANYWHERE,
-            duration, seed);
+            ANTICIPATION_PPM[(int) (seed >>> 1) & ANTICIPATION_PPM.length - 1], duration, seed);
     }
 }

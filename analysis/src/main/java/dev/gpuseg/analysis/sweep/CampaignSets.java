@@ -20,7 +20,7 @@ import java.util.SplittableRandom;
  * Small task sets that try every feature of the model: one to three cores, one or two GPUs, best-effort tasks,
  * deadlines below periods, release jitter, host parts that overlap device parts, idle time inside of windows, GPU
  * priorities that differ from CPU priorities, equal priorities, processes of several tasks,
- * and epsilon from nothing to a millisecond. Set k of a seed is a function of both.
+ * and epsilon from nothing to a millisecond, jobs that end in a window. Set k of a seed is a function of both.
  */
 public final class CampaignSets {
     private static final int POINT = 1_000;
@@ -76,6 +76,10 @@ public final class CampaignSets {
         if (more.nextInt(4) == 0) {
             shareProcesses(more, tasks);
         }
+        final SplittableRandom last = Seeds.random(seed, POINT + 3, k);
+        if (last.nextInt(4) == 0) {
+            endInWindows(last, tasks);
+        }
         return new TaskSet("c" + seed + "-" + k, plain.platform(), plain.mode(), tasks);
     }
 
@@ -116,6 +120,23 @@ public final class CampaignSets {
             final int process = random.nextInt(3);
             tasks.set(i, tasks.get(i).inProcess(process == 0 || tasks.get(i).bestEffort() && !bestEffortToo ? null
                 : "p" + process));
+        }
+    }
+
+    /** Jobs whose first or last segment is a window: a boosted thread can then delay those above it until they end. */
+    private static void endInWindows(final SplittableRandom random, final List<Task> tasks) {
+        for (int i = 0; i < tasks.size(); i++) {
+            final List<Segment> segments = new ArrayList<>(tasks.get(i).segments());
+            final boolean windows = tasks.get(i).gpuSegmentCount() > 0;
+            if (windows && random.nextBoolean()) {
+                if (segments.get(segments.size() - 1) instanceof Segment.Cpu) {
+                    segments.remove(segments.size() - 1);
+                }
+            }
+            if (windows && random.nextInt(4) == 0 && segments.get(0) instanceof Segment.Cpu) {
+                segments.remove(0);
+            }
+            tasks.set(i, tasks.get(i).withSegments(segments));
         }
     }
 

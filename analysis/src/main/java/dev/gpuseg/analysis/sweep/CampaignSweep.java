@@ -99,25 +99,25 @@ public final class CampaignSweep {
         final StringBuilder csv = new StringBuilder("analysis,mechanism,claimed,sets,accepted,runs,"
             + "exceeded_sets,missed_sets,"
             + "p10_response_over_bound,p50_response_over_bound,p90_response_over_bound,"
-            + "max_response_over_bound,runs_kept_ready\n");
+            + "max_response_over_bound,runs_kept_ready,runs_anticipated\n");
         final StringBuilder table = new StringBuilder("| analysis | mechanism | claimed | accepted of " + sets
             + " | runs | sets with an exceeded bound | sets with a missed deadline "
             + "| largest response / bound of a task: "
-            + "p10 | median | p90 | maximum | runs with idle contexts enabled |\n"
-            + "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+            + "p10 | median | p90 | maximum | runs with idle contexts enabled | runs with anticipation |\n"
+            + "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         final List<Long> values = new ArrayList<>(sum.values());
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
             final List<Long> v = values.subList(c * Campaign.WIDTH, (c + 1) * Campaign.WIDTH);
             final String ratio = String.format(Locale.ROOT, "%.2f,%.2f,%.2f,%.6f", Campaign.quantile(v, 0.1),
                 Campaign.quantile(v, 0.5), Campaign.quantile(v, 0.9), v.get(5) / 1e6);
-            csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s,%d%n", claim.analysis().name(),
+            csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s,%d,%d%n", claim.analysis().name(),
                 claim.mechanism(), claim.claimed(), v.get(0), v.get(1), v.get(2), v.get(3), v.get(4), ratio,
-                v.get(6)));
-            table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s | %d |%n",
+                v.get(6), v.get(7)));
+            table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s | %d | %d |%n",
                 claim.analysis().name(),
                 claim.mechanism(), claim.claimed() ? "yes" : "no", v.get(1), v.get(2), v.get(3), v.get(4),
-                ratio.replace(",", " | "), v.get(6)));
+                ratio.replace(",", " | "), v.get(6), v.get(7)));
             if (claim.claimed()) {
                 runs += v.get(2);
                 exceeded += v.get(3);

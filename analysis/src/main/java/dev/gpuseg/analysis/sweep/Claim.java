@@ -57,6 +57,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     private static final Mechanism WINDOW = Mechanism.of(Model.WINDOWS);
     private static final Mechanism BOOST = Mechanism.of(Model.BOOSTED_WINDOWS);
     private static final Mechanism CEILING = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.CEILING);
+    private static final Mechanism DEADLINE_CEILING = new Mechanism(Scheduler.EDF, CpuPolicy.FP, Hold.CEILING);
 
     /**
      * All comparisons: every analysis of the catalogue with the schedule that it describes, and some with what really
@@ -71,7 +72,10 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
             sound.stream().filter(a -> a.mode() == mode && !onlySuspends(a)).forEach(a -> claims.add(ofModel(a)));
         }
         sound.stream().filter(Claim::onlySuspends).forEach(a -> claims.add(ofModel(a)));
-        claims.add(new Claim(Analyses.get("gcaps-boost-suspend"), CEILING, true));
+        for (final String name : List.of("gcaps-boost-suspend", "gcaps-boost-tight-suspend")) {
+            claims.add(new Claim(Analyses.get(name), CEILING, true));
+        }
+        claims.add(new Claim(Analyses.get("edf-boost-suspend"), DEADLINE_CEILING, true));
         for (final String mode : List.of("suspend", "busy")) {
             claims.add(ofModel(Analyses.get("gcaps-" + mode)));
             claims.add(new Claim(Analyses.get("gcaps-" + mode), WINDOW, false));

@@ -29,7 +29,7 @@ import java.util.function.ToLongBiFunction;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Theorem 11 of {@code docs/misses.md} against the simulator. */
+/** Theorem 13 of {@code docs/misses.md} against the simulator. */
 @Timeout(300)
 class WeaklyHardSoundnessTest {
     private static final int SETS = Integer.getInteger("gpuseg.misses.sets", 3_000);

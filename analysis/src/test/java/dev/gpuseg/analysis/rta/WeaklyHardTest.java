@@ -25,7 +25,7 @@ import dev.gpuseg.analysis.sim.Simulator;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Theorem 11 of {@code docs/misses.md}: known answers, refusals, and what reports say. */
+/** Theorem 13 of {@code docs/misses.md}: known answers, refusals, and what reports say. */
 class WeaklyHardTest {
     private static final long MS = 1_000_000L;
     private static final Analysis WINDOWS = Analyses.get("gcaps-window-suspend");

@@ -38,6 +38,8 @@ class SoundnessTest {
             if (claim.title().contains("fp/fp/window")) {   // the daemon's default must not be a rare case
                 assertTrue(counts.get("kept ready of " + claim.title()) > counts.get("runs of " + claim.title()) / 3,
                     () -> claim.title() + ": " + counts);
+                assertTrue(counts.get("anticipated of " + claim.title()) > counts.get("runs of " + claim.title()) / 4,
+                    () -> claim.title() + ": " + counts);
             }
             // a bound that is never nearly reached would not be tested by this
             assertTrue(counts.get("max ppm of " + claim.title()) > 900_000, claim.title());

@@ -153,12 +153,21 @@ final class Arbiter {
                 for (int t = pregrants.first(gpu, p); t != NONE; t = pregrants.next(t)) {
                     if (t != taskId && segments.state[t] == SegmentState.IDLE
                         && contexts.taskCount[segments.contextId[t]] == 1) {
-                        out[n++] = segments.contextId[t];
+                        if (out != null) {
+                            out[n] = segments.contextId[t];
+                        }
+                        n++;
                     }
                 }
             }
         }
         return n;
+    }
+
+    /** As {@link SegmentScheduler#disabledBy}. */
+    int disabledBy(final int taskId) {
+        final int c = segments.contextId[taskId];
+        return contexts.steerableCount(contexts.gpu[c]) - (contexts.isSteerable(c) ? 1 : 0) - readyFor(taskId, null);
     }
 
     // ---- the decision ----------------------------------------------------------------------------------------------

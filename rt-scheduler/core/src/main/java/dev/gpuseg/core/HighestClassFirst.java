@@ -8,8 +8,9 @@ import java.util.Set;
  * class that has one run together, sharing the GPU as the device does it; lower classes and best effort wait. With
  * width 1 a class is one priority. Stateless and thread-safe.
  *
- * <p>What it gives up: a segment's time on the GPU then depends on its class mates, whose work an analysis must count
- * as interference.
+ * <p>What it gives up: a segment's time on the GPU then depends on its class mates and on how the driver divides the
+ * GPU between them, so that no analysis bounds it. Where no two tasks of a GPU are in one class it decides as
+ * {@link FixedPriority} does, and the bounds of that policy hold.
  *
  * <p>Pre-grants: a task of the best begun class, or of a higher one, is certain to run when it begins.
  */
@@ -38,6 +39,17 @@ public final class HighestClassFirst implements Policy {
         return priority - (priority - Priority.MIN) % width;
     }
 
+    /**
+     * Whether two real-time priorities are in one class, so that their segments run together.
+     *
+     * @param a 1..99
+     * @param b 1..99
+     * @return true if so
+     */
+    public boolean isOneClass(final int a, final int b) {
+        return classOf(a) == classOf(b);
+    }
+
     @Override
     public String name() {
         return NAME;
@@ -59,7 +71,7 @@ public final class HighestClassFirst implements Policy {
     @Override
     public boolean mayRunBeside(final SegmentView leader, final SegmentView other) {
         return leader.isRealTime() == other.isRealTime()
-            && (!leader.isRealTime() || classOf(leader.gpuPriority()) == classOf(other.gpuPriority()));
+            && (!leader.isRealTime() || isOneClass(leader.gpuPriority(), other.gpuPriority()));
     }
 
     @Override

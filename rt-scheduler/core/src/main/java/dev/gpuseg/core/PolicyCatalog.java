@@ -25,6 +25,8 @@ public final class PolicyCatalog {
             List.of(
                 new PolicyAnalysis("gcaps-window-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
                 new PolicyAnalysis("gcaps-window-busy", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.BUSY, false),
+                new PolicyAnalysis("gcaps-boost-tight-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
+                    true),
                 new PolicyAnalysis("gcaps-boost-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, true),
                 new PolicyAnalysis("gate-suspend", Mechanism.GATE, Cores.PRIORITY, Waiting.SUSPEND, false),
                 new PolicyAnalysis("gate-busy", Mechanism.GATE, Cores.PRIORITY, Waiting.BUSY, false)),
@@ -35,7 +37,8 @@ public final class PolicyCatalog {
             List.of(
                 new PolicyAnalysis("edf-edf-suspend", Mechanism.INTERRUPT, Cores.DEADLINE, Waiting.SUSPEND, false),
                 new PolicyAnalysis("edf-edf-busy", Mechanism.INTERRUPT, Cores.DEADLINE, Waiting.BUSY, false),
-                new PolicyAnalysis("edf-fp-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false)),
+                new PolicyAnalysis("edf-fp-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
+                new PolicyAnalysis("edf-boost-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, true)),
             arguments -> EarliestDeadlineFirst.INSTANCE),
         new PolicyDescription(HighestClassFirst.NAME,
             "Fixed priority by classes: all begun segments of the highest class run together.",

@@ -830,6 +830,28 @@ public final class SegmentScheduler {
         return arbiter.readyFor(taskId, out);
     }
 
+    /**
+     * How many contexts would be disabled if a segment of this task ran now and nothing else decided. Changes nothing.
+     *
+     * @param taskId an open real-time task
+     * @return how many, those included that are disabled already
+     */
+    public int disabledBy(final int taskId) {
+        return arbiter.disabledBy(taskId);
+    }
+
+    /**
+     * Whether contexts of a GPU can be disabled for a begin that is only expected: segments can be preempted, the
+     * policy decides, and neither time partitions nor shares nor suspensions do.
+     *
+     * @param gpu 0..gpuCount - 1
+     * @return false if a {@link Reservation} would have no or another effect
+     */
+    public boolean mayReserve(final int gpu) {
+        requireGpu(gpu);
+        return config.preemptive() && policy.enforces() && !heldBack.isPossible(gpu);
+    }
+
     // ---- small steps -----------------------------------------------------------------------------------------------
 
     private void decide(final int gpu) {

@@ -8,12 +8,13 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 5;
-    public static final int ABI_VERSION = 65541;
+    public static final int ABI_MINOR = 6;
+    public static final int ABI_VERSION = 65542;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
     public static final int TEXT_BYTES = 256;
+    public static final int ADMISSION_REFUSED = 4000;
     public static final int PRIORITY_BEST_EFFORT = 0;
     public static final int PRIORITY_MAX = 99;
     public static final int CLIENTS_MAX = 256;
@@ -149,6 +150,15 @@ public final class Abi {
     public static final int EVENT_PRIORITY = 33;
     public static final int EVENT_FORCED_END = 34;
     public static final int EVENT_TIMER = 35;
+    public static final int EVENT_ANTICIPATE = 36;
+
+    // enum gpuseg_anticipation
+    public static final int ANTICIPATION_ACTED = 1;
+    public static final int ANTICIPATION_WASTED = 2;
+    public static final int ANTICIPATION_OVER_BUDGET = 3;
+    public static final int ANTICIPATION_KEPT_FREE = 4;
+    public static final int ANTICIPATION_COST = 5;
+    public static final int ANTICIPATION_DUE = 6;
 
     // enum gpuseg_context_kind
     public static final int CONTEXT_MANAGED = 0;

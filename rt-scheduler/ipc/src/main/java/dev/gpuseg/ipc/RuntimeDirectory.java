@@ -17,12 +17,15 @@ import java.nio.file.StandardOpenOption;
 import java.util.Map;
 
 /**
- * The directory by which clients find a daemon. The rule is the same in the C library ({@code gpuseg_runtime_dir}):
+ * The directory by which clients find a daemon. {@link #resolve} says where a daemon of this user is started:
  * {@code $GPUSEG_DIR}, else {@code /run/gpuseg} where it exists (an installed daemon's; only root can make it), else
  * {@code /dev/shm/gpuseg} for root, else {@code $XDG_RUNTIME_DIR/gpuseg}, else {@code /dev/shm/gpuseg-UID}.
+ * {@link #find} says where a client looks, by the same rule as the C library ({@code gpuseg_runtime_dir}): there, and
+ * where an ordinary user has no daemon, at root's in {@code /dev/shm/gpuseg}.
  */
 public final class RuntimeDirectory {
     private static final Path INSTALLED = Path.of(Abi.INSTALLED_DIR);
+    private static final Path OF_ROOT = Path.of("/dev/shm/gpuseg");
     private static final int PATH_LIMIT = Abi.PATH_BYTES - 64;
 
     private final Path root;
@@ -32,13 +35,45 @@ public final class RuntimeDirectory {
     }
 
     /**
-     * Applies the rule. Creates nothing.
+     * Where a daemon of this user is. Creates nothing.
      *
      * @param override a path that comes before the rule, or null
      * @return the directory
      */
     public static RuntimeDirectory resolve(final String override) {
         return resolve(override, System.getenv(), ProcessStatus.effectiveUid(), INSTALLED);
+    }
+
+    /**
+     * Where a client of this user looks for its daemon. Creates nothing.
+     *
+     * @param override a path that comes before the rule, or null
+     * @return the directory
+     */
+    public static RuntimeDirectory find(final String override) {
+        return find(override, System.getenv(), ProcessStatus.effectiveUid(), INSTALLED, OF_ROOT);
+    }
+
+    static RuntimeDirectory find(final String override, final Map<String, String> environment, final int uid,
+        final Path installed, final Path ofRoot) {
+        final RuntimeDirectory own = resolve(override, environment, uid, installed);
+        final boolean told = override != null && !override.isEmpty()
+            || !environment.getOrDefault("GPUSEG_DIR", "").isEmpty();
+        if (told || uid == 0 || own.root.equals(installed) || Files.exists(own.socket())) {
+            return own;
+        }
+        final RuntimeDirectory roots = new RuntimeDirectory(ofRoot);
+        return belongsToRoot(ofRoot) && Files.exists(roots.socket()) ? roots : own;
+    }
+
+    /** Every user can create names in /dev/shm: only what root owns there speaks for root. */
+    private static boolean belongsToRoot(final Path directory) {
+        try {
+            return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+                && (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS) == 0;
+        } catch (final IOException e) {
+            return false; // it vanished meanwhile, so no daemon is there
+        }
     }
 
     static RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid,
@@ -51,7 +86,7 @@ public final class RuntimeDirectory {
         } else if (Files.isDirectory(installed)) {
             path = installed.toString();
         } else if (uid == 0) {
-            path = "/dev/shm/gpuseg";
+            path = OF_ROOT.toString();
         } else if (!environment.getOrDefault("XDG_RUNTIME_DIR", "").isEmpty()) {
             path = environment.get("XDG_RUNTIME_DIR") + "/gpuseg";
         } else {

@@ -43,6 +43,30 @@ class SharedPagesTest {
         assertEquals("/c", RuntimeDirectory.resolve(null, Map.of("GPUSEG_DIR", "/c"), 7, directory).root().toString());
     }
 
+    @Test
+    void shouldFindTheDaemonOfRootWhereTheUserHasNone() throws IOException {
+        final Path own = Files.createDirectories(directory.resolve("own/gpuseg"));
+        final Path roots = Files.createDirectory(directory.resolve("roots"));
+        final Map<String, String> user = Map.of("XDG_RUNTIME_DIR", own.getParent().toString());
+        assertEquals(own, find(null, user, 7, roots), "nobody has a daemon: the own directory is named");
+        Files.createFile(roots.resolve(Abi.SOCKET_NAME));
+        final boolean root = (Integer) Files.getAttribute(roots, "unix:uid") == 0;
+        assertEquals(root ? roots : own, find(null, user, 7, roots), "only a directory of root speaks for root");
+        assertEquals(directory.resolve("x"), find(null, Map.of("GPUSEG_DIR", directory.resolve("x").toString()), 7,
+            roots));
+        assertEquals(directory.resolve("y"), find(directory.resolve("y").toString(), user, 7, roots));
+        assertEquals(Path.of("/dev/shm/gpuseg"), find(null, user, 0, roots));
+        Files.createFile(own.resolve(Abi.SOCKET_NAME));
+        assertEquals(own, find(null, user, 7, roots), "a daemon of the user's own comes first");
+        Files.delete(own.resolve(Abi.SOCKET_NAME));
+        Files.createSymbolicLink(directory.resolve("link"), roots);
+        assertEquals(own, find(null, user, 7, directory.resolve("link")), "anybody can make a link");
+    }
+
+    private Path find(final String override, final Map<String, String> environment, final int uid, final Path roots) {
+        return RuntimeDirectory.find(override, environment, uid, directory.resolve("none"), roots).root();
+    }
+
     private RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid) {
         return RuntimeDirectory.resolve(override, environment, uid, directory.resolve("none"));
     }

@@ -22,6 +22,9 @@ import java.util.stream.Collectors;
  * {@code enum gpuseg_mechanism} and a row of the watchdog's table). Immutable and thread-safe.
  */
 public final class MechanismCatalog {
+    /** In place of a name: {@link #best} of this machine. */
+    public static final String AUTO = "auto";
+
     /** What a refusal names as the remedy that always works. */
     static final String NEXT_LOWER_LEVEL =
         "; the next lower level that works on this GPU is --mechanism gate (level 1)";
@@ -145,5 +148,18 @@ public final class MechanismCatalog {
      */
     public static List<Surveyed> survey(final RuntimeDirectory directory) {
         return ROWS.stream().map(r -> new Surveyed(r, r.survey(directory))).toList();
+    }
+
+    /**
+     * What a daemon chooses here without being told, and what {@code gpuseg doctor} recommends: the first usable row
+     * that was tested on the hardware that it is for, or the virtual GPU if one runs in the directory. An experimental
+     * mechanism is offered, never chosen.
+     *
+     * @param surveyed the result of {@link #survey}
+     * @return one of them; something always works
+     */
+    public static Surveyed best(final List<Surveyed> surveyed) {
+        return surveyed.stream().filter(s -> s.verdict().usable()
+            && (s.mechanism().automatic() || s.mechanism().simulated())).findFirst().orElseThrow();
     }
 }

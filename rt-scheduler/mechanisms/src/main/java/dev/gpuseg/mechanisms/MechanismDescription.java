@@ -112,9 +112,9 @@ public final class MechanismDescription {
 
     /**
      * Whether a daemon may choose it without being told: it works on real hardware, was tested there and enforces
-     * something.
+     * something. The virtual GPU is chosen, too, where one runs: see {@link MechanismCatalog#best}.
      *
-     * @return true if it is a candidate; the first candidate of the catalogue that is usable is the best one
+     * @return true if it is a candidate on every machine
      */
     public boolean automatic() {
         return row.automatic;

@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -137,6 +138,11 @@ class MechanismCatalogTest {
         }
     }
 
+    private static String best(final Function<MechanismDescription, MechanismVerdict> machine) {
+        return MechanismCatalog.best(MechanismCatalog.all().stream()
+            .map(row -> new MechanismCatalog.Surveyed(row, machine.apply(row))).toList()).mechanism().name();
+    }
+
     @Test
     void shouldNeverChooseByItselfWhatIsSimulatedOrNeverRanOnHardware() {
         for (final MechanismDescription row : MechanismCatalog.all()) {
@@ -145,6 +151,12 @@ class MechanismCatalogTest {
         }
         assertTrue(MechanismCatalog.all().stream().anyMatch(r -> r.automatic()
             && r.survey(setup(0).directory()).usable()), "something must always work");
+        final MechanismVerdict yes = new MechanismVerdict(true, 1, "works");
+        final MechanismVerdict no = new MechanismVerdict(false, 1, "missing");
+        assertEquals("nvidia", best(row -> yes));
+        assertEquals("sim", best(row -> row.name().equals("nvidia") ? no : yes), "one runs in the directory");
+        assertEquals("gate", best(row -> row.automatic() && row.level() < Capabilities.INTERRUPT
+            || row.experimental() ? yes : no), "what never ran on its hardware is not chosen");
     }
 
     @Test

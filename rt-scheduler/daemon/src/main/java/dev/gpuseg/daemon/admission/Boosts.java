@@ -2,11 +2,13 @@
 package dev.gpuseg.daemon.admission;
 
 import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.BoostPriorities;
 import java.util.List;
 
 /**
- * Hypothesis M8 of {@code gcaps-boost-suspend} ({@code analysis/docs/window.md}, theorem 2): inside a window a thread
- * is above all unboosted threads of its core, and boosted threads of one core run by CPU priority.
+ * Hypothesis M8' of the analyses with a boost ({@code analysis/docs/boost.md}): inside a window a thread is above all
+ * unboosted threads of its core, and boosted threads of one core run by CPU priority.
  */
 final class Boosts {
     private Boosts() {
@@ -59,6 +61,30 @@ final class Boosts {
             }
         }
         return "";
+    }
+
+    /**
+     * Whether a set that is refused would fit if all its tasks were boosted, and with which priorities.
+     *
+     * @param refused  why it does not fit without
+     * @param boosted  the analysis for boosted tasks; null if the tasks are boosted already
+     * @param admitted the open tasks
+     * @param declared the task-set file; null if there is none
+     * @return the end of a sentence; empty if it would not
+     */
+    static String advice(final Prospect refused, final SoundAnalysis boosted, final List<Admitted> admitted,
+        final TaskSet declared) {
+        if (refused.set() == null || declared == null || boosted == null || !boosted.exists()
+            || admitted.stream().anyMatch(task -> counts(task) || task.isRealTime()
+            && task.source() != Admitted.Source.DECLARED)) {
+            return "";
+        }
+        final BoostPriorities chosen = BoostPriorities.of(declared);
+        if (!chosen.conflict().isEmpty() || !boosted.analysis().analyse(refused.set()).schedulable()) {
+            return "";
+        }
+        return "; fits if all tasks are opened with a boost_priority (" + boosted.analysis().name() + "): "
+            + chosen.text();
     }
 
     private static int boostOf(final Task task, final List<Admitted> admitted) {

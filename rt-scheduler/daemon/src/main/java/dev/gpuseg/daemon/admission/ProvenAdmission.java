@@ -177,8 +177,8 @@ public final class ProvenAdmission implements AdmissionControl {
         String why = conflict(newcomer, others);
         if (why == null) {
             prospect = judge(sound, all);
-            why = prospect.proven() ? null
-                : Refusal.text(prospect, nameInSet(newcomer, all));
+            why = prospect.proven() ? null : Refusal.text(prospect, nameInSet(newcomer, all))
+                + Boosts.advice(prospect, sound.boosted(), all, settings.declared());
         }
         if (why != null) {
             incident(newcomer, why, prospect);
@@ -449,6 +449,9 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         // a gate preempts nothing, so contexts do not matter to its analysis
         String disorder = level == Capabilities.GATE ? "" : SharedProcesses.conflict(admitted);
+        if (disorder.isEmpty()) {
+            disorder = SharedClasses.conflict(policy, admitted);
+        }
         if (disorder.isEmpty() && boosts) {
             disorder = Boosts.disorder(admitted, placed);
         }

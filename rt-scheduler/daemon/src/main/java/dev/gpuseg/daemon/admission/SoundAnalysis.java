@@ -5,6 +5,8 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyAnalysis;
 import dev.gpuseg.core.PolicyAnalysis.Cores;
@@ -46,8 +48,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
      * @return the analysis, or the reason why there is none
      */
     public static SoundAnalysis of(final Policy policy, final int level, final WaitMode mode, final CoreOrder cores) {
-        final List<PolicyAnalysis> proven = PolicyCatalog.builtIn().find(policy.name())
-            .map(PolicyDescription::analyses).orElse(List.of());
+        final List<PolicyAnalysis> proven = proven(policy);
         if (proven.isEmpty()) {
             return none("policy " + policy.name() + " has no sound analysis; use " + analysed()
                 + ", or --admission off");
@@ -64,6 +65,15 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             mode == WaitMode.BUSY ? Waiting.BUSY : Waiting.SUSPEND, false);
         return wanted.in(proven).map(name -> some(name, boosted(proven, wanted)))
             .orElseGet(() -> none(missing(policy, proven, wanted)));
+    }
+
+    /** Those of the policy's row; of classes those of fp for level 3, which {@link SharedClasses} restricts. */
+    private static List<PolicyAnalysis> proven(final Policy policy) {
+        if (policy instanceof HighestClassFirst) {
+            return PolicyCatalog.builtIn().get(FixedPriority.NAME).analyses().stream()
+                .filter(a -> a.mechanism() == Mechanism.INTERRUPT).toList();
+        }
+        return PolicyCatalog.builtIn().find(policy.name()).map(PolicyDescription::analyses).orElse(List.of());
     }
 
     /** Under which conditions an analysis has to hold. */
@@ -126,8 +136,8 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             return none("threads that spin (mode: busy) at a boost keep their cores while others have the GPU, for "
                 + "which there is no sound analysis; use mode: suspend, or open the task without a boost");
         }
-        return none("a boost inside windows has a sound analysis under policy fp with a mechanism of level 3 only "
-            + "(" + INTERRUPTING + "); open the task without one");
+        return none("a boost inside windows has a sound analysis under policy fp or edf with --cores fp and a "
+            + "mechanism of level 3 only (" + INTERRUPTING + "); open the task without one");
     }
 
     private static SoundAnalysis some(final String name, final SoundAnalysis boosted) {

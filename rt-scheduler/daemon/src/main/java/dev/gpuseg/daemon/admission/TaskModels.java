@@ -101,7 +101,8 @@ final class TaskModels {
         if (task.gpu() != request.gpu()) {
             return different(who, "gpu", request.gpu(), task.gpu());
         }
-        if (request.periodNs() > 0 && request.periodNs() != task.periodNs()) {
+        // nothing is proven of best effort, so its period is no assumption of any bound
+        if (!task.bestEffort() && request.periodNs() > 0 && request.periodNs() != task.periodNs()) {
             return different(who, "period", Durations.format(request.periodNs()), Durations.format(task.periodNs()));
         }
         if (!task.bestEffort() && (request.deadlineNs() > 0 || byDeadline)

@@ -17,9 +17,7 @@ import dev.gpuseg.ipc.platform.SystemCallException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -69,6 +67,7 @@ public final class ConductorAgent implements Agent {
     private final AtomicLongArray counters = new AtomicLongArray(ConductorCounter.values().length);
     private final int pid = ProcessStatus.pid();
     private final int uid = ProcessStatus.effectiveUid();
+    private final TaskRights rights;
     private long nextCorrelation = 1;
     private int nextClientId = 1;
     private volatile String lastOffence = "";
@@ -89,6 +88,7 @@ public final class ConductorAgent implements Agent {
     public ConductorAgent(final ConductorConfig config, final AdmissionControl admission,
         final DispatcherProxy dispatcher, final HousekeepingAgent housekeeping) {
         this.config = config;
+        rights = new TaskRights(config.limits(), uid);
         this.admission = admission;
         this.dispatcher = dispatcher;
         this.housekeeping = housekeeping;
@@ -96,7 +96,9 @@ public final class ConductorAgent implements Agent {
         template = QueueTemplate.create(directory.template(), config.queueBytes());
         warmUp();
         socket = new RegistrationSocket(directory.socket(), epoll, TOKEN_LISTENER,
-            id -> token(TOKEN_CONNECTION, id), config.clientsPerUser() + OTHER_CONNECTIONS_PER_USER, new Requests());
+            id -> token(TOKEN_CONNECTION, id), OTHER_CONNECTIONS_PER_USER
+            + (int) Math.min(Abi.CLIENTS_MAX, config.limits().most(Limit.CLIENTS, config.clientsPerUser())),
+            new Requests());
         epoll.add(wake.fd(), Epoll.IN, TOKEN_WAKE);
         admissionThread = Executors.newSingleThreadExecutor(task -> {
             final Thread thread = new Thread(task, "gpuseg-admission");
@@ -279,9 +281,11 @@ public final class ConductorAgent implements Agent {
             }
             ofUser += other.client.uid() == peer.uid() ? 1 : 0;
         }
-        if (ofUser >= config.clientsPerUser()) {
-            refuseHello(connection, seq, Errno.EDQUOT, "user " + peer.uid() + " has " + ofUser
-                + " clients, the most allowed; close one or raise clientsPerUser");
+        final UserLimits.Bound most = rights.quota(Limit.CLIENTS, peer.uid(), peer.pid(), peer.gid(),
+            config.clientsPerUser());
+        if (ofUser >= most.value()) {
+            refuseHello(connection, seq, Errno.EDQUOT, "user " + peer.uid() + " has " + ofUser + " clients; "
+                + most.describe(peer.uid()) + "; close one");
             return;
         }
         final int clientId = freeClientId();
@@ -385,20 +389,23 @@ public final class ConductorAgent implements Agent {
             return;
         }
         final String name = Messages.name(data, Abi.MsgTaskOpen.NAME_OFFSET);
-        final String refusal = TaskRules.refuse(data, name, owner, config, tasksOfUser(owner.client.uid()));
+        String refusal = TaskRules.refuse(data, name, owner, config);
+        refusal = refusal != null ? refusal : tooManyTasks(name, owner.client);
         if (refusal != null) {
             refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EINVAL, refusal);
             return;
         }
         final long correlation = nextCorrelation++;
-        final TaskOpen request = TaskRules.request(data, correlation, owner.client.clientId(), name);
-        final String beyond = beyondLimits(request, owner.client);
-        if (beyond != null) {
-            increment(ConductorCounter.PRIORITY_REFUSED);
-            refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EPERM, "task \"" + name + "\": " + beyond);
+        final TaskRights.Verdict allowed = rights.judge(TaskRules.request(data, correlation,
+            owner.client.clientId(), name), owner.client, loadOfUser(owner.client.uid()));
+        if (allowed.refusal() != null) {
+            increment(ConductorCounter.LIMITS_REFUSED);
+            refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EPERM, "task \"" + name + "\": "
+                + allowed.refusal());
             return;
         }
-        owner.names.add(name);
+        final TaskOpen request = allowed.request();
+        owner.loads.put(name, TaskRights.load(request));
         connection.pending++;
         requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_OPEN, seq, name, 0, request));
         admissionThread.execute(() -> {
@@ -413,15 +420,25 @@ public final class ConductorAgent implements Agent {
         });
     }
 
-    /** Null if the user may use these priorities. */
-    private String beyondLimits(final TaskOpen request, final Client client) {
-        if (config.limits().isEmpty() || client.uid() == 0 || client.uid() == uid) {
-            return null;
+    private String tooManyTasks(final String name, final Client client) {
+        int tasks = 0;
+        for (final RegisteredClient other : clients.values()) {
+            tasks += other.client.uid() == client.uid() ? other.loads.size() : 0;
         }
-        final List<Integer> groups = new ArrayList<>(ProcessStatus.groups(client.pid()));
-        groups.add(client.gid());
-        return config.limits().refuse(Math.max(request.priority(), request.gpuPriority()), request.budgetNs(),
-            client.uid(), groups);
+        final UserLimits.Bound most = rights.quota(Limit.TASKS, client.uid(), client.pid(), client.gid(),
+            config.tasksPerUser());
+        return tasks < most.value() ? null : "task \"" + name + "\": user " + client.uid() + " has " + tasks
+            + " tasks; " + most.describe(client.uid()) + "; close one";
+    }
+
+    private long loadOfUser(final int user) {
+        long load = 0;
+        for (final RegisteredClient client : clients.values()) {
+            if (client.client.uid() == user) {
+                load += client.loads.values().stream().mapToLong(Long::longValue).sum();
+            }
+        }
+        return load;
     }
 
     /** After what was asked before, and not on this thread. */
@@ -449,14 +466,6 @@ public final class ConductorAgent implements Agent {
             + " times a second; wait";
     }
 
-    private int tasksOfUser(final int uid) {
-        int n = 0;
-        for (final RegisteredClient client : clients.values()) {
-            n += client.client.uid() == uid ? client.names.size() : 0;
-        }
-        return n;
-    }
-
     private void admitted(final TaskOpen request, final String refused) {
         final PendingRequest pending = requests.get(request.correlation());
         if (pending == null) {
@@ -464,7 +473,7 @@ public final class ConductorAgent implements Agent {
         }
         if (refused != null) {
             increment(ConductorCounter.TASKS_NOT_ADMITTED);
-            new Answers().onTaskOpened(request.correlation(), -Errno.EBUSY, 0, 0, refused);
+            new Answers().onTaskOpened(request.correlation(), -Abi.ADMISSION_REFUSED, 0, 0, refused);
         } else {
             dispatcher.openTask(request);
         }
@@ -505,24 +514,33 @@ public final class ConductorAgent implements Agent {
     }
 
     private void admin(final Connection connection, final int seq, final Packet packet) {
+        increment(ConductorCounter.ADMIN_REQUESTS);
+        // before the text is looked at: to decode 64 KiB of every packet of a flood keeps the collector busy
+        if (asksTooOften(admins, connection.peer)) {
+            refuseAdmin(expect(connection, seq), tooOften(connection.peer, "asks", admins));
+            return;
+        }
         final UnsafeBuffer data = packet.data();
         final String json = Messages.utf8(data, Abi.MsgAdmin.SIZE, packet.length() - Abi.MsgAdmin.SIZE);
         if (json == null || data.getInt(Abi.MsgAdmin.RESERVED_OFFSET) != 0) {
             protocolError(connection, "ADMIN text is not UTF-8 or reserved is not 0");
             return;
         }
-        increment(ConductorCounter.ADMIN_REQUESTS);
-        final long correlation = nextCorrelation++;
-        connection.pending++;
-        requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
-        if (asksTooOften(admins, connection.peer)) {
-            refuseAdmin(correlation, tooOften(connection.peer, "asks", admins));
-        } else if (commands.offer(new AdminQueue.Waiting(correlation, connection, json))) {
+        final long correlation = expect(connection, seq);
+        if (commands.offer(new AdminQueue.Waiting(correlation, connection, json))) {
             startCommands();
         } else {
             increment(ConductorCounter.ADMIN_REFUSED);
             refuseAdmin(correlation, "too many commands wait; try again later");
         }
+    }
+
+    /** A command is to be answered. */
+    private long expect(final Connection connection, final int seq) {
+        final long correlation = nextCorrelation++;
+        connection.pending++;
+        requests.put(correlation, new PendingRequest(connection, Abi.MSG_ADMIN, seq, "", 0, null));
+        return correlation;
     }
 
     /** Hands over as many commands as may be answered at the same time. */
@@ -648,7 +666,7 @@ public final class ConductorAgent implements Agent {
                 tellAdmission(() -> admission.opened(request.request(), taskId));
                 taskReply(request.connection(), request.type(), request.seq(), 0, taskId, slot, text);
             } else {
-                owner.names.remove(request.name());
+                owner.loads.remove(request.name());
                 tellAdmission(() -> admission.closed(owner.client.clientId(), request.name()));
                 refuseTask(request.connection(), request.type(), request.seq(), -status, text);
             }
@@ -661,7 +679,7 @@ public final class ConductorAgent implements Agent {
                 return;
             }
             final RegisteredClient owner = request.connection().client;
-            owner.names.remove(request.name());
+            owner.loads.remove(request.name());
             tellAdmission(() -> admission.closed(owner.client.clientId(), request.name()));
             increment(ConductorCounter.TASKS_CLOSED);
             taskReply(request.connection(), request.type(), request.seq(), status, request.taskId(), 0, text);

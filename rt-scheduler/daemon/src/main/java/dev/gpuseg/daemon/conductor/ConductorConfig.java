@@ -17,10 +17,10 @@ import java.util.Set;
  * @param queueBytes        size of one cycle of a client's queue, a power of two of at least 64 KiB
  * @param clientsPerUser    most clients of one uid
  * @param tasksPerUser      most open tasks of one uid
- * @param limits            which priorities users may use
+ * @param limits            what users may ask for
  */
 public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, Set<TaskNeed> needs,
-    int queueBytes, int clientsPerUser, int tasksPerUser, PriorityLimits limits) {
+    int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits) {
     /** Refuses values out of range. */
     public ConductorConfig {
         range("gpuCount", gpuCount, 1, Abi.GPUS_MAX);
@@ -44,7 +44,7 @@ public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, in
     public static ConductorConfig defaults(final RuntimeDirectory directory, final long incarnationNs,
         final int gpuCount) {
         return new ConductorConfig(directory, incarnationNs, gpuCount, Set.of(), ClientQueue.BYTES_DEFAULT, 64, 1024,
-            PriorityLimits.NONE);
+            UserLimits.NONE);
     }
 
     private static void range(final String what, final int value, final int low, final int high) {

@@ -11,7 +11,7 @@ public enum ConductorCounter {
     TASKS_OPENED("tasks opened"),
     TASKS_REFUSED("tasks refused: invalid, quota or admission"),
     TASKS_NOT_ADMITTED("tasks refused by admission"),
-    PRIORITY_REFUSED("tasks refused because their user may not use that priority"),
+    LIMITS_REFUSED("tasks refused because of a limit of their user"),
     TASKS_CLOSED("tasks closed by their client"),
     PROTOCOL_ERRORS("malformed packets, each ending its connection"),
     ADMIN_REQUESTS("administrators' commands"),

@@ -3,9 +3,7 @@ package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.ipc.platform.PidFd;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
-import java.util.Set;
 
 /** What the conductor's thread knows of a client. */
 final class RegisteredClient {
@@ -13,8 +11,8 @@ final class RegisteredClient {
     final PidFd process;
     final Connection connection;
     final Map<Integer, String> namesByTask = new HashMap<>();
-    /** Names of open tasks and of those being opened. */
-    final Set<String> names = new HashSet<>();
+    /** By the names of open tasks and of those being opened: {@link TaskRights#load}. */
+    final Map<String, Long> loads = new HashMap<>();
     boolean removing;
     /** Why it is being removed: one of {@link Removal}. */
     int reason;

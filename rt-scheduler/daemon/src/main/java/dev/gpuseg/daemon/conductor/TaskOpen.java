@@ -22,10 +22,38 @@ import dev.gpuseg.core.OverrunAction;
  * @param weight      share of its process in best-effort time, 1..10000; 0 = leave it as it is
  * @param boost       SCHED_FIFO priority at which its thread runs inside its windows, 1..99; 0 = the thread's own. The
  *                    library raises the thread; the daemon only knows of it
+ * @param hintLeadNs  how far ahead it may announce a begin; what is announced for later is ignored and counted
  */
 public record TaskOpen(long correlation, int clientId, String name, int priority, int gpuPriority, int gpu,
     boolean optimistic, long periodNs, long deadlineNs, long budgetNs, OverrunAction overrun, long windowNs,
-    int partition, int weight, int boost) {
+    int partition, int weight, int boost, long hintLeadNs) {
+
+    /**
+     * A task that may announce its begins as early as it likes.
+     *
+     * @param correlation as above
+     * @param clientId    as above
+     * @param name        as above
+     * @param priority    as above
+     * @param gpuPriority as above
+     * @param gpu         as above
+     * @param optimistic  as above
+     * @param periodNs    as above
+     * @param deadlineNs  as above
+     * @param budgetNs    as above
+     * @param overrun     as above
+     * @param windowNs    as above
+     * @param partition   as above
+     * @param weight      as above
+     * @param boost       as above
+     */
+    public TaskOpen(final long correlation, final int clientId, final String name, final int priority,
+        final int gpuPriority, final int gpu, final boolean optimistic, final long periodNs, final long deadlineNs,
+        final long budgetNs, final OverrunAction overrun, final long windowNs, final int partition, final int weight,
+        final int boost) {
+        this(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs, budgetNs,
+            overrun, windowNs, partition, weight, boost, Long.MAX_VALUE);
+    }
 
     /**
      * A task that is demoted on overrun and says nothing about windows, partitions, weights and boosts.
@@ -58,7 +86,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen with(final int newPriority, final int newGpuPriority, final OverrunAction newOverrun) {
         return new TaskOpen(correlation, clientId, name, newPriority, newGpuPriority, gpu, optimistic, periodNs,
-            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost);
+            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs);
     }
 
     /**
@@ -69,7 +97,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen withPartition(final int newPartition) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, newPartition, weight, boost);
+            budgetNs, overrun, windowNs, newPartition, weight, boost, hintLeadNs);
     }
 
     /**
@@ -80,6 +108,29 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen withBoost(final int newBoost) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, newBoost);
+            budgetNs, overrun, windowNs, partition, weight, newBoost, hintLeadNs);
+    }
+
+    /**
+     * The same with a budget.
+     *
+     * @param newBudgetNs 0 = none
+     * @param newOverrun  what follows when it is used up
+     * @return a copy
+     */
+    TaskOpen withBudget(final long newBudgetNs, final OverrunAction newOverrun) {
+        return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
+            newBudgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs);
+    }
+
+    /**
+     * The same with a limit of its announcements.
+     *
+     * @param newHintLeadNs {@link Long#MAX_VALUE} = none
+     * @return a copy
+     */
+    public TaskOpen withHintLead(final long newHintLeadNs) {
+        return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
+            budgetNs, overrun, windowNs, partition, weight, boost, newHintLeadNs);
     }
 }

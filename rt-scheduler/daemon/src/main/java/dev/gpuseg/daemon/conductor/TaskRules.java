@@ -18,15 +18,14 @@ final class TaskRules {
     /**
      * Judges a message of the right size.
      *
-     * @param data        the message
-     * @param name        its name as parsed, null if that was not possible
-     * @param owner       the client
-     * @param config      settings
-     * @param tasksOfUser open tasks of the client's user
+     * @param data   the message
+     * @param name   its name as parsed, null if that was not possible
+     * @param owner  the client
+     * @param config settings
      * @return null if it is acceptable, else one line: thing, value, remedy
      */
     static String refuse(final UnsafeBuffer data, final String name, final RegisteredClient owner,
-        final ConductorConfig config, final int tasksOfUser) {
+        final ConductorConfig config) {
         if (name == null) {
             return "the task's name must be 1..63 bytes of printable UTF-8; choose another";
         }
@@ -86,15 +85,11 @@ final class TaskRules {
             return task + "the policy goes by budgets and budget is 0; give the longest time that a segment has the "
                 + "GPU, or make it best effort";
         }
-        if (owner.names.contains(name)) {
+        if (owner.loads.containsKey(name)) {
             return task + "the name is taken in this process; choose another";
         }
-        if (owner.names.size() >= Abi.SLOTS_MAX) {
-            return task + "the process has " + owner.names.size() + " tasks, the most allowed; close one";
-        }
-        if (tasksOfUser >= config.tasksPerUser()) {
-            return task + "user " + owner.client.uid() + " has " + tasksOfUser
-                + " tasks, the most allowed; close one or raise tasksPerUser";
+        if (owner.loads.size() >= Abi.SLOTS_MAX) {
+            return task + "the process has " + owner.loads.size() + " tasks, the most allowed; close one";
         }
         return null;
     }

@@ -28,8 +28,8 @@ final class ClientRegistry {
 
     /** What the clients work with. */
     record Parts(SegmentScheduler scheduler, DesiredStates desired, ProcessRegistry processes, TaskTable tasks,
-        PolicyControl policy, HintSchedule hints, GrantGate grants, DecisionApplier decisions, Doorbells doorbells,
-        DispatcherJournal journal, Counters counters, CycleClock clock) {
+        PolicyControl policy, Anticipation anticipation, GrantGate grants, DecisionApplier decisions,
+        Doorbells doorbells, DispatcherJournal journal, Counters counters, CycleClock clock) {
     }
 
     private final Parts parts;
@@ -248,6 +248,7 @@ final class ClientRegistry {
         scheduler.addTask(new TaskParameters(task.id, task.contextId, request.priority(), request.gpuPriority(),
             request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed, request.overrun(),
             request.windowNs(), request.partition()));
+        parts.anticipation().open(task);
         journal.taskOpened(task, StatusSnapshot.describe(task).toString());
         if (request.weight() > 0) {
             parts.policy().weigh(entry.process, request.weight());
@@ -295,7 +296,7 @@ final class ClientRegistry {
     }
 
     private void close(final TaskEntry task) {
-        parts.hints().forget(task);
+        parts.anticipation().close(task);
         parts.grants().forget(task);
         tasks.remove(task);
         task.client.tasks.remove(task);

@@ -26,11 +26,11 @@ public enum Counter {
     /** Resumptions. */
     RESUMES("resumes", "Preempted segments that were resumed"),
     /** Deadline misses. */
-    DEADLINE_MISSES("deadline_misses", "Segments whose absolute deadline passed before their end"),
+    DEADLINE_MISSES("deadline_misses", "Real-time segments whose absolute deadline passed before their end"),
     /** Jobs completed. */
-    JOBS("jobs", "Jobs completed"),
+    JOBS("jobs", "Jobs that ended; of a task that marks none, every segment is a job"),
     /** Jobs completed late. */
-    JOB_MISSES("job_misses", "Jobs completed after their deadline"),
+    JOB_MISSES("job_misses", "Jobs of real-time tasks that ended after their deadline, or were given up after it"),
     /** Budget overruns. */
     OVERRUNS("overruns", "Segments that used up their budget; the overrun action of their task followed"),
     /** Begins refused after an overrun. */
@@ -64,6 +64,21 @@ public enum Counter {
     HINTS_ACTED("hints_acted", "Announced begins for which lower work was disabled ahead of time"),
     /** Of these, without a begin within the time allowed. */
     HINTS_WASTED("hints_wasted", "Announced begins that did not come in time after lower work was disabled"),
+    /** Announcements that are too early. */
+    HINTS_BEYOND_LIMIT("hints_beyond_limit", "Announced begins ignored because they are further ahead than limit "
+        + "hint_lead of their user"),
+    /** Begins that followed from a period and for which lower work was disabled ahead of time. */
+    ANTICIPATED("anticipated", "Begins forecast from a period for which lower work was disabled ahead of time"),
+    /** Of these, without a begin within the time allowed. */
+    ANTICIPATIONS_WASTED("anticipations_wasted",
+        "Forecast begins that did not come in time after lower work was disabled"),
+    /** Forecast begins for which nothing was done. */
+    ANTICIPATIONS_OVER_BUDGET("anticipations_over_budget",
+        "Forecast begins for which the anticipation budget did not allow to disable lower work"),
+    /** Time without best-effort work. */
+    KEPT_FREE_NS("kept_free_ns",
+        "Time for which GPUs were kept free for expected or announced begins, ns; for those that did not come, with "
+        + "the cost of disabling"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
     /** Longest duty cycle. */

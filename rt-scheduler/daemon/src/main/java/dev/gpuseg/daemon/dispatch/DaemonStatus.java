@@ -17,7 +17,10 @@ import dev.gpuseg.ipc.journal.JournalRing;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import java.lang.management.ManagementFactory;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Locale;
 import java.util.Map;
@@ -84,6 +87,7 @@ final class DaemonStatus implements DaemonReadings {
         node.put("mechanism", from.mechanism().name());
         node.put("level", capabilities.level());
         node.put("level_name", capabilities.levelName());
+        node.put("consequence", consequence());
         node.put("simulated", from.simulated());
         node.put("gpus", config.gpus());
         node.put("preemptive", capabilities.preemptive());
@@ -101,6 +105,11 @@ final class DaemonStatus implements DaemonReadings {
         node.put("admission", config.site().admission().mode().word());
         node.put("unmanaged", config.site().unmanaged() == Unmanaged.ALLOW ? "allow" : "best-effort");
         return node;
+    }
+
+    /** What enforcement means for work that runs. */
+    private String consequence() {
+        return MechanismCatalog.find(from.mechanism().name()).map(MechanismDescription::consequence).orElse("");
     }
 
     private ObjectNode self(final String policy) {
@@ -143,6 +152,13 @@ final class DaemonStatus implements DaemonReadings {
         if (from.admission() != null) {
             root.set("admission", from.admission().status(all, peer.uid()));
         }
+        final Map<Integer, ObjectNode> tasks = new HashMap<>();
+        root.path("tasks").forEach(task -> tasks.put(task.path("id").asInt(), (ObjectNode) task));
+        from.liveModel().forEachOpen(System.nanoTime(), (id, busyNs, share) -> {
+            if (tasks.containsKey(id)) {
+                tasks.get(id).put("busy_ns", busyNs).put("gpu_share", share);
+            }
+        });
         final ObjectNode self = self(root.path("policy").asText());
         self.put("watchdog_pid", from.watchdog().pid());
         self.put("watchdog_restarts", from.watchdog().restarts());
@@ -170,7 +186,8 @@ final class DaemonStatus implements DaemonReadings {
     @Override
     public Map<String, String> info() {
         return Map.of("version", VERSION, "mechanism", from.mechanism().name(), "level",
-            from.mechanism().capabilities().levelName(), "simulated", Boolean.toString(from.simulated()));
+            from.mechanism().capabilities().levelName(), "consequence", consequence(), "simulated",
+            Boolean.toString(from.simulated()));
     }
 
     @Override

@@ -10,17 +10,17 @@ import dev.gpuseg.ipc.Abi;
 final class DecisionApplier {
     private final Decisions decisions;
     private final DesiredStates desired;
-    private final HintSchedule hints;
+    private final Anticipation anticipation;
     private final GrantGate grants;
     private final TaskTable tasks;
     private final DispatcherJournal journal;
     private final Counters counters;
 
-    DecisionApplier(final Decisions decisions, final DesiredStates desired, final HintSchedule hints,
+    DecisionApplier(final Decisions decisions, final DesiredStates desired, final Anticipation anticipation,
         final GrantGate grants, final TaskTable tasks, final DispatcherJournal journal, final Counters counters) {
         this.decisions = decisions;
         this.desired = desired;
-        this.hints = hints;
+        this.anticipation = anticipation;
         this.grants = grants;
         this.tasks = tasks;
         this.journal = journal;
@@ -36,7 +36,8 @@ final class DecisionApplier {
     /** First part: publishes the desired states, writes grant words and pre-grants. */
     void answer() {
         for (int g = 0; g < desired.gpus(); g++) {
-            desired.publish(g, hints.follow(g));
+            desired.publish(g, anticipation.follow(g));
+            anticipation.published(g);
         }
         for (int i = 0; i < decisions.count(); i++) {
             final TaskEntry task = tasks.get(decisions.task(i));
@@ -65,6 +66,7 @@ final class DecisionApplier {
             }
         }
         decisions.clear();
+        anticipation.record();
     }
 
     private void record(final TaskEntry task, final int kind, final int gpu, final long ticket, final long argument) {
@@ -87,8 +89,11 @@ final class DecisionApplier {
                 journal.preempted(task, gpu, ticket, Math.max(0, argument));
                 break;
             case Decisions.MISS:
-                counters.increment(Counter.DEADLINE_MISSES);
-                task.slot.countMiss();
+                if (task.isRealTime()) {   // best effort has no deadline to miss; the event is for a replay
+                    counters.increment(Counter.DEADLINE_MISSES);
+                    task.slot.countMiss();
+                }
+                task.account.deadlinePassed(task.priority);
                 journal.missed(task, ticket, argument);
                 break;
             case Decisions.OVERRUN:

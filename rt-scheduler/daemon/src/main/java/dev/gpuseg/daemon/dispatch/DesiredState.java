@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.Reservation;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -12,7 +13,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
  * <p>A sequence lock: the version is odd while the dispatcher changes several contexts, so the enforcer never applies
  * half of a decision. The enforcer reads the newest state, not every state: bursts coalesce.
  */
-final class DesiredState {
+final class DesiredState implements Reservation.Target {
     private static final VarHandle VERSION;
     private static final int OFF = 1;
     private static final int SPARED = 2;
@@ -25,10 +26,10 @@ final class DesiredState {
         }
     }
 
-    static final int NONE = -1;
+    private static final int NONE = -1;
 
     private final AtomicIntegerArray state;
-    /** The context that a hint keeps the GPU free for; counts only while no context is set off. */
+    /** The context that the GPU is kept free for; counts only while no context is set off. */
     private final AtomicInteger reserved = new AtomicInteger(NONE);
     /** Those that {@link #spare} named. */
     private final int[] spared;
@@ -53,20 +54,23 @@ final class DesiredState {
      * Dispatcher: from the next {@link #commit} on, while no context is set off, all but this one and those that are
      * {@linkplain #spare spared} count as off. Not to be called while a reservation is in force.
      */
-    void reserve(final int contextId) {
+    @Override
+    public void reserve(final int contextId) {
         change();
         reserved.setOpaque(contextId);
     }
 
     /** Dispatcher: the reservation in force does not concern this context. Once for each context. */
-    void spare(final int contextId) {
+    @Override
+    public void spare(final int contextId) {
         change();
         state.setOpaque(contextId, state.getPlain(contextId) | SPARED);
         spared[sparedCount++] = contextId;
     }
 
     /** Dispatcher: ends {@link #reserve}. */
-    void unreserve() {
+    @Override
+    public void unreserve() {
         if (reserved.getPlain() != NONE) {
             change();
             reserved.setOpaque(NONE);
@@ -75,11 +79,6 @@ final class DesiredState {
                 state.setOpaque(contextId, state.getPlain(contextId) & ~SPARED);
             }
         }
-    }
-
-    /** Dispatcher: the context of the reservation in force, {@link #NONE} if there is none. */
-    int reservedFor() {
-        return reserved.getPlain();
     }
 
     private void change() {

@@ -30,7 +30,7 @@ import org.agrona.concurrent.MessageHandler;
  * <pre>
  *   {@link Decisions}, {@link DesiredStates}      what the scheduler decided in one event
  *   {@link DecisionApplier}, {@link GrantGate}    carried out: answers first, then counters and journal
- *   {@link HintSchedule}                    begins that were announced
+ *   {@link Anticipation}                    begins that are expected
  *   {@link ClientRegistry}, {@link ProcessRegistry}   clients, tasks and processes coming and going
  *   {@link PolicyControl}, {@link StatusSnapshot}     administration
  *   {@link DispatcherJournal}               every event, typed
@@ -49,7 +49,7 @@ public final class DispatcherAgent implements Runnable {
     private final SegmentScheduler scheduler;
     private final DesiredStates desired;
     private final TaskTable tasks;
-    private final HintSchedule hints;
+    private final Anticipation anticipation;
     private final GrantGate grants;
     private final DecisionApplier decisions;
     private final ProcessRegistry processes;
@@ -98,19 +98,14 @@ public final class DispatcherAgent implements Runnable {
         tasks = new TaskTable(config.maxTasks());
         journal = new DispatcherJournal(events, counters, clock);
         grants = new GrantGate(scheduler, desired, journal, counters, config.preemptive());
-        hints = new HintSchedule(scheduler, desired, counters, config.maxContexts(), this::processCount,
-            config.preemptive());
-        decisions = new DecisionApplier(decided, desired, hints, grants, tasks, journal, counters);
+        anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
+        decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle);
         policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock, status::policy,
-            config.preemptive());
-        clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy, hints,
-            grants, decisions, doorbells, journal, counters, clock), commands::add, config.optimistic());
+            config.preemptive(), anticipation);
+        clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy,
+            anticipation, grants, decisions, doorbells, journal, counters, clock), commands::add, config.optimistic());
         snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks);
-    }
-
-    private int processCount() {
-        return processes.count();
     }
 
     /**
@@ -243,7 +238,7 @@ public final class DispatcherAgent implements Runnable {
             work += runCommand();
             work += pollClients();
             work += pollEnforcers();
-            work += pollHints();
+            work += pollAnticipation();
         } catch (final RuntimeException | InternalError e) {
             work++;   // not all was looked at: no sleep before it is
             onCycleError(e);
@@ -258,8 +253,8 @@ public final class DispatcherAgent implements Runnable {
         return work;
     }
 
-    private int pollHints() {
-        final int due = hints.poll(clock.nowNs());
+    private int pollAnticipation() {
+        final int due = anticipation.poll(clock.nowNs());
         if (due > 0) {
             decisions.settle();
         }
@@ -293,7 +288,7 @@ public final class DispatcherAgent implements Runnable {
         try {
             if (cycle() == 0 && commands.isEmpty()) {
                 counters.increment(Counter.SLEEPS);
-                doorbells.await(sleepMs(System.nanoTime(), hints.nextNs(), scheduler.nextTimerNs()));
+                doorbells.await(sleepMs(System.nanoTime(), anticipation.nextNs(), scheduler.nextTimerNs()));
             }
         } finally {
             doorbells.endSleep();
@@ -306,11 +301,11 @@ public final class DispatcherAgent implements Runnable {
     }
 
     /**
-     * How long the dispatcher may sleep. Early rather than late for an announced begin: the cycles of the last
+     * How long the dispatcher may sleep. Early rather than late for an expected begin: the cycles of the last
      * millisecond wait without sleeping.
      *
      * @param nowNs   now
-     * @param hintNs  when an announced begin is due, {@link Long#MAX_VALUE} if there is none
+     * @param hintNs  when an expected begin is due, {@link Long#MAX_VALUE} if there is none
      * @param timerNs when the scheduler's next timer is due, {@link Long#MAX_VALUE} if there is none
      * @return ms, at most as long as the heartbeat allows
      */
@@ -422,12 +417,13 @@ public final class DispatcherAgent implements Runnable {
                 break;
             case Abi.RECORD_RELEASE:
                 task.jobReleaseNs = record.releaseNs();
+                final long missesBefore = task.account.misses();
+                task.account.released(record.releaseNs());
+                counters.add(Counter.JOB_MISSES, task.account.misses() - missesBefore);
                 journal.release(task, record.releaseNs(), record.argNs());
                 break;
             case Abi.RECORD_HINT:
-                journal.hint(task, record.argNs());
-                hints.announce(task, record.argNs());
-                decisions.settle();
+                onHint(task, record.argNs());
                 break;
             default:
                 onJobEnd(task, record);
@@ -435,11 +431,21 @@ public final class DispatcherAgent implements Runnable {
         }
     }
 
+    private void onHint(final TaskEntry task, final long expectedNs) {
+        if (expectedNs - clock.nowNs() > task.request.hintLeadNs()) {
+            counters.increment(Counter.HINTS_BEYOND_LIMIT);
+            return;   // not in the journal either: a replay must decide as if it had not been made
+        }
+        journal.hint(task, expectedNs);
+        anticipation.announce(task, expectedNs);
+        decisions.settle();
+    }
+
     private void onBegin(final TaskEntry task, final RecordView record) {
         final long ticket = record.ticket();
         task.ticket = ticket;
         task.optimistic = record.has(Abi.FLAG_OPTIMISTIC);
-        hints.forget(task);
+        anticipation.begin(task);
         final int outcome = scheduler.begin(task.id, ticket, record.releaseNs(), record.argNs(), task.optimistic,
             record.timeNs(), clock.nowNs());
         if (outcome == Outcome.SKIPPED) {
@@ -456,6 +462,7 @@ public final class DispatcherAgent implements Runnable {
             journalBegin(task, record);   // first: the wake-up may cost us the CPU, and an answer outlives a kill
         }
         decisions.answer();
+        task.account.begun(record.timeNs(), record.releaseNs());
         task.segments++;
         counters.increment(Counter.BEGINS);
         if (task.optimistic) {
@@ -465,6 +472,7 @@ public final class DispatcherAgent implements Runnable {
             task.slot.state(Abi.SEGMENT_WAITING);
         }
         decisions.record();
+        anticipation.learn(task, record.timeNs(), record.releaseNs());
     }
 
     private void journalBegin(final TaskEntry task, final RecordView record) {
@@ -505,8 +513,15 @@ public final class DispatcherAgent implements Runnable {
             task.slot.state(Abi.SEGMENT_IDLE);
         }
         if (cancelled) {
+            final long misses = task.account.misses();
+            task.account.segmentWithdrawn();
+            counters.add(Counter.JOB_MISSES, task.account.misses() - misses);
             journal.cancel(task, record.flags(), ticket, record.timeNs());
         } else {
+            final long jobs = task.account.jobs();
+            final long misses = task.account.misses();
+            task.responded(task.account.segmentEnded(record.timeNs(), task.priority, task.request.deadlineNs()));
+            countJobs(task, jobs, misses);
             journal.end(task, record.flags(), ticket, record.timeNs(), record.argNs());
         }
         decisions.record();
@@ -514,11 +529,16 @@ public final class DispatcherAgent implements Runnable {
 
     private void onJobEnd(final TaskEntry task, final RecordView record) {
         final long responseNs = task.jobReleaseNs == 0 ? 0 : Math.max(0, record.timeNs() - task.jobReleaseNs);
-        counters.increment(Counter.JOBS);
-        final long missesBefore = task.jobMisses;
-        task.jobEnded(responseNs);
-        counters.add(Counter.JOB_MISSES, task.jobMisses - missesBefore);
+        final long jobs = task.account.jobs();
+        final long misses = task.account.misses();
+        task.responded(task.account.jobEnded(responseNs, task.priority, task.request.deadlineNs()));
+        countJobs(task, jobs, misses);
         journal.jobEnd(task, record.timeNs(), responseNs);
+    }
+
+    private void countJobs(final TaskEntry task, final long jobsBefore, final long missesBefore) {
+        counters.add(Counter.JOBS, task.account.jobs() - jobsBefore);
+        counters.add(Counter.JOB_MISSES, task.account.misses() - missesBefore);
     }
 
     // ---- enforcers ------------------------------------------------------------------------------------------------
@@ -531,6 +551,7 @@ public final class DispatcherAgent implements Runnable {
             currentGpu = g;
             work += enforcer.poll(resultHandler);
             work += grants.poll(g, enforcedVersion);
+            anticipation.enforced(g, enforcedVersion);
         }
         return work;
     }
@@ -558,6 +579,9 @@ public final class DispatcherAgent implements Runnable {
 
     private void onApplied(final int contextId, final boolean off, final long beganNs, final long doneNs) {
         counters.increment(off ? Counter.DISABLES : Counter.ENABLES);
+        if (off) {
+            anticipation.disabled(currentGpu);
+        }
         journal.applied(currentGpu, contextId, off, beganNs, doneNs);
         scheduler.onApplied(contextId, !off, doneNs, clock.nowNs());
         decisions.settle();

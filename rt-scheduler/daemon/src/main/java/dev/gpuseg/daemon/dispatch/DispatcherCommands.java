@@ -16,6 +16,7 @@ import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.policy.SavedPolicy;
+import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
@@ -31,7 +32,7 @@ import java.util.function.Supplier;
 final class DispatcherCommands implements DispatcherProxy {
     private static final int EPERM = -1;
     private static final int EIO = -5;
-    private static final int EBUSY = -16;
+    private static final int NOT_ADMITTED = -Abi.ADMISSION_REFUSED;
     private static final int EINVAL = -22;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -75,7 +76,7 @@ final class DispatcherCommands implements DispatcherProxy {
             if (refused == null) {
                 then.run();
             } else {
-                refuse(correlation, EBUSY, refused);
+                refuse(correlation, NOT_ADMITTED, refused);
             }
         });
     }

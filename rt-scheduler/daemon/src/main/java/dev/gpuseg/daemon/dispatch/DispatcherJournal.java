@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Sharing;
@@ -227,6 +228,32 @@ final class DispatcherJournal {
 
     void contextGroup(final int contextId, final int group) {
         text(EventKind.POLICY, 0, 0, contextId, 0, group, 0, "context " + contextId + " group " + group);
+    }
+
+    /** What holds for tasks without a wish of their own, and the share of the time that anticipation may use. */
+    void anticipate(final Anticipate mode, final int budgetPpm) {
+        text(EventKind.POLICY, 0, 0, 0, 0, mode.ordinal(), budgetPpm, "anticipate " + mode.label() + ", budget "
+            + budgetPpm + " ppm");
+    }
+
+    void anticipate(final TaskEntry task, final Anticipate wish) {
+        text(EventKind.POLICY, task.gpu(), 0, 0, 0, task.id, wish.ordinal(), "anticipation of task " + task.id + " is "
+            + wish.label());
+    }
+
+    void anticipationCost(final int gpu, final long disableNs, final long perContextNs) {
+        text(EventKind.POLICY, gpu, 0, 0, 0, disableNs, perContextNs, "disabling on GPU " + gpu + " takes " + disableNs
+            + " ns and " + perContextNs + " ns for each further context");
+    }
+
+    /** What was decided or learned about expected begins; arguments as {@code enum gpuseg_anticipation} says. */
+    void anticipation(final int what, final int gpu, final TaskEntry task, final long arg0, final long arg1,
+        final long arg2) {
+        if (task == null) {
+            event(EventKind.ANTICIPATE, gpu, what, 0, 0, 0, 0, arg0, arg1, arg2);
+        } else {
+            event(EventKind.ANTICIPATE, gpu, what, task.id, 0, task.contextId, task.clientId(), arg0, arg1, arg2);
+        }
     }
 
     /** The priorities of a task that count from now on. */

@@ -20,6 +20,21 @@ public final class NativePrograms {
      * @throws IllegalStateException if it is not there or not installed
      */
     public static Path named(final String name) {
+        return of("rt-scheduler/native", name);
+    }
+
+    /**
+     * A program of the client library.
+     *
+     * @param name for instance "gpuseg-exec"
+     * @return its path
+     * @throws IllegalStateException if it is not there or not installed
+     */
+    public static Path ofClientLibrary(final String name) {
+        return of("segment-api", name);
+    }
+
+    private static Path of(final String part, final String name) {
         final String installed = System.getProperty(INSTALLED_PROPERTY, "");
         if (!installed.isEmpty()) {
             final Path path = Path.of(installed, name);
@@ -29,11 +44,11 @@ public final class NativePrograms {
             return path;
         }
         final String root = System.getProperty(ROOT_PROPERTY, "");
-        final Path path = Path.of(root.isEmpty() ? "." : root, "rt-scheduler", "native", "build", name)
+        final Path path = Path.of(root.isEmpty() ? "." : root, part, "build", name)
             .toAbsolutePath().normalize();
         if (!Files.isExecutable(path)) {
             throw new IllegalStateException(name + " is not at " + path + "; build it with "
-                + "make -C rt-scheduler/native, and start through ./gpuseg or with -D" + ROOT_PROPERTY + "=CHECKOUT");
+                + "make -C " + part + ", and start through ./gpuseg or with -D" + ROOT_PROPERTY + "=CHECKOUT");
         }
         return path;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.Anticipate;
+import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SegmentScheduler;
@@ -21,6 +23,7 @@ import java.util.function.Consumer;
  */
 final class PolicyControl {
     private static final int ENOENT = -2;
+    private static final int PPM_PER_PERCENT = 10_000;
 
     private final SegmentScheduler scheduler;
     private final DesiredStates desired;
@@ -31,6 +34,7 @@ final class PolicyControl {
     private final CycleClock clock;
     private final Consumer<String> shown;
     private final boolean preemptive;
+    private final Anticipation anticipation;
 
     /** Settings of tasks from policy files and commands, by name; for tasks that open later. */
     private final Map<String, PolicySettings.TaskRule> taskRules = new HashMap<>();
@@ -39,6 +43,8 @@ final class PolicyControl {
     private long quantumNs = PolicySettings.QUANTUM_NS;
     private long holdoffNs;
     private boolean keepReady = true;
+    private Anticipate anticipate = Anticipate.DECLARED;
+    private int anticipationPpm = Anticipator.BUDGET_DEFAULT_PPM;
     private volatile boolean stopping;
 
     /**
@@ -51,10 +57,12 @@ final class PolicyControl {
      * @param clock      of the duty cycle
      * @param shown      receives the name of the policy, for the status page
      * @param preemptive whether the mechanism can disable a context
+     * @param anticipation of begins
      */
     PolicyControl(final SegmentScheduler scheduler, final DesiredStates desired, final ProcessRegistry processes,
         final TaskTable tasks, final DecisionApplier decisions, final DispatcherJournal journal,
-        final CycleClock clock, final Consumer<String> shown, final boolean preemptive) {
+        final CycleClock clock, final Consumer<String> shown, final boolean preemptive,
+        final Anticipation anticipation) {
         this.scheduler = scheduler;
         this.desired = desired;
         this.processes = processes;
@@ -64,6 +72,8 @@ final class PolicyControl {
         this.clock = clock;
         this.shown = shown;
         this.preemptive = preemptive;
+        this.anticipation = anticipation;
+        anticipation.mode(anticipate);
         scheduler.setKeepReady(keepReady, 0);
     }
 
@@ -125,6 +135,8 @@ final class PolicyControl {
     /** Journals what a replay has to know before the first event: it begins with a scheduler that keeps none ready. */
     void started() {
         journal.keepReady(keepReady);
+        anticipation.started();
+        journal.anticipate(anticipate, anticipationPpm);
     }
 
     /** The daemon stops: all begins are granted and all contexts are enabled; no later change counts. */
@@ -169,6 +181,7 @@ final class PolicyControl {
             scheduler.setKeepReady(keepReady, clock.nowNs());
             journal.keepReady(keepReady);
         }
+        anticipate(settings.ahead());
         for (final PolicySettings.GroupRule rule : settings.groupRules()) {
             apply(rule.group(), rule.share());
             groupsNamed.add(rule.group());
@@ -187,6 +200,21 @@ final class PolicyControl {
         decisions.settle();
     }
 
+    private void anticipate(final PolicySettings.Ahead ahead) {
+        if (ahead.equals(PolicySettings.Ahead.UNSAID)) {
+            return;
+        }
+        if (ahead.mode() != null) {
+            anticipate = ahead.mode();
+            anticipation.mode(anticipate);
+        }
+        if (ahead.budgetPercent() >= 0) {
+            anticipationPpm = ahead.budgetPercent() * PPM_PER_PERCENT;
+            anticipation.budget(anticipationPpm);
+        }
+        journal.anticipate(anticipate, anticipationPpm);
+    }
+
     /** What a later rule does not say, an earlier one of the same task still does. */
     private static PolicySettings.TaskRule merged(final PolicySettings.TaskRule before,
         final PolicySettings.TaskRule now) {
@@ -196,13 +224,17 @@ final class PolicyControl {
             new PolicySettings.Share(share.weight() == 0 ? before.share().weight() : share.weight(),
                 cap ? share.quotaNs() : before.share().quotaNs(), cap ? share.periodNs() : before.share().periodNs()),
             now.overrun() == null ? before.overrun() : now.overrun(),
-            now.partition(), now.budgetNs());
+            now.partition(), now.budgetNs(), now.anticipate() == null ? before.anticipate() : now.anticipate());
     }
 
     private void apply(final TaskEntry task, final PolicySettings.TaskRule rule) {
         if (rule.overrun() != null) {
             scheduler.setOverrunAction(task.id, rule.overrun(), clock.nowNs());
             journal.overrunAction(task, rule.overrun());
+        }
+        if (rule.anticipate() != null) {
+            anticipation.wish(task, rule.anticipate());
+            journal.anticipate(task, rule.anticipate());
         }
         for (final int contextId : task.client.process.contexts) {
             apply(scheduler.ownGroup(contextId), rule.share());
@@ -319,6 +351,7 @@ final class PolicyControl {
         task.priority = priority;
         task.gpuPriority = gpuPriority;
         scheduler.setPriority(task.id, priority, gpuPriority, clock.nowNs());
+        anticipation.ranked(task);
         decisions.answer();
         journal.priority(task, priority, gpuPriority);
         decisions.record();
@@ -334,6 +367,8 @@ final class PolicyControl {
     void describe(final Consumer<String> told) {
         told.accept("policy " + scheduler.policy().describe());
         told.accept("resume hold-off " + holdoffNs + " ns, keep ready " + keepReady);
+        told.accept("anticipate " + anticipate.label() + ", budget " + anticipationPpm / PPM_PER_PERCENT
+            + " % of the time");
         told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + quantumNs + " ns");
         for (final int group : groupsNamed) {
             told.accept("group " + group + share(group));

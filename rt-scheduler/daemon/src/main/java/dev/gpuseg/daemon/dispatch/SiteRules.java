@@ -4,7 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.cgroup.GroupRules;
-import dev.gpuseg.daemon.conductor.PriorityLimits;
+import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.mechanisms.Protection;
 import java.util.Objects;
 
@@ -17,10 +17,10 @@ import java.util.Objects;
  * @param groups         weights, caps and protection by control group
  * @param clientsPerUser most clients of one uid, 1..128
  * @param tasksPerUser   most open tasks of one uid, 1..8192
- * @param limits         which priorities users may use
+ * @param limits         what users may ask for
  */
 public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protection protection, GroupRules groups,
-    int clientsPerUser, int tasksPerUser, PriorityLimits limits) {
+    int clientsPerUser, int tasksPerUser, UserLimits limits) {
     /** Usual quota of clients. */
     public static final int CLIENTS_PER_USER = 64;
     /** Usual quota of tasks. */
@@ -28,7 +28,7 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
     /** No admission test, unregistered processes are best effort, display servers are protected, usual quotas. */
     public static final SiteRules DEFAULTS = new SiteRules(AdmissionSettings.OFF, Unmanaged.BEST_EFFORT,
         Protection.DEFAULTS, GroupRules.NONE, CLIENTS_PER_USER, TASKS_PER_USER,
-        PriorityLimits.NONE);
+        UserLimits.NONE);
 
     /** Nothing may be missing. */
     public SiteRules {

@@ -92,10 +92,15 @@ final class StatusSnapshot {
         node.put("pregranted", scheduler.isPregranted(task.id));
         node.put("segments", task.segments);
         node.put("preemptions", task.preemptions);
+        node.put("anticipated", task.anticipated);
+        node.put("anticipations_wasted", task.anticipationsWasted);
+        node.put("anticipations_over_budget", task.anticipationsOverBudget);
+        node.put("kept_free_ns", task.keptFreeNs);
         node.put("overruns", task.overruns);
-        node.put("jobs", task.jobs);
-        node.put("job_misses", task.jobMisses);
-        if (task.jobs > 0) {
+        node.put("jobs", task.account.jobs());
+        node.put("job_misses", task.account.misses());
+        node.put("overdue", task.account.isOverdue());
+        if (task.account.jobs() > 0) {
             final ObjectNode response = node.putObject("response_ns");
             response.put("p50", task.responses.getValueAtPercentile(MEDIAN));
             response.put("p99", task.responses.getValueAtPercentile(HIGH));

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.metrics.JobAccount;
 import org.HdrHistogram.Histogram;
 
 /** One open task, as the dispatcher keeps it. Dispatcher thread only. */
@@ -26,11 +27,18 @@ final class TaskEntry {
     /** A segment that the daemon ended or refused without its client's doing: its END is no offence. */
     long forcedTicket;
     long jobReleaseNs;
-    long jobs;
-    long jobMisses;
+    /** What counts as a job and as a miss. */
+    final JobAccount account = new JobAccount();
     long segments;
     long preemptions;
     long overruns;
+    /** Begins for which lower work was disabled ahead of time; of these, those that did not come. */
+    long anticipated;
+    long anticipationsWasted;
+    /** Expected begins for which the budget did not allow it. */
+    long anticipationsOverBudget;
+    /** For how long the GPU was kept free for its begins, ns. */
+    long keptFreeNs;
     /** Response times of jobs, ns; a longer one counts as an hour. */
     final Histogram responses = new Histogram(1, RESPONSE_MAX_NS, RESPONSE_DIGITS);
 
@@ -57,11 +65,15 @@ final class TaskEntry {
         return Priority.isRealTime(priority);
     }
 
-    void jobEnded(final long responseNs) {
-        jobs++;
-        if (request.deadlineNs() > 0 && responseNs > request.deadlineNs()) {
-            jobMisses++;
+    /** The rank that counts on the GPU: 0 best effort, 1..99. */
+    int gpuRank() {
+        return isRealTime() ? gpuPriority > 0 ? gpuPriority : priority : 0;
+    }
+
+    /** A response time of the account, which may be {@link JobAccount#NONE}. */
+    void responded(final long responseNs) {
+        if (responseNs != JobAccount.NONE) {
+            responses.recordValue(Math.max(1, Math.min(responseNs, RESPONSE_MAX_NS)));
         }
-        responses.recordValue(Math.max(1, Math.min(responseNs, RESPONSE_MAX_NS)));
     }
 }

@@ -8,15 +8,25 @@ import picocli.CommandLine.Option;
 public final class DirectoryOption {
     @Option(names = "--dir", paramLabel = "DIR",
         description = "Runtime directory (default: $GPUSEG_DIR, else /run/gpuseg if it exists, else /dev/shm/gpuseg "
-            + "for root, else $XDG_RUNTIME_DIR/gpuseg, else /dev/shm/gpuseg-UID).")
+            + "for root, else $XDG_RUNTIME_DIR/gpuseg, else /dev/shm/gpuseg-UID; a client that finds no daemon there "
+            + "takes that of root in /dev/shm/gpuseg).")
     private String directory;
 
     /**
-     * The runtime directory that was asked for.
+     * Where a daemon is started.
      *
      * @return that of the option, else of the environment, else the default
      */
     public RuntimeDirectory resolve() {
         return RuntimeDirectory.resolve(directory);
+    }
+
+    /**
+     * Where a client looks for a daemon that runs.
+     *
+     * @return the same, but root's daemon is found, too
+     */
+    public RuntimeDirectory find() {
+        return RuntimeDirectory.find(directory);
     }
 }

@@ -6,6 +6,7 @@ import dev.gpuseg.mechanisms.MechanismDescription;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.Stream;
 import picocli.CommandLine.IModelTransformer;
 import picocli.CommandLine.Model.CommandSpec;
 
@@ -19,12 +20,14 @@ final class MechanismHelp implements IModelTransformer, Iterable<String> {
 
     @Override
     public Iterator<String> iterator() {
-        return MechanismCatalog.all().stream().map(MechanismDescription::name).iterator();
+        return Stream.concat(Stream.of(MechanismCatalog.AUTO),
+            MechanismCatalog.all().stream().map(MechanismDescription::name)).iterator();
     }
 
     private static List<String> lines() {
         final List<String> lines = new ArrayList<>(List.of("",
-            "Mechanisms, best first; `gpuseg doctor` says which work on this machine:"));
+            "Mechanisms, best first; `gpuseg doctor` says which work on this machine, and auto takes the first of them "
+                + "that is not experimental:"));
         for (final MechanismDescription m : MechanismCatalog.all()) {
             lines.add("  " + m.name() + " (level " + m.level() + (m.experimental() ? ", experimental" : "") + "): "
                 + m.summary() + ". " + capitalised(m.consequence()) + "."

@@ -26,11 +26,13 @@ import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -42,6 +44,12 @@ import picocli.CommandLine.Spec;
 @Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.WithMechanisms.class,
     description = "Run the daemon in the foreground until SIGTERM, SIGINT or `gpuseg stop`.")
 public final class RunCommand implements Callable<Integer> {
+    /**
+     * A process id, set by commands that start a daemon for themselves: the daemon stops when that process has ended,
+     * also if it was killed. No setting, since it makes sense for a child only.
+     */
+    public static final String PARENT_PROPERTY = "gpuseg.parent";
+
     @Spec
     private CommandSpec spec;
 
@@ -70,11 +78,17 @@ public final class RunCommand implements Callable<Integer> {
             + "file; see `gpuseg policy`.")
     private Path policyFile;
 
-    @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = "gate",
+    @Option(names = "--mechanism", paramLabel = "NAME", defaultValue = MechanismCatalog.AUTO,
         completionCandidates = MechanismHelp.class,
-        description = "How the policy is enforced: ${COMPLETION-CANDIDATES}; explained below (default: "
-            + "${DEFAULT-VALUE}).")
+        description = "How the policy is enforced: ${COMPLETION-CANDIDATES}; explained below. auto takes "
+            + "what `gpuseg doctor` calls the best on this machine; a line at the start says which, and whether "
+            + "running work is interrupted (default: ${DEFAULT-VALUE}).")
     private String mechanism;
+
+    @Option(names = "--virtual-gpu",
+        description = "Start a virtual GPU (gpuseg-vgpu) in the runtime directory unless one runs there, and use "
+            + "mechanism sim. It ends with the daemon. All results are simulated.")
+    private boolean virtualGpu;
 
     @Option(names = "--gpus", paramLabel = "N", defaultValue = "1",
         description = "Number of GPUs, 1..16 (default: ${DEFAULT-VALUE}).")
@@ -99,6 +113,16 @@ public final class RunCommand implements Callable<Integer> {
             + "then costs one driver call less. With --no-keep-ready they are disabled too, so that their work "
             + "outside segments cannot disturb the running segment (default: true).")
     private Boolean keepReady;
+
+    @Option(names = "--anticipate", paramLabel = "off|declared|learned",
+        description = "Disable lower work shortly before a real-time task is expected to begin: declared does so for "
+            + "tasks that declare a period, learned also for those whose begins show one (default: declared).")
+    private String anticipate;
+
+    @Option(names = "--anticipation-budget", paramLabel = "PERCENT",
+        description = "Share of the time for which best-effort work may stand still because lower work was disabled "
+            + "too early or in vain, 0..100. Tasks of higher rank come first (default: 5).")
+    private Integer anticipationBudget;
 
     @Option(names = "--journal", paramLabel = "DIR",
         description = "Directory of the journal (default: journal in the runtime directory).")
@@ -158,12 +182,29 @@ public final class RunCommand implements Callable<Integer> {
         if (!readSettings()) {
             return ExitCode.USAGE;
         }
-        try (PolicySource policies = policies()) {
-            return run(config(policies));
+        if (virtualGpu) {
+            requireSimulation();
+        }
+        try (VirtualGpu gpu = virtualGpu ? VirtualGpu.start(directory.resolve()) : null;
+            PolicySource policies = policies()) {
+            return run(config(policies), gpu);
+        } catch (final StartUpException e) {
+            return refused(e);
         }
     }
 
-    private int run(final DaemonConfig config) {
+    private void requireSimulation() {
+        if (!mechanism.equals("sim") && !mechanism.equals(MechanismCatalog.AUTO)) {
+            throw usage("--virtual-gpu needs --mechanism sim, and --mechanism is " + mechanism + "; leave one out");
+        }
+    }
+
+    private int refused(final StartUpException e) {
+        spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
+        return ExitCode.FAILURE;
+    }
+
+    private int run(final DaemonConfig config, final VirtualGpu gpu) {
         final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
@@ -172,17 +213,18 @@ public final class RunCommand implements Callable<Integer> {
             daemon = Daemon.start(config, metricsAt);
         } catch (final StartUpException e) {
             notify.close();
-            spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
-            return ExitCode.FAILURE;
+            return refused(e);
         }
         final PrintWriter out = spec.commandLine().getOut();
         final Supervision supervision = new Supervision(notify, daemon::answers, "policy " + config.policy().name()
             + ", mechanism " + config.mechanism() + ", in " + config.directory().root());
         final Thread hook = new Thread(() -> {
             supervision.close();
-            stopAndHalt(daemon);
+            stopAndHalt(daemon, gpu);
         }, "gpuseg-stop");
         Runtime.getRuntime().addShutdownHook(hook);
+        stopWithParent();
+        out.println("gpuseg enforces with " + enforcement(config));
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
             + MechanismHelp.caveat(config.mechanism()) + ", journal " + config.journal()
@@ -199,6 +241,23 @@ public final class RunCommand implements Callable<Integer> {
             daemon.close();
         }
         return ExitCode.OK;
+    }
+
+    /** What was chosen, and what it does and does not do to work that runs. */
+    private String enforcement(final DaemonConfig config) {
+        final MechanismDescription chosen = MechanismCatalog.get(config.mechanism());
+        final boolean gateOnly = chosen.level() < Capabilities.INTERRUPT;
+        return chosen.name() + " (level " + chosen.level() + (mechanism.equals(MechanismCatalog.AUTO) && !virtualGpu
+            ? ", chosen by --mechanism auto" : "") + "): " + chosen.consequence()
+            + (gateOnly ? "; `gpuseg doctor` says what a higher level needs" : "");
+    }
+
+    private static void stopWithParent() {
+        final Long parent = Long.getLong(PARENT_PROPERTY);
+        if (parent != null) {
+            ProcessHandle.of(parent).map(ProcessHandle::onExit).orElseGet(() -> CompletableFuture.completedFuture(null))
+                .thenRun(() -> System.exit(ExitCode.OK));
+        }
     }
 
     /** A dispatcher that was given a processor or a real-time priority shall not wait for pages either. */
@@ -219,9 +278,12 @@ public final class RunCommand implements Callable<Integer> {
     }
 
     /** A signal is a clean stop too, so the exit status is 0 and not 128 + the signal. */
-    private static void stopAndHalt(final Daemon daemon) {
+    private static void stopAndHalt(final Daemon daemon, final VirtualGpu gpu) {
         try {
             daemon.close();
+            if (gpu != null) {
+                gpu.close();
+            }
             Runtime.getRuntime().halt(ExitCode.OK);
         } catch (final RuntimeException e) {
             System.err.println("gpuseg: " + e.getMessage());
@@ -275,6 +337,11 @@ public final class RunCommand implements Callable<Integer> {
 
     private DaemonConfig config(final PolicySource policies) {
         final RuntimeDirectory where = directory.resolve();
+        if (virtualGpu) {
+            requireSimulation();
+        }
+        final String chosen = virtualGpu ? "sim" : mechanism.equals(MechanismCatalog.AUTO)
+            ? MechanismCatalog.best(MechanismCatalog.survey(where)).mechanism().name() : mechanism;
         final PolicySettings rules = rules(policies.reader());
         if (policy != null && rules.policy() != null) {
             throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
@@ -297,8 +364,8 @@ public final class RunCommand implements Callable<Integer> {
             throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
         }
         try {
-            return new DaemonConfig(where, decides(policies, rules),
-                mechanism, gpus, IdleMode.named(idle), optimistic,
+            return new DaemonConfig(where, decides(policies, rules, chosen),
+                chosen, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
                 warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies);
@@ -307,14 +374,14 @@ public final class RunCommand implements Callable<Integer> {
         }
     }
 
-    private Policy decides(final PolicySource policies, final PolicySettings rules) {
+    private Policy decides(final PolicySource policies, final PolicySettings rules, final String chosen) {
         if (rules.policy() != null) {
             return rules.policy();
         }
         final PolicyCatalog catalog = policies.catalog();
         if (policy == null) {
             return policyJar == null
-                && MechanismCatalog.find(mechanism).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
+                && MechanismCatalog.find(chosen).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
                 ? catalog.observing() : policies.standard();
         }
         if (!catalog.get(policy).hasDefaults()) {
@@ -325,7 +392,8 @@ public final class RunCommand implements Callable<Integer> {
 
     /** The policy file, and what is said beside it. */
     private PolicySettings rules(final PolicyReader reader) {
-        if (policyFile == null && holdoffUs == null && keepReady == null) {
+        if (policyFile == null && holdoffUs == null && keepReady == null && anticipate == null
+            && anticipationBudget == null) {
             return PolicySettings.NONE;
         }
         final ObjectNode options = JsonNodeFactory.instance.objectNode();
@@ -334,6 +402,12 @@ public final class RunCommand implements Callable<Integer> {
         }
         if (keepReady != null) {
             options.put("keep_ready", keepReady.booleanValue());
+        }
+        if (anticipate != null) {
+            options.put("anticipate", anticipate);
+        }
+        if (anticipationBudget != null) {
+            options.put("anticipation_budget", anticipationBudget.intValue());
         }
         final Node said = Node.of(options, "the command line", "the settings");
         if (policyFile == null) {

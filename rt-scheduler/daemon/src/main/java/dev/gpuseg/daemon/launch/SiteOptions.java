@@ -6,10 +6,11 @@ import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.cgroup.GroupRules;
-import dev.gpuseg.daemon.conductor.PriorityLimits;
+import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.daemon.dispatch.SiteRules;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Protection;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -71,9 +72,10 @@ public final class SiteOptions {
         description = "Maximum number of open tasks of one user, 1..16384 (default: ${DEFAULT-VALUE}).")
     private int tasksPerUser;
 
-    @Option(names = "--limits", paramLabel = "DIR",
-        description = "Highest priorities of users and groups, from the files *.conf of this directory; without it "
-            + "every user may use every priority.")
+    @Option(names = "--limits", paramLabel = "DIR", defaultValue = "/etc/gpuseg/limits.d",
+        description = "Limits of users and groups (highest priority, budget, utilization, tasks, clients), from the "
+            + "files *.conf of this directory. Built in: priorities up to 49 and a budget of 200ms; up to 99 without a "
+            + "budget for group gpuseg-rt. Root and the daemon's user have no limit (default: ${DEFAULT-VALUE}).")
     private Path limits;
 
     /**
@@ -91,7 +93,8 @@ public final class SiteOptions {
         return new SiteRules(AdmissionSettings.read(AdmissionMode.named(admission), taskSet, platform,
             CoreOrder.named(cores), grace.toNanos()), unmanaged(), new Protection(Set.copyOf(protect), allEngines()),
             cgroupRules == null ? GroupRules.NONE : GroupRules.read(cgroupRules), clientsPerUser, tasksPerUser,
-            limits == null ? PriorityLimits.NONE : PriorityLimits.read(limits));
+            limits.equals(UserLimits.DIRECTORY) && !Files.exists(limits) ? UserLimits.builtIn()
+                : UserLimits.read(limits));
     }
 
     private static void requireIn(final String what, final int value, final int max) {

@@ -168,6 +168,8 @@ public final class LiveModel implements EventTap {
         task.budgetNs = attributes.path("budget_ns").asLong();
         task.state = TaskState.IDLE;
         task.stateSinceNs = event.timeNs();
+        task.account.reopened();
+        task.segmentOpen = false;
         byTaskId.put(event.taskId(), task);
     }
 
@@ -222,6 +224,8 @@ public final class LiveModel implements EventTap {
             case BEGIN:
                 leave(task, TaskState.IDLE, timeNs);   // a lost END
                 task.begins++;
+                task.segmentOpen = true;
+                task.account.begun(event.arg0(), event.arg1());
                 task.beginNs = event.arg0();
                 task.beginEventNs = timeNs;
                 task.segmentDeadlineNs = event.arg2();
@@ -250,6 +254,8 @@ public final class LiveModel implements EventTap {
             case CANCEL:
                 task.cancels++;
                 task.openMiss = null;
+                task.segmentOpen = false;
+                task.account.segmentWithdrawn();
                 leave(task, TaskState.IDLE, timeNs);
                 enter(task, TaskState.IDLE, timeNs);
                 break;
@@ -257,18 +263,31 @@ public final class LiveModel implements EventTap {
                 onJobEnd(task, event.arg1(), timeNs);
                 break;
             case MISS:
-                task.deadlineMisses++;
-                task.missedInJob = true;
-                task.openMiss = misses.add(timeNs, "segment", task, doing(task),
-                    task.deadlineNs > 0 ? task.deadlineNs : event.arg0() - task.beginNs);
+                if (task.priority > 0) {   // best effort has no deadline to miss
+                    onMiss(task, event, timeNs);
+                }
+                break;
+            case RELEASE:
+                task.account.released(event.arg0());
+                break;
+            case FORCED_END:
+                leave(task, TaskState.IDLE, timeNs);   // its END follows when the application calls
+                enter(task, TaskState.IDLE, timeNs);
                 break;
             case OVERRUN:
                 task.overruns++;
                 misses.add(timeNs, "budget", task, doing(task), event.arg0());
                 break;
             default:
-                break;   // release and hint: nothing to show
+                break;   // hint: nothing to show
         }
+    }
+
+    private void onMiss(final TaskFigures task, final JournalEvent event, final long timeNs) {
+        task.deadlineMisses++;
+        task.account.deadlinePassed(task.priority);
+        task.openMiss = misses.add(timeNs, "segment", task, doing(task),
+            task.deadlineNs > 0 ? task.deadlineNs : event.arg0() - task.beginNs);
     }
 
     private void close(final TaskFigures task, final long timeNs) {
@@ -307,9 +326,10 @@ public final class LiveModel implements EventTap {
     }
 
     private void onEnd(final TaskFigures task, final long clientNs, final long timeNs) {
-        if (task.state == TaskState.IDLE) {
-            return;   // ended without its client before, or its BEGIN was lost
+        if (!task.segmentOpen) {
+            return;   // its BEGIN was lost
         }
+        task.segmentOpen = false;
         final long ns = Math.max(0, clientNs - task.beginNs);
         task.segments++;
         task.responses.record(ns);
@@ -320,20 +340,24 @@ public final class LiveModel implements EventTap {
         }
         leave(task, TaskState.IDLE, timeNs);
         enter(task, TaskState.IDLE, timeNs);
+        responded(task, task.account.segmentEnded(clientNs, task.priority, task.deadlineNs), timeNs);
     }
 
     private void onJobEnd(final TaskFigures task, final long responseNs, final long timeNs) {
-        task.jobs++;
+        responded(task, task.account.jobEnded(responseNs, task.priority, task.deadlineNs), timeNs);
+    }
+
+    private void responded(final TaskFigures task, final long responseNs, final long timeNs) {
+        if (responseNs == JobAccount.NONE) {
+            return;
+        }
         task.jobResponses.record(responseNs);
         task.observer.jobEnded(responseNs);
-        if (task.deadlineNs > 0 && responseNs > task.deadlineNs) {
-            task.jobMisses++;
-            if (!task.missedInJob) {   // else the log has it
-                misses.add(timeNs, "job", task, "after its last segment", task.deadlineNs).lateNs =
-                    responseNs - task.deadlineNs;
-            }
+        if (!task.account.isPassed()   // else the log has it
+            && JobAccount.isLate(responseNs, task.priority, task.deadlineNs)) {
+            misses.add(timeNs, "job", task, "after its last segment", task.deadlineNs).lateNs =
+                responseNs - task.deadlineNs;
         }
-        task.missedInJob = false;
     }
 
     /** Ends what a task was doing: its span, and its share of the GPU. */
@@ -351,9 +375,7 @@ public final class LiveModel implements EventTap {
                 break;
             case RUNNING:
                 spans.add(SpanRing.RUNNING, task.key, task.stateSinceNs, timeNs, -1);
-                gpu.advance(timeNs);
-                task.busyNs += gpu.shareNs(timeNs) - task.shareAtStartNs;
-                gpu.running--;
+                task.busyNs += gpu.time.leave(timeNs) - task.shareAtStartNs;
                 if (gpu.holder == task.key) {
                     gpu.holder = -1;
                     if (next != TaskState.PREEMPTED) {
@@ -379,9 +401,7 @@ public final class LiveModel implements EventTap {
                 gpu.preempted++;
                 break;
             case RUNNING:
-                gpu.advance(timeNs);
-                task.shareAtStartNs = gpu.shareNs(timeNs);
-                gpu.running++;
+                task.shareAtStartNs = gpu.time.enter(timeNs);
                 if (task.priority > 0) {
                     gpu.holder = task.key;
                 }
@@ -421,7 +441,7 @@ public final class LiveModel implements EventTap {
         for (final TaskFigures task : tasks.values()) {
             task.busyRate.roll((long) busyNs(task, nowNs), nowNs);
             task.segmentRate.roll(task.segments, nowNs);
-            task.jobRate.roll(task.jobs, nowNs);
+            task.jobRate.roll(task.account.jobs(), nowNs);
             if (!task.isOpen() && nowNs - task.closedNs > CLOSED_KEPT_NS) {
                 old = old == null ? new ArrayList<>() : old;
                 old.add(task);
@@ -429,7 +449,7 @@ public final class LiveModel implements EventTap {
         }
         for (final GpuFigures gpu : gpus) {
             if (gpu != null) {
-                gpu.busyRate.roll(gpu.busyNs(nowNs), nowNs);
+                gpu.busyRate.roll(gpu.time.busyNs(nowNs), nowNs);
             }
         }
         if (old != null) {
@@ -439,7 +459,7 @@ public final class LiveModel implements EventTap {
 
     private double busyNs(final TaskFigures task, final long nowNs) {
         return task.state == TaskState.RUNNING
-            ? task.busyNs + gpus[task.gpu].shareNs(nowNs) - task.shareAtStartNs : task.busyNs;
+            ? task.busyNs + gpus[task.gpu].time.shareNs(nowNs) - task.shareAtStartNs : task.busyNs;
     }
 
     /**
@@ -509,6 +529,32 @@ public final class LiveModel implements EventTap {
         void visit(TaskFigures task);
     }
 
+    /**
+     * Tells the GPU time of every open task.
+     *
+     * @param nowNs CLOCK_MONOTONIC
+     * @param to    called with the task's id
+     */
+    public synchronized void forEachOpen(final long nowNs, final GpuTimeVisitor to) {
+        byTaskId.forEach((id, task) -> {
+            final double busyNs = busyNs(task, nowNs);
+            to.visit(id, (long) busyNs, task.busyRate.perSecond((long) busyNs, nowNs) / 1e9);
+        });
+    }
+
+    /** For {@link #forEachOpen}. */
+    @FunctionalInterface
+    public interface GpuTimeVisitor {
+        /**
+         * One task.
+         *
+         * @param taskId its id
+         * @param busyNs time for which it had the GPU, divided where several shared it, since it was opened first
+         * @param share  of the last seconds, 0..1
+         */
+        void visit(int taskId, long busyNs, double share);
+    }
+
     /** GPU time of a task in ns. For visitors. */
     double busy(final TaskFigures task, final long nowNs) {
         return busyNs(task, nowNs);
@@ -566,9 +612,9 @@ public final class LiveModel implements EventTap {
         final ArrayNode gpuList = root.putArray("gpus");
         forEachGpu((gpu, index) -> {
             final ObjectNode node = gpuList.addObject();
-            node.put("gpu", index).put("holder", gpu.holder).put("running", gpu.running).put("waiting", gpu.waiting)
-                .put("preempted", gpu.preempted)
-                .put("busy_share", gpu.busyRate.perSecond(gpu.busyNs(nowNs), nowNs) / 1e9);
+            node.put("gpu", index).put("holder", gpu.holder).put("running", gpu.time.running())
+                .put("waiting", gpu.waiting).put("preempted", gpu.preempted)
+                .put("busy_share", gpu.busyRate.perSecond(gpu.time.busyNs(nowNs), nowNs) / 1e9);
             gpu.enforcement.putInto(node, "enforcement_ns", columns);
         });
         final ArrayNode taskList = root.putArray("tasks");
@@ -591,10 +637,11 @@ public final class LiveModel implements EventTap {
             .put("priority", task.priority).put("gpu_priority", task.gpuPriority).put("period_ns", task.periodNs)
             .put("deadline_ns", task.deadlineNs).put("budget_ns", task.budgetNs).put("state", task.state.label())
             .put("state_since_ns", task.stateSinceNs).put("preempted_by", task.preemptedBy)
-            .put("segments", task.segments).put("jobs", task.jobs)
+            .put("segments", task.segments).put("jobs", task.account.jobs())
             .put("segment_rate", task.segmentRate.perSecond(task.segments, nowNs))
-            .put("job_rate", task.jobRate.perSecond(task.jobs, nowNs)).put("preemptions", task.preemptions)
-            .put("deadline_misses", task.deadlineMisses).put("job_misses", task.jobMisses)
+            .put("job_rate", task.jobRate.perSecond(task.account.jobs(), nowNs)).put("preemptions", task.preemptions)
+            .put("deadline_misses", task.deadlineMisses).put("job_misses", task.account.misses())
+            .put("overdue", task.account.isOverdue())
             .put("overruns", task.overruns).put("busy_ns", (long) busyNs)
             .put("gpu_share", task.busyRate.perSecond((long) busyNs, nowNs) / 1e9)
             .put("last_preempt_ns", task.lastPreemptNs).put("last_preempt_by", task.lastPreemptBy);

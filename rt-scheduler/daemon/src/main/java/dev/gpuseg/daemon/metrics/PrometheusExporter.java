@@ -94,8 +94,8 @@ public final class PrometheusExporter implements AutoCloseable {
             "Time from a segment's begin to its grant, in seconds; 0 if it was granted in advance", RESPONSE_BOUNDS_S,
             TASK, PID, GPU);
         private final Histogram jobs = histogram("gpuseg_job_response_seconds",
-            "Time from a job's release to its end, in seconds, for tasks that mark their jobs", RESPONSE_BOUNDS_S,
-            TASK, PID, GPU);
+            "Time from a job's release to its end, in seconds; of a task that marks none, every segment is a job",
+            RESPONSE_BOUNDS_S, TASK, PID, GPU);
         private final Histogram enforcement = histogram("gpuseg_enforcement_seconds",
             "Time from the decision for a real-time segment until every context that it preempts is disabled, in "
                 + "seconds",
@@ -205,11 +205,12 @@ public final class PrometheusExporter implements AutoCloseable {
 
     private void collectTasks(final MetricSnapshots.Builder all, final long nowNs) {
         final CounterFamily segments = new CounterFamily("gpuseg_segments", "Segments ended, per task");
-        final CounterFamily jobs = new CounterFamily("gpuseg_jobs", "Jobs ended, per task");
+        final CounterFamily jobs = new CounterFamily("gpuseg_jobs",
+            "Jobs ended, per task; of a task that marks none, every segment is a job");
         final CounterFamily misses = new CounterFamily("gpuseg_deadline_miss",
-            "Segments whose absolute deadline passed before their end, per task");
+            "Real-time segments whose absolute deadline passed before their end, per task");
         final CounterFamily late = new CounterFamily("gpuseg_job_deadline_miss",
-            "Jobs that ended after their deadline, per task");
+            "Jobs of real-time tasks that ended after their deadline, or were given up after it, per task");
         final CounterFamily overruns = new CounterFamily("gpuseg_budget_overrun",
             "Segments that used up their budget, per task");
         final CounterFamily preemptions = new CounterFamily("gpuseg_preemptions",
@@ -225,9 +226,9 @@ public final class PrometheusExporter implements AutoCloseable {
             final Labels labels = Labels.of(TASK, task.name, PID, Integer.toString(task.pid), GPU,
                 Integer.toString(task.gpu));
             segments.add(labels, task.segments);
-            jobs.add(labels, task.jobs);
+            jobs.add(labels, task.account.jobs());
             misses.add(labels, task.deadlineMisses);
-            late.add(labels, task.jobMisses);
+            late.add(labels, task.account.misses());
             overruns.add(labels, task.overruns);
             preemptions.add(labels, task.preemptions);
             busy.add(labels, model.busy(task, nowNs) / NS_PER_S);
@@ -256,8 +257,8 @@ public final class PrometheusExporter implements AutoCloseable {
         model.forEachGpu((gpu, index) -> {
             final Labels labels = Labels.of(GPU, Integer.toString(index));
             depth.add(labels, gpu.waiting + gpu.preempted);
-            running.add(labels, gpu.running);
-            held.add(labels, gpu.busyNs(nowNs) / NS_PER_S);
+            running.add(labels, gpu.time.running());
+            held.add(labels, gpu.time.busyNs(nowNs) / NS_PER_S);
             fairness.add(labels, model.fairness(index, nowNs));
         });
         depth.addTo(all);

@@ -29,13 +29,12 @@ final class TaskFigures {
     boolean waitMeasured;
     long segmentDeadlineNs;
     MissLog.Entry openMiss;
-    boolean missedInJob;
+    boolean segmentOpen;
 
     long begins;
     long segments;
     long cancels;
-    long jobs;
-    long jobMisses;
+    final JobAccount account = new JobAccount();
     long deadlineMisses;
     long overruns;
     long preemptions;

@@ -11,6 +11,7 @@ import dev.gpuseg.analysis.io.Schema;
 import dev.gpuseg.analysis.io.Schema.Key;
 import dev.gpuseg.analysis.io.Schema.Values;
 import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
@@ -39,11 +40,15 @@ import java.util.stream.Stream;
 public final class PolicyReader {
     private static final long FILE_MAX_BYTES = 1 << 20;
     private static final int RULES_MAX = 100_000;
+    private static final int PERCENT = 100;
     private static final String POLICY = "policy";
+    private static final Key ANTICIPATE = Schema.choice("anticipate",
+        Stream.of(Anticipate.values()).map(Anticipate::label).toArray(String[]::new));
     private static final Schema TASK = new Schema("{task: logger, weight: 400}", Schema.word("task").needed(),
         Schema.integer("weight", 1, SegmentScheduler.WEIGHT_MAX), Schema.word("cap"),
         Schema.choice("overrun", Stream.of(OverrunAction.values()).map(OverrunAction::label).toArray(String[]::new)),
-        Schema.integer("partition", 0, TimePartitions.PARTITIONS_MAX), Schema.duration("budget", 0, Long.MAX_VALUE));
+        Schema.integer("partition", 0, TimePartitions.PARTITIONS_MAX), Schema.duration("budget", 0, Long.MAX_VALUE),
+        ANTICIPATE);
     private static final Schema GROUP = new Schema("{group: 7, weight: 50}",
         Schema.integer("group", 0, PolicySettings.GROUP_MAX).needed(),
         Schema.integer("weight", 1, SegmentScheduler.WEIGHT_MAX), Schema.word("cap"));
@@ -51,6 +56,7 @@ public final class PolicyReader {
         Schema.choice("sharing", "turns", "timeslices"),
         Schema.duration("quantum", SegmentScheduler.QUANTUM_MIN_NS, SegmentScheduler.PERIOD_MAX_NS),
         Schema.duration("resume_holdoff", 0, SegmentScheduler.HOLDOFF_MAX_NS), Schema.flag("keep_ready"),
+        ANTICIPATE, Schema.integer("anticipation_budget", 0, PERCENT),
         Schema.list("tasks", 0, RULES_MAX, "rule for task", TASK),
         Schema.list("groups", 0, RULES_MAX, "rule for group", GROUP));
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -159,6 +165,8 @@ public final class PolicyReader {
                 : sharing.equals("turns") ? Sharing.TURNS : Sharing.TIMESLICES,
             quantumNs, given.durationNs("resume_holdoff", PolicySettings.UNSAID),
             given.has("keep_ready") ? Boolean.valueOf(given.flag("keep_ready", true)) : null,
+            new PolicySettings.Ahead(anticipate(given), (int) given.number("anticipation_budget",
+                PolicySettings.UNSAID)),
             tasks(given), groups(given), root.toJson().toString());
     }
 
@@ -253,9 +261,14 @@ public final class PolicyReader {
             final String overrun = rule.word("overrun");
             rules.add(new TaskRule(rule.word("task"), share(rule), overrun == null ? null
                 : OverrunAction.named(overrun), (int) rule.number("partition", PolicySettings.UNSAID),
-                rule.durationNs("budget", PolicySettings.UNSAID)));
+                rule.durationNs("budget", PolicySettings.UNSAID), anticipate(rule)));
         }
         return List.copyOf(rules);
+    }
+
+    private static Anticipate anticipate(final Values given) throws InvalidFileException {
+        final String label = given.word("anticipate");
+        return label == null ? null : Anticipate.named(label);
     }
 
     private static List<GroupRule> groups(final Values given) throws InvalidFileException {

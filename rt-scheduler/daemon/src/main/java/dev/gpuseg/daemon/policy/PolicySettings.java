@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.policy;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.Sharing;
@@ -27,7 +28,9 @@ import java.util.List;
  * quantum: 10ms               # longest turn; with timeslices: the slice of a process of weight 100
  * resume_holdoff: 500us       # best-effort work resumes this long after the last real-time segment (default 0)
  * keep_ready: false           # also disable the contexts of idle higher tasks while a segment runs (default true)
- * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend}]
+ * anticipate: declared        # disable lower work ahead of expected begins: off, declared (default) or learned
+ * anticipation_budget: 5      # ... and for how much of the time best-effort work may stand still for it, percent
+ * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend, anticipate: off}]
  * groups: [{group: 7, weight: 50, cap: none}]
  * </pre>
  *
@@ -39,12 +42,13 @@ import java.util.List;
  * @param quantumNs  0 = the usual one of the sharing
  * @param holdoffNs  -1 = as it is
  * @param keepReady  null = as it is
+ * @param ahead      about expected begins
  * @param taskRules  by name, in order
  * @param groupRules by number, in order
  * @param text       one line for the journal
  */
 public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, long holdoffNs,
-    Boolean keepReady, List<TaskRule> taskRules, List<GroupRule> groupRules, String text) {
+    Boolean keepReady, Ahead ahead, List<TaskRule> taskRules, List<GroupRule> groupRules, String text) {
 
     /** The longest turn that is usual: 10 ms. */
     public static final long QUANTUM_NS = 10_000_000;
@@ -54,10 +58,38 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, lon
     public static final int GROUP_MAX = 1024;
     /** Nothing is said. */
     public static final PolicySettings NONE =
-        new PolicySettings(null, null, 0, -1, null, List.of(), List.of(), "");
+        new PolicySettings(null, null, 0, -1, null, Ahead.UNSAID, List.of(), List.of(), "");
 
     static final int UNSAID = -1;
     private static final ObjectMapper JSON = new ObjectMapper();
+
+    /**
+     * About expected begins.
+     *
+     * @param mode          for which tasks lower work is disabled ahead of time; null = as it is
+     * @param budgetPercent of the time, 0..100; -1 = as it is
+     */
+    public record Ahead(Anticipate mode, int budgetPercent) {
+        /** Nothing is said. */
+        public static final Ahead UNSAID = new Ahead(null, PolicySettings.UNSAID);
+    }
+
+    /**
+     * Settings that say nothing about expected begins.
+     *
+     * @param policy     null = as it is
+     * @param sharing    null = as it is
+     * @param quantumNs  0 = the usual one of the sharing
+     * @param holdoffNs  -1 = as it is
+     * @param keepReady  null = as it is
+     * @param taskRules  by name, in order
+     * @param groupRules by number, in order
+     * @param text       one line for the journal
+     */
+    public PolicySettings(final Policy policy, final Sharing sharing, final long quantumNs, final long holdoffNs,
+        final Boolean keepReady, final List<TaskRule> taskRules, final List<GroupRule> groupRules, final String text) {
+        this(policy, sharing, quantumNs, holdoffNs, keepReady, Ahead.UNSAID, taskRules, groupRules, text);
+    }
 
     /**
      * Weight and cap.
@@ -81,9 +113,23 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, lon
      * @param overrun   null = as it is
      * @param partition for the simulator, which has no clients that say it; -1 = not said
      * @param budgetNs  for the simulator; -1 = not said
+     * @param anticipate whether its begins are anticipated; null = as it is
      */
     public record TaskRule(String task, Share share, OverrunAction overrun, int partition,
-        long budgetNs) {
+        long budgetNs, Anticipate anticipate) {
+        /**
+         * A rule that says nothing about expected begins.
+         *
+         * @param task      the name
+         * @param share     of its process
+         * @param overrun   null = as it is
+         * @param partition -1 = not said
+         * @param budgetNs  -1 = not said
+         */
+        public TaskRule(final String task, final Share share, final OverrunAction overrun, final int partition,
+            final long budgetNs) {
+            this(task, share, overrun, partition, budgetNs, null);
+        }
     }
 
     /**

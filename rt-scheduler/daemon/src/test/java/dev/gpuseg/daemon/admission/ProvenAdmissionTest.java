@@ -257,14 +257,35 @@ class ProvenAdmissionTest {
     @Test
     void shouldChooseTheBoostAnalysisOnlyWhereItsMechanismIsBuilt() {
         final SoundAnalysis fp = sound("fp", 3, WaitMode.SUSPEND, CoreOrder.FP);
-        assertEquals("gcaps-boost-suspend", fp.boosted().analysis().name());
+        assertEquals("gcaps-boost-tight-suspend", fp.boosted().analysis().name());
         assertTrue(sound("fp", 3, WaitMode.BUSY, CoreOrder.FP).boosted().reason().contains("spin"));
+        assertEquals("edf-boost-suspend",
+            sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().analysis().name());
         for (final SoundAnalysis other : new SoundAnalysis[] {sound("fp", 1, WaitMode.SUSPEND, CoreOrder.FP),
-            sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP),
             sound("edf", 3, WaitMode.SUSPEND, CoreOrder.EDF)}) {
             assertTrue(other.exists());
-            assertTrue(other.boosted().reason().contains("policy fp with a mechanism of level 3"));
+            assertTrue(other.boosted().reason().contains("fp or edf with --cores fp and a mechanism of level 3"));
         }
+    }
+
+    /** Nothing bounds what tasks of one class take from each other; alone in its class each is as under fp. */
+    @Test
+    void shouldProveTasksOfDifferentClassesOnly() throws IOException {
+        final AdmissionSettings settings = settings(task("a", 1, 50, 4) + task("b", 2, 45, 4) + task("c", 2, 30, 4));
+        final ProvenAdmission admission = new ProvenAdmission(settings, new HighestClassFirst(10), LEVEL_3, 1,
+            directory.resolve("classes.json"), () -> nowNs);
+        assertNull(admission.refuse(open(1, "a", 50, 0), client(1, 0)));
+        final String refused = admission.refuse(open(2, "b", 45, 0), client(2, 0));
+        assertTrue(refused.contains("\"a\" (gpu_priority 50) and \"b\" (gpu_priority 45) are in one class of GPU 0"),
+            refused);
+        assertNull(admission.refuse(open(3, "c", 30, 0), client(3, 0)));
+        assertTrue(admission.refusePriority(0, "c", 42, 42).contains("are in one class"));
+        assertEquals("gcaps-window-suspend", admission.status(true, 0).path("analysis").asText());
+        assertTrue(admission.status(true, 0).path("proven").asBoolean());
+        assertTrue(sound("classes", 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("gate"));
+        final PolicySettings wide = new PolicySettings(new HighestClassFirst(99), null, 0, -1, null, List.of(),
+            List.of(), "");
+        assertTrue(admission.refuseSettings(wide).contains("are in one class"));
     }
 
     /** On core 1 a CPU-only task of 30 ms can stop camera inside its window; lidar on core 2 then waits for both. */
@@ -286,16 +307,19 @@ class ProvenAdmissionTest {
         assertEquals("gcaps-window-suspend", plain.status(true, 0).path("analysis").asText());
         final String refused = plain.refuse(lidar(0), client(2, 0));
         assertTrue(refused.contains("gcaps-window-suspend") && refused.contains("deadline 20ms"), refused);
+        assertTrue(refused.endsWith("; fits if all tasks are opened with a boost_priority (gcaps-boost-tight-suspend): "
+            + "camera 81, lidar 61"), refused);
         plain.closed(1, "camera");
         assertNull(plain.refuse(open(1, "camera", 70, 0).withBoost(90), client(1, 0)));
         assertNull(plain.refuse(lidar(90), client(2, 0)), "a boosted holder is not stopped");
-        assertEquals("gcaps-boost-suspend", plain.status(true, 0).path("analysis").asText());
+        assertEquals("gcaps-boost-tight-suspend", plain.status(true, 0).path("analysis").asText());
         assertEquals("sound for this scheduler with policy fp at level 3",
             plain.status(true, 0).path("claim").asText(), "admission knows of the boosts");
         assertTrue(plain.status(true, 0).path("proven").asBoolean());
         assertEquals(90, plain.status(true, 0).path("tasks").get(1).path("boost").asInt());
         final ProvenAdmission next = admission(settings(stoppedHolder()));
-        assertEquals("gcaps-boost-suspend", next.status(true, 0).path("analysis").asText(), "also after a restart");
+        assertEquals("gcaps-boost-tight-suspend", next.status(true, 0).path("analysis").asText(),
+            "also after a restart");
         assertEquals(2, next.status(true, 0).path("tasks").size());
     }
 
@@ -321,7 +345,12 @@ class ProvenAdmissionTest {
         assertTrue(admission.refusePriority(0, "b", 0, 0).contains("is best effort now"));
         final PolicySettings edf = new PolicySettings(EarliestDeadlineFirst.INSTANCE, null, 0, -1, null, List.of(),
             List.of(), "");
-        assertTrue(admission.refuseSettings(edf).contains("a boost inside windows"));
+        assertNull(admission.refuseSettings(edf), "edf-boost-suspend accepts them");
+        final ProvenAdmission byDeadline = new ProvenAdmission(AdmissionSettings.read(AdmissionMode.ENFORCE,
+            directory.resolve("set.yaml"), null, CoreOrder.EDF, GRACE_NS), EarliestDeadlineFirst.INSTANCE, LEVEL_3, 1,
+            directory.resolve("deadline.json"), () -> nowNs);
+        assertTrue(byDeadline.refuse(open(1, "a", 50, 0).withBoost(80), client(1, 0))
+            .contains("a boost inside windows"));
         assertTrue(admission.status(true, 0).path("proven").asBoolean(), "all of it was refused");
     }
 

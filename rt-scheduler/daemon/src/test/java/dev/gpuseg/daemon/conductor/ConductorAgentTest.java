@@ -188,7 +188,7 @@ class ConductorAgentTest {
             answered.countDown();
             final Packet reply = new Packet(4096);
             assertTrue(socket.receive(reply) > 0);
-            assertEquals(-Errno.EBUSY, ConductorRig.status(reply));
+            assertEquals(-Abi.ADMISSION_REFUSED, ConductorRig.status(reply));
             assertNull(open(socket, ConductorRig.taskOpen("high", 10)), "a refused name is free again");
         }
     }

@@ -44,7 +44,7 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
         final Set<TaskNeed> needs) {
         directory.create();
         conductor = new ConductorAgent(new ConductorConfig(directory, 42, 2, needs,
-            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, PriorityLimits.NONE), admission, this, housekeeping);
+            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, UserLimits.NONE), admission, this, housekeeping);
         conductorThread = start(conductor);
         housekeepingThread = start(housekeeping);
     }

@@ -50,7 +50,7 @@ class ClientRegistryTest {
     private final List<Client> opened = new ArrayList<>();
     private final Doorbells doorbells = new Doorbells();
     private final ClientRegistry clients = new ClientRegistry(new ClientRegistry.Parts(rig.scheduler, rig.desired,
-        rig.processes, rig.tasks, rig.policy, rig.hints, rig.grants, rig.decisions, doorbells, rig.journal,
+        rig.processes, rig.tasks, rig.policy, rig.anticipation, rig.grants, rig.decisions, doorbells, rig.journal,
         rig.counters, rig.clock), later::add, true);
     private QueueTemplate template;
 

@@ -33,12 +33,11 @@ final class DispatchRig {
     final TaskTable tasks = new TaskTable(TASKS);
     final DispatcherJournal journal = new DispatcherJournal(events, counters, clock);
     final GrantGate grants;
-    final HintSchedule hints;
+    final Anticipation anticipation;
     final DecisionApplier decisions;
     final ProcessRegistry processes;
     final PolicyControl policy;
     final List<String> shownPolicies = new ArrayList<>();
-    int processCount = 1;
 
     DispatchRig(final Policy policy) {
         this(policy, true, 1);
@@ -52,14 +51,15 @@ final class DispatchRig {
         enforcer = enforcers[0];
         desired = new DesiredStates(enforcers);
         final Decisions decided = new Decisions(desired);
-        scheduler = new SegmentScheduler(new SchedulerConfig(policy, gpus, TASKS, CONTEXTS, preemptive, true,
-            Unmanaged.BEST_EFFORT), decided);
+        final SchedulerConfig config = new SchedulerConfig(policy, gpus, TASKS, CONTEXTS, preemptive, true,
+            Unmanaged.BEST_EFFORT);
+        scheduler = new SegmentScheduler(config, decided);
         grants = new GrantGate(scheduler, desired, journal, counters, preemptive);
-        hints = new HintSchedule(scheduler, desired, counters, CONTEXTS, () -> processCount, preemptive);
-        decisions = new DecisionApplier(decided, desired, hints, grants, tasks, journal, counters);
+        anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
+        decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, CONTEXTS, journal, clock, decisions::settle);
         this.policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock,
-            shownPolicies::add, preemptive);
+            shownPolicies::add, preemptive, anticipation);
         clock.set(1);
     }
 
@@ -82,9 +82,21 @@ final class DispatchRig {
         client.tasks.add(task);
         scheduler.addTask(new TaskParameters(id, id, request.priority(), request.gpuPriority(), request.deadlineNs(),
             request.budgetNs(), request.optimistic(), request.overrun(), request.windowNs(), request.partition()));
+        anticipation.open(task);
         decisions.settle();
         enforcer.enforce(clock.nowNs());
         forget(task);
+        return task;
+    }
+
+    /** A task of the same process on another GPU, in a context that is there. */
+    TaskEntry taskOf(final TaskEntry sibling, final int id, final int contextId, final int gpu) {
+        final TaskEntry task = new TaskEntry(id, sibling.client, new FakeSlot(), contextId,
+            new TaskOpen(1, sibling.clientId(), "task" + id, 10, 10, gpu, true, 0, 0, 0));
+        tasks.add(task);
+        scheduler.addTask(new TaskParameters(id, contextId, 10, 10, 0, 0, true));
+        scheduler.addContext(contextId + 1, gpu, ContextKind.MANAGED);
+        anticipation.open(task);
         return task;
     }
 
@@ -111,12 +123,13 @@ final class DispatchRig {
     void begin(final TaskEntry task, final long ticket, final boolean waits) {
         task.ticket = ticket;
         task.optimistic = !waits;
-        hints.forget(task);
+        anticipation.begin(task);
         final int outcome = scheduler.begin(task.id, ticket, 0, 0, !waits, clock.nowNs(), clock.nowNs());
         if (outcome != Outcome.ACCEPTED) {
             throw new AssertionError(Outcome.name(outcome));
         }
         decisions.settle();
+        anticipation.learn(task, clock.nowNs(), 0);
     }
 
     void end(final TaskEntry task, final long ticket) {

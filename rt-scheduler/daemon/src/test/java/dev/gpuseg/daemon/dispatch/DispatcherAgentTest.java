@@ -128,6 +128,21 @@ class DispatcherAgentTest {
     }
 
     @Test
+    void shouldIgnoreAnnouncementsFurtherAheadThanTheUserMayMakeThem() throws IOException {
+        final int client = client(10);
+        dispatcher.clients().openTask(DispatchRig.request(client, "limited", 20).withHintLead(60_000 * MS));
+        final int limited = conductor.taskId;
+        final RecordWriter writer = writers.get(0);
+        writer.write(Abi.RECORD_HINT, 0, limited, 0, System.nanoTime() + 61_000 * MS);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.HINTS_BEYOND_LIMIT));
+        writer.write(Abi.RECORD_HINT, 0, limited, 0, System.nanoTime() + 1);
+        writer.write(Abi.RECORD_HINT, 0, client, 0, System.nanoTime() + 3_600_000 * MS);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.HINTS_BEYOND_LIMIT), "the other task has no limit");
+    }
+
+    @Test
     void shouldTakeABatchOfEachClientInTurn() throws IOException {
         final int busy = client(10);
         final int other = client(20);

@@ -190,12 +190,15 @@ class PolicyControlTest {
     @Test
     void shouldTellAReplayWhatHoldsFromTheStart() {
         control.started();
-        assertEquals("keep ready true", rig.events.last().text());
-        assertEquals(1, rig.events.last().arg0());
+        assertEquals(List.of("keep ready true", "disabling on GPU 0 takes 0 ns and 0 ns for each further context",
+            "anticipate declared, budget 50000 ppm"), rig.events.texts());
+        assertEquals(1, rig.events.events.get(0).arg0());
+        rig.events.events.clear();
         control.apply(new PolicySettings(null, null, 0, 700, false, List.of(), List.of(), "what was said"));
-        assertEquals(List.of("keep ready true", "resume hold-off 700 ns", "keep ready false",
+        assertEquals(List.of("resume hold-off 700 ns", "keep ready false",
             "settings what was said"), rig.events.texts());
         assertTrue(lines().contains("resume hold-off 700 ns, keep ready false"));
+        assertTrue(lines().contains("anticipate declared, budget 5 % of the time"));
     }
 
     @Test

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.Reservation;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.TaskParameters;

@@ -16,7 +16,7 @@ class StatusSnapshotTest {
     private final DispatchRig rig = new DispatchRig(FixedPriority.INSTANCE);
     private final Doorbells doorbells = new Doorbells();
     private final StatusSnapshot snapshot = new StatusSnapshot(rig.scheduler, rig.desired, new ClientRegistry(
-        new ClientRegistry.Parts(rig.scheduler, rig.desired, rig.processes, rig.tasks, rig.policy, rig.hints,
+        new ClientRegistry.Parts(rig.scheduler, rig.desired, rig.processes, rig.tasks, rig.policy, rig.anticipation,
             rig.grants, rig.decisions, doorbells, rig.journal, rig.counters, rig.clock), Runnable::run, true),
         rig.processes, rig.tasks);
 
@@ -58,7 +58,8 @@ class StatusSnapshotTest {
     void shouldShowResponseTimesOnlyOfTasksWithJobs() {
         final TaskEntry idle = rig.task(1, 10);
         final TaskEntry busy = rig.task(2, 20);
-        busy.jobEnded(1_000);
+        busy.account.released(100);
+        busy.responded(busy.account.jobEnded(1_000, 20, 0));
         final ObjectNode root = take();
         assertFalse(root.path("tasks").get(0).has("response_ns"), idle.request.name());
         assertEquals(1_000, root.path("tasks").get(1).path("response_ns").path("max").asLong(), 10);

@@ -74,7 +74,9 @@ public enum EventKind {
     /** The daemon ended a segment. */
     FORCED_END(Abi.EVENT_FORCED_END),
     /** The scheduler acted on time without a change of segments: a turn passed on, a window opened or closed. */
-    TIMER(Abi.EVENT_TIMER);
+    TIMER(Abi.EVENT_TIMER),
+    /** Anticipation; flags = {@code enum gpuseg_anticipation}. */
+    ANTICIPATE(Abi.EVENT_ANTICIPATE);
 
     private static final EventKind[] BY_CODE;
 

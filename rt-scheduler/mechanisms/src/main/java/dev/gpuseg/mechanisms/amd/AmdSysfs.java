@@ -49,6 +49,7 @@ final class AmdSysfs {
     record Queue(int id, int gpuId, boolean compute) {
     }
 
+    private static final String CONTEXT_PREFIX = "context_";
     private static final int POLICY_NO_HWS = 2;
     private static final int MES_SINCE = 11;
     private static final int GFX_HAWAII = 70_001;
@@ -111,10 +112,22 @@ final class AmdSysfs {
         return found;
     }
 
-    /** Queues of a process on all GPUs, by id; empty if it has none or has ended. */
+    /**
+     * Queues of a process on all GPUs; empty if it has none or has ended. From Linux 7.1 on, a process may have several
+     * KFD contexts: those of the first come first, and two queues of different contexts may have the same id.
+     */
     List<Queue> queues(final int pid) {
+        final Path process = kfd.resolve("proc/" + pid);
+        final List<Queue> found = new ArrayList<>(queuesIn(process));
+        for (final Path context : numbered(process, CONTEXT_PREFIX)) {
+            found.addAll(queuesIn(context));
+        }
+        return found;
+    }
+
+    private static List<Queue> queuesIn(final Path context) {
         final List<Queue> found = new ArrayList<>();
-        for (final Path q : numbered(kfd.resolve("proc/" + pid + "/queues"))) {
+        for (final Path q : numbered(context.resolve("queues"))) {
             final long gpuId = number(read(q.resolve("gpuid")), 0);
             if (gpuId != 0) {   // 0: the queue was destroyed meanwhile
                 found.add(new Queue(Integer.parseInt(q.getFileName().toString()), (int) gpuId,
@@ -125,17 +138,23 @@ final class AmdSysfs {
     }
 
     private static List<Path> numbered(final Path directory) {
+        return numbered(directory, "");
+    }
+
+    /** What is named by {@code prefix} and a number, in the order of the numbers. */
+    private static List<Path> numbered(final Path directory, final String prefix) {
         final List<Path> found = new ArrayList<>();
         try (DirectoryStream<Path> list = Files.newDirectoryStream(directory)) {
             for (final Path p : list) {
-                if (p.getFileName().toString().matches("[0-9]{1,9}")) {
+                if (p.getFileName().toString().matches(prefix + "[0-9]{1,9}")) {
                     found.add(p);
                 }
             }
         } catch (final IOException | DirectoryIteratorException e) {
             return List.of();   // no driver, or the process has ended
         }
-        found.sort(Comparator.comparingInt(p -> Integer.parseInt(p.getFileName().toString())));
+        found.sort(Comparator.comparingInt(
+            p -> Integer.parseInt(p.getFileName().toString().substring(prefix.length()))));
         return found;
     }
 

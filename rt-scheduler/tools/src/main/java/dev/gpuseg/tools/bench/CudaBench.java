@@ -26,6 +26,8 @@ public final class CudaBench {
     private static final int STOP_AT = 8;
     private static final int KERNELS_AT = 16;
     private static final int WRONG_AT = 24;
+    private static final int SET_UP_AT = 48;
+    private static final int GATE_AT = 12;
 
     private final Path root;
 
@@ -50,6 +52,22 @@ public final class CudaBench {
 
         void askToStop() {
             page.putInt(STOP_AT, 1);
+        }
+
+        /** Lets a process start that waits for its gate. */
+        void openGate() {
+            page.putInt(GATE_AT, 1);
+        }
+
+        /** Waits until a process waits for its gate. */
+        void awaitSetUp() throws InterruptedException {
+            final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_LIMIT_S);
+            while (page.getLong(SET_UP_AT) == 0) {
+                if (!child.isAlive() || System.nanoTime() - limitNs > 0) {
+                    throw new IllegalStateException("a process does not get ready: " + child.said());
+                }
+                Thread.sleep(5);
+            }
         }
 
         public void awaitReady() throws InterruptedException {

@@ -289,6 +289,8 @@ public final class GpuBench implements AutoCloseable {
             final JsonNode r = cell.path("response_ns");
             progress.printf(Locale.ROOT, "%-50s p50 %8.3f  p99 %8.3f  max %8.3f ms%n", what,
                 r.path("p50").asLong() / nsPerMs, r.path("p99").asLong() / nsPerMs, r.path("max").asLong() / nsPerMs);
+        } else if (cell.has("late_jobs")) {
+            progress.printf(Locale.ROOT, "%-50s late jobs %d%n", what, cell.path("late_jobs").asLong());
         } else {
             progress.printf(Locale.ROOT, "%-50s %s%n", what,
                 cell.has("failed") ? cell.path("failed").asText() : cell.path("not_run").asText());

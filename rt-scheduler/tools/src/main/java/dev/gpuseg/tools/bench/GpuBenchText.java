@@ -44,6 +44,10 @@ public final class GpuBenchText {
         if (!scenario.has("alone")) {
             return;
         }
+        if (scenario.path("alone").has("tasks")) {
+            together(scenario);
+            return;
+        }
         to.printf(Locale.ROOT, "%-3s %-38s %8s %8s %8s %9s %9s %8s%n", "BE", "strategy", "p50", "p99", "max",
             "p99/alone", "begin p50", "BE kept");
         line(0, "alone", scenario.path("alone"));
@@ -62,6 +66,10 @@ public final class GpuBenchText {
                 to.printf(Locale.ROOT, "        best-effort work on GPU 1 kept, segments of GPU 0 included: %.1f%%%n",
                     cell.path("other_gpu_kept").asDouble() * PERCENT);
             }
+            if (cell.has("others_to_unanticipated")) {
+                to.printf(Locale.ROOT, "        best-effort work to that without anticipation: %.1f%%; late jobs: %s%n",
+                    cell.path("others_to_unanticipated").asDouble() * PERCENT, cell.path("missed").asText());
+            }
             if (cell.has("later_ns")) {
                 to.printf(Locale.ROOT, "    %-38s %8.3f %8.3f %8.3f   driver calls per burst: %s%n",
                     "    second to last segment", ms(cell, "later_ns", "p50"), ms(cell, "later_ns", "p99"),
@@ -69,6 +77,29 @@ public final class GpuBenchText {
             }
         }
         scenario.path("enforcement").forEach(this::enforcement);
+    }
+
+    /** Several measured processes in each cell. */
+    private void together(final JsonNode scenario) {
+        to.printf(Locale.ROOT, "%-12s %-24s %8s %8s %8s %9s %9s %6s %6s%n", "task", "strategy", "p50", "p99", "max",
+            "p50/alone", "p99/alone", "late", "left");
+        for (final JsonNode cell : scenario.path("cells")) {
+            final String strategy = cell.path("strategy").asText();
+            if (cell.has("failed")) {
+                to.printf("%-12s %-24s failed: %s%n", "", strategy, cell.path("failed").asText());
+            }
+            for (final JsonNode task : cell.path("tasks")) {
+                to.printf(Locale.ROOT, "%-12s %-24s %8.3f %8.3f %8.3f %9.3f %9.3f %6d %6d%n",
+                    task.path("task").asText(), strategy, ms(task, "response_ns", "p50"),
+                    ms(task, "response_ns", "p99"), ms(task, "response_ns", "max"),
+                    task.path("p50_to_alone").asDouble(),
+                    task.path("p99_to_alone").asDouble(), task.path("missed").asLong(), task.path("skipped").asLong());
+            }
+            if (cell.has("others_to_unanticipated")) {
+                to.printf(Locale.ROOT, "%-12s %-24s best-effort work to that without anticipation: %.1f%%%n", "",
+                    strategy, cell.path("others_to_unanticipated").asDouble() * PERCENT);
+            }
+        }
     }
 
     private static String kernels(final JsonNode scenario) {

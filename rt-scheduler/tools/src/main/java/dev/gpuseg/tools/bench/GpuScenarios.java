@@ -10,6 +10,14 @@ public final class GpuScenarios {
     private static final double SHORT_MS = 1;
     private static final double SHORT_OTHER_MS = 0.5;
     private static final int SHORT_OTHERS = 3;
+    private static final double CONTROL_MS = 0.35;
+    private static final int CONTROL_KERNELS = 10;
+    private static final double CONTROL_PERIOD_MS = 10;
+    private static final int CONTROL_FACTOR = 10;
+    private static final double CONTROL_OTHER_MS = 20;
+    private static final double PERIODIC_MS = 5;
+    private static final double PERIODIC_PERIOD_MS = 33.333;
+    private static final int PERIODIC_FACTOR = 3;
     private static final Set<GpuStrategy> SHORT_STRATEGIES = EnumSet.of(GpuStrategy.NONE, GpuStrategy.BARE_BLOCKING,
         GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC);
 
@@ -24,7 +32,7 @@ public final class GpuScenarios {
      * @param others     numbers of best-effort processes of the scenario {@code long}
      * @param strategies in the order of the table; a scenario leaves out those that say nothing in it
      * @return long kernels with every strategy; kernels shorter than a time slice; two real-time processes; segments
-     *     back to back; ResNet-50; two GPUs
+     *     back to back; a control loop and a camera that are anticipated; a robot; ResNet-50; two GPUs
      */
     public static List<GpuScenario> all(final double kernelMs, final double otherMs, final List<Integer> others,
         final List<GpuStrategy> strategies) {
@@ -33,7 +41,12 @@ public final class GpuScenarios {
                 strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF).toList()),
             new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
                 strategies.stream().filter(SHORT_STRATEGIES::contains).toList()),
-            new LevelsScenario(), new BurstScenario(), new TorchScenario(), new GpusScenario(kernelMs, otherMs));
+            new LevelsScenario(), new BurstScenario(),
+            new PeriodicScenario("control", CONTROL_MS, CONTROL_KERNELS, CONTROL_PERIOD_MS, CONTROL_FACTOR,
+                List.of(CONTROL_OTHER_MS, SHORT_OTHER_MS)),
+            new PeriodicScenario("periodic", PERIODIC_MS, 1, PERIODIC_PERIOD_MS, PERIODIC_FACTOR,
+                List.of(CONTROL_OTHER_MS)),
+            new RobotScenario(), new TorchScenario(), new GpusScenario(kernelMs, otherMs));
     }
 
     /**

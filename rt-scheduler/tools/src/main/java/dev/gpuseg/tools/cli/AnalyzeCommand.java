@@ -15,6 +15,7 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.partition.Partitioning;
+import dev.gpuseg.analysis.report.Refusals;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
@@ -159,6 +160,7 @@ final class AnalyzeCommand implements Callable<Integer> {
 
     private int runOne(final PrintWriter out) throws IOException {
         final TaskSet set;
+        final List<Analysis> made = new ArrayList<>();
         final List<AnalysisResult> results = new ArrayList<>();
         final Measurement measured = measuredFile == null ? null : Measurement.read(measuredFile);
         try {
@@ -171,13 +173,15 @@ final class AnalyzeCommand implements Callable<Integer> {
             }
             if (!convert) {
                 for (final Analysis analysis : analyses(set)) {
+                    made.add(analysis);
                     results.add(analysis.analyse(set));
                 }
             }
         } catch (final InvalidModelException e) {
             throw new InvalidFileException(file.toString(), 0, e.getMessage());
         }
-        write(convert ? TaskSetWriter.json(set) : render(set, results, measured), out);
+        write(convert ? TaskSetWriter.json(set) : render(set, results, measured)
+            + (format.equals("text") ? refusals(set, made, results) : ""), out);
         boolean holds = results.stream().allMatch(AnalysisResult::schedulable);
         holds &= certificateFile == null || certify(set);
         if (measured != null) {
@@ -191,6 +195,18 @@ final class AnalyzeCommand implements Callable<Integer> {
             }
         }
         return holds ? OK : NO;
+    }
+
+    /** Only of sound analyses: what a published bound refuses may run well. */
+    private static String refusals(final TaskSet set, final List<Analysis> made, final List<AnalysisResult> results) {
+        final StringBuilder out = new StringBuilder();
+        for (int i = 0; i < made.size(); i++) {
+            if (made.size() == 1
+                || Soundness.of(made.get(i).description(), set).verdict() != Soundness.Verdict.NOT_SOUND) {
+                out.append(Refusals.text(made.get(i), set, results.get(i)));
+            }
+        }
+        return out.toString();
     }
 
     private boolean certify(final TaskSet set) throws IOException {

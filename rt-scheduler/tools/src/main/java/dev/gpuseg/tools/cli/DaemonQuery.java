@@ -33,7 +33,7 @@ abstract class DaemonQuery implements Callable<Integer> {
     public final Integer call() {
         final PrintWriter out = spec.commandLine().getOut();
         try {
-            final JsonNode part = part(AdminClient.ask(directory.resolve(), AdminClient.command("status")));
+            final JsonNode part = part(AdminClient.ask(directory.find(), AdminClient.command("status")));
             if (json) {
                 out.println(part);
             } else {

@@ -10,10 +10,13 @@ import dev.gpuseg.daemon.launch.PolicyHelp;
 import dev.gpuseg.daemon.launch.PolicyJarOption;
 import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.demo.DemoProgress;
 import dev.gpuseg.tools.demo.DemoRun;
+import dev.gpuseg.tools.demo.DemoText;
 import dev.gpuseg.tools.demo.TaskFigures;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.MemoryDirectory;
+import dev.gpuseg.tools.process.TerminalOutput;
 import dev.gpuseg.tools.trace.Export;
 import dev.gpuseg.tools.trace.Recorder;
 import dev.gpuseg.tools.trace.Source;
@@ -23,8 +26,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -35,14 +39,21 @@ import picocli.CommandLine.Spec;
 
 /** A workload, before and after. */
 @Command(name = "demo", mixinStandardHelpOptions = true,
-    description = "Run a workload (by default the GCAPS case study) on a simulated GPU: first round robin, as a "
-        + "driver by itself shares the GPU, then the chosen policy. Exit status 1: an invariant was violated.")
+    description = "Run a workload (by default a mobile robot's tasks) on a simulated GPU: first shared by time slices, "
+        + "as a driver by itself does, then by the chosen policy. Writes a timeline for the browser. Exit status 1: an "
+        + "invariant was violated.",
+    footer = "%nOn a terminal a line shows jobs and misses while it runs; NO_COLOR=1 switches colours off. Ctrl-C ends "
+        + "everything that was started and deletes all files but a finished timeline.")
 final class DemoCommand implements Callable<Integer> {
     private static final Duration SHORTEST = Duration.ofMillis(500);
     private static final Duration LONGEST = Duration.ofHours(1);
     private static final String RECORDING = "demo.gpuseg";
     private static final String TIMELINE = "demo.html";
     private static final String PERFETTO = "demo.pftrace";
+    private static final String PREFIX = "gpuseg-demo-";
+    private static final Path STANDARD_PLACE = Path.of("out");
+    /** Time in which the signal that ended our children reaches us, too. */
+    private static final long SIGNAL_MS = 300;
 
     @Spec
     private CommandSpec spec;
@@ -70,12 +81,15 @@ final class DemoCommand implements Callable<Integer> {
     private String dir;
 
     @Option(names = "--out", paramLabel = "DIR",
-        description = "Directory for journal, execution log and jobs (default: a new temporary directory).")
+        description = "Keep journal, execution log and jobs in this directory (default: they are deleted at the end).")
     private Path out;
 
     @Option(names = "--trace", paramLabel = "DIR",
-        description = "Also write the recording, a timeline for the browser, and a Perfetto trace to this directory.")
+        description = "Directory for the recording, a timeline for the browser, and a Perfetto trace (default: out, "
+            + "where those of an earlier demo are replaced; with --json: nothing is written).")
     private Path trace;
+
+    private final TerminalOutput terminal = TerminalOutput.ofThisProcess();
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
@@ -88,48 +102,110 @@ final class DemoCommand implements Callable<Integer> {
         } catch (final IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
-        final boolean ownDirectory = dir == null;
-        final Path root = ownDirectory ? MemoryDirectory.create("gpuseg-demo-") : Path.of(dir);
-        final Path kept = out == null ? Files.createTempDirectory("gpuseg-demo-") : out.toAbsolutePath();
-        if (Files.exists(kept.resolve("journal"))) {
+        if (out != null && Files.exists(out.resolve("journal"))) {
             throw new CommandLine.ParameterException(spec.commandLine(),
-                "--out " + kept + " holds the journal of another run; name a new directory");
+                "--out " + out + " holds the journal of another run; name a new directory");
         }
         if (trace != null && Files.exists(trace.resolve(RECORDING))) {
             throw new CommandLine.ParameterException(spec.commandLine(),
                 "--trace " + trace + " holds the recording of another run; name a new directory");
         }
         final Workload workload = workload();
+        for (final Path left : MemoryDirectory.removeLeftovers()) {
+            spec.commandLine().getErr().println("gpuseg: removed " + left + ", left by a command that was killed");
+        }
+        final List<Path> temporary = new CopyOnWriteArrayList<>();
+        final Path root = dir == null ? MemoryDirectory.create(PREFIX) : Path.of(dir);
+        if (dir == null) {
+            temporary.add(root);
+        }
+        final Path kept = out == null ? MemoryDirectory.createOnDisk(PREFIX) : out.toAbsolutePath();
+        if (out == null) {
+            temporary.add(kept);
+        }
         final boolean spin = Runtime.getRuntime().availableProcessors() >= workload.cpus();
-        final PrintWriter terminal = spec.commandLine().getOut();
-        final boolean live = !json && System.console() != null;
         try (DemoRun run = new DemoRun(workload, RuntimeDirectory.resolve(root.toString()), kept, policy, jar.file(),
-            duration, spin, text -> progress(terminal, live, text))) {
-            final DemoRun.Result result = run.run();
-            if (live) {
-                terminal.print("\r\033[K");
+            duration, spin, watcher())) {
+            final Thread hook = new Thread(() -> interrupt(run, temporary), "gpuseg-demo-interrupted");
+            Runtime.getRuntime().addShutdownHook(hook);
+            try {
+                return play(run, workload, spin);
+            } catch (final IOException | TimeoutException | RuntimeException e) {
+                // a signal from the terminal ends our children, too, perhaps first: then this failure is none
+                TimeUnit.MILLISECONDS.sleep(SIGNAL_MS);
+                throw e;
+            } finally {
+                leaveToHookIfItRuns(hook);
             }
-            if (trace != null) {
-                progress(terminal, live, "writing the trace");
-                writeTrace(run.journal());
-                progress(terminal, live, "");
-            }
-            if (json) {
-                terminal.println(asJson(result));
-            } else {
-                print(result, run, workload, spin, terminal);
-            }
-            terminal.flush();
-            for (final String detail : result.finding().details()) {
-                spec.commandLine().getErr().println("gpuseg: overlap: " + detail);
-            }
-            spec.commandLine().getErr().flush();
-            return result.holds() ? ExitCode.OK : ExitCode.FAILURE;
         } finally {
-            if (ownDirectory) {
-                RuntimeDirectory.deleteTree(root);
+            temporary.forEach(MemoryDirectory::delete);
+        }
+    }
+
+    /** Once the JVM shuts down, the hook ends and deletes everything, and nothing more is to be said. */
+    private static void leaveToHookIfItRuns(final Thread hook) throws InterruptedException {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (final IllegalStateException e) {
+            Thread.currentThread().join();   // until the JVM has ended
+        }
+    }
+
+    private int play(final DemoRun run, final Workload workload, final boolean spin) throws IOException,
+        InterruptedException, TimeoutException {
+        final DemoRun.Result result = run.run();
+        final PrintWriter to = spec.commandLine().getOut();
+        final Path written = json && trace == null ? null : writeTrace(run.journal());
+        if (json) {
+            to.println(asJson(result));
+        } else {
+            to.print(terminal.clearLine());
+            print(result, run, workload, spin, to);
+            if (written != null) {
+                to.println("see it: " + written.resolve(TIMELINE) + "   (in a browser)");
             }
         }
+        to.flush();
+        for (final String detail : result.finding().details()) {
+            spec.commandLine().getErr().println("gpuseg: overlap: " + detail);
+        }
+        spec.commandLine().getErr().flush();
+        return result.holds() ? ExitCode.OK : ExitCode.FAILURE;
+    }
+
+    /** Runs in the JVM's shutdown, while the main thread may still be busy with what ends here. */
+    private void interrupt(final DemoRun run, final List<Path> temporary) {
+        run.close();
+        temporary.forEach(MemoryDirectory::delete);
+        if (terminal.terminal() && !json) {
+            System.out.println(terminal.clearLine() + "interrupted; everything that the demo started was ended");
+        }
+    }
+
+    private DemoProgress watcher() {
+        if (json || !terminal.terminal()) {
+            return DemoProgress.SILENT;
+        }
+        final DemoText text = new DemoText(terminal);
+        final PrintWriter to = spec.commandLine().getOut();
+        return new DemoProgress() {
+            @Override
+            public boolean isWatched() {
+                return true;
+            }
+
+            @Override
+            public void step(final String what) {
+                to.print(terminal.clearLine() + what + " ...");
+                to.flush();
+            }
+
+            @Override
+            public void phase(final Phase phase) {
+                to.print(terminal.clearLine() + text.live(phase));
+                to.flush();
+            }
+        };
     }
 
     private Workload workload() {
@@ -140,19 +216,25 @@ final class DemoCommand implements Callable<Integer> {
         }
     }
 
-    private void writeTrace(final Path journal) throws IOException {
-        Files.createDirectories(trace);
-        Recorder.copy(journal, trace.resolve(RECORDING));
-        final Source source = Source.open(trace.resolve(RECORDING));
-        Export.HTML.write(source, trace.resolve(TIMELINE), null);
-        Export.PERFETTO.write(source, trace.resolve(PERFETTO), null);
-    }
-
-    private static void progress(final PrintWriter terminal, final boolean live, final String text) {
-        if (live) {
-            terminal.print("\r\033[K" + text);
-            terminal.flush();
+    /** The directory with the three files, null if it cannot be written, which is said. */
+    private Path writeTrace(final Path journal) throws IOException {
+        final Path to = trace == null ? STANDARD_PLACE : trace;
+        try {
+            Files.createDirectories(to);
+            Files.deleteIfExists(to.resolve(RECORDING));
+        } catch (final IOException e) {
+            if (trace != null) {
+                throw e;
+            }
+            spec.commandLine().getErr().println("gpuseg: no timeline was written: " + to.toAbsolutePath()
+                + " cannot be written (" + e.getMessage() + "); name another directory with --trace");
+            return null;
         }
+        Recorder.copy(journal, to.resolve(RECORDING));
+        final Source source = Source.open(to.resolve(RECORDING));
+        Export.HTML.write(source, to.resolve(TIMELINE), null);
+        Export.PERFETTO.write(source, to.resolve(PERFETTO), null);
+        return to;
     }
 
     private ObjectNode asJson(final DemoRun.Result result) {
@@ -187,34 +269,17 @@ final class DemoCommand implements Callable<Integer> {
         to.println("CPU parts " + (spin ? "compute, tasks pinned as the file says."
             : "only sleep, since this machine has " + Runtime.getRuntime().availableProcessors()
             + " CPUs and the workload needs " + workload.cpus() + ": tasks compete for the GPU alone."));
+        final DemoText text = new DemoText(terminal);
         to.println();
-        to.printf("%-16s %4s | %-39s | %-39s%n", "", "", "before: rr (the driver alone)", "after: " + policy);
-        to.printf("%-16s %4s | %5s %6s %8s %8s %8s | %5s %6s %8s %8s %8s%n", "task", "prio", "jobs", "misses",
-            "p50 ms", "p99 ms", "max ms", "jobs", "misses", "p50 ms", "p99 ms", "max ms");
-        for (int i = 0; i < result.tasks().size(); i++) {
-            final TaskFigures b = result.baseline().get(i);
-            final TaskFigures a = result.tasks().get(i);
-            to.printf(Locale.ROOT, "%-16s %4s | %5d %6s %8.2f %8.2f %8.2f | %5d %6s %8.2f %8.2f %8.2f%n",
-                a.task().name(), a.task().bestEffort() ? "BE" : Integer.toString(a.task().priority()),
-                b.jobs(), misses(b), ms(b.p50Ns()), ms(b.p99Ns()), ms(b.maxNs()),
-                a.jobs(), misses(a), ms(a.p50Ns()), ms(a.p99Ns()), ms(a.maxNs()));
-        }
+        text.table(result, policy).forEach(to::println);
         to.println();
-        to.println("checked: " + result.finding().windows() + " enforced windows against " + result.finding().spans()
-            + " executions: " + result.finding().overlaps() + " overlaps, " + result.lostRecords()
-            + " lost records, " + result.heldAfter() + " contexts held after the stop");
-        to.println("journal: " + run.journal() + "   execution log: " + run.spanLog());
-        if (trace != null) {
-            to.println("timeline: " + trace.resolve(TIMELINE) + "   (open it in a browser)");
-            to.println("perfetto: " + trace.resolve(PERFETTO) + "   recording: " + trace.resolve(RECORDING));
+        to.println(text.sentence(result, policy));
+        to.println();
+        to.println("checked: " + result.finding().windows() + " segments that the daemon protected, against "
+            + result.finding().spans() + " executions on the GPU: " + result.finding().overlaps() + " overlaps, "
+            + result.lostRecords() + " lost records, " + result.heldAfter() + " programs left disabled");
+        if (out != null) {
+            to.println("journal: " + run.journal() + "   execution log: " + run.spanLog());
         }
-    }
-
-    private static String misses(final TaskFigures f) {
-        return f.task().bestEffort() ? "-" : Integer.toString(f.misses());
-    }
-
-    private static double ms(final long ns) {
-        return TaskFigures.milliseconds(ns);
     }
 }

@@ -44,7 +44,7 @@ final class DoctorCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        final RuntimeDirectory where = directory.resolve();
+        final RuntimeDirectory where = directory.find();
         final List<DoctorCheck> checks = new MachineChecks(where, dispatcherCpu()).all();
         final List<MechanismCatalog.Surveyed> mechanisms = MechanismCatalog.survey(where);
         final PrintWriter out = spec.commandLine().getOut();
@@ -73,12 +73,6 @@ final class DoctorCommand implements Callable<Integer> {
         return -1;
     }
 
-    /** What was never seen on its hardware is offered, not recommended. */
-    private static MechanismCatalog.Surveyed best(final List<MechanismCatalog.Surveyed> mechanisms) {
-        return mechanisms.stream().filter(m -> m.verdict().usable() && !m.mechanism().experimental()).findFirst()
-            .orElseThrow();
-    }
-
     private static ObjectNode asJson(final List<DoctorCheck> checks,
         final List<MechanismCatalog.Surveyed> mechanisms) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
@@ -93,7 +87,7 @@ final class DoctorCommand implements Callable<Integer> {
                 .put("consequence", m.mechanism().consequence()).put("experimental", m.mechanism().experimental())
                 .put("tested_on", m.mechanism().testedOn()).put("simulated", m.mechanism().simulated());
         }
-        root.put("best", best(mechanisms).mechanism().name());
+        root.put("best", MechanismCatalog.best(mechanisms).mechanism().name());
         root.put("can_run", checks.stream().noneMatch(c -> c.verdict() == Verdict.FAULT));
         return root;
     }
@@ -115,7 +109,9 @@ final class DoctorCommand implements Callable<Integer> {
                 + m.mechanism().testedOn() + "): " : "", m.verdict().reason());
         }
         out.println();
-        out.println("the daemon would start here with: --mechanism " + best(mechanisms).mechanism().name());
+        final MechanismCatalog.Surveyed best = MechanismCatalog.best(mechanisms);
+        out.println("the daemon starts here with " + best.mechanism().name() + " (--mechanism auto, the default): "
+            + best.mechanism().consequence());
         mechanisms.stream().filter(m -> m.verdict().usable() && m.mechanism().experimental())
             .forEach(m -> out.println("experimental: --mechanism " + m.mechanism().name()));
     }

@@ -42,10 +42,10 @@ final class FaultsCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--rounds", paramLabel = "N", defaultValue = "17",
+    @Option(names = "--rounds", paramLabel = "N",
         description = "Number of rounds, 1..100000. With as many rounds as there are faults, each fault occurs once "
-            + "(default: ${DEFAULT-VALUE}).")
-    private int rounds;
+            + "(default: so many).")
+    private Integer rounds;
 
     @Option(names = "--seed", paramLabel = "S",
         description = "Seed; the same seed gives the same rounds (default: the time).")
@@ -56,6 +56,14 @@ final class FaultsCommand implements Callable<Integer> {
             + "stop-client, stop-daemon, truncate-queue, full-disk, roll-under-load, upgrade-daemon, clock-step, "
             + "clock-foreign, reused-pid, fork, exec, infinite-kernel (default: all).")
     private List<String> faults = new ArrayList<>();
+
+    @Option(names = "--hostile",
+        description = "Attacks instead of accidents: a member of the group floods, forges, pretends and holds, beside "
+            + "an honest client of another user, whose 99th percentile may be twice the undisturbed one at most. Needs "
+            + "root to become these users. With --fault: flood-status, flood-commands, flood-connections, flood-opens, "
+            + "flood-records, flood-processes, hold-gpu, forge-memory, forge-files, fake-devices, fifo-hog, kill-both, "
+            + "read-only, out-of-memory, full-disk.")
+    private boolean hostile;
 
     @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
         defaultValue = "100ms",
@@ -75,7 +83,7 @@ final class FaultsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        if (rounds < 1 || rounds > MOST_ROUNDS) {
+        if (rounds != null && (rounds < 1 || rounds > MOST_ROUNDS)) {
             throw usage("--rounds is " + rounds + "; use 1.." + MOST_ROUNDS);
         }
         if (period.toMillis() < 40 || period.toMillis() > 10_000) {
@@ -91,7 +99,7 @@ final class FaultsCommand implements Callable<Integer> {
         final Path base = MemoryDirectory.create("gpuseg-faults-");
         boolean passed = false;
         try {
-            passed = campaign(Round.plan(rounds, drawn, chosen), drawn, base, kept);
+            passed = campaign(Round.plan(rounds == null ? chosen.size() : rounds, drawn, chosen), drawn, base, kept);
         } finally {
             RuntimeDirectory.deleteTree(base);
             if (ownOut && passed) {
@@ -110,7 +118,14 @@ final class FaultsCommand implements Callable<Integer> {
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
-        return chosen.isEmpty() ? List.of(Fault.values()) : chosen;
+        final List<Fault> known = hostile ? Fault.attacks() : Fault.accidents();
+        for (final Fault fault : chosen) {
+            if (!known.contains(fault)) {
+                throw usage("--fault " + fault.label() + " is " + (hostile ? "an accident; leave out --hostile"
+                    : "an attack; add --hostile"));
+            }
+        }
+        return chosen.isEmpty() ? known : chosen;
     }
 
     private boolean campaign(final List<Round> plan, final long drawn, final Path base, final Path kept)
@@ -118,22 +133,26 @@ final class FaultsCommand implements Callable<Integer> {
         final PrintWriter to = spec.commandLine().getOut();
         final Tally tally = new Tally(drawn);
         final List<String> atEnd;
+        final ObjectNode result;
+        final boolean fair;
         if (!json) {
             to.println("fault campaign on a SIMULATED GPU: " + plan.size() + " rounds, seed " + drawn
                 + ", watchdog " + (noWatchdog ? "none" : period.toMillis() + " ms") + "; journal and messages: "
                 + kept);
             to.flush();
         }
-        try (FaultRounds played = new FaultRounds(base, kept, noWatchdog ? 0 : (int) period.toMillis())) {
+        try (FaultRounds played = new FaultRounds(base, kept, noWatchdog ? 0 : (int) period.toMillis(),
+            hostile)) {
             for (final Round round : plan) {
                 final Tally.Outcome outcome = played.play(round);
                 tally.add(outcome);
                 report(outcome, to);
             }
             atEnd = played.finish();
+            result = tally.asJson();
+            fair = !hostile || played.describeAttacks(result);
         }
-        final boolean passed = atEnd.isEmpty() && tally.holds(period.toMillis() * NS_PER_MS);
-        final ObjectNode result = tally.asJson();
+        final boolean passed = fair && atEnd.isEmpty() && tally.holds(period.toMillis() * NS_PER_MS);
         if (json) {
             to.println(result);
         } else {
@@ -159,12 +178,21 @@ final class FaultsCommand implements Callable<Integer> {
 
     private void print(final ObjectNode result, final boolean passed, final PrintWriter to) {
         to.println();
-        to.printf("%-18s %7s %9s %9s %14s%n", "fault", "rounds", "injected", "survived", "freeze max ms");
+        to.printf("%-18s %7s %9s %9s %14s%s%n", "fault", "rounds", "injected", "survived", "freeze max ms",
+            hostile ? "  honest p99 ms" : "");
         for (final Map.Entry<String, JsonNode> entry : result.path("by_fault").properties()) {
             final JsonNode node = entry.getValue();
-            to.printf(Locale.ROOT, "%-18s %7d %9d %9d %14.1f  %s%n", entry.getKey(), node.path("rounds").asInt(),
+            to.printf(Locale.ROOT, "%-18s %7d %9d %9d %14.1f%s  %s%n", entry.getKey(), node.path("rounds").asInt(),
                 node.path("injected").asInt(), node.path("survived").asInt(),
-                node.path("longest_freeze_ms").asDouble(), node.path("skipped").asText(""));
+                node.path("longest_freeze_ms").asDouble(), node.has("innocent_p99_ms")
+                ? String.format(Locale.ROOT, "%15.2f", node.path("innocent_p99_ms").asDouble()) : "",
+                node.path("skipped").asText(""));
+        }
+        if (hostile) {
+            to.printf(Locale.ROOT, "honest client: p99 %.2f ms under attack (%d segments, %d misses), %.2f ms "
+                + "undisturbed; %d daemons exhausted%n", result.path("innocent_p99_ms").asDouble(),
+                result.path("innocent_segments").asLong(), result.path("innocent_misses").asLong(),
+                result.path("innocent_undisturbed_p99_ms").asDouble(), result.path("daemons_exhausted").asInt());
         }
         to.printf(Locale.ROOT, "%d rounds, seed %d: %d injected, %d survived, %d lost, %d hung, longest freeze %.1f ms "
             + "(allowed %d), load average %.1f: %s%n", result.path("rounds").asInt(), result.path("seed").asLong(),

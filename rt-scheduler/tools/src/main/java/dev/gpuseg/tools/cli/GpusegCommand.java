@@ -17,6 +17,7 @@ import picocli.CommandLine.Spec;
     exitCodeList = {"0:done, or yes", "1:failure", "2:usage", "3:the answer is no"},
     subcommands = {
         RunCommand.class,
+        ExecCommand.class,
         StatusCommand.class,
         TopCommand.class,
         LiveCommand.class,

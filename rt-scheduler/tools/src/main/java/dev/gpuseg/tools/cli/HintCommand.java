@@ -48,7 +48,7 @@ final class HintCommand implements Callable<Integer> {
         final ObjectNode request = AdminClient.command("hint").put("task", task).put("priority", priority)
             .put("gpu_priority", gpuPriority);
         final PrintWriter out = spec.commandLine().getOut();
-        for (final JsonNode line : AdminClient.ask(directory.resolve(), request).path("changed")) {
+        for (final JsonNode line : AdminClient.ask(directory.find(), request).path("changed")) {
             out.println(line.asText());
         }
         out.flush();

@@ -39,7 +39,7 @@ final class LiveCommand implements Callable<Integer> {
         if (port < 0 || port > 65_535) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--port is " + port + "; use 0..65535");
         }
-        final RuntimeDirectory where = directory.resolve();
+        final RuntimeDirectory where = directory.find();
         final PrintWriter out = spec.commandLine().getOut();
         try (LiveServer server = new LiveServer(new Endpoint(port), since -> read(where, since))) {
             out.println("open " + server.address() + "   (Ctrl-C ends it)");

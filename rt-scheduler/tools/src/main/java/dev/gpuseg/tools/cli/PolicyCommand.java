@@ -62,6 +62,15 @@ final class PolicyCommand implements Callable<Integer> {
         description = "Action on overrun: notify, demote, suspend or skip-next.")
     private String overrun;
 
+    @Option(names = "--anticipate", paramLabel = "off|declared|learned",
+        description = "Disable lower work shortly before begins that are expected: of the --task, or without --task of "
+            + "all tasks that have no such setting of their own.")
+    private String anticipate;
+
+    @Option(names = "--anticipation-budget", paramLabel = "PERCENT",
+        description = "Share of the time for which best-effort work may stand still for that, 0..100.")
+    private Integer anticipationBudget;
+
     @Option(names = "--save",
         description = "Keep this change, all others since the start, and what was kept before. The next daemon "
             + "repeats them after its own settings.")
@@ -72,7 +81,7 @@ final class PolicyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        final RuntimeDirectory where = directory.resolve();
+        final RuntimeDirectory where = directory.find();
         final PrintWriter out = spec.commandLine().getOut();
         final ObjectNode request = AdminClient.command("policy");
         final Node settings = settings();
@@ -111,23 +120,31 @@ final class PolicyCommand implements Callable<Integer> {
 
     /** What is to change; null if nothing is. */
     private Node settings() {
-        final boolean rule = weight != null || cap != null || overrun != null;
+        final boolean rule = weight != null || cap != null || overrun != null || task != null && anticipate != null;
+        final boolean ahead = task == null && anticipate != null || anticipationBudget != null;
         if (file != null) {
-            if (name != null || task != null || group != null || rule) {
+            if (name != null || task != null || group != null || rule || ahead) {
                 throw usage("give FILE or options, not both");
             }
             return PolicyReader.load(file);
         }
         if ((task != null || group != null) != rule || task != null && group != null
             || group != null && overrun != null) {
-            throw usage("give --task with --weight, --cap or --overrun, or --group with --weight or --cap");
+            throw usage("give --task with --weight, --cap, --overrun or --anticipate, or --group with --weight or "
+                + "--cap");
         }
-        if (name == null && !rule) {
+        if (name == null && !rule && !ahead) {
             return null;
         }
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         if (name != null) {
             root.put("policy", name);
+        }
+        if (task == null && anticipate != null) {
+            root.put("anticipate", anticipate);
+        }
+        if (anticipationBudget != null) {
+            root.put("anticipation_budget", anticipationBudget);
         }
         if (rule) {
             final ObjectNode node = root.putArray(task != null ? "tasks" : "groups").addObject();
@@ -144,6 +161,9 @@ final class PolicyCommand implements Callable<Integer> {
             }
             if (overrun != null) {
                 node.put("overrun", overrun);
+            }
+            if (task != null && anticipate != null) {
+                node.put("anticipate", anticipate);
             }
         }
         return Node.of(root, "policy", "the change");

@@ -24,6 +24,7 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Update;
 import dev.gpuseg.analysis.sim.SimulationResult;
 import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.analysis.sim.TraceSink;
+import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
@@ -54,6 +55,7 @@ import picocli.CommandLine.Spec;
             + "a chain a limit."})
 final class SimulateCommand implements Callable<Integer> {
     private static final String GATE = "gate";
+    private static final int PERCENT = 100;
     private static final String GATED = "gate-";
 
     @Spec
@@ -110,6 +112,11 @@ final class SimulateCommand implements Callable<Integer> {
         description = "Keep the contexts of idle higher-priority tasks enabled while a segment runs, as `gpuseg run` "
             + "does. Without --optimistic this has no effect (default: true).")
     private boolean keepReady;
+
+    @Option(names = "--anticipate", paramLabel = "PERCENT", defaultValue = "0",
+        description = "Disable lower work ahead of begins that are forecast from the tasks' periods, as `gpuseg run` "
+            + "does; the GPU may be kept free for this share of the time, 0..100 (default: 0, none).")
+    private int anticipatePercent;
 
     @ArgGroup
     private HoldChoice hold = new HoldChoice();
@@ -266,7 +273,15 @@ final class SimulateCommand implements Callable<Integer> {
             share ? Update.SHARE : Update.STALL, sporadic ? Arrivals.SPORADIC : Arrivals.PERIODIC,
             randomOffsets ? Offsets.RANDOM : Offsets.SYNCHRONOUS,
             early ? Execution.RANDOM : Execution.WORST, jitter ? Jitter.RANDOM : Jitter.NONE,
-            hostAnywhere ? HostWork.ANYWHERE : HostWork.FIRST, durationNs, seed);
+            hostAnywhere ? HostWork.ANYWHERE : HostWork.FIRST, durationNs, seed)
+            .anticipating(anticipationPpm());
+    }
+
+    private int anticipationPpm() {
+        if (anticipatePercent < 0 || anticipatePercent > PERCENT) {
+            throw new IllegalArgumentException("--anticipate is " + anticipatePercent + "; use 0..100 percent");
+        }
+        return anticipatePercent * (Anticipator.PPM / PERCENT);
     }
 
     private static long duration(final String option, final String text) {
@@ -363,6 +378,7 @@ final class SimulateCommand implements Callable<Integer> {
             json.writeStringField("hold", result.options().hold().name().toLowerCase(Locale.ROOT));
             json.writeBooleanField("optimistic", result.options().optimistic());
             json.writeBooleanField("keep_ready", result.options().keepReady());
+            json.writeNumberField("anticipation_ppm", result.options().anticipationPpm());
             json.writeNumberField("duration_ns", result.options().durationNs());
             json.writeNumberField("seed", result.options().seed());
             json.writeNumberField("events", result.events());

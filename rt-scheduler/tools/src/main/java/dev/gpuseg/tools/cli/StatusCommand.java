@@ -12,6 +12,7 @@ import picocli.CommandLine.Command;
 final class StatusCommand extends DaemonQuery {
     private static final double NS_PER_MS = 1e6;
     private static final double NS_PER_S = 1e9;
+    private static final int PERCENT = 100;
 
     @Override
     JsonNode part(final JsonNode status) {
@@ -25,8 +26,9 @@ final class StatusCommand extends DaemonQuery {
             daemon.path("uptime_ns").asLong() / NS_PER_S, daemon.path("dir").asText());
         out.printf("policy   %s, optimistic begins %s%n", daemon.path("policy").asText(),
             daemon.path("optimistic").asBoolean() ? "on" : "off");
-        out.printf("enforce  %s (level %d, %s)%s%n", daemon.path("mechanism").asText(), daemon.path("level").asInt(),
-            daemon.path("level_name").asText(), daemon.path("simulated").asBoolean() ? ", simulated GPU" : "");
+        out.printf("enforce  %s (level %d, %s)%s: %s%n", daemon.path("mechanism").asText(),
+            daemon.path("level").asInt(), daemon.path("level_name").asText(),
+            daemon.path("simulated").asBoolean() ? ", SIMULATED GPU" : "", daemon.path("consequence").asText());
         out.printf("watchdog %s%n", daemon.path("watchdog_pid").asLong() == 0 ? "none"
             : "pid " + daemon.path("watchdog_pid").asLong() + ", period "
             + daemon.path("watchdog_period_ms").asInt() + " ms");
@@ -34,17 +36,20 @@ final class StatusCommand extends DaemonQuery {
             daemon.path("journal_events").asLong(), daemon.path("journal_failure").asText().isEmpty() ? ""
             : " -- " + daemon.path("journal_failure").asText());
         out.println();
-        out.printf("%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s%n", "TASK", "NAME", "PID", "PRIO",
-            "BOOST", "GPU", "STATE", "SEGMENTS", "PREEMPTED", "JOBS", "MISSES", "P50 ms", "MAX ms");
+        out.printf(
+            "%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s %10s %6s%n", "TASK", "NAME", "PID", "PRIO",
+            "BOOST", "GPU", "STATE", "SEGMENTS", "PREEMPTED", "JOBS", "MISSES", "P50 ms", "P99 ms",
+            "MAX ms", "GPU %");
         for (final JsonNode task : status.path("tasks")) {
             final JsonNode response = task.path("response_ns");
-            out.printf(Locale.ROOT, "%5d %-20s %8d %5s %5s %4d %-10s %9d %9d %8d %8d %10s %10s%n",
+            out.printf(Locale.ROOT, "%5d %-20s %8d %5s %5s %4d %-10s %9d %9d %8d %8d %10s %10s %10s %6.1f%n",
                 task.path("id").asInt(), task.path("name").asText(), task.path("pid").asInt(),
                 task.path("priority").asInt() == 0 ? "BE" : task.path("priority").asText(),
                 task.path("boost").asInt() == 0 ? "-" : task.path("boost").asText(), task.path("gpu").asInt(),
                 task.path("state").asText(), task.path("segments").asLong(), task.path("preemptions").asLong(),
                 task.path("jobs").asLong(), task.path("job_misses").asLong(), milliseconds(response.path("p50")),
-                milliseconds(response.path("max")));
+                milliseconds(response.path("p99")), milliseconds(response.path("max")),
+                PERCENT * task.path("gpu_share").asDouble());
         }
         out.println();
         for (final JsonNode counter : status.path("counters")) {

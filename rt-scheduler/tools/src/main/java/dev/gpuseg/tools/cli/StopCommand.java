@@ -29,7 +29,7 @@ final class StopCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        final RuntimeDirectory where = directory.resolve();
+        final RuntimeDirectory where = directory.find();
         try {
             final int pid;
             final long startTicks;

@@ -28,8 +28,8 @@ import picocli.CommandLine.Spec;
 @Command(name = "top", mixinStandardHelpOptions = true,
     description = "Watch the running daemon's tasks in the terminal. Exit status 3 with --once: no daemon runs.",
     footer = "%nKeys: arrows select, s and S sort, r reverse, / filter, p priority, + and - raise and lower it, space "
-        + "pause, q quit.%nResponse times are those of jobs if the task marks them, else of segments. D is the "
-        + "relative deadline. MISS counts segments and LATE jobs past it. GPU%% is over the last 5 seconds.")
+        + "pause, q quit.%nResponse times are those of jobs; of a task that marks no jobs, every segment is one. D is "
+        + "the relative deadline, and MISS counts jobs past it. GPU%% is over the last 5 seconds.")
 final class TopCommand implements Callable<Integer> {
     private static final int PLAIN_WIDTH = 160;
     private static final Duration DELAY_MIN = Duration.ofMillis(100);
@@ -63,7 +63,7 @@ final class TopCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--delay is " + delay.toMillis()
                 + "ms; use 100ms..1min");
         }
-        final RuntimeDirectory where = directory.resolve();
+        final RuntimeDirectory where = directory.find();
         if (once) {
             return printOnce(where);
         }

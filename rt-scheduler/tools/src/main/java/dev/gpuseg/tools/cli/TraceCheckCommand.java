@@ -97,7 +97,10 @@ final class TraceCheckCommand implements Callable<Integer> {
             for (final String difference : replay.differences()) {
                 findings.add(new TraceCheck.Finding("decision", "", 0, 0, 0, 0, difference));
             }
-            if (!replay.incomplete().isEmpty()) {
+            if (compared == 0) {   // nothing was shown, so nothing holds
+                findings.add(new TraceCheck.Finding("decision", "", 0, 0, 0, 0, "no decision was compared: "
+                    + (replay.incomplete().isEmpty() ? "there is none in it" : replay.incomplete())));
+            } else if (!replay.incomplete().isEmpty()) {
                 notes.add("decisions: " + replay.incomplete());
             }
         }

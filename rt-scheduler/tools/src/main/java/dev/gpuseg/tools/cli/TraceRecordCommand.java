@@ -55,7 +55,7 @@ final class TraceRecordCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        final Path from = journal == null ? directory.resolve().journal() : journal;
+        final Path from = journal == null ? directory.find().journal() : journal;
         if (Files.exists(out)) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--out " + out + " exists, and recordings are "
                 + "never changed; name a new file");

@@ -2,6 +2,7 @@
 package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.TaskSetDrawing;
@@ -20,7 +21,8 @@ import picocli.CommandLine.Spec;
 /** From what ran to what can be analysed. */
 @Command(name = "taskset", mixinStandardHelpOptions = true,
     description = "Derive a task set from a recording: periods, segments, and measured maxima with a margin. `gpuseg "
-        + "analyze` reads it unchanged.")
+        + "analyze` and `gpuseg run --taskset` read it unchanged. Declared periods are kept; warnings say what may "
+        + "keep the set from being admitted.")
 final class TraceTasksetCommand implements Callable<Integer> {
     private static final int MARGIN_MAX = 1000;
 
@@ -37,6 +39,16 @@ final class TraceTasksetCommand implements Callable<Integer> {
         description = "Margin added to every measured time, percent, 0..1000 (default: ${DEFAULT-VALUE}).")
     private int margin;
 
+    @Option(names = "--percentile", paramLabel = "N", defaultValue = "100",
+        description = "Percentile of each measured time that counts, 1..100; 100 is the longest. Below 100 single "
+            + "hiccups are left out, and the bounds do not cover them (default: ${DEFAULT-VALUE}).")
+    private int percentile;
+
+    @Option(names = "--cpus", paramLabel = "N", defaultValue = "0",
+        description = "Number of cores to place the tasks on, 1..1024; 0 is those of the machine that recorded "
+            + "(default: ${DEFAULT-VALUE}).")
+    private int cpus;
+
     @Option(names = "--id", paramLabel = "ID", description = "Id of the task set (default: the recording's name).")
     private String id;
 
@@ -45,8 +57,19 @@ final class TraceTasksetCommand implements Callable<Integer> {
         if (margin < 0 || margin > MARGIN_MAX) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--margin is " + margin + "; use 0..1000");
         }
+        if (percentile < 1 || percentile > TaskSetDrawing.LONGEST) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--percentile is " + percentile
+                + "; use 1..100");
+        }
+        if (cpus < 0 || cpus > Platform.MAX_CPUS) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--cpus is " + cpus + "; use 0.."
+                + Platform.MAX_CPUS);
+        }
         final String name = id != null ? id : file.getFileName().toString().replaceFirst("\\.[^.]*$", "");
-        final String yaml = TaskSetDrawing.yaml(TraceBuilder.read(Source.open(file)), name, margin);
+        final TaskSetDrawing.Drawing drawing = TaskSetDrawing.draw(TraceBuilder.read(Source.open(file)),
+            new TaskSetDrawing.Wish(name, margin, percentile, cpus));
+        final String yaml = drawing.yaml();
+        drawing.warnings().forEach(warning -> spec.commandLine().getErr().println("gpuseg: warning: " + warning));
         if (out == null) {
             spec.commandLine().getOut().print(yaml);
             spec.commandLine().getOut().flush();

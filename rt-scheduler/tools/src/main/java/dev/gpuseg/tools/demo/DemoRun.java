@@ -16,10 +16,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Consumer;
 
 /**
  * Plays a workload twice on a virtual GPU of its own, first with round robin as the driver alone would, then with
@@ -28,7 +26,8 @@ import java.util.function.Consumer;
  */
 public final class DemoRun implements AutoCloseable {
     /** The policy of the first phase. */
-    private static final String OBSERVING = PolicyCatalog.builtIn().observing().name();
+    static final String OBSERVING = PolicyCatalog.builtIn().observing().name();
+
     /**
      * What came of it.
      *
@@ -60,11 +59,11 @@ public final class DemoRun implements AutoCloseable {
     private final Duration duration;
     private final boolean spin;
     private final boolean pin;
-    private final Consumer<String> progress;
+    private final DemoProgress progress;
     private final List<long[]> beginsByPid = new ArrayList<>();
 
     public DemoRun(final Workload workload, final RuntimeDirectory directory, final Path out, final String policy,
-        final Path policyJar, final Duration duration, final boolean spin, final Consumer<String> progress) {
+        final Path policyJar, final Duration duration, final boolean spin, final DemoProgress progress) {
         this.workload = workload;
         machine = new SimulatedMachine(directory.root(), out, true);
         this.out = out;
@@ -87,7 +86,7 @@ public final class DemoRun implements AutoCloseable {
     public Result run() throws IOException, InterruptedException, TimeoutException {
         Files.createDirectories(out);
         machine.directory().create();
-        progress.accept("starting the virtual GPU and the daemon");
+        progress.step("starting the virtual GPU and the daemon");
         final List<String> gpu = new ArrayList<>(List.of("--log", spanLog().toString()));
         gpu.addAll(workload.gpuOptions());
         machine.startGpu(gpu);
@@ -101,7 +100,7 @@ public final class DemoRun implements AutoCloseable {
         change.putObject("settings").put("policy", policy);
         AdminClient.ask(machine.directory(), change);
         final List<TaskFigures> tasks = phase(policy, 2);
-        progress.accept("stopping and checking");
+        progress.step("stopping the daemon and checking the run");
         final int status = machine.stopDaemon();
         if (status != 0) {
             throw new IllegalStateException("the daemon stopped with status " + status + ": "
@@ -126,8 +125,7 @@ public final class DemoRun implements AutoCloseable {
         }
         final long endNs = startNs + duration.toNanos();
         for (long nowNs = System.nanoTime(); nowNs - endNs < 0; nowNs = System.nanoTime()) {
-            progress.accept(String.format(Locale.ROOT, "phase %d of 2, policy %s: %.1f of %.1f s", number, name,
-                Math.max(0, (nowNs - startNs) / 1e9), duration.toNanos() / 1e9));
+            report(name, number, Math.max(0, nowNs - startNs));
             TimeUnit.NANOSECONDS.sleep(Math.min(PROGRESS_NS, Math.max(1, endNs - nowNs)));
         }
         // an overloaded GPU works its backlog off: about as long again at most
@@ -145,6 +143,22 @@ public final class DemoRun implements AutoCloseable {
         }
         TimeUnit.MILLISECONDS.sleep(POLL_MS);   // the daemon takes leave of them
         return figures;
+    }
+
+    /** Jobs and misses as the daemon counts them, of the tasks that are connected: those of this phase. */
+    private void report(final String name, final int number, final long elapsedNs) {
+        if (!progress.isWatched()) {
+            return;
+        }
+        long jobs = 0;
+        long misses = 0;
+        for (final JsonNode task : machine.status().path("tasks")) {
+            if (task.path("priority").asInt() > 0) {
+                jobs += task.path("jobs").asLong();
+                misses += task.path("job_misses").asLong();
+            }
+        }
+        progress.phase(new DemoProgress.Phase(number, name, elapsedNs, duration.toNanos(), jobs, misses));
     }
 
     private Path jobs(final Task task, final String phase) {
@@ -167,6 +181,7 @@ public final class DemoRun implements AutoCloseable {
         return command;
     }
 
+    /** Kills what still runs. May be called by another thread during {@link #run}, which then fails. */
     @Override
     public void close() {
         machine.close();

@@ -22,7 +22,7 @@ import java.util.stream.Stream;
  */
 public record Workload(TaskSet set) {
     /** The one that is played if none is named. */
-    public static final String DEFAULT = "gcaps-xavier";
+    public static final String DEFAULT = "robot";
 
     private static final String ROOT_PROPERTY = "gpuseg.root";
     private static final String SUFFIX = ".yaml";

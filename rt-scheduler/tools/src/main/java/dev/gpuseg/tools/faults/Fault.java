@@ -3,6 +3,7 @@ package dev.gpuseg.tools.faults;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /** What a round of the campaign breaks. */
 public enum Fault {
@@ -39,14 +40,84 @@ public enum Fault {
     /** A client becomes another program. */
     EXEC("exec in a client", Step.KERNEL, Step.WAITING, Step.RESTING),
     /** A real-time client's kernel does not end. */
-    INFINITE_KERNEL("infinite kernel of a real-time client", Step.KERNEL);
+    INFINITE_KERNEL("infinite kernel of a real-time client", Step.KERNEL),
+
+    // Attacks. Those that gpuseg-hostile makes have its names.
+    /** Status requests on many connections, whose answers are not read. */
+    FLOOD_STATUS("status requests without end, no answer is read", Kind.PROGRAM),
+    /** Commands of administrators, malformed, nested and huge ones. */
+    FLOOD_COMMANDS("commands without end: of administrators, malformed, nested, huge", Kind.PROGRAM),
+    /** Connections that say hello, half of it, or nonsense, with descriptors that nobody asked for. */
+    FLOOD_CONNECTIONS("connections without end that say hello, half of it, or nonsense", Kind.PROGRAM),
+    /** Tasks with drawn parameters and hostile names. */
+    FLOOD_OPENS("requests to open tasks with drawn parameters and hostile names", Kind.PROGRAM),
+    /** Marks, job releases and announced begins as fast as they can be written. */
+    FLOOD_RECORDS("begins, ends, releases and hints without end", Kind.PROGRAM),
+    /** Processes that register and are killed. */
+    FLOOD_PROCESSES("processes without end that register and are killed", Kind.PROGRAM),
+    /** Segments of a member's highest priority that are not ended. */
+    HOLD_GPU("segments that are begun and never ended", Kind.PROGRAM),
+    /** Noise in session and queue. */
+    FORGE_MEMORY("noise in the memory that is shared with the daemon", Kind.PROGRAM),
+    /** The own files, shortened, grown, emptied, replaced. */
+    FORGE_FILES("own files shortened, grown, emptied, replaced", Kind.PROGRAM),
+    /** Root of an own namespace with files named like devices. */
+    FAKE_DEVICES("fake devices, and commands as root, in an own namespace", Kind.PROGRAM),
+    /** A thread that spins with a real-time priority below the daemon's. */
+    FIFO_HOG("a SCHED_FIFO thread that keeps one processor", Kind.PROGRAM),
+    /** SIGKILL to daemon and watchdog at once: nobody is left but the next daemon. */
+    KILL_BOTH("kill -9 of daemon and watchdog at once, restart", Kind.DAEMON, Step.ANY, Step.HELD),
+    /** A daemon is started on a read-only file system. */
+    READ_ONLY("start on a read-only file system", Kind.DAEMON, Step.ANY),
+    /** The next daemon has a control group with too little memory. */
+    OUT_OF_MEMORY("a daemon in a control group with too little memory", Kind.DAEMON, Step.ANY, Step.HELD);
+
+    private enum Kind {
+        ACCIDENT,
+        PROGRAM,
+        DAEMON
+    }
 
     private final String description;
+    private final Kind kind;
     private final List<Step> steps;
 
     Fault(final String description, final Step... steps) {
+        this(description, Kind.ACCIDENT, steps);
+    }
+
+    Fault(final String description, final Kind kind, final Step... steps) {
         this.description = description;
-        this.steps = List.of(steps);
+        this.kind = kind;
+        this.steps = kind == Kind.PROGRAM ? List.of(Step.ANY) : List.of(steps);
+    }
+
+    /**
+     * What a robot must survive.
+     *
+     * @return in the order of this type
+     */
+    public static List<Fault> accidents() {
+        return Stream.of(values()).filter(fault -> fault.kind == Kind.ACCIDENT).toList();
+    }
+
+    /**
+     * What somebody may do to it.
+     *
+     * @return in the order of this type, with the accident that a user can cause
+     */
+    public static List<Fault> attacks() {
+        return Stream.of(values()).filter(fault -> fault.kind != Kind.ACCIDENT || fault == FULL_DISK).toList();
+    }
+
+    /** Whether {@code gpuseg-hostile} makes it. */
+    boolean isProgram() {
+        return kind == Kind.PROGRAM;
+    }
+
+    /** Whether there is a watchdog during it: otherwise nobody can enable what is disabled. */
+    boolean isGuarded() {
+        return this != KILL_BOTH;
     }
 
     /**

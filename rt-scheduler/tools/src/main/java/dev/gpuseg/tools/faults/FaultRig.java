@@ -53,6 +53,7 @@ final class FaultRig implements AutoCloseable {
     private final Path outside;
     private final Path journal;
     private final OperationLog operations;
+    private List<String> daemonOptions = List.of();
     private Child daemon;
     private Ledger ledger;
     private int clients;
@@ -112,8 +113,18 @@ final class FaultRig implements AutoCloseable {
         return command;
     }
 
+    /** What every daemon is started with from now on, beside the options of the campaign. */
+    void daemonOptions(final List<String> options) {
+        daemonOptions = options;
+    }
+
     /** Starts a daemon and does not wait until it is ready. */
     Child launchDaemon() {
+        return launchDaemon(List.of());
+    }
+
+    /** The same by way of another program. */
+    Child launchDaemon(final List<String> before) {
         final List<String> arguments = new ArrayList<>(List.of("--dir", inside.toString(), "--mechanism", "sim",
             "--policy", "fp", "--no-warm-up", "--journal", journal.toString(), "--queue-size", "256KiB"));
         arguments.addAll(periodMs == 0 ? List.of("--no-watchdog")
@@ -121,7 +132,9 @@ final class FaultRig implements AutoCloseable {
         if (realTime) {
             arguments.addAll(List.of("--priority", Integer.toString(DAEMON_PRIORITY)));
         }
+        arguments.addAll(daemonOptions);
         final List<String> command = prefix();
+        command.addAll(before);
         command.addAll(JavaCommand.daemon(arguments));
         daemon = start("daemon", command);
         return daemon;
@@ -143,12 +156,18 @@ final class FaultRig implements AutoCloseable {
      * @param options of gpuseg-demo-task, beyond directory, name, progress and duration
      */
     FaultClient client(final String name, final List<String> start, final List<String> options) {
+        return client(name, start, NativePrograms.named("gpuseg-demo-task"), base, options);
+    }
+
+    /** The same with a copy of the program, and with a directory for its page: for another user. */
+    FaultClient client(final String name, final List<String> start, final Path program, final Path pages,
+        final List<String> options) {
         final String file = name + "-" + ++clients;
-        final Path page = base.resolve(file);
+        final Path page = pages.resolve(file);
         final List<String> command = prefix();
         command.addAll(start);
-        command.addAll(List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir", inside.toString(),
-            "--name", name, "--progress", page.toString(), "--duration", "1000s", "--cpu-mode", "sleep"));
+        command.addAll(List.of(program.toString(), "--dir", inside.toString(), "--name", name, "--progress",
+            page.toString(), "--duration", "1000s", "--cpu-mode", "sleep"));
         command.addAll(options);
         final FaultClient client = new FaultClient(name, start(file, command), page, CLIENT_LIMIT_NS);
         ledger.add(client.page());
@@ -170,6 +189,10 @@ final class FaultRig implements AutoCloseable {
 
     OperationLog operations() {
         return operations;
+    }
+
+    Path journal() {
+        return journal;
     }
 
     /** The runtime directory, as this process sees it. */
@@ -195,6 +218,16 @@ final class FaultRig implements AutoCloseable {
     void killDaemon() throws InterruptedException, TimeoutException {
         signalDaemon(KILL);
         daemon.awaitExit(STOP_LIMIT_S);
+    }
+
+    /** Enables what a dead daemon holds, by the command that the service runs after it. */
+    void release() throws InterruptedException, TimeoutException {
+        final List<String> command = new ArrayList<>(enter);
+        command.addAll(JavaCommand.release("--dir", inside.toString()));
+        final int status = start("release", command).awaitExit(STOP_LIMIT_S);
+        if (status != 0) {
+            throw new IllegalStateException("release ended with status " + status);
+        }
     }
 
     /** A clean stop; the exit status. */

@@ -2,11 +2,14 @@
 package dev.gpuseg.tools.faults;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.process.Polling;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -20,6 +23,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
@@ -45,6 +49,11 @@ public final class FaultRounds implements AutoCloseable {
     private static final long NS_PER_S = 1_000_000_000;
     private static final int BYTES_PER_FILL = 1 << 16;
     private static final String SMALL_FILE_SYSTEM = "24m";
+    private static final String INNOCENT = "innocent";
+    private static final int LEAST_MIB = 48;
+    private static final int MIB = 128;
+    private static final int START_MS = 10_000;
+    private static final int MOST_TIMES = 2;
     private static final long[] CLOCK_STEPS_S = {1, -1, 3_600, -3_600, 86_400, -86_400, 315_360_000, -315_360_000};
 
     private final Path base;
@@ -53,6 +62,8 @@ public final class FaultRounds implements AutoCloseable {
     private final boolean root;
     private final FaultRig rig;
     private final Map<String, FaultClient> residents = new HashMap<>();
+    private final Attacks attacks;
+    private int exhausted;
 
     private Round round;
     private List<String> problems;
@@ -70,17 +81,24 @@ public final class FaultRounds implements AutoCloseable {
      * @param base     a directory in memory, existing and empty
      * @param out      a directory for journal and messages, existing
      * @param periodMs of the watchdog; 0: none
+     * @param hostile  whether attacks are played
      */
-    public FaultRounds(final Path base, final Path out, final int periodMs) throws IOException, InterruptedException {
+    public FaultRounds(final Path base, final Path out, final int periodMs, final boolean hostile) throws IOException,
+        InterruptedException {
         this.base = base;
         this.out = out;
         this.periodMs = periodMs;
         root = ProcessStatus.effectiveUid() == 0;
         rig = new FaultRig(Files.createDirectory(base.resolve("main")), out.resolve("journal"), out, "", periodMs);
+        attacks = hostile ? new Attacks(rig, base, out) : null;
         try {
             rig.startDaemon();
             for (final String name : List.of("background", "steady", "camera")) {
                 residents.put(name, resident(rig, name));
+            }
+            if (hostile) {
+                residents.put(INNOCENT, attacks.innocent());
+                attacks.measureUndisturbed(residents.get(INNOCENT), rig.journal());
             }
         } catch (final InterruptedException | RuntimeException e) {
             rig.close();
@@ -147,6 +165,11 @@ public final class FaultRounds implements AutoCloseable {
             case FORK -> fork();
             case EXEC -> exec();
             case INFINITE_KERNEL -> infiniteKernel();
+            case KILL_BOTH -> killBoth();
+            case READ_ONLY -> readOnly();
+            case OUT_OF_MEMORY -> outOfMemory();
+            case FLOOD_STATUS, FLOOD_COMMANDS, FLOOD_CONNECTIONS, FLOOD_OPENS, FLOOD_RECORDS, FLOOD_PROCESSES, HOLD_GPU,
+                FORGE_MEMORY, FORGE_FILES, FAKE_DEVICES, FIFO_HOG -> attack();
             default -> throw new IllegalStateException("fault " + round.fault());
         }
     }
@@ -542,6 +565,105 @@ public final class FaultRounds implements AutoCloseable {
         }
     }
 
+    // ---- the attacks ----------------------------------------------------------------------------------------------
+
+    private void attack() throws IOException, InterruptedException, TimeoutException {
+        struck();
+        skipped = attacks.play(round);
+        over();
+        if (!rig.daemon().isAlive()) {
+            exhausted++;
+            problems.add("the daemon ended: " + rig.daemon().said());
+            daemonWent();
+        }
+        attacks.measure(round.fault(), struckNs, overNs);
+    }
+
+    private void killBoth() throws InterruptedException, TimeoutException {
+        final int pid = rig.status().path("daemon").path("watchdog_pid").asInt();
+        if (pid == 0) {
+            skipped = "the daemon runs without a watchdog";
+            return;
+        }
+        if (round.step() == Step.HELD) {
+            awaitHeld();
+        } else {
+            TimeUnit.MILLISECONDS.sleep(round.delayMs());
+        }
+        struck();
+        ProcessStatus.signal(pid, FaultRig.KILL);
+        rig.killDaemon();
+        rig.release();   // what ExecStopPost= of the service does
+        over();
+        daemonWent();
+    }
+
+    /** Beside the daemon that runs: another one, which must say in one line why it does not start. */
+    private void readOnly() throws IOException, InterruptedException, TimeoutException {
+        if (!root) {
+            skipped = "mounting a file system needs root";
+            return;
+        }
+        final Path own = Files.createDirectory(base.resolve("read-only-" + round.number()));
+        struck();
+        final List<String> command = new ArrayList<>(List.of("unshare", "--mount", "sh", "-c",
+            "mount -t tmpfs -o ro gpuseg-faults \"$0\" && exec \"$@\"", own.toString()));
+        command.addAll(JavaCommand.daemon("--dir", own.toString(), "--mechanism", "gate", "--no-warm-up"));
+        try (Child refused = Child.start("read-only", command, out.resolve("read-only.err"))) {
+            final int status = refused.awaitExit(EXIT_S);
+            if (status != ExitCode.FAILURE || !refused.said().contains(own.toString())) {
+                problems.add("on a read-only file system the daemon ends with status " + status + ": "
+                    + refused.said());
+            }
+        }
+        over();
+    }
+
+    /** The next daemon is killed by the kernel at its start, or later, or has just enough; its successor serves. */
+    private void outOfMemory() throws IOException, InterruptedException, TimeoutException {
+        final Optional<MemoryGroup> made = root ? MemoryGroup.create("gpuseg-faults-" + ProcessStatus.pid(),
+            LEAST_MIB + round.variant() % MIB) : Optional.empty();
+        if (made.isEmpty()) {
+            skipped = "no control group with a limit of memory can be made";
+            return;
+        }
+        try (MemoryGroup group = made.get()) {
+            if (round.step() == Step.HELD) {
+                awaitHeld();
+            }
+            struck();
+            rig.killDaemon();
+            awaitNotice();
+            final Child poor = rig.launchDaemon(group.prefix());
+            Polling.until(() -> !poor.isAlive() || poor.said().contains("ready"), START_MS);
+            if (poor.isAlive()) {
+                attacks.play(round);
+                ProcessStatus.signal((int) poor.pid(), FaultRig.KILL);
+            }
+            poor.awaitExit(EXIT_S);
+            daemonWent();
+        }
+    }
+
+    /**
+     * How the honest client fared, and how many daemons ended under attack.
+     *
+     * @param to receives {@code innocent_p99_ms, innocent_undisturbed_p99_ms, innocent_segments, innocent_misses,
+     *           daemons_exhausted}
+     * @return whether no daemon ended and the honest client's p99 was at most twice its undisturbed value
+     */
+    public boolean describeAttacks(final ObjectNode to) {
+        final Responses responses = attacks.responses();
+        to.put("innocent_p99_ms", responses.attackedP99Ms());
+        to.put("innocent_undisturbed_p99_ms", responses.undisturbedP99Ms());
+        to.put("innocent_segments", responses.attackedCount());
+        to.put("innocent_misses", responses.misses());
+        to.put("daemons_exhausted", exhausted);
+        responses.p99Ms().forEach((fault, p99Ms) ->
+            ((ObjectNode) to.path("by_fault").path(fault.label())).put("innocent_p99_ms", p99Ms));
+        return exhausted == 0 && responses.attackedP99Ms() <= MOST_TIMES * responses.undisturbedP99Ms();
+    }
+
     // ---- the judgement --------------------------------------------------------------------------------------------
 
     /** Every client must complete some jobs, scheduled by a daemon. */
@@ -576,7 +698,10 @@ public final class FaultRounds implements AutoCloseable {
         }
         for (final String name : List.copyOf(clients.keySet())) {
             if (!clients.get(name).isAlive() && on == rig) {
-                clients.put(name, resident(on, name));
+                clients.put(name, name.equals(INNOCENT) ? attacks.innocent() : resident(on, name));
+                if (name.equals(INNOCENT)) {
+                    attacks.follow(clients.get(name));
+                }
             }
         }
     }
@@ -602,8 +727,10 @@ public final class FaultRounds implements AutoCloseable {
     /** A holder is no excuse for a daemon that is gone: it cannot have the others enabled when the holder ends. */
     private List<Ledger.Window> livingHolders(final FaultRig on, final Map<String, FaultClient> clients) {
         return switch (round.fault()) {
-            case KILL_DAEMON, STOP_DAEMON, UPGRADE_DAEMON -> List.of();
-            default -> on.ledger().windowsOf(clients.get("camera").pid());
+            case KILL_DAEMON, STOP_DAEMON, UPGRADE_DAEMON, KILL_BOTH, OUT_OF_MEMORY -> List.of();
+            // attackers, and the honest client, hold the GPU by right, each for the length of a budget at most
+            default -> attacks != null ? on.ledger().windows()
+                : on.ledger().windowsOf(clients.get("camera").pid());
         };
     }
 
@@ -672,6 +799,9 @@ public final class FaultRounds implements AutoCloseable {
 
     @Override
     public void close() {
+        if (attacks != null) {
+            attacks.close();
+        }
         rig.close();
     }
 }

@@ -176,6 +176,17 @@ public final class Ledger implements AutoCloseable {
         return found;
     }
 
+    /**
+     * The same of all processes.
+     *
+     * @return in the order of their ends; the open ones last
+     */
+    public List<Window> windows() {
+        final List<Window> all = new ArrayList<>(windows);
+        all.addAll(open.values());
+        return all;
+    }
+
     /** Forgets the segments that are over. */
     public void startAnew() {
         windows.clear();

@@ -81,16 +81,18 @@ public final class Tally {
      */
     public boolean holds(final long freezeLimitNs) {
         return outcomes.stream().allMatch(o -> !o.isInjected()
-            || o.isSurvived() && o.lost() == 0 && o.hung() == 0 && o.freezeNs() <= freezeLimitNs);
+            || o.isSurvived() && o.lost() == 0 && o.hung() == 0
+            && (o.freezeNs() <= freezeLimitNs || !o.round().fault().isGuarded()));
     }
 
     /**
-     * The longest freeze.
+     * The longest freeze while there was a watchdog.
      *
      * @return ns
      */
     public long longestFreezeNs() {
-        return outcomes.stream().mapToLong(Outcome::freezeNs).max().orElse(0);
+        return outcomes.stream().filter(o -> o.round().fault().isGuarded())
+            .mapToLong(Outcome::freezeNs).max().orElse(0);
     }
 
     /**

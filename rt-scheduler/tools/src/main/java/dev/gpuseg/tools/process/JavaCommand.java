@@ -43,6 +43,19 @@ public final class JavaCommand {
     }
 
     /**
+     * {@code gpuseg-daemon release}: enables what a dead daemon holds.
+     *
+     * @param options of the command
+     * @return the command line, which may be changed
+     */
+    public static List<String> release(final String... options) {
+        final List<String> command = jvm(daemonOptions());
+        command.addAll(List.of(DaemonMain.class.getName(), "release"));
+        command.addAll(Arrays.asList(options));
+        return command;
+    }
+
+    /**
      * Another program, with a small heap.
      *
      * @param main      its main class

@@ -3,6 +3,7 @@ package dev.gpuseg.tools.process;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.launch.RunCommand;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
@@ -10,11 +11,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeoutException;
 
 /**
  * A virtual GPU, a daemon and tasks, which are all real processes and meet in one runtime directory.
- * {@link #close} kills those that still run. Not thread-safe.
+ * {@link #close} kills those that still run, and may be called by any thread; the rest is not thread-safe. If this
+ * process is killed, the virtual GPU and the daemon end by themselves.
  */
 public final class SimulatedMachine implements AutoCloseable {
     private static final int START_LIMIT_S = 60;
@@ -25,8 +28,9 @@ public final class SimulatedMachine implements AutoCloseable {
     private final RuntimeDirectory directory;
     private final Path errors;
     private final boolean realTime;
-    private final List<Child> children = new ArrayList<>();
+    private final List<Child> children = new CopyOnWriteArrayList<>();
     private Child gpu;
+    private boolean closed;
     private Child daemon;
 
     /**
@@ -98,6 +102,7 @@ public final class SimulatedMachine implements AutoCloseable {
         run.addAll(options);
         final List<String> command = JavaCommand.daemon(run);
         command.addAll(command.indexOf("-cp"), jvm);
+        command.add(command.indexOf("-cp"), "-D" + RunCommand.PARENT_PROPERTY + "=" + ProcessHandle.current().pid());
         daemon = start("daemon", command);
         daemon.await("ready", START_LIMIT_S);
         return daemon;
@@ -135,7 +140,10 @@ public final class SimulatedMachine implements AutoCloseable {
      * @param command what to run
      * @return the process
      */
-    public Child start(final String name, final List<String> command) {
+    public synchronized Child start(final String name, final List<String> command) {
+        if (closed) {
+            throw new IllegalStateException(name + " is not started: the machine was closed");
+        }
         final Child child = Child.start(name, command, errors.resolve(name.replaceAll("[^A-Za-z0-9._-]", "_")
             + ".err"));
         children.add(child);
@@ -204,7 +212,8 @@ public final class SimulatedMachine implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    public synchronized void close() {
+        closed = true;
         for (int i = children.size() - 1; i >= 0; i--) {
             children.get(i).close();
         }

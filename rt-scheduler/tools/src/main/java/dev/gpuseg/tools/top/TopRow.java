@@ -17,12 +17,11 @@ import java.util.Locale;
  * @param priority    0..99
  * @param state       lower case
  * @param rate        segments per second
- * @param p50Ns       response, of jobs if the task marks them, else of segments; -1 if there is none yet
+ * @param p50Ns       response of jobs; -1 if there is none yet
  * @param p99Ns       the same
  * @param maxNs       the same
  * @param deadlineNs  relative deadline, 0 = none
- * @param misses      segments past their deadline
- * @param lateJobs    jobs past their deadline
+ * @param misses      jobs past their deadline; best effort has none
  * @param overruns    segments past their budget
  * @param share       of the GPU's time in the last seconds, 0..1
  * @param preemptions how often
@@ -30,7 +29,7 @@ import java.util.Locale;
  * @param preemptAgoNs how long ago
  */
 public record TopRow(int id, String name, int pid, int gpu, int priority, String state, double rate, long p50Ns,
-    long p99Ns, long maxNs, long deadlineNs, long misses, long lateJobs, long overruns, double share, long preemptions,
+    long p99Ns, long maxNs, long deadlineNs, long misses, long overruns, double share, long preemptions,
     String preemptedBy, long preemptAgoNs) {
 
     /** What rows are ordered by. The first letter of the label is its key in the help. */
@@ -42,7 +41,7 @@ public record TopRow(int id, String name, int pid, int gpu, int priority, String
         P50(Comparator.comparingLong((TopRow r) -> -r.p50Ns)),
         P99(Comparator.comparingLong((TopRow r) -> -r.p99Ns)),
         MAX(Comparator.comparingLong((TopRow r) -> -r.maxNs)),
-        MISSES(Comparator.comparingLong((TopRow r) -> -(r.misses + r.lateJobs))),
+        MISSES(Comparator.comparingLong((TopRow r) -> -r.misses)),
         SHARE(Comparator.comparingDouble((TopRow r) -> -r.share)),
         PREEMPTIONS(Comparator.comparingLong((TopRow r) -> -r.preemptions));
 
@@ -62,7 +61,7 @@ public record TopRow(int id, String name, int pid, int gpu, int priority, String
     }
 
     boolean hasMissed() {
-        return misses + lateJobs > 0;
+        return misses > 0;
     }
 
     private boolean contains(final String text) {
@@ -75,14 +74,13 @@ public record TopRow(int id, String name, int pid, int gpu, int priority, String
         final long nowNs = view.path("now_ns").asLong();
         final List<TopRow> rows = new ArrayList<>();
         for (final JsonNode task : view.path("tasks")) {
-            final JsonNode job = task.path("job_response_ns");
-            final JsonNode response = job.path("count").asLong() > 0 ? job : task.path("segment_response_ns");
+            final JsonNode response = task.path("job_response_ns");
             final TopRow row = new TopRow(task.path("id").asInt(), task.path("name").asText(),
                 task.path("pid").asInt(), task.path("gpu").asInt(), task.path("priority").asInt(),
                 task.path("state").asText(), task.path("segment_rate").asDouble(), response.path("p50").asLong(-1),
                 response.path("p99").asLong(-1), response.path("max").asLong(-1), task.path("deadline_ns").asLong(),
-                task.path("deadline_misses").asLong(), task.path("job_misses").asLong(),
-                task.path("overruns").asLong(), task.path("gpu_share").asDouble(), task.path("preemptions").asLong(),
+                task.path("job_misses").asLong(), task.path("overruns").asLong(), task.path("gpu_share").asDouble(),
+                task.path("preemptions").asLong(),
                 task.path("last_preempt_by").asText(), nowNs - task.path("last_preempt_ns").asLong());
             if (task.path("open").asBoolean() && row.contains(filter)) {
                 rows.add(row);

@@ -34,7 +34,7 @@ public final class TopScreen {
 
     /** Below this width only the columns that matter most are shown. */
     private static final int ROOMY = 120;
-    private static final int FIXED = 5 + 11 + 9 + 9 + 9 + 6 + 6 + 6 + 8 + 2;
+    private static final int FIXED = 5 + 11 + 9 + 9 + 9 + 6 + 6 + 8 + 2;
     private static final int FIXED_ROOMY = FIXED + 7 + 4 + 8 + 9;
 
     private final int width;
@@ -75,8 +75,7 @@ public final class TopScreen {
         final AttributedStringBuilder last = new AttributedStringBuilder();
         number(last, "begins ", counters.path("begins").asLong(), PLAIN);
         number(last, "  preemptions ", counters.path("preemptions").asLong(), PLAIN);
-        number(last, "  misses ", counters.path("deadline_misses").asLong(), RED);
-        number(last, "  late jobs ", counters.path("job_misses").asLong(), RED);
+        number(last, "  misses ", counters.path("job_misses").asLong(), RED);
         number(last, "  overruns ", counters.path("overruns").asLong(), RED);
         number(last, "  held contexts ", daemon.path("held_contexts").asLong(), YELLOW);
         last.append("  cycle max ").append(ms(counters.path("max_cycle_ns").asLong())).append(" ms");
@@ -127,7 +126,7 @@ public final class TopScreen {
             .append(mark("p50 ms", 9, sort, TopRow.Sort.P50,
             mark)).append(mark("p99 ms", 9, sort, TopRow.Sort.P99, mark))
             .append(mark("max ms", 9, sort, TopRow.Sort.MAX, mark)).append(wide("D ms", 9))
-            .append(mark("MISS", 6, sort, TopRow.Sort.MISSES, mark)).append(right("LATE", 6))
+            .append(mark("MISS", 6, sort, TopRow.Sort.MISSES, mark))
             .append(mark("GPU%", 6, sort, TopRow.Sort.SHARE, mark))
             .append(mark("PREEMPT", 8, sort, TopRow.Sort.PREEMPTIONS, mark)).append("  ")
             .append(left("LAST BY", Math.max(0, width - nameWidth() - fixed())));
@@ -159,7 +158,6 @@ public final class TopScreen {
         styled(line, selected, over(row.maxNs(), row.deadlineNs()), right(ms(row.maxNs()), 9));
         line.append(wide(row.deadlineNs() == 0 ? "-" : ms(row.deadlineNs()), 9));
         styled(line, selected, row.misses() > 0 ? RED : DIM, right(count(row.misses()), 6));
-        styled(line, selected, row.lateJobs() > 0 ? RED : DIM, right(count(row.lateJobs()), 6));
         line.append(right(String.format(Locale.ROOT, "%.1f", row.share() * PERCENT), 6));
         line.append(right(count(row.preemptions()), 8)).append("  ");
         line.append(left(row.preemptions() == 0 ? "" : (row.preemptedBy().isEmpty() ? "?" : row.preemptedBy()) + " "

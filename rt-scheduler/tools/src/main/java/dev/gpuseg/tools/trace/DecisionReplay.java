@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
+import dev.gpuseg.core.Outcome;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
@@ -30,8 +31,9 @@ import java.util.regex.Pattern;
 
 /**
  * Tells the scheduler of the core what the daemon's was told, and compares what it decides. Every grant, preemption,
- * resumption, missed deadline and used-up budget must come in the same order with the same values. Which contexts are
- * wanted on and which tasks are pre-granted is decided again too, but is not in a journal and so is not compared.
+ * resumption, missed deadline and used-up budget must come in the same order with the same values, and so must what was
+ * decided about expected begins. Which contexts are wanted on and which tasks are pre-granted is decided again too, but
+ * is not in a journal and so is not compared.
  *
  * <p>All policies, weights, caps and their changes are replayed from journals whose START says {@code inputs: all}
  * (since ABI 1.2: such a journal tells when the scheduler looked at the clock, and when it learned what the hardware
@@ -73,6 +75,7 @@ public final class DecisionReplay implements DecisionSink {
     private final PolicyReader policies;
     private final List<String> differences = new ArrayList<>();
     private SegmentScheduler scheduler;
+    private AnticipationReplay anticipation;
     private String incomplete = "";
     private boolean stopped;
     private boolean allInputs;
@@ -117,6 +120,8 @@ public final class DecisionReplay implements DecisionSink {
         // a daemon that was killed, or a recording that ends meanwhile, may lack what followed from the last input
         if (stopped && !expected.isEmpty() && differences.isEmpty() && incomplete.isEmpty()) {
             differences.add("at the end the scheduler decided " + expected.peek() + ", the daemon did not");
+        } else if (stopped && differences.isEmpty() && incomplete.isEmpty()) {
+            anticipation.left().ifPresent(differences::add);
         }
     }
 
@@ -167,10 +172,13 @@ public final class DecisionReplay implements DecisionSink {
             return null;
         }
         inputs++;
-        return new SegmentScheduler(new SchedulerConfig(policy,
+        final SchedulerConfig sizes = new SchedulerConfig(policy,
             config.path("gpus").asInt(), config.path("tasks_max").asInt(), config.path("contexts_max").asInt(),
             config.path("preemptive").asBoolean(), config.path("optimistic").asBoolean(),
-            "allow".equals(config.path("unmanaged").asText()) ? Unmanaged.ALLOW : Unmanaged.BEST_EFFORT), this);
+            "allow".equals(config.path("unmanaged").asText()) ? Unmanaged.ALLOW : Unmanaged.BEST_EFFORT);
+        final SegmentScheduler made = new SegmentScheduler(sizes, this);
+        anticipation = new AnticipationReplay(sizes, made);
+        return made;
     }
 
     /** Whether the name says all of a policy: journals of older daemons say no more. */
@@ -208,18 +216,31 @@ public final class DecisionReplay implements DecisionSink {
                     a.path("gpu_priority").asInt(), a.path("deadline_ns").asLong(), a.path("budget_ns").asLong(),
                     a.path("optimistic").asBoolean(), OverrunAction.named(a.path("on_overrun").asText()),
                     a.path("window_ns").asLong(), a.path("partition").asInt()));
+                anticipation.open(e, a);
             }
             case TASK_CLOSE -> {
                 final int before = expected.size();
+                anticipation.close(e);
                 scheduler.removeTask(e.taskId(), e.timeNs());
                 forgetAfter(before, e.taskId());
+                anticipation.closed(e);
                 decided.remove(e.taskId());
             }
-            case BEGIN -> scheduler.begin(e.taskId(), e.ticket(), e.arg1(), e.arg2(),
-                (e.flags() & Abi.FLAG_OPTIMISTIC) != 0, e.arg0(), e.timeNs());
+            case BEGIN -> {
+                anticipation.begin(e);
+                if (scheduler.begin(e.taskId(), e.ticket(), e.arg1(), e.arg2(),
+                    (e.flags() & Abi.FLAG_OPTIMISTIC) != 0, e.arg0(), e.timeNs()) == Outcome.ACCEPTED) {
+                    anticipation.learn(e);
+                }
+            }
             case END, FORCED_END -> scheduler.end(e.taskId(), e.ticket(), e.timeNs());
             case CANCEL -> scheduler.cancel(e.taskId(), e.ticket(), e.timeNs());
-            case PRIORITY -> scheduler.setPriority(e.taskId(), (int) e.arg0(), (int) e.arg1(), e.timeNs());
+            case PRIORITY -> {
+                scheduler.setPriority(e.taskId(), (int) e.arg0(), (int) e.arg1(), e.timeNs());
+                anticipation.priority(e);
+            }
+            case HINT -> anticipation.hint(e);
+            case ANTICIPATE -> anticipated(e);
             case POLICY -> {
                 if (e.taskId() == 0) {
                     policy(e);
@@ -234,7 +255,17 @@ public final class DecisionReplay implements DecisionSink {
             default -> {
                 inputs--;
                 decision(e);
+                return;
             }
+        }
+        anticipation.follow(e.kind() == EventKind.DISABLE || e.kind() == EventKind.ENABLE ? e.arg2() : e.timeNs());
+    }
+
+    private void anticipated(final JournalEvent e) {
+        if (anticipation.event(e)) {
+            inputs--;
+            decisions++;
+            anticipation.compare(e).ifPresent(differences::add);
         }
     }
 
@@ -277,7 +308,7 @@ public final class DecisionReplay implements DecisionSink {
             scheduler.setKeepReady(e.arg0() == 1, e.timeNs());
         } else if (text.startsWith("overrun ")) {
             scheduler.setOverrunAction((int) e.arg0(), OverrunAction.named(text.replaceFirst(".* ", "")), e.timeNs());
-        } else if (!text.startsWith("settings ")) {   // those are the lines before them, as they were given
+        } else if (!text.startsWith("settings ") && !anticipation.policy(e)) {   // settings: as they were given
             incomplete = "event " + e.seq() + " changes what this program does not know: \"" + text
                 + "\"; use the one that recorded it";
         }

@@ -31,7 +31,8 @@ public record RecordedTask(String name, int priority, int gpuPriority, long peri
     public static List<RecordedTask> of(final Trace trace, final boolean median) {
         final List<RecordedTask> all = new ArrayList<>();
         long earliestNs = Long.MAX_VALUE;
-        final List<TaskSetDrawing.Measured> measured = TaskSetDrawing.measure(trace, median);
+        final List<TaskSetDrawing.Measured> measured = TaskSetDrawing.measure(trace,
+            median ? TaskSetDrawing.MEDIAN : TaskSetDrawing.LONGEST);
         for (final TaskSetDrawing.Measured m : measured) {
             earliestNs = Math.min(earliestNs, firstNs(m.task()));
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -53,6 +54,7 @@ public final class RecordingWriter implements AutoCloseable {
     private int incarnations;
     private long firstNs;
     private long lastNs;
+    private boolean simulated;
     private boolean done;
 
     /**
@@ -152,7 +154,9 @@ public final class RecordingWriter implements AutoCloseable {
     private void note(final JournalEvent event) throws IOException {
         if (event.kind() == EventKind.START) {
             incarnations++;
-            manifest.set("config", JSON.readTree(event.text()));
+            final JsonNode config = JSON.readTree(event.text());
+            manifest.set("config", config);   // of the last daemon
+            simulated |= config.path("simulated").asBoolean();   // of any of them
         } else if (event.kind() == EventKind.CLOCK) {
             final ObjectNode pair = manifest.withObject("/clocks").withArray("snapshots").addObject();
             pair.put("monotonic_ns", event.arg0());
@@ -178,7 +182,7 @@ public final class RecordingWriter implements AutoCloseable {
         manifest.put("last_ns", lastNs);
         manifest.put("duration_ns", lastNs - firstNs);
         manifest.put("lost_events", lost);
-        manifest.put("simulated", manifest.path("config").path("simulated").asBoolean());
+        manifest.put("simulated", simulated);
         manifest.put("commit", commit);
         final ObjectNode clocks = manifest.withObject("/clocks");
         clocks.put("unit", "ns of CLOCK_MONOTONIC");

@@ -186,7 +186,7 @@ final class Timeline {
     private void task(final Trace.Task task, final int parent, final Map<Trace.Segment, Long> flows) {
         final String rank = task.isRealTime() ? "priority " + task.priority : "best effort";
         final int row = track(parent, task.name + " (" + rank + ")", task.pid, false);
-        final int jobRow = task.marksJobs ? track(parent, task.name + " jobs", task.pid, false) : 0;
+        final int jobRow = task.account.marks() ? track(parent, task.name + " jobs", task.pid, false) : 0;
         long freeNs = 0;
         for (final Trace.Job job : task.jobs) {
             if (jobRow != 0 && job.isComplete()) {

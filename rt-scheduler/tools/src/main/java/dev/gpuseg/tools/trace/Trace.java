@@ -3,6 +3,7 @@ package dev.gpuseg.tools.trace;
 
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
+import dev.gpuseg.daemon.metrics.JobAccount;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -67,6 +68,10 @@ public final class Trace {
         long overrunNs;
         /** When it had the GPU by decision; several where it was preempted. */
         final List<Span> holds = new ArrayList<>();
+        /** GPU time by the daemon's events, divided equally while several segments might run. */
+        double busyNs;
+        boolean running;
+        double shareAtStartNs;
         final List<Preemption> preemptions = new ArrayList<>();
         Job job;
         long holdFromNs;
@@ -125,6 +130,12 @@ public final class Trace {
         String policy;
         /** Which start of a daemon it came after, from 1; 0 = the start is not in the trace. */
         final int run;
+        /** The process that released it. */
+        final int pid;
+        /** A segment's absolute deadline passed before the daemon saw its end. */
+        boolean passed;
+        /** It was given up: withdrawn, closed, or followed by the next without an end. */
+        boolean givenUp;
 
         Job(final Task task, final int number, final long releaseNs, final boolean marked, final String policy,
             final int run) {
@@ -134,14 +145,16 @@ public final class Trace {
             this.marked = marked;
             this.policy = policy;
             this.run = run;
+            pid = task.pid;
         }
 
         boolean isComplete() {
             return endNs != 0;
         }
 
+        /** By the rule of {@link JobAccount}. */
         boolean isLate() {
-            return task.deadlineNs > 0 && task.isRealTime() && responseNs > task.deadlineNs;
+            return isComplete() ? JobAccount.isLate(responseNs, task.priority, task.deadlineNs) : givenUp && passed;
         }
     }
 
@@ -165,7 +178,8 @@ public final class Trace {
         final List<Job> jobs = new ArrayList<>();
         Segment begun;
         Job current;
-        boolean marksJobs;
+        /** What counts as a job; the same class that the daemon shows figures of. */
+        final JobAccount account = new JobAccount();
         final TreeMap<Long, Integer> ranks = new TreeMap<>();
 
         Task(final int row, final String name) {
@@ -217,9 +231,13 @@ public final class Trace {
 
     String title = "";
     String mechanism = "unknown";
+    String levelName = "";
+    String consequence = "";
     boolean simulated;
     boolean preemptive = true;
     int gpus = 1;
+    /** Of the machine that recorded it. */
+    int cpus = Runtime.getRuntime().availableProcessors();
     long events;
     long firstNs;
     long lastNs;

@@ -4,10 +4,14 @@ package dev.gpuseg.tools.trace;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.metrics.GpuTime;
+import dev.gpuseg.daemon.metrics.JobAccount;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.platform.PlainText;
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -32,6 +36,7 @@ public final class TraceBuilder {
     /** Starts of a daemon so far. */
     private int runs;
     private boolean prefaceOver;
+    private final GpuTime[] gpuTimes = new GpuTime[Abi.GPUS_MAX];
 
     private TraceBuilder(final long prefaceUntilSeq) {
         this.prefaceUntilSeq = prefaceUntilSeq;
@@ -47,6 +52,7 @@ public final class TraceBuilder {
     public static Trace read(final Source source) throws IOException {
         final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1));
         source.forEach(builder::add);
+        builder.trace.cpus = source.manifest().path("host").path("cpus").asInt(builder.trace.cpus);
         return builder.build(source.path().toString());
     }
 
@@ -56,6 +62,7 @@ public final class TraceBuilder {
         for (final Trace.Task task : trace.tasks) {
             if (task.begun != null) {
                 closeHold(task.begun, trace.lastNs);
+                leave(task.begun, trace.lastNs);
             }
         }
         for (final Trace.Context context : contexts.values()) {
@@ -70,6 +77,9 @@ public final class TraceBuilder {
         final long nowNs = event.timeNs();
         if (trace.firstNs == 0 && prefaceOver) {
             trace.firstNs = nowNs;
+            if (prefaceUntilSeq >= 0) {
+                policySinceNs = nowNs;   // what the daemon did before is not in the recording
+            }
         }
         trace.lastNs = Math.max(trace.lastNs, nowNs);
         final EventKind kind = event.kind();
@@ -106,6 +116,7 @@ public final class TraceBuilder {
             case DECIDED -> decided(segment, nowNs);
             case GRANT -> {
                 decided(segment, nowNs);
+                enter(segment, nowNs);
                 if (segment != null && segment.grantNs == 0) {
                     segment.grantNs = nowNs;
                 }
@@ -113,10 +124,12 @@ public final class TraceBuilder {
             case PREEMPT -> {
                 if (segment != null) {
                     closeHold(segment, nowNs);
+                    leave(segment, nowNs);
                     segment.preemptions.add(new Trace.Preemption(nowNs, byId.get((int) event.arg0())));
                 }
             }
             case RESUME -> {
+                enter(segment, nowNs);
                 if (segment != null && segment.holdFromNs == 0) {
                     segment.holdFromNs = nowNs;
                 }
@@ -130,6 +143,7 @@ public final class TraceBuilder {
             case FORCED_END -> {
                 if (segment != null) {
                     closeHold(segment, nowNs);
+                    leave(segment, nowNs);
                     segment.forced = true;
                 }
             }
@@ -137,6 +151,10 @@ public final class TraceBuilder {
             case MISS -> {
                 if (segment != null && task.isRealTime()) {   // best effort has no deadline
                     segment.missNs = event.arg0();
+                    task.account.deadlinePassed(task.priority);
+                    if (task.current != null) {
+                        task.current.passed = true;
+                    }
                     mark(kind, event, 0, "deadline missed");
                 }
             }
@@ -186,7 +204,7 @@ public final class TraceBuilder {
             case MECHANISM_ERROR -> mark(kind, event, 0, event.text());
             case CLOCK -> clock(event);
             case CLIENT_CLOSE -> clientNames.remove(event.clientId());
-            case TIMER -> {
+            case TIMER, ANTICIPATE -> {
                 // for a replay; nothing is to be seen
             }
             default -> throw new IllegalStateException("event kind " + kind + " is not handled");
@@ -229,6 +247,9 @@ public final class TraceBuilder {
         endPhase(event.timeNs());
         policy = config.path("policy").asText();
         trace.mechanism = config.path("mechanism").asText("unknown");
+        trace.levelName = config.path("level_name").asText();
+        trace.consequence = config.path("consequence").asText(MechanismCatalog.find(trace.mechanism)
+            .map(MechanismDescription::consequence).orElse(""));   // daemons of earlier versions did not say it
         trace.simulated |= config.path("simulated").asBoolean();
         trace.preemptive = config.path("preemptive").asBoolean(true);
         trace.gpus = Math.max(trace.gpus, config.path("gpus").asInt(1));
@@ -294,6 +315,7 @@ public final class TraceBuilder {
         task.budgetNs = attributes.path("budget_ns").asLong();
         task.onOverrun = attributes.path("on_overrun").asText("demote");
         task.open = true;
+        task.account.reopened();
         task.ranks.put(event.timeNs(), task.gpuPriority);
         byId.put(event.taskId(), task);
         openTasks.add(event.taskId());
@@ -305,22 +327,59 @@ public final class TraceBuilder {
         if (task != null) {
             if (task.begun != null) {
                 closeHold(task.begun, nowNs);
+                leave(task.begun, nowNs);
                 task.begun.endNs = nowNs;
                 task.begun.aborted = true;
                 task.begun = null;
             }
-            task.current = null;
+            giveUp(task);
+            task.account.reopened();
             task.open = false;
         }
     }
 
     private void release(final Trace.Task task, final JournalEvent event) {
         if (task != null) {
-            task.marksJobs = true;
-            task.current = new Trace.Job(task, task.jobs.size() + 1, event.arg0(), true, policy, runs);
+            task.account.released(event.arg0());
+            startJob(task, event.arg0(), true);
             task.current.stampNs = event.arg1();
-            task.jobs.add(task.current);
         }
+    }
+
+    private void startJob(final Trace.Task task, final long releaseNs, final boolean marked) {
+        giveUp(task);
+        task.current = new Trace.Job(task, task.jobs.size() + 1, releaseNs, marked, policy, runs);
+        task.jobs.add(task.current);
+    }
+
+    private static void giveUp(final Trace.Task task) {
+        if (task.current != null) {
+            task.current.givenUp = true;
+            task.current = null;
+        }
+    }
+
+    /** GPU time is counted by the same events as in the running daemon, so that both have the same figure. */
+    private void enter(final Trace.Segment segment, final long nowNs) {
+        if (segment != null && !segment.running) {
+            segment.running = true;
+            segment.shareAtStartNs = gpuTime(segment).enter(nowNs);
+        }
+    }
+
+    private void leave(final Trace.Segment segment, final long nowNs) {
+        if (segment.running) {
+            segment.running = false;
+            segment.busyNs += gpuTime(segment).leave(nowNs) - segment.shareAtStartNs;
+        }
+    }
+
+    private GpuTime gpuTime(final Trace.Segment segment) {
+        final int gpu = segment.task.gpu;
+        if (gpuTimes[gpu] == null) {
+            gpuTimes[gpu] = new GpuTime();
+        }
+        return gpuTimes[gpu];
     }
 
     private void begin(final Trace.Task task, final JournalEvent event) {
@@ -332,12 +391,15 @@ public final class TraceBuilder {
             event.arg0(), event.timeNs(), event.arg1() > 0 ? event.arg1() : event.arg0(),
             event.arg2() == Long.MAX_VALUE ? 0 : event.arg2());
         task.segments.add(segment);
-        task.begun = segment;
-        if (!task.marksJobs) {
-            task.current = new Trace.Job(task, task.jobs.size() + 1, segment.releaseNs, false, policy,
-                runs);
-            task.jobs.add(task.current);
+        if (task.begun != null) {
+            leave(task.begun, event.timeNs());   // its END was lost
         }
+        final boolean marked = task.account.marks();
+        task.account.begun(event.arg0(), event.arg1());
+        if (!marked) {   // a marked release may lie before the first event
+            startJob(task, segment.releaseNs, task.account.marks());
+        }
+        task.begun = segment;
         if (task.current != null) {
             segment.job = task.current;
             task.current.segments.add(segment);
@@ -373,18 +435,29 @@ public final class TraceBuilder {
         if (segment.overrunNs != 0) {
             task.ranks.put(event.timeNs(), task.gpuPriority);
         }
-        if (!task.marksJobs && segment.job != null) {
-            segment.job.endNs = segment.endNs;
-            segment.job.responseNs = Math.max(0, segment.endNs - segment.releaseNs);
+        leave(segment, event.timeNs());
+        if (cancelled) {
+            task.account.segmentWithdrawn();
+            if (!task.account.marks()) {
+                giveUp(task);
+            }
+        } else {
+            responded(task, segment.endNs,
+                task.account.segmentEnded(segment.endNs, task.priority, task.deadlineNs));
+        }
+    }
+
+    private static void responded(final Trace.Task task, final long endNs, final long responseNs) {
+        if (responseNs != JobAccount.NONE && task.current != null) {
+            task.current.endNs = endNs;
+            task.current.responseNs = responseNs;
             task.current = null;
         }
     }
 
     private static void jobEnd(final Trace.Task task, final JournalEvent event) {
-        if (task != null && task.current != null) {
-            task.current.endNs = event.arg0();
-            task.current.responseNs = event.arg1();
-            task.current = null;
+        if (task != null) {
+            responded(task, event.arg0(), task.account.jobEnded(event.arg1(), task.priority, task.deadlineNs));
         }
     }
 

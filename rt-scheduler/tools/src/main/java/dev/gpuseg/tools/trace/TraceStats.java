@@ -48,16 +48,18 @@ public final class TraceStats {
      * @param priority    0 = best effort
      * @param gpu         index
      * @param jobs        complete jobs
-     * @param misses      of these, late ones; -1 for a task without deadline
+     * @param misses      jobs that ended late or were given up late; -1 for a task without deadline
      * @param response    of complete jobs, from release
      * @param waiting      of segments, from begin until the application could go on
      * @param segments    begun
      * @param preemptions of these segments
      * @param overruns    of these segments
+     * @param busyNs      time it had the GPU, divided where several shared it
      * @param gpuShare    time it had the GPU (divided where several shared it), by the time of the policy, 0..1
      */
     public record Row(String task, String policy, int priority, int gpu, int jobs, int misses, Times response,
-        Times waiting, int segments, int preemptions, int overruns, double gpuShare) {
+        Times waiting, int segments, int preemptions, int overruns, long busyNs,
+        double gpuShare) {
     }
 
     private TraceStats() {
@@ -76,13 +78,12 @@ public final class TraceStats {
             policies.add(phase.policy());
             lengths.merge(phase.policy(), phase.toNs() - phase.fromNs(), Long::sum);
         }
-        final Map<Trace.Segment, Long> shares = shares(trace);
         final List<Row> rows = new ArrayList<>();
         final List<Trace.Task> tasks = new ArrayList<>(trace.tasks);
         tasks.sort(Comparator.comparingInt((Trace.Task t) -> -t.priority));
         for (final String policy : policies) {
             for (final Trace.Task task : tasks) {
-                final Row row = row(task, policy, Math.max(1, lengths.get(policy)), shares);
+                final Row row = row(task, policy, Math.max(1, lengths.get(policy)));
                 if (row.jobs() + row.segments() > 0) {
                     rows.add(row);
                 }
@@ -91,19 +92,20 @@ public final class TraceStats {
         return rows;
     }
 
-    private static Row row(final Trace.Task task, final String policy, final long lengthNs,
-        final Map<Trace.Segment, Long> shares) {
+    private static Row row(final Trace.Task task, final String policy, final long lengthNs) {
         final List<Long> responses = new ArrayList<>();
         final List<Long> waits = new ArrayList<>();
         int misses = 0;
         int preemptions = 0;
         int overruns = 0;
         int segments = 0;
-        long heldNs = 0;
+        double busyNs = 0;
         for (final Trace.Job job : task.jobs) {
-            if (job.isComplete() && job.policy.equals(policy)) {
-                responses.add(job.responseNs);
+            if (job.policy.equals(policy)) {
                 misses += job.isLate() ? 1 : 0;
+                if (job.isComplete()) {
+                    responses.add(job.responseNs);
+                }
             }
         }
         for (final Trace.Segment segment : task.segments) {
@@ -111,7 +113,7 @@ public final class TraceStats {
                 segments++;
                 preemptions += segment.preemptions.size();
                 overruns += segment.overrunNs != 0 ? 1 : 0;
-                heldNs += shares.getOrDefault(segment, 0L);
+                busyNs += segment.busyNs;
                 if (segment.isComplete()) {
                     waits.add(segment.waitNs());
                 }
@@ -119,42 +121,7 @@ public final class TraceStats {
         }
         return new Row(task.name, policy, task.priority, task.gpu, responses.size(),
             task.isRealTime() && task.deadlineNs > 0 ? misses : -1, Times.of(responses), Times.of(waits), segments,
-            preemptions, overruns, (double) heldNs / lengthNs);
-    }
-
-    /** Time of each segment at its GPU; where n segments had it, each counts for 1/n. */
-    static Map<Trace.Segment, Long> shares(final Trace trace) {
-        final Map<Trace.Segment, Long> result = new HashMap<>();
-        for (int gpu = 0; gpu < trace.gpus; gpu++) {
-            record Edge(long timeNs, boolean opens, Trace.Segment segment) {
-            }
-            final List<Edge> edges = new ArrayList<>();
-            for (final Trace.Task task : trace.tasks) {
-                if (task.gpu == gpu) {
-                    for (final Trace.Segment segment : task.segments) {
-                        for (final Trace.Span hold : segment.holds) {
-                            edges.add(new Edge(hold.fromNs(), true, segment));
-                            edges.add(new Edge(hold.toNs(), false, segment));
-                        }
-                    }
-                }
-            }
-            edges.sort(Comparator.comparingLong(Edge::timeNs));
-            final Set<Trace.Segment> active = new LinkedHashSet<>();
-            long lastNs = 0;
-            for (final Edge edge : edges) {
-                for (final Trace.Segment segment : active) {
-                    result.merge(segment, (edge.timeNs() - lastNs) / active.size(), Long::sum);
-                }
-                lastNs = edge.timeNs();
-                if (edge.opens()) {
-                    active.add(edge.segment());
-                } else {
-                    active.remove(edge.segment());
-                }
-            }
-        }
-        return result;
+            preemptions, overruns, (long) busyNs, busyNs / lengthNs);
     }
 
     /**
@@ -217,7 +184,8 @@ public final class TraceStats {
      */
     public static ObjectNode json(final Trace trace) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
-        root.put("source", trace.title).put("mechanism", trace.mechanism).put("simulated", trace.simulated)
+        root.put("source", trace.title).put("mechanism", trace.mechanism).put("level_name", trace.levelName)
+            .put("consequence", trace.consequence).put("simulated", trace.simulated)
             .put("events", trace.events).put("duration_ns", trace.lastNs - trace.firstNs)
             .put("lost_events", trace.lost());
         for (final Trace.Phase phase : trace.phases) {
@@ -236,7 +204,8 @@ public final class TraceStats {
             row.response().putInto(node.putObject("response_ns"));
             row.waiting().putInto(node.putObject("wait_ns"));
             node.put("segments", row.segments()).put("preemptions", row.preemptions())
-                .put("overruns", row.overruns()).put("gpu_share", Math.round(row.gpuShare() * 1e6) / 1e6);
+                .put("overruns", row.overruns()).put("busy_ns", row.busyNs())
+                .put("gpu_share", Math.round(row.gpuShare() * 1e6) / 1e6);
         }
         final ObjectNode kinds = root.putObject("events_by_kind");
         trace.counts.forEach(kinds::put);
@@ -254,7 +223,8 @@ public final class TraceStats {
         out.append(trace.title).append(": ").append(trace.events).append(" events in ")
             .append(String.format(Locale.ROOT, "%.3f s", (trace.lastNs - trace.firstNs) / 1e9)).append(", ")
             .append(trace.lost()).append(" lost; mechanism ").append(trace.mechanism)
-            .append(trace.simulated ? " (SIMULATED GPU)" : "").append('\n');
+            .append(trace.simulated ? " (SIMULATED GPU)" : "").append(trace.consequence.isEmpty() ? ""
+            : ": " + trace.consequence).append('\n');
         String policy = "";
         for (final Row r : of(trace)) {
             if (!r.policy().equals(policy)) {

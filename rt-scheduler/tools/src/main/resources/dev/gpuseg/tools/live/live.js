@@ -31,7 +31,7 @@
     return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.0625 ? '#ffffff' : '#101923';
   };
   const byKey = key => view && view.tasks.find(t => t.key === key);
-  const response = t => t.job_response_ns.count > 0 ? t.job_response_ns : t.segment_response_ns;
+  const response = t => t.job_response_ns;
   const wall = ns => new Date(wallMs + ns / 1e6).toISOString().slice(11, 23);   // UTC
 
   function element(tag, className, text) {
@@ -96,9 +96,10 @@
   function head() {
     chip('policy', 'policy', view.policy);
     chip('mechanism', 'mechanism', view.daemon.mechanism + ' · ' + view.daemon.level_name);
+    id('mechanism').title = view.daemon.consequence;
     chip('uptime', 'up', age(view.daemon.uptime_ns));
     id('simulated').hidden = !view.daemon.simulated;
-    document.title = (view.counters.deadline_misses ? '(' + view.counters.deadline_misses + ' misses) ' : '')
+    document.title = (view.counters.job_misses ? '(' + view.counters.job_misses + ' misses) ' : '')
       + 'gpuseg live';
   }
 
@@ -113,7 +114,7 @@
       ['held by', holder ? holder.name : gpu.running ? 'best effort' : 'nobody', gpu.running, false],
       ['segments / s', rate('begins').toFixed(0), rate('begins'), false],
       ['preemptions / s', rate('preemptions').toFixed(0), rate('preemptions'), false],
-      ['deadline misses', String(c.deadline_misses), rate('deadline_misses'), c.deadline_misses > 0],
+      ['deadline misses', String(c.job_misses), rate('job_misses'), c.job_misses > 0],
       ['enforcement p99', gpu.enforcement_ns.count ? duration(gpu.enforcement_ns.p99) : '–',
         gpu.enforcement_ns.count ? gpu.enforcement_ns.last : 0, false],
       ['contexts held off', String(view.daemon.held_contexts), view.daemon.held_contexts, false],
@@ -370,24 +371,24 @@
       row.className = t.open ? '' : 'closed';
       row.dataset.task = t.name;
       if (!row.children.length) {
-        for (let c = 0; c < 16; c++) { row.append(element('td')); }
+        for (let c = 0; c < 15; c++) { row.append(element('td')); }
         row.children[0].append(element('i'), element('span'));
         row.children[3].append(element('span', 'state'));
-        row.children[13].append(element('meter'), element('span'));
+        row.children[12].append(element('meter'), element('span'));
       }
       row.children[0].children[0].style.background = colour(t.key);
       row.children[0].children[1].textContent = t.name;
       row.children[3].children[0].textContent = t.state;
       row.children[3].children[0].className = 'state ' + t.state;
-      const meter = row.children[13].children[0];
+      const meter = row.children[12].children[0];
       meter.max = 1; meter.value = t.gpu_share;
-      row.children[13].children[1].textContent = (100 * t.gpu_share).toFixed(1) + ' %';
+      row.children[12].children[1].textContent = (100 * t.gpu_share).toFixed(1) + ' %';
       const plain = {1: [String(t.pid)], 2: [t.priority ? String(t.priority) : 'BE', 'n'],
         4: [t.segment_rate.toFixed(1), 'n'], 5: [duration(t.wait_ns.p99), 'n'], 6: [duration(r.p50), 'n'],
         7: limited(r.p99, t.deadline_ns), 8: limited(r.max, t.deadline_ns),
-        9: [t.deadline_ns ? duration(t.deadline_ns) : '–', 'n'], 10: alarm(t.deadline_misses), 11: alarm(t.job_misses),
-        12: alarm(t.overruns), 14: count(t.preemptions),
-        15: [t.preemptions ? (t.last_preempt_by || '?') + ', ' + age(view.now_ns - t.last_preempt_ns) + ' ago' : '']};
+        9: [t.deadline_ns ? duration(t.deadline_ns) : '–', 'n'], 10: alarm(t.job_misses),
+        11: alarm(t.overruns), 13: count(t.preemptions),
+        14: [t.preemptions ? (t.last_preempt_by || '?') + ', ' + age(view.now_ns - t.last_preempt_ns) + ' ago' : '']};
       for (const [c, [text, className]] of Object.entries(plain)) {
         row.children[c].textContent = text;
         row.children[c].className = className || '';
@@ -409,7 +410,7 @@
       const r = response(t);
       card.dataset.task = t.name;
       card.children[0].children[0].textContent = t.name;
-      card.children[0].children[1].textContent = (t.job_response_ns.count ? 'jobs' : 'segments') + ', n = ' + r.count;
+      card.children[0].children[1].textContent = 'jobs, n = ' + r.count;
       card.children[2].textContent = 'p50 ' + duration(r.p50) + ' · p99 ' + duration(r.p99) + ' · max '
         + duration(r.max);
       bars(card.children[1], r, t);

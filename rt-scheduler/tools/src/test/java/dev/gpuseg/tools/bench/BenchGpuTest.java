@@ -223,6 +223,44 @@ class BenchGpuTest {
     }
 
     @Test
+    void shouldMeasureWhatAnticipationGains() throws Exception {
+        final Ended run = bench(List.of(), "--scenarios", "periodic", "--strategies", "OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("periodic");
+        assertEquals(List.of("not anticipated", "period declared", "period learned", "declared, jitter of +-2 ms",
+            "declared, then twice the period", "declared, 3 idle contexts more"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(3 * JOBS, cell.path("jobs").asInt(), all);
+            assertTrue(cell.path("others_to_unanticipated").asDouble() > 0, all);
+        }
+        assertEquals(0, GpuGoals.wrong(result));
+        assertTrue(run.out().contains("best-effort work to that without anticipation"), run.out());
+        RecordedRunsTest.assertFollows(root.resolve("out/bench/results.json"));
+    }
+
+    @Test
+    void shouldMeasureTenTasksTogether() throws Exception {
+        final Ended run = bench(List.of(), "--scenarios", "robot", "--strategies", "OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("robot");
+        assertEquals(List.of("not anticipated", "anticipated"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(10, cell.path("tasks").size(), all);
+            for (final JsonNode task : cell.path("tasks")) {
+                assertTrue(task.path("jobs").asInt() > 0 && task.has("p99_to_alone") && task.has("missed"), all);
+            }
+        }
+        assertTrue(scenario.path("cells").get(1).path("others_to_unanticipated").asDouble() > 0, all);
+        assertEquals(0, GpuGoals.wrong(result));
+        assertTrue(run.out().contains("servo"), run.out());
+        RecordedRunsTest.assertFollows(root.resolve("out/bench/results.json"));
+    }
+
+    @Test
     void shouldMeasureTwoGpusUnderOneDaemon() throws Exception {
         standin.destroyForcibly().waitFor();
         startStandin(2);

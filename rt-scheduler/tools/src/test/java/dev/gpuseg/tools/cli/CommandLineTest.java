@@ -98,6 +98,7 @@ class CommandLineTest {
             assertFalse(mechanism.path("reason").asText().contains("not built"), mechanism.toString());
         }
         final StringOutput text = StringOutput.of("doctor", "--dir", directory.toString());
-        assertTrue(text.out().contains("would start here with: --mechanism gate"), text.out());
+        assertTrue(text.out().contains("the daemon starts here with gate (--mechanism auto, the default): begins "
+            + "wait"), text.out());
     }
 }

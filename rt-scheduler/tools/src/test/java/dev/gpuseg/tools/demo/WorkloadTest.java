@@ -34,7 +34,7 @@ class WorkloadTest {
     @Test
     void shouldShipTheOnesThatTheReadmeNames() throws IOException {
         assertEquals("[adversary, amr-orin, autoware, av-bevfusion, disb-a, disb-b, disb-c, disb-d, disb-e, disb-real, "
-            + "gcaps-xavier, manipulation]", Workload.names().toString());
+            + "gcaps-xavier, manipulation, robot]", Workload.names().toString());
     }
 
     @ParameterizedTest

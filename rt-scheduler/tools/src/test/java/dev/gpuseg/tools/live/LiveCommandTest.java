@@ -119,7 +119,7 @@ class LiveCommandTest {
 
     private void shouldAgreeWithTheDaemon(final Browser browser) throws IOException, InterruptedException {
         final JsonNode shown = new ObjectMapper().readTree(browser.eval("JSON.stringify([...document.querySelectorAll("
-            + "'#tasks tbody tr')].map(r => ({name: r.cells[0].innerText.trim(), preempted: +r.cells[14].innerText,"
+            + "'#tasks tbody tr')].map(r => ({name: r.cells[0].innerText.trim(), preempted: +r.cells[13].innerText,"
             + " priority: r.cells[2].innerText})))").asText());
         for (final JsonNode task : rig.status().path("tasks")) {
             boolean found = false;

@@ -93,9 +93,9 @@ class AdmissionSystemTest {
         rig.gpu();
         rig.daemon("--policy", policy, "--admission", "enforce", "--taskset", file.toString());
         assertEquals("open camera 0", test.open("camera", 70, 80, 80, 0));
-        assertEquals("open logger 0", test.open("logger", 0, 0, 0, 0));
+        assertEquals("open logger 0", test.open("logger", 0, 333, 0, 0), "the period of best effort is in no bound");
         final String refusal = test.open("lidar", 60, 100, 60, 0);
-        for (final String word : List.of("-16", "lidar", "bound", "deadline 60ms", analysis,
+        for (final String word : List.of("-4000", "lidar", "bound", "deadline 60ms", analysis,
             "fits with", "% of its GPU time")) {
             assertTrue(refusal.contains(word), refusal + " should say " + word);
         }
@@ -175,7 +175,7 @@ class AdmissionSystemTest {
         assertEquals("open camera 0", open("camera", 70, 80, 80, 0));
         assertEquals("open guest 0", open("guest", 50, 200, 0, 3));
         final String greedy = open("greedy", 99, 100, 0, 90);
-        assertTrue(greedy.contains("-16") && greedy.contains("makes \"") && greedy.contains("% of its GPU time"),
+        assertTrue(greedy.contains("-4000") && greedy.contains("makes \"") && greedy.contains("% of its GPU time"),
             greedy);
         final String vague = open("vague", 50, 200, 0, 0);
         assertTrue(vague.contains("budget 0ns") && vague.contains("declare it"), vague);
@@ -192,7 +192,7 @@ class AdmissionSystemTest {
             TaskClient.open("lidar", 60, 100, 60, 0), "pause");
         assertEquals("open camera 0", client.await("open camera", 10).strip());
         final String refusal = client.await("open lidar", 10);
-        assertTrue(refusal.contains("-16") && refusal.contains("both open in process " + client.pid()), refusal);
+        assertTrue(refusal.contains("-4000") && refusal.contains("both open in process " + client.pid()), refusal);
         assertEquals("open lidar 0", open("lidar", 60, 100, 60, 0));
         assertTrue(rig.status().path("admission").path("proven").asBoolean());
     }
@@ -236,11 +236,11 @@ class AdmissionSystemTest {
     @Test
     void shouldIgnoreSavedSettingsThatAdmissionRefuses() throws Exception {
         final Path file = fits();
-        Files.writeString(rig.file("policy.json"), "{\"version\": 1, \"policy\": \"classes\"}");
+        Files.writeString(rig.file("policy.json"), "{\"version\": 1, \"policy\": \"rr\"}");
         rig.gpu();
         final Child daemon = rig.daemon("--admission", "enforce", "--taskset", file.toString());
         SystemRig.await("it says so", 10_000, () -> daemon.said().contains("saved policy settings are ignored")
-            && daemon.said().contains("policy classes has no sound analysis"));
+            && daemon.said().contains("policy rr has no sound analysis"));
         assertEquals("fp", rig.status().path("policy").asText());
         assertEquals("fp", rig.status().path("admission").path("policy").asText());
     }

@@ -68,7 +68,7 @@ class BoostSystemTest {
             && "idle".equals(rig.state("camera")));
         final JsonNode status = rig.status();
         assertEquals(BOOST, status.path("tasks").get(0).path("boost").asInt());
-        assertEquals("gcaps-boost-suspend", status.path("admission").path("analysis").asText());
+        assertEquals("gcaps-boost-tight-suspend", status.path("admission").path("analysis").asText());
         assertTrue(status.path("admission").path("proven").asBoolean());
         final String shown = StringOutput.of("status", "--dir", rig.directory().root().toString()).text();
         assertTrue(shown.contains("BOOST") && shown.contains("   " + BOOST + " "), shown);

@@ -302,6 +302,6 @@ class EndToEndTest {
         assertEquals(ExitCode.FAILURE, unknown.status());
         assertTrue(unknown.text().contains("nobody"), unknown.text());
         final StringOutput status = StringOutput.of("status", "--dir", dir);
-        assertTrue(status.text().contains("camera") && status.text().contains("simulated GPU"), status.text());
+        assertTrue(status.text().contains("camera") && status.text().contains("SIMULATED GPU"), status.text());
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.journal.JournalReader;
@@ -43,6 +44,7 @@ class SecuritySystemTest {
     private static final int BOB = 65_532;
     private static final int CROWD = 60;
     private static final int TASKS_EACH = 17;
+    private static final int FLOOD_S = 5;
     private static final int EPERM = 1;
     private static final int EACCES = 13;
 
@@ -120,7 +122,7 @@ class SecuritySystemTest {
     void shouldLetNobodyHintStopOrObserveWhatIsNotTheirs() throws Exception {
         rig.gpu();
         final Child daemon = rig.daemon();
-        final Child alice = client("alice", ALICE, TaskClient.open("secret", 50, 100, 100, 0), "pause");
+        final Child alice = client("alice", ALICE, TaskClient.open("secret", 40, 100, 100, 0), "pause");
         assertEquals("open secret 0", alice.await("open secret", 10).strip());
         final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 100, 100, 0),
             "admin:{\"command\":\"hint\",\"task\":\"secret\",\"priority\":1}",
@@ -146,7 +148,7 @@ class SecuritySystemTest {
     void shouldGiveNobodyAnythingToReadOrWriteOfOthers() throws Exception {
         rig.gpu();
         rig.daemon();
-        final Child alice = client("alice", ALICE, TaskClient.open("secret", 50, 100, 100, 0), "pause");
+        final Child alice = client("alice", ALICE, TaskClient.open("secret", 40, 100, 100, 0), "pause");
         alice.await("open secret 0", 10);
         final Path root = rig.directory().root();
         final List<String> actions = new ArrayList<>();
@@ -248,6 +250,26 @@ class SecuritySystemTest {
     }
 
     @Test
+    void shouldCollectNoGarbageForCommandsThatItRefuses() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final Path program = rig.file("gpuseg-hostile");
+        Files.copy(NativePrograms.named("gpuseg-hostile"), program);
+        FileAccess.chmod(program, 0755);
+        final List<String> command = new ArrayList<>(TaskClient.commandAs(rig, ALICE));
+        command.subList(command.size() - 2, command.size()).clear();
+        command.addAll(List.of(program.toString(), "flood-commands", "--dir", rig.directory().root().toString(),
+            "--seed", "7", "--duration", FLOOD_S + "s"));
+        final long before = rig.counter("gc_pauses");
+        final Child flood = rig.start("flood", command);
+        assertEquals(0, flood.awaitExit(60), flood.said());
+        assertTrue(rig.counter("conductor_rate_limited") > 1000, () -> rig.status().toString());
+        // were every text of 64 KiB decoded first, this would be some 20 collections in a second
+        final long collections = rig.counter("gc_pauses") - before;
+        assertTrue(collections < 4 * FLOOD_S, collections + " collections in " + FLOOD_S + " s");
+    }
+
+    @Test
     void shouldShowNoNameThatATerminalWouldObey() throws Exception {
         rig.gpu();
         final Child daemon = rig.daemon();
@@ -280,6 +302,29 @@ class SecuritySystemTest {
     }
 
     @Test
+    void shouldGiveMembersHalfOfThePrioritiesAndEndWhatTheyNeverEnd() throws Exception {
+        rig.gpu();
+        rig.daemon("--limits", Files.createDirectories(rig.file("limits.d")).toString());
+        final Child alice = client("alice", ALICE, TaskClient.open("top", 50, 100, 100, 10),
+            TaskClient.open("long", 40, 1000, 1000, 300), TaskClient.open("endless", 49, 0, 0, 0), "begin:endless",
+            "pause");
+        final String top = alice.await("open top", 10);
+        assertTrue(top.startsWith("open top -" + EPERM + " ") && top.contains("limit priority of user " + ALICE
+            + " is 49") && top.contains("limits.d/*.conf"), top);
+        final String tooLong = alice.await("open long", 10);
+        assertTrue(tooLong.startsWith("open long -" + EPERM + " ") && tooLong.contains("limit budget"), tooLong);
+        assertEquals("open endless 0", alice.await("open endless", 10).strip());
+        assertEquals("begin 0", alice.await("begin", 10));
+        final Child bob = client("bob", BOB, TaskClient.open("patient", 1, 0, 0, 0), "begin:patient", "pause");
+        assertEquals("begin 0", bob.await("begin", 20), "a segment that never ends loses its rank after 200 ms");
+        final JsonNode endless = rig.status().path("tasks").path(0);
+        assertEquals("endless", endless.path("name").asText());
+        assertEquals(200_000_000, endless.path("budget_ns").asLong());
+        assertTrue(endless.path("overruns").asLong() == 1 && endless.path("demoted").asBoolean(), endless::toString);
+        assertEquals(2, rig.counter("conductor_limits_refused"));
+    }
+
+    @Test
     void shouldLetPriorityBeARightOfUsers() throws Exception {
         final Path limits = Files.createDirectories(rig.file("limits.d"));
         Files.writeString(limits.resolve("robot.conf"), "* priority 30\n* unbudgeted 0\n" + BOB + " priority 80\n");
@@ -289,14 +334,15 @@ class SecuritySystemTest {
             TaskClient.open("endless", 30, 100, 100, 0), TaskClient.open("fair", 30, 100, 100, 10),
             TaskClient.open("rest", 0, 0, 0, 0), "pause");
         final String refused = alice.await("open top", 10);
-        assertTrue(refused.startsWith("open top -" + EPERM + " ") && refused.contains("30 at most"), refused);
+        assertTrue(refused.startsWith("open top -" + EPERM + " ")
+            && refused.contains("limit priority of user " + ALICE + " is 30"), refused);
         final String endless = alice.await("open endless", 10);
         assertTrue(endless.startsWith("open endless -" + EPERM + " ") && endless.contains("budget"), endless);
         assertEquals("open fair 0", alice.await("open fair", 10).strip());
         assertEquals("open rest 0", alice.await("open rest", 10).strip());
         final Child bob = client("bob", BOB, TaskClient.open("high", 80, 100, 100, 10), "pause");
         assertEquals("open high 0", bob.await("open high", 10).strip());
-        assertEquals(2, rig.counter("conductor_priority_refused"));
+        assertEquals(2, rig.counter("conductor_limits_refused"));
     }
 
     @Test

@@ -47,9 +47,9 @@ class TopCommandTest {
 
     private static String task(final int id, final String name, final int priority, final int ms, final double share) {
         return "{'key':" + id + ",'id':" + id + ",'open':true,'name':'" + name + "','pid':77,'priority':" + priority
-            + ",'state':'preempted','gpu_share':" + share + ",'deadline_ns':10000000,'deadline_misses':" + ms / 10
-            + ",'preemptions':3,'last_preempt_by':'camera','last_preempt_ns':8500000000,'job_response_ns':{'count':0},"
-            + "'segment_response_ns':{'count':5,'p50':" + ms + "000000,'p99':" + ms + "000000,'max':" + ms + "000000}}";
+            + ",'state':'preempted','gpu_share':" + share + ",'deadline_ns':10000000,'job_misses':" + ms / 10
+            + ",'preemptions':3,'last_preempt_by':'camera','last_preempt_ns':8500000000,"
+            + "'job_response_ns':{'count':5,'p50':" + ms + "000000,'p99':" + ms + "000000,'max':" + ms + "000000}}";
     }
 
     private static List<String> names(final List<TopRow> rows) {
@@ -83,7 +83,7 @@ class TopCommandTest {
         }
         final String row = new TopScreen(160).row(TopRow.of(view(), "lidar", TopRow.Sort.NAME, false).get(0), false)
             .toString();
-        assertTrue(row.matches("lidar +77 +0 +BE preempted +0\\.0 +40\\.00 +40\\.00 +40\\.00 +10\\.00 +4 +0 +60\\.0 +3"
+        assertTrue(row.matches("lidar +77 +0 +BE preempted +0\\.0 +40\\.00 +40\\.00 +40\\.00 +10\\.00 +4 +60\\.0 +3"
             + " +camera 1\\.5s ago *"), row);
     }
 

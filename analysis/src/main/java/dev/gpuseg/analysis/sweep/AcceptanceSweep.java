@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.sweep;
+
+import dev.gpuseg.analysis.generate.Experiment;
+import dev.gpuseg.analysis.generate.Experiment.Range;
+import dev.gpuseg.analysis.generate.Experiment.Variant;
+import dev.gpuseg.analysis.generate.TaskSetGenerator;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.PreparedSet;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * How many sets of the published experiment each preemptive analysis accepts, at 18 points of its six axes, with the
+ * priorities of the sets (rate monotonic) and no search. All analyses see the same sets.
+ */
+public final class AcceptanceSweep {
+    private static final int POINT = 700;
+
+    private final long seed;
+    private final int sets;
+    private final Path directory;
+
+    /** A point of the experiment. */
+    private record Point(String name, Experiment experiment) {
+    }
+
+    /**
+     * A sweep.
+     *
+     * @param seed      of the sets
+     * @param sets      per point, at least 1
+     * @param directory receives {@code accepted.csv} and {@code accepted.md}
+     */
+    public AcceptanceSweep(final long seed, final int sets, final Path directory) {
+        this.seed = seed;
+        this.sets = sets;
+        this.directory = directory;
+    }
+
+    private static List<Point> points() {
+        final List<Point> points = new ArrayList<>();
+        final Experiment base = Experiment.published(Variant.AS_CODED);
+        for (final double value : new double[] {0.1, 0.2, 0.3, 0.4, 0.5}) {
+            points.add(new Point("utilisation " + value, base.withCpuUtilisation(Range.of(value))));
+        }
+        for (final double value : new double[] {0.1, 0.3, 0.5}) {
+            points.add(new Point("GPU tasks " + value, base.withGpuRatio(Range.of(value))));
+        }
+        for (final double value : new double[] {0.2, 0.5, 0.8}) {
+            points.add(new Point("best effort " + value, base.withTasksPerCpu(Range.of(6)).withBestEffortRatio(value)));
+        }
+        for (final int value : new int[] {1, 2, 6}) {
+            points.add(new Point("CPUs " + value, base.withCpus(value)));
+        }
+        for (final int value : new int[] {4, 8, 12}) {
+            points.add(new Point("tasks " + value, base.withTotalTasks(value)));
+        }
+        points.add(new Point("as published", base));
+        return points;
+    }
+
+    /** The published bounds of preemptive windows, and every one of this project that needs no table. */
+    static List<Analysis> analyses() {
+        return Analyses.all().stream().filter(a -> a.description().model().preempts()
+            && (a.claim() != Analysis.Claim.COMPARISON && a.claim() != Analysis.Claim.PROVEN_ELSEWHERE)).toList();
+    }
+
+    /**
+     * Number of sets.
+     *
+     * @return sets of all points
+     */
+    public long totalSets() {
+        return (long) sets * points().size();
+    }
+
+    /**
+     * Counts and writes the tables.
+     *
+     * @param progress receives the number of sets done
+     * @return how many sets each of {@link #analyses} accepts, in its order
+     * @throws IOException if a file cannot be written
+     */
+    public long[] run(final Progress progress) throws IOException {
+        final List<Analysis> analyses = analyses();
+        final long[] total = new long[analyses.size()];
+        final StringBuilder csv = new StringBuilder("point,sets");
+        final StringBuilder table = new StringBuilder("| point ");
+        for (final Analysis analysis : analyses) {
+            csv.append(',').append(analysis.name());
+            table.append("| ").append(analysis.name()).append(' ');
+        }
+        csv.append('\n');
+        table.append("|\n|---").append("|---".repeat(analyses.size())).append("|\n");
+        final List<Point> points = points();
+        for (int p = 0; p < points.size(); p++) {
+            final long[] counts = count(points.get(p).experiment(), POINT + p, analyses, progress);
+            write(csv, table, points.get(p).name(), sets, counts);
+            for (int a = 0; a < total.length; a++) {
+                total[a] += counts[a];
+            }
+        }
+        write(csv, table, "all " + totalSets(), totalSets(), total);
+        Files.writeString(directory.resolve("accepted.csv"), csv);
+        Files.writeString(directory.resolve("accepted.md"), table);
+        return total;
+    }
+
+    private long[] count(final Experiment experiment, final int point, final List<Analysis> analyses,
+        final Progress progress) {
+        final TaskSetGenerator generator = new TaskSetGenerator(experiment);
+        final long[] counts = new long[analyses.size()];
+        for (long k = 0; k < sets; k++) {
+            final TaskSet set = generator.generate(seed, point, k);
+            for (int a = 0; a < counts.length; a++) {
+                final Analysis analysis = analyses.get(a);
+                counts[a] += analysis.isSchedulable(PreparedSet.of(set.withMode(analysis.mode()))) ? 1 : 0;
+            }
+            progress.add(1);
+        }
+        return counts;
+    }
+
+    private static void write(final StringBuilder csv, final StringBuilder table, final String name, final long of,
+        final long[] counts) {
+        csv.append(name).append(',').append(of);
+        table.append("| ").append(name).append(' ');
+        for (final long count : counts) {
+            csv.append(',').append(count);
+            table.append("| ").append(count).append(' ');
+        }
+        csv.append('\n');
+        table.append("|\n");
+    }
+}

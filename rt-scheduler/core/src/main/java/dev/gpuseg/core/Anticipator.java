@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+import java.util.Arrays;
+import java.util.Objects;
+
+/**
+ * Decides for which expected begins lower work is disabled ahead of time, and when. A driver's call can take as long as
+ * a short segment; made before the begin it costs the segment nothing. A begin is expected because the program
+ * announced it ({@link #announce}), or because it follows from the task's period and its begins so far ({@link
+ * Anticipate}).
+ *
+ * <h2>When</h2>
+ * The lead is a quantile of the measured cost of disabling as many contexts as would have to go, plus what the newest
+ * begins came before their forecast. The GPU is kept free until the begin, or until the latest of the newest begins
+ * would have come. While a real-time segment runs nothing is disabled for a begin that is only expected, and contexts
+ * that the begin would leave enabled stay enabled ({@link Reservation}). Of several expected begins of a GPU, the one
+ * of highest rank counts; among equals the one that is expected first.
+ *
+ * <h2>Budget</h2>
+ * While the GPU is kept free, from the end of the disabling to the begin, no best-effort work runs. That time, and the
+ * cost of a disabling in vain, may be a share of the time ({@link #setBudget}). For each task the highest quantile
+ * is chosen with which its expected loss fits into what the tasks of higher rank leave; a begin for which none fits, or
+ * that comes after the budget was exceeded, is not anticipated, and {@link Sink#onOverBudget} tells of it. Announced
+ * begins are the program's responsibility and outside of the budget.
+ *
+ * <h2>Use</h2>
+ * The caller tells it of tasks, begins, costs and time, in the order in which the scheduler hears of them, and calls
+ * {@link #follow} after each event. It has no other input, so equal calls give equal decisions. Times are ns of
+ * CLOCK_MONOTONIC. Not thread-safe; no event allocates.
+ */
+public final class Anticipator {
+    /** How late an announced begin may be at least, ns. */
+    public static final long LATE_MIN_NS = 1_000_000;
+    /** The budget that is usual: 5 % of the time. */
+    public static final int BUDGET_DEFAULT_PPM = 50_000;
+    /** All of the time. */
+    public static final int PPM = 1_000_000;
+
+    private static final int NONE = SegmentScheduler.NONE;
+    private static final long NEVER = Time.NEVER;
+    /** The budget of this time can be used at once. */
+    private static final long SAVED_NS = 200_000_000;
+    /** A begin may come this much later than any of the newest ones, at least. */
+    private static final long GRACE_MIN_NS = 200_000;
+    /** Quantiles of cost and begins, in permille of the cases that are met; the first that the budget allows counts. */
+    private static final int[] LEVELS = {1000, 980, 950, 900, 750, 500};
+    private static final int MISS_SHIFT = 4;
+
+    /** What was decided; for counters and journal. Must not call back. */
+    public interface Sink {
+        /**
+         * Lower work is disabled for an expected begin from now on, as far as no real-time segment runs.
+         *
+         * @param gpu        index
+         * @param taskId     whose begin
+         * @param expectedNs when
+         * @param leadNs     how long before it the disabling was due
+         * @param announced  whether the program announced it
+         */
+        void onAnticipated(int gpu, int taskId, long expectedNs, long leadNs, boolean announced);
+
+        /**
+         * The begin did not come in time: lower work is enabled again.
+         *
+         * @param gpu       index
+         * @param taskId    whose begin
+         * @param announced whether the program announced it
+         */
+        void onWasted(int gpu, int taskId, boolean announced);
+
+        /**
+         * A begin is expected, but the budget does not allow to anticipate it.
+         *
+         * @param gpu    index
+         * @param taskId whose begin
+         */
+        void onOverBudget(int gpu, int taskId);
+
+        /**
+         * The GPU was kept free.
+         *
+         * @param gpu    index
+         * @param taskId for whom
+         * @param ns     how long; of a begin that did not come with the cost of disabling
+         */
+        void onKeptFree(int gpu, int taskId, long ns);
+    }
+
+    private enum Phase { IDLE, PLANNED, OPEN, REFUSED }
+
+    private final SegmentScheduler scheduler;
+    private final Sink sink;
+    private final Reservation[] reservations;
+    private final DisableCosts[] costs;
+    private final int maxTasks;
+
+    // by task
+    private final boolean[] isOpen;
+    private final int[] gpuOf;
+    private final int[] contextOf;
+    private final int[] rank;
+    private final long[] declaredNs;
+    private final Anticipate[] wish;
+    private final BeginForecast[] forecasts;
+    private final Phase[] phase;
+    private final boolean[] announced;
+    private final long[] expectedNs;
+    private final long[] fromNs;
+    private final long[] untilNs;
+    /** Expected loss at the level that was chosen, ppm of the time; 0 if the task is not anticipated. */
+    private final long[] ratePpm;
+    /** Share of the expected begins that did not come, 0..1000 permille, of about the last sixteen. */
+    private final int[] missPermille;
+
+    // by GPU
+    private final TimerHeap timers;
+    private final int[][] tasksOf;
+    private final int[] taskCount;
+    /** The task for which the GPU is kept free, or would be if no real-time segment ran. */
+    private final int[] reservedFor;
+    /** Since when the GPU is kept free with all others disabled, {@link Time#NEVER} if it is not. */
+    private final long[] freeSinceNs;
+    private final int[] heldFor;
+    private final boolean[] heldAnnounced;
+    /** How late the newest reservation was; part of the cost, so that the next one is earlier. */
+    private final long[] lateNs;
+    private final long[] savedNs;
+    private final long[] savedAtNs;
+
+    private Anticipate mode = Anticipate.OFF;
+    private long budgetPpm = BUDGET_DEFAULT_PPM;
+
+    /**
+     * Without tasks, and for announced begins only until {@link #setMode}.
+     *
+     * @param config    of the scheduler
+     * @param scheduler decides what runs
+     * @param targets   where contexts are disabled, one for each GPU
+     * @param sink      receives what was decided
+     */
+    public Anticipator(final SchedulerConfig config, final SegmentScheduler scheduler,
+        final Reservation.Target[] targets, final Sink sink) {
+        this.scheduler = Objects.requireNonNull(scheduler, "scheduler");
+        this.sink = Objects.requireNonNull(sink, "sink");
+        final int gpus = config.gpuCount();
+        maxTasks = config.maxTasks();
+        reservations = new Reservation[gpus];
+        costs = new DisableCosts[gpus];
+        for (int g = 0; g < gpus; g++) {
+            reservations[g] = new Reservation(scheduler, targets[g], g, config.maxContexts() + 1);
+            costs[g] = new DisableCosts();
+        }
+        final int size = maxTasks + 1;
+        isOpen = new boolean[size];
+        gpuOf = new int[size];
+        contextOf = new int[size];
+        rank = new int[size];
+        declaredNs = new long[size];
+        wish = new Anticipate[size];
+        forecasts = new BeginForecast[size];
+        phase = new Phase[size];
+        Arrays.fill(phase, Phase.IDLE);
+        announced = new boolean[size];
+        expectedNs = new long[size];
+        fromNs = new long[size];
+        untilNs = new long[size];
+        ratePpm = new long[size];
+        missPermille = new int[size];
+        timers = new TimerHeap(maxTasks);
+        tasksOf = new int[gpus][size];
+        taskCount = new int[gpus];
+        reservedFor = new int[gpus];
+        Arrays.fill(reservedFor, NONE);
+        freeSinceNs = new long[gpus];
+        Arrays.fill(freeSinceNs, NEVER);
+        heldFor = new int[gpus];
+        heldAnnounced = new boolean[gpus];
+        lateNs = new long[gpus];
+        savedNs = new long[gpus];
+        savedAtNs = new long[gpus];
+    }
+
+    // ---- settings --------------------------------------------------------------------------------------------------
+
+    /**
+     * What holds for tasks that were given no wish of their own. Initially {@link Anticipate#OFF}.
+     *
+     * @param newMode from now on
+     */
+    public void setMode(final Anticipate newMode) {
+        if (mode == Objects.requireNonNull(newMode, "newMode")) {
+            return;
+        }
+        mode = newMode;
+        for (int t = 0; t <= maxTasks; t++) {
+            if (isOpen[t] && wish[t] == null) {
+                restart(t);
+            }
+        }
+    }
+
+    /**
+     * How much best-effort time anticipation may use, each GPU by itself. Initially {@value #BUDGET_DEFAULT_PPM} ppm.
+     *
+     * @param ppm 0..{@value #PPM} of the time
+     * @throws IllegalArgumentException if it is out of range
+     */
+    public void setBudget(final int ppm) {
+        if (ppm < 0 || ppm > PPM) {
+            throw new IllegalArgumentException("anticipation budget is " + ppm + " ppm; it must be 0.." + PPM);
+        }
+        if (budgetPpm != ppm) {
+            budgetPpm = ppm;
+            Arrays.fill(savedNs, 0);
+        }
+    }
+
+    /**
+     * What the mechanism states about the cost of disabling; used until enough was measured.
+     *
+     * @param gpu          index
+     * @param disableNs    of one context, ns
+     * @param perContextNs of each further one, ns
+     */
+    public void stateCost(final int gpu, final long disableNs, final long perContextNs) {
+        costs[gpu].state(disableNs, perContextNs);
+    }
+
+    // ---- tasks -----------------------------------------------------------------------------------------------------
+
+    /**
+     * A task was opened. May allocate.
+     *
+     * @param taskId      0..{@link SchedulerConfig#maxTasks()}
+     * @param gpu         index
+     * @param contextId   its context
+     * @param gpuPriority 0 best effort, never anticipated; 1..99
+     * @param periodNs    declared, 0 = none
+     */
+    public void open(final int taskId, final int gpu, final int contextId, final int gpuPriority,
+        final long periodNs) {
+        isOpen[taskId] = true;
+        gpuOf[taskId] = gpu;
+        contextOf[taskId] = contextId;
+        rank[taskId] = gpuPriority;
+        declaredNs[taskId] = periodNs;
+        wish[taskId] = null;
+        tasksOf[gpu][taskCount[gpu]++] = taskId;
+        if (forecasts[taskId] == null) {
+            forecasts[taskId] = new BeginForecast();
+        }
+        restart(taskId);
+    }
+
+    /**
+     * A task was closed. {@link #follow} is to be called.
+     *
+     * @param taskId an open task
+     * @param nowNs  now
+     */
+    public void close(final int taskId, final long nowNs) {
+        if (!isOpen[taskId]) {
+            return;
+        }
+        drop(taskId, nowNs);
+        isOpen[taskId] = false;
+        ratePpm[taskId] = 0;
+        final int gpu = gpuOf[taskId];
+        final int[] list = tasksOf[gpu];
+        int at = 0;
+        while (list[at] != taskId) {
+            at++;
+        }
+        list[at] = list[--taskCount[gpu]];
+    }
+
+    /**
+     * What holds for one task, whatever {@link #setMode} says.
+     *
+     * @param taskId an open task
+     * @param own    its wish; null = none
+     * @param nowNs  now
+     */
+    public void setWish(final int taskId, final Anticipate own, final long nowNs) {
+        if (isOpen[taskId] && wish[taskId] != own) {
+            drop(taskId, nowNs);
+            wish[taskId] = own;
+            restart(taskId);
+        }
+    }
+
+    /**
+     * The rank of a task changed.
+     *
+     * @param taskId      an open task
+     * @param gpuPriority 0..99
+     * @param nowNs       now
+     */
+    public void setRank(final int taskId, final int gpuPriority, final long nowNs) {
+        if (isOpen[taskId] && rank[taskId] != gpuPriority) {
+            rank[taskId] = gpuPriority;
+            if (!Priority.isRealTime(gpuPriority)) {
+                drop(taskId, nowNs);
+                ratePpm[taskId] = 0;
+            }
+        }
+    }
+
+    private void restart(final int t) {
+        final Anticipate holds = wish[t] == null ? mode : wish[t];
+        forecasts[t].reset(holds == Anticipate.OFF ? 0 : declaredNs[t], holds == Anticipate.LEARNED);
+        missPermille[t] = 0;
+        ratePpm[t] = 0;
+        if (!announced[t] && phase[t] == Phase.PLANNED) {
+            phase[t] = Phase.IDLE;
+            timers.set(t, NEVER);
+        }
+    }
+
+    /** No begin of this task is expected any more. */
+    private void drop(final int t, final long nowNs) {
+        final int gpu = gpuOf[t];
+        phase[t] = Phase.IDLE;
+        announced[t] = false;
+        timers.set(t, NEVER);
+        if (reservedFor[gpu] == t) {
+            choose(gpu, nowNs);
+        }
+    }
+
+    // ---- events ----------------------------------------------------------------------------------------------------
+
+    /**
+     * A program announces its next begin. Replaces what was expected of the task. {@link #follow} is to be called.
+     *
+     * @param taskId an open task
+     * @param atNs   when
+     * @param nowNs  now
+     */
+    public void announce(final int taskId, final long atNs, final long nowNs) {
+        if (!isOpen[taskId] || !Priority.isRealTime(rank[taskId]) || !scheduler.mayReserve(gpuOf[taskId])) {
+            return;
+        }
+        drop(taskId, nowNs);
+        final long leadNs = costs[gpuOf[taskId]].statedNs(Math.max(1, scheduler.disabledBy(taskId)));
+        announced[taskId] = true;
+        plan(taskId, atNs, leadNs, atNs + Math.max(leadNs, LATE_MIN_NS), nowNs);
+    }
+
+    /**
+     * A segment begins: the expected begin came, or one that was not expected. Before the scheduler is told; what it
+     * then decides and the end of the reservation are one change.
+     *
+     * @param taskId a task
+     * @param nowNs  now
+     */
+    public void begin(final int taskId, final long nowNs) {
+        if (isOpen[taskId] && phase[taskId] != Phase.IDLE) {
+            if (!announced[taskId]) {
+                missPermille[taskId] -= missPermille[taskId] >> MISS_SHIFT;
+            }
+            drop(taskId, nowNs);
+        }
+    }
+
+    /**
+     * Learns from a begin and plans the next. After the scheduler was told, so that nobody waits for it.
+     *
+     * @param taskId    a task
+     * @param beginNs   when its program began
+     * @param releaseNs when its job was released, 0 = not marked
+     * @param nowNs     now
+     */
+    public void learn(final int taskId, final long beginNs, final long releaseNs, final long nowNs) {
+        if (!isOpen[taskId] || !Priority.isRealTime(rank[taskId])) {
+            return;
+        }
+        forecasts[taskId].begin(beginNs, releaseNs);
+        if (phase[taskId] == Phase.IDLE) {
+            forecast(taskId, nowNs);
+        }
+    }
+
+    /**
+     * All contexts that were to be disabled are disabled.
+     *
+     * @param gpu        index
+     * @param contexts   how many were disabled; 0 if they were so before
+     * @param sinceNs    when that was decided
+     * @param enforcedNs when the last one was disabled
+     */
+    public void enforced(final int gpu, final int contexts, final long sinceNs, final long enforcedNs) {
+        final boolean isFree = reservations[gpu].isInForce();
+        costs[gpu].add(contexts, enforcedNs - sinceNs + (isFree ? lateNs[gpu] : 0));
+        lateNs[gpu] = 0;
+        if (isFree && freeSinceNs[gpu] == NEVER) {
+            keepFree(gpu, enforcedNs);
+        }
+    }
+
+    private void keepFree(final int gpu, final long sinceNs) {
+        freeSinceNs[gpu] = sinceNs;
+        heldFor[gpu] = reservedFor[gpu];
+        heldAnnounced[gpu] = announced[reservedFor[gpu]];
+    }
+
+    /**
+     * Whether a GPU is kept free, or about to be.
+     *
+     * @param gpu index
+     * @return false while a real-time segment runs, or if no begin is expected
+     */
+    public boolean isReserved(final int gpu) {
+        return reservations[gpu].isInForce();
+    }
+
+    /**
+     * When {@link #onTimer} has something to do.
+     *
+     * @return ns, {@link Long#MAX_VALUE} if nothing is expected
+     */
+    public long nextNs() {
+        return timers.nextNs();
+    }
+
+    /**
+     * Acts on what is due. {@link #follow} is to be called if there was something.
+     *
+     * @param nowNs now
+     * @return how many begins were due, or overdue
+     */
+    public int onTimer(final long nowNs) {
+        int due = 0;
+        while (timers.nextNs() <= nowNs) {
+            final int t = timers.next();
+            if (phase[t] == Phase.PLANNED) {
+                expect(t, nowNs);
+            } else {
+                overdue(t, nowNs);
+            }
+            due++;
+        }
+        return due;
+    }
+
+    /**
+     * Follows what the scheduler decided, after each event.
+     *
+     * @param gpu   index
+     * @param nowNs now
+     * @return whether its target was told something, so that it has to take effect
+     */
+    public boolean follow(final int gpu, final long nowNs) {
+        final boolean changed = reservations[gpu].follow();
+        if (!reservations[gpu].isInForce()) {
+            charge(gpu, nowNs, 0);
+        }
+        return changed;
+    }
+
+    // ---- steps -----------------------------------------------------------------------------------------------------
+
+    private void plan(final int t, final long atNs, final long leadNs, final long lastNs, final long nowNs) {
+        phase[t] = Phase.PLANNED;
+        expectedNs[t] = atNs;
+        fromNs[t] = Math.max(nowNs, atNs - leadNs);
+        untilNs[t] = lastNs;
+        timers.set(t, fromNs[t]);
+    }
+
+    /** Plans the begin that follows from the begins so far, if one does. */
+    private void forecast(final int t, final long nowNs) {
+        final BeginForecast forecast = forecasts[t];
+        final int gpu = gpuOf[t];
+        ratePpm[t] = 0;
+        if (!forecast.isReady() || !scheduler.mayReserve(gpu)) {
+            return;
+        }
+        final int contexts = scheduler.disabledBy(t);
+        if (contexts <= 0) {
+            return;   // nobody to disable
+        }
+        final SortedWindow errors = forecast.errors();
+        final long meanCostNs = costs[gpu].meanNs(contexts);
+        final long graceNs = Math.max(meanCostNs, GRACE_MIN_NS);
+        final long latestNs = errors.quantile(SortedWindow.PERMILLE);
+        final long left = budgetPpm - usedAbove(t);
+        long costNs = 0;
+        long earliestNs = 0;
+        boolean fits = false;
+        for (int i = 0; i < LEVELS.length && !fits; i++) {
+            costNs = costs[gpu].quantileNs(contexts, LEVELS[i]);
+            earliestNs = errors.quantile(SortedWindow.PERMILLE - LEVELS[i]);
+            final long metNs = errors.meanAbove(earliestNs - (costNs - meanCostNs));
+            final long missedNs = latestNs + graceNs - earliestNs + meanCostNs;
+            final long lossNs = metNs + missedNs * missPermille[t] / SortedWindow.PERMILLE;
+            ratePpm[t] = lossNs * PPM / forecast.periodNs();
+            fits = ratePpm[t] <= left;
+        }
+        final long expected = forecast.expectedNs();
+        plan(t, expected + earliestNs, costNs, expected + latestNs + graceNs, nowNs);
+        if (!fits) {
+            ratePpm[t] = 0;
+            expectedNs[t] = NEVER;   // known to be refused
+        }
+    }
+
+    /** What tasks that go first are expected to use of the budget, ppm. */
+    private long usedAbove(final int t) {
+        final int[] list = tasksOf[gpuOf[t]];
+        long used = 0;
+        for (int i = 0; i < taskCount[gpuOf[t]]; i++) {
+            final int other = list[i];
+            if (other != t && (Priority.isHigherThan(rank[other], rank[t]) || rank[other] == rank[t] && other < t)) {
+                used += ratePpm[other];
+            }
+        }
+        return used;
+    }
+
+    private void expect(final int t, final long nowNs) {
+        final int gpu = gpuOf[t];
+        refill(gpu, nowNs);
+        timers.set(t, Math.max(untilNs[t], nowNs + 1));
+        if (!announced[t] && (expectedNs[t] == NEVER || savedNs[gpu] <= 0)) {
+            phase[t] = Phase.REFUSED;
+            sink.onOverBudget(gpu, t);
+            return;
+        }
+        phase[t] = Phase.OPEN;
+        choose(gpu, nowNs);
+        if (reservedFor[gpu] == t) {
+            lateNs[gpu] = nowNs - fromNs[t];
+        }
+    }
+
+    private void overdue(final int t, final long nowNs) {
+        final int gpu = gpuOf[t];
+        final boolean wasReserved = reservedFor[gpu] == t;
+        final boolean wasAnnounced = announced[t];
+        if (wasReserved) {
+            sink.onWasted(gpu, t, wasAnnounced);
+            charge(gpu, nowNs, freeSinceNs[gpu] == NEVER ? 0 : costs[gpu].meanNs(Math.max(1, scheduler.disabledBy(t))));
+        }
+        drop(t, nowNs);
+        if (!wasAnnounced) {
+            missPermille[t] += (SortedWindow.PERMILLE - missPermille[t]) >> MISS_SHIFT;
+            forecasts[t].missed();
+        }
+        forecast(t, nowNs);
+    }
+
+    /** For which of the begins that may come now the GPU is kept free. */
+    private void choose(final int gpu, final long nowNs) {
+        final int[] list = tasksOf[gpu];
+        int best = NONE;
+        for (int i = 0; i < taskCount[gpu]; i++) {
+            final int t = list[i];
+            if (phase[t] == Phase.OPEN && (best == NONE || isBefore(t, best))) {
+                best = t;
+            }
+        }
+        if (best == reservedFor[gpu]) {
+            return;
+        }
+        final boolean wasFree = freeSinceNs[gpu] != NEVER;
+        charge(gpu, nowNs, 0);
+        reservedFor[gpu] = best;
+        if (best == NONE) {
+            reservations[gpu].end();
+        } else {
+            reservations[gpu].start(best, contextOf[best]);
+            if (wasFree) {
+                keepFree(gpu, nowNs);
+            }
+            sink.onAnticipated(gpu, best, expectedNs[best], expectedNs[best] - fromNs[best], announced[best]);
+        }
+    }
+
+    private boolean isBefore(final int t, final int other) {
+        return rank[t] != rank[other] ? Priority.isHigherThan(rank[t], rank[other])
+            : expectedNs[t] < expectedNs[other];
+    }
+
+    // ---- budget ----------------------------------------------------------------------------------------------------
+
+    /** The GPU is not kept free any more, or for another task. */
+    private void charge(final int gpu, final long nowNs, final long inVainNs) {
+        if (freeSinceNs[gpu] == NEVER) {
+            return;
+        }
+        final int t = heldFor[gpu];
+        final long lossNs = Math.max(0, nowNs - freeSinceNs[gpu]) + inVainNs;
+        freeSinceNs[gpu] = NEVER;
+        if (lossNs > 0) {
+            refill(gpu, nowNs);
+            if (!heldAnnounced[gpu]) {
+                savedNs[gpu] -= lossNs;
+            }
+            sink.onKeptFree(gpu, t, lossNs);
+        }
+    }
+
+    private void refill(final int gpu, final long nowNs) {
+        final long sinceNs = Math.min(SAVED_NS, nowNs - savedAtNs[gpu]);
+        if (sinceNs > 0) {
+            savedNs[gpu] = Math.min(SAVED_NS * budgetPpm / PPM, savedNs[gpu] + sinceNs * budgetPpm / PPM);
+            savedAtNs[gpu] = nowNs;
+        }
+    }
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** One GPU with a device that takes as long for a change as the test says. Ids of tasks and contexts are the same. */
+class AnticipatorTest {
+    private static final int LOW = 1;
+    private static final int HIGH = 2;
+    private static final int BYSTANDER = 3;
+    private static final int OTHER = 4;
+    private static final int IDS = 5;
+    private static final int NONE = -1;
+    private static final long US = 1_000;
+    private static final long MS = 1_000_000;
+    private static final long PERIOD_NS = 10 * MS;
+    private static final long SEGMENT_NS = MS;
+    private static final long COST_NS = 700 * US;
+    private static final long SECOND_NS = 1_000 * MS;
+
+    private final Recorder decided = new Recorder();
+    private final SchedulerConfig config =
+        new SchedulerConfig(FixedPriority.INSTANCE, 1, IDS, IDS, true, true, Unmanaged.BEST_EFFORT);
+    private final SegmentScheduler scheduler = new SegmentScheduler(config, new Silent());
+    private final Device device = new Device();
+    private final Anticipator anticipator =
+        new Anticipator(config, scheduler, new Reservation.Target[] {device}, decided);
+    private final SplittableRandom random = new SplittableRandom(5);
+    private long nowNs;
+    private long costNs = COST_NS;
+    private long ticket;
+
+    @BeforeEach
+    void machine() {
+        scheduler.setKeepReady(true, 0);
+        anticipator.setMode(Anticipate.DECLARED);
+        anticipator.stateCost(0, COST_NS, 0);
+        scheduler.addContext(BYSTANDER, 0, ContextKind.MANAGED);
+    }
+
+    private void open(final int id, final int priority, final long periodNs) {
+        scheduler.addContext(id, 0, ContextKind.MANAGED);
+        scheduler.addTask(new TaskParameters(id, id, priority, 0, 0, 0, true));
+        anticipator.open(id, 0, id, priority, periodNs);
+    }
+
+    /** Time passes; what is due is done, and the device finishes what it began. */
+    private void until(final long atNs) {
+        while (Math.min(anticipator.nextNs(), device.doneNs) <= atNs) {
+            nowNs = Math.max(nowNs, Math.min(anticipator.nextNs(), device.doneNs));
+            if (device.doneNs <= nowNs) {
+                device.finish();
+            } else {
+                anticipator.onTimer(nowNs);
+                follow();
+            }
+        }
+        nowNs = atNs;
+    }
+
+    private void follow() {
+        anticipator.follow(0, nowNs);
+    }
+
+    /** A segment; returns for how long the begin found the bystander enabled. */
+    private long segment(final int task, final long atNs, final long lengthNs) {
+        until(atNs);
+        anticipator.begin(task, nowNs);
+        scheduler.begin(task, ++ticket, 0, 0, true, nowNs, nowNs);
+        follow();
+        anticipator.learn(task, nowNs, 0, nowNs);
+        final long waitNs = device.offAtNs <= nowNs ? 0 : device.pending() ? device.doneNs - nowNs : costNs;
+        if (waitNs == costNs) {
+            anticipator.enforced(0, 1, nowNs, nowNs + costNs);
+        }
+        until(atNs + lengthNs);
+        device.enable();
+        scheduler.end(task, ticket, nowNs);
+        follow();
+        return waitNs;
+    }
+
+    private long kept() {
+        return decided.keptNs[LOW] + decided.keptNs[HIGH] + decided.keptNs[OTHER];
+    }
+
+    @Test
+    void shouldHaveLowerWorkDisabledByTheBeginsOfAPeriodicTask() {
+        open(HIGH, 80, PERIOD_NS);
+        int late = 0;
+        for (int i = 1; i <= 1000; i++) {
+            costNs = COST_NS + random.nextLong(100 * US);
+            late += segment(HIGH, i * PERIOD_NS, SEGMENT_NS) > 0 ? 1 : 0;
+        }
+        assertTrue(late < 40, late + " of 1000 begins found lower work enabled");
+        assertTrue(decided.acted[HIGH] > 950);
+        assertEquals(0, decided.wasted[HIGH]);
+        assertTrue(kept() < 10 * SECOND_NS * 2 / 100, "kept free for " + kept() + " ns of 10 s");
+    }
+
+    @Test
+    void shouldLearnALeadThatTheMechanismDoesNotState() {
+        open(HIGH, 80, PERIOD_NS);
+        costNs = 3 * COST_NS;
+        int late = 0;
+        for (int i = 1; i <= 200; i++) {
+            final long waited = segment(HIGH, i * PERIOD_NS, 3 * SEGMENT_NS);
+            late += i > 20 && waited > 0 ? 1 : 0;
+        }
+        assertEquals(0, late);
+    }
+
+    @Test
+    void shouldKeepTheBudgetWhateverTheBeginsAre() {
+        for (final int ppm : new int[] {10_000, 50_000, 200_000}) {
+            final AnticipatorTest other = new AnticipatorTest();
+            other.machine();
+            other.keepsTheBudget(ppm);
+        }
+    }
+
+    private void keepsTheBudget(final int ppm) {
+        anticipator.setBudget(ppm);
+        open(HIGH, 80, PERIOD_NS);
+        open(LOW, 20, 3 * PERIOD_NS);
+        long atNs = PERIOD_NS;
+        for (int i = 1; i <= 3000; i++) {
+            costNs = COST_NS + random.nextLong(100 * US);
+            // jitter of 2 ms, frames that are dropped, a stop, twice the period
+            final long jitterNs = random.nextLong(4 * MS);
+            if (i % 7 != 0 && (i < 800 || i > 1000) && (i < 1500 || i > 2000 || i % 2 == 0)) {
+                segment(HIGH, Math.max(nowNs, atNs + jitterNs), SEGMENT_NS);
+            }
+            if (i % 3 == 0) {
+                segment(LOW, Math.max(nowNs, atNs + 5 * MS), SEGMENT_NS);
+            }
+            atNs += PERIOD_NS;
+        }
+        until(atNs);
+        final long allowedNs = atNs * ppm / Anticipator.PPM;
+        assertTrue(kept() <= allowedNs + 5 * MS, kept() + " ns with a budget of " + allowedNs);
+        assertTrue(kept() > 0);
+        assertTrue(ppm > 50_000 || decided.over[LOW] + decided.over[HIGH] > 0, ppm + " ppm, nothing refused");
+    }
+
+    @Test
+    void shouldServeTheTaskOfHigherRankWhereTheBudgetIsForOne() {
+        anticipator.setBudget(30_000);
+        open(LOW, 20, PERIOD_NS);
+        open(HIGH, 80, PERIOD_NS);
+        for (int i = 1; i <= 500; i++) {
+            segment(HIGH, i * PERIOD_NS + random.nextLong(500 * US), SEGMENT_NS);
+            segment(LOW, i * PERIOD_NS + 5 * MS + random.nextLong(500 * US), SEGMENT_NS);
+        }
+        assertTrue(decided.acted[HIGH] > 450, "high: " + decided.acted[HIGH]);
+        assertTrue(decided.over[LOW] > decided.over[HIGH],
+            "over budget, low: " + decided.over[LOW] + ", high: " + decided.over[HIGH]);
+    }
+
+    @Test
+    void shouldDisableNothingWhileARealTimeSegmentRuns() {
+        open(LOW, 20, 0);
+        open(HIGH, 80, PERIOD_NS);
+        for (int i = 1; i <= 10; i++) {
+            segment(HIGH, i * PERIOD_NS, SEGMENT_NS);
+        }
+        until(11 * PERIOD_NS - 2 * MS);
+        scheduler.begin(LOW, ++ticket, 0, 0, true, nowNs, nowNs);
+        follow();
+        until(11 * PERIOD_NS - 100 * US);
+        assertEquals(NONE, device.reservedFor);
+        scheduler.end(LOW, ticket, nowNs);
+        follow();
+        assertEquals(HIGH, device.reservedFor, "now it is expected, and nobody runs");
+    }
+
+    @Test
+    void shouldLeaveEnabledWhomTheBeginLeavesEnabled() {
+        open(HIGH, 80, 0);
+        open(LOW, 20, PERIOD_NS);
+        for (int i = 1; i <= 10; i++) {
+            segment(LOW, i * PERIOD_NS, SEGMENT_NS);
+        }
+        until(11 * PERIOD_NS - 100 * US);
+        assertEquals(LOW, device.reservedFor);
+        assertEquals(List.of(HIGH), device.spared);
+    }
+
+    @Test
+    void shouldNotExpectATaskThatStopped() {
+        open(HIGH, 80, PERIOD_NS);
+        for (int i = 1; i <= 10; i++) {
+            segment(HIGH, i * PERIOD_NS, SEGMENT_NS);
+        }
+        until(SECOND_NS);
+        assertEquals(BeginForecast.MISSES_MAX, decided.wasted[HIGH]);
+        assertEquals(Time.NEVER, anticipator.nextNs());
+        assertEquals(NONE, device.reservedFor);
+    }
+
+    @Test
+    void shouldAnticipateNothingWithoutOthers() {
+        scheduler.removeContext(BYSTANDER, 0);
+        open(HIGH, 80, PERIOD_NS);
+        for (int i = 1; i <= 20; i++) {
+            until(i * PERIOD_NS);
+            anticipator.begin(HIGH, nowNs);
+            anticipator.learn(HIGH, nowNs, 0, nowNs);
+        }
+        assertEquals(Time.NEVER, anticipator.nextNs());
+    }
+
+    @Test
+    void shouldNotAnticipateBestEffortNorATaskThatBecameIt() {
+        open(LOW, 0, PERIOD_NS);
+        open(HIGH, 80, PERIOD_NS);
+        for (int i = 1; i <= 10; i++) {
+            segment(LOW, i * PERIOD_NS, SEGMENT_NS);
+            segment(HIGH, i * PERIOD_NS + 2 * MS, SEGMENT_NS);
+        }
+        assertTrue(anticipator.nextNs() != Time.NEVER);
+        anticipator.setRank(HIGH, 0, nowNs);
+        assertEquals(Time.NEVER, anticipator.nextNs());
+        assertEquals(0, decided.acted[LOW]);
+    }
+
+    @Test
+    void shouldDropWhatItExpectedOfATaskThatIsClosed() {
+        open(HIGH, 80, PERIOD_NS);
+        for (int i = 1; i <= 10; i++) {
+            segment(HIGH, i * PERIOD_NS, SEGMENT_NS);
+        }
+        until(11 * PERIOD_NS - 100 * US);
+        assertEquals(HIGH, device.reservedFor);
+        anticipator.close(HIGH, nowNs);
+        scheduler.removeTask(HIGH, nowNs);
+        follow();
+        assertEquals(NONE, device.reservedFor);
+        assertEquals(Time.NEVER, anticipator.nextNs());
+    }
+
+    @Test
+    void shouldObeyTheWishOfATask() {
+        open(LOW, 20, PERIOD_NS);
+        open(HIGH, 80, PERIOD_NS);
+        anticipator.setWish(HIGH, Anticipate.OFF, 0);
+        for (int i = 1; i <= 20; i++) {
+            segment(HIGH, i * PERIOD_NS, SEGMENT_NS);
+            segment(LOW, i * PERIOD_NS + 5 * MS, SEGMENT_NS);
+        }
+        assertEquals(0, decided.acted[HIGH]);
+        assertTrue(decided.acted[LOW] > 0);
+        anticipator.setMode(Anticipate.OFF);
+        until(nowNs + PERIOD_NS);
+        final int before = decided.acted[LOW];
+        until(nowNs + 5 * PERIOD_NS);
+        assertEquals(before, decided.acted[LOW]);
+    }
+
+    @Test
+    void shouldRefuseABudgetThatIsNoShare() {
+        assertThrows(IllegalArgumentException.class, () -> anticipator.setBudget(-1));
+        assertThrows(IllegalArgumentException.class, () -> anticipator.setBudget(Anticipator.PPM + 1));
+    }
+
+    /** What the bystander's context would do: it is disabled by a reservation, after what that costs. */
+    private final class Device implements Reservation.Target {
+        private int reservedFor = NONE;
+        private final List<Integer> spared = new ArrayList<>();
+        private long sinceNs;
+        private long doneNs = Time.NEVER;
+        private long offAtNs = Time.NEVER;
+
+        void enable() {
+            doneNs = Time.NEVER;
+            offAtNs = Time.NEVER;
+        }
+
+        boolean pending() {
+            return doneNs != Time.NEVER;
+        }
+
+        void finish() {
+            offAtNs = doneNs;
+            doneNs = Time.NEVER;
+            anticipator.enforced(0, 1, sinceNs, offAtNs);
+        }
+
+        @Override
+        public void reserve(final int contextId) {
+            reservedFor = contextId;
+            spared.clear();
+            sinceNs = nowNs;
+            doneNs = nowNs + costNs;
+        }
+
+        @Override
+        public void spare(final int contextId) {
+            spared.add(contextId);
+        }
+
+        @Override
+        public void unreserve() {
+            reservedFor = NONE;   // the begin that ends a reservation finds the device where it is
+        }
+    }
+
+    private static final class Recorder implements Anticipator.Sink {
+        private final int[] acted = new int[IDS];
+        private final int[] wasted = new int[IDS];
+        private final int[] over = new int[IDS];
+        private final long[] keptNs = new long[IDS];
+
+        @Override
+        public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
+            final boolean announced) {
+            acted[taskId]++;
+        }
+
+        @Override
+        public void onWasted(final int gpu, final int taskId, final boolean announced) {
+            wasted[taskId]++;
+        }
+
+        @Override
+        public void onOverBudget(final int gpu, final int taskId) {
+            over[taskId]++;
+        }
+
+        @Override
+        public void onKeptFree(final int gpu, final int taskId, final long ns) {
+            keptNs[taskId] += ns;
+        }
+    }
+
+    private static final class Silent implements DecisionSink {
+        @Override
+        public void onContextDesired(final int gpu, final int contextId, final boolean enabled) {
+            // the device knows what a reservation does
+        }
+
+        @Override
+        public void onPreempt(final int gpu, final int taskId, final long ticket, final int byTaskId) {
+            // not looked at
+        }
+
+        @Override
+        public void onResume(final int gpu, final int taskId, final long ticket) {
+            // not looked at
+        }
+
+        @Override
+        public void onGrant(final int gpu, final int taskId, final long ticket) {
+            // not looked at
+        }
+
+        @Override
+        public void onPregrant(final int taskId, final boolean pregranted) {
+            // not looked at
+        }
+
+        @Override
+        public void onDeadlineMiss(final int taskId, final long ticket, final long deadlineNs) {
+            // not looked at
+        }
+
+        @Override
+        public void onOverrun(final int taskId, final long ticket, final long budgetNs) {
+            // not looked at
+        }
+    }
+}

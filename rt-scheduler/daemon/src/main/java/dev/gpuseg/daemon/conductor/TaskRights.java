@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.Priority;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Judges requests by the limits of their user. Root and the daemon's own user have none: they may stop the daemon
+ * anyway. One thread.
+ */
+final class TaskRights {
+    private static final long PERCENT = 100;
+    private static final long MILLION = 1_000_000;
+
+    /**
+     * What becomes of a request to open a task.
+     *
+     * @param refusal null if it is allowed, else limit, value and remedy
+     * @param request what is opened: as asked for, or with the budget that its user has by default
+     */
+    record Verdict(String refusal, TaskOpen request) {
+    }
+
+    private final UserLimits limits;
+    private final int ownUid;
+
+    /**
+     * @param limits of users
+     * @param ownUid the daemon's
+     */
+    TaskRights(final UserLimits limits, final int ownUid) {
+        this.limits = limits;
+        this.ownUid = ownUid;
+    }
+
+    private boolean isExempt(final int uid) {
+        return uid == 0 || uid == ownUid || limits.isEmpty();
+    }
+
+    private static List<Integer> groups(final int pid, final int gid) {
+        final List<Integer> groups = new ArrayList<>(ProcessStatus.groups(pid));
+        groups.add(gid);
+        return groups;
+    }
+
+    /**
+     * How many tasks or clients a user may have.
+     *
+     * @param limit TASKS or CLIENTS
+     * @param uid   the user
+     * @param pid   the process that asks
+     * @param gid   its group
+     * @param quota without a line about it
+     * @return the bound
+     */
+    UserLimits.Bound quota(final Limit limit, final int uid, final int pid, final int gid, final long quota) {
+        return isExempt(uid) ? UserLimits.NONE.of(limit, uid, List.of(), quota)
+            : limits.of(limit, uid, groups(pid, gid), quota);
+    }
+
+    /**
+     * GPU time per period that a task declares.
+     *
+     * @return millionths of a GPU, 0 for best effort and for what is not declared
+     */
+    static long load(final TaskOpen request) {
+        return !Priority.isRealTime(request.priority()) || request.periodNs() == 0 ? 0
+            : request.budgetNs() * MILLION / request.periodNs();
+    }
+
+    /**
+     * Judges a request.
+     *
+     * @param request valid by itself
+     * @param client  who asks
+     * @param load    of the other tasks of its user, millionths of a GPU
+     * @return the verdict
+     */
+    Verdict judge(final TaskOpen request, final Client client, final long load) {
+        if (isExempt(client.uid()) || !Priority.isRealTime(request.priority())) {
+            return new Verdict(null, request);
+        }
+        final int uid = client.uid();
+        final List<Integer> groups = groups(client.pid(), client.gid());
+        final int priority = Priority.higher(request.priority(), request.gpuPriority());
+        final UserLimits.Bound highest = limits.of(Limit.PRIORITY, uid, groups);
+        if (priority > highest.value()) {
+            return refused("priority is " + priority + "; " + highest.describe(uid));
+        }
+        final UserLimits.Bound unbudgeted = limits.of(Limit.UNBUDGETED, uid, groups);
+        if (request.budgetNs() == 0 && priority > unbudgeted.value()) {
+            return refused("priority is " + priority + " without a budget; " + unbudgeted.describe(uid)
+                + "; or declare a budget");
+        }
+        final UserLimits.Bound budget = limits.of(Limit.BUDGET, uid, groups);
+        if (request.budgetNs() > budget.value()) {
+            return refused("budget is " + budget.limit().show(request.budgetNs()) + "; " + budget.describe(uid));
+        }
+        if (!budget.isUnlimited() && request.budgetNs() > 0 && request.overrun() == OverrunAction.NOTIFY) {
+            return refused("overrun action is notify, which does not end a segment; " + budget.describe(uid)
+                + "; or use demote");
+        }
+        final TaskOpen bounded = bounded(request, budget, limits.of(Limit.HINT_LEAD, uid, groups).value());
+        final String beyond = beyondUtilization(bounded, limits.of(Limit.UTILIZATION, uid, groups), uid, load);
+        return beyond != null ? refused(beyond) : new Verdict(null, bounded);
+    }
+
+    /** A task that declares no budget gets the longest one; NOTIFY, which would make it worthless, becomes DEMOTE. */
+    private static TaskOpen bounded(final TaskOpen request, final UserLimits.Bound budget, final long hintLeadNs) {
+        final TaskOpen hints = request.withHintLead(hintLeadNs);
+        if (budget.isUnlimited() || request.budgetNs() > 0) {
+            return hints;
+        }
+        return hints.withBudget(budget.value(), request.overrun() == OverrunAction.NOTIFY ? OverrunAction.DEMOTE
+            : request.overrun());
+    }
+
+    private static String beyondUtilization(final TaskOpen request, final UserLimits.Bound utilization, final int uid,
+        final long load) {
+        if (utilization.isUnlimited()) {
+            return null;
+        }
+        if (request.periodNs() == 0 || request.budgetNs() == 0) {
+            return "period or budget is 0; " + utilization.describe(uid) + "; declare both";
+        }
+        final long sum = load + load(request);
+        return sum <= utilization.value() * MILLION / PERCENT ? null : "it makes the budgets of this user "
+            + (sum * PERCENT + MILLION - 1) / MILLION + "% of a GPU; " + utilization.describe(uid);
+    }
+
+    private static Verdict refused(final String why) {
+        return new Verdict(why, null);
+    }
+}

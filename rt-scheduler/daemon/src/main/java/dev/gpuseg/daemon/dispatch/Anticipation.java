@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.core.Anticipate;
+import dev.gpuseg.core.Anticipator;
+import dev.gpuseg.core.Reservation;
+import dev.gpuseg.core.SchedulerConfig;
+import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.mechanisms.Capabilities;
+
+/**
+ * Begins that are expected: tells the core's {@link Anticipator} of tasks, begins, costs and time, and has counted and
+ * journaled what it decides. Its decisions are written after the event that led to them, so that a replay of the
+ * journal takes them for what they are. Dispatcher thread only, allocates nothing per event.
+ */
+final class Anticipation implements Anticipator.Sink {
+    private final DesiredStates desired;
+    private final TaskTable tasks;
+    private final Counters counters;
+    private final DispatcherJournal journal;
+    private final CycleClock clock;
+    private final Anticipator anticipator;
+
+    /** By GPU: the newest state that disables a context, or in which a reservation began or ended. */
+    private final long[] publishedVersion;
+    private final long[] publishedNs;
+    /** It is not enforced yet. */
+    private final boolean[] isAwaited;
+    /** It followed another before that was enforced: how long it takes says nothing about one alone. */
+    private final boolean[] isMixed;
+    private final int[] disabled;
+
+    /** Decisions that are not journaled yet. */
+    private final int[] kinds;
+    private final int[] taskIds;
+    private final int[] gpus;
+    private final long[] arg0;
+    private final long[] arg1;
+    private final long[] arg2;
+    private int count;
+
+    /**
+     * @param config    of the scheduler
+     * @param scheduler decides what runs
+     * @param desired   where lower work is disabled
+     * @param tasks     the open ones
+     * @param counters  of what is decided
+     * @param journal   where it is written down
+     * @param clock     of the duty cycle
+     */
+    Anticipation(final SchedulerConfig config, final SegmentScheduler scheduler, final DesiredStates desired,
+        final TaskTable tasks, final Counters counters, final DispatcherJournal journal, final CycleClock clock) {
+        this.desired = desired;
+        this.tasks = tasks;
+        this.counters = counters;
+        this.journal = journal;
+        this.clock = clock;
+        final int n = desired.gpus();
+        final Reservation.Target[] targets = new Reservation.Target[n];
+        for (int g = 0; g < n; g++) {
+            targets[g] = desired.enforcer(g).desired();
+        }
+        anticipator = new Anticipator(config, scheduler, targets, this);
+        publishedVersion = new long[n];
+        publishedNs = new long[n];
+        isAwaited = new boolean[n];
+        isMixed = new boolean[n];
+        disabled = new int[n];
+        final int decisions = 4 * (config.maxTasks() + n);
+        kinds = new int[decisions];
+        taskIds = new int[decisions];
+        gpus = new int[decisions];
+        arg0 = new long[decisions];
+        arg1 = new long[decisions];
+        arg2 = new long[decisions];
+    }
+
+    // ---- settings; journaled by the caller -------------------------------------------------------------------------
+
+    /** Tells what the mechanisms state about their costs, and journals it. */
+    void started() {
+        for (int g = 0; g < desired.gpus(); g++) {
+            final Capabilities can = desired.enforcer(g).mechanism().capabilities();
+            anticipator.stateCost(g, can.disableNs(), can.disablePerContextNs());
+            journal.anticipationCost(g, can.disableNs(), can.disablePerContextNs());
+        }
+    }
+
+    void mode(final Anticipate mode) {
+        anticipator.setMode(mode);
+    }
+
+    void budget(final int ppm) {
+        anticipator.setBudget(ppm);
+    }
+
+    void wish(final TaskEntry task, final Anticipate wish) {
+        anticipator.setWish(task.id, wish, clock.nowNs());
+    }
+
+    // ---- tasks and records -----------------------------------------------------------------------------------------
+
+    void open(final TaskEntry task) {
+        anticipator.open(task.id, task.gpu(), task.contextId, task.gpuRank(), task.request.periodNs());
+    }
+
+    /** The task is closed. Published with the decision that follows. */
+    void close(final TaskEntry task) {
+        anticipator.close(task.id, clock.nowNs());
+    }
+
+    void ranked(final TaskEntry task) {
+        anticipator.setRank(task.id, task.gpuRank(), clock.nowNs());
+    }
+
+    /**
+     * A program announces its next begin. The caller settles.
+     *
+     * @param atNs when, CLOCK_MONOTONIC ns
+     */
+    void announce(final TaskEntry task, final long atNs) {
+        anticipator.announce(task.id, atNs, clock.nowNs());
+    }
+
+    /** A segment begins; before the scheduler is told. Published with the decision that follows. */
+    void begin(final TaskEntry task) {
+        anticipator.begin(task.id, clock.nowNs());
+    }
+
+    /** The same begin, after all that waits for it. */
+    void learn(final TaskEntry task, final long beginNs, final long releaseNs) {
+        anticipator.learn(task.id, beginNs, releaseNs, clock.nowNs());
+    }
+
+    // ---- time ------------------------------------------------------------------------------------------------------
+
+    /**
+     * Acts on what is due. The caller settles if there was something.
+     *
+     * @return how many expected begins were due or overdue
+     */
+    int poll(final long nowNs) {
+        if (anticipator.nextNs() > nowNs) {
+            return 0;
+        }
+        final int due = anticipator.onTimer(nowNs);
+        journal.anticipation(Abi.ANTICIPATION_DUE, 0, null, 0, 0, 0);
+        return due;
+    }
+
+    /** When something is due next, {@link Long#MAX_VALUE} if nothing is. */
+    long nextNs() {
+        return anticipator.nextNs();
+    }
+
+    // ---- decisions and their enforcement ---------------------------------------------------------------------------
+
+    /**
+     * Follows what the scheduler decided: the GPU is kept free only while no real-time segment runs.
+     *
+     * @return whether the desired state changed, so has to be published
+     */
+    boolean follow(final int gpu) {
+        return anticipator.follow(gpu, clock.nowNs());
+    }
+
+    /** The desired state of a GPU was published, if there was something to publish. */
+    void published(final int gpu) {
+        final long version = desired.disableVersion(gpu);
+        if (version != publishedVersion[gpu]) {
+            publishedVersion[gpu] = version;
+            publishedNs[gpu] = clock.nowNs();
+            isMixed[gpu] = isAwaited[gpu];
+            isAwaited[gpu] = true;
+            disabled[gpu] = 0;
+        }
+    }
+
+    /** An enforcer disabled a context. */
+    void disabled(final int gpu) {
+        disabled[gpu]++;
+    }
+
+    /**
+     * The enforcer of a GPU may have come further.
+     *
+     * @param enforcedVersion read before the results that led to it were taken
+     */
+    void enforced(final int gpu, final long enforcedVersion) {
+        if (!isAwaited[gpu] || enforcedVersion < publishedVersion[gpu]) {
+            return;
+        }
+        isAwaited[gpu] = false;
+        final Enforcement enforcer = desired.enforcer(gpu);
+        final int n = isMixed[gpu] || enforcer.isIncomplete() ? 0 : disabled[gpu];
+        final long atNs = enforcer.enforcedNs();
+        if (n > 0 || anticipator.isReserved(gpu)) {   // else nothing follows from it
+            journal.anticipation(Abi.ANTICIPATION_COST, gpu, null, publishedNs[gpu], atNs, n);
+            anticipator.enforced(gpu, n, publishedNs[gpu], atNs);
+        }
+    }
+
+    /** Journals what was decided; after the event that led to it. */
+    void record() {
+        for (int i = 0; i < count; i++) {
+            final TaskEntry task = tasks.get(taskIds[i]);
+            if (task != null) {
+                journal.anticipation(kinds[i], gpus[i], task, arg0[i], arg1[i], arg2[i]);
+            }
+        }
+        count = 0;
+    }
+
+    private void decided(final int kind, final int gpu, final int taskId, final long first, final long second,
+        final long third) {
+        kinds[count] = kind;
+        gpus[count] = gpu;
+        taskIds[count] = taskId;
+        arg0[count] = first;
+        arg1[count] = second;
+        arg2[count++] = third;
+    }
+
+    @Override
+    public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
+        final boolean announced) {
+        counters.increment(announced ? Counter.HINTS_ACTED : Counter.ANTICIPATED);
+        tasks.get(taskId).anticipated++;
+        decided(Abi.ANTICIPATION_ACTED, gpu, taskId, expectedNs, leadNs, announced ? 1 : 0);
+    }
+
+    @Override
+    public void onWasted(final int gpu, final int taskId, final boolean announced) {
+        counters.increment(announced ? Counter.HINTS_WASTED : Counter.ANTICIPATIONS_WASTED);
+        tasks.get(taskId).anticipationsWasted++;
+        decided(Abi.ANTICIPATION_WASTED, gpu, taskId, 0, 0, announced ? 1 : 0);
+    }
+
+    @Override
+    public void onOverBudget(final int gpu, final int taskId) {
+        counters.increment(Counter.ANTICIPATIONS_OVER_BUDGET);
+        tasks.get(taskId).anticipationsOverBudget++;
+        decided(Abi.ANTICIPATION_OVER_BUDGET, gpu, taskId, 0, 0, 0);
+    }
+
+    @Override
+    public void onKeptFree(final int gpu, final int taskId, final long ns) {
+        counters.add(Counter.KEPT_FREE_NS, ns);
+        final TaskEntry task = tasks.get(taskId);
+        if (task != null) {
+            task.keptFreeNs += ns;
+        }
+        decided(Abi.ANTICIPATION_KEPT_FREE, gpu, taskId, ns, 0, 0);
+    }
+}

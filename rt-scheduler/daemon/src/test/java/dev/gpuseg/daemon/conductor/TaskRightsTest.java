@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.core.OverrunAction;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class TaskRightsTest {
+    private static final int OWN = 900;
+    private static final int ALICE = 1001;
+    private static final int ROBOT = 7;
+    private static final long MS = 1_000_000;
+    private static final Client MEMBER = client(ALICE, ALICE);
+
+    @TempDir
+    private Path directory;
+
+    private TaskRights rights(final String text) throws IOException {
+        Files.writeString(directory.resolve("50-site.conf"), text);
+        return new TaskRights(UserLimits.read(directory), OWN);
+    }
+
+    /** The process does not exist, so has no groups but its own. */
+    private static Client client(final int uid, final int gid) {
+        return new Client(1, Integer.MAX_VALUE, uid, gid, 1, "client", null, null, null);
+    }
+
+    private static TaskOpen task(final int priority, final int gpuPriority, final long periodMs, final long budgetMs,
+        final OverrunAction overrun) {
+        return new TaskOpen(1, 1, "camera", priority, gpuPriority, 0, true, periodMs * MS, periodMs * MS,
+            budgetMs * MS, overrun, 0, 0, 0, 0);
+    }
+
+    private static TaskOpen task(final int priority, final long periodMs, final long budgetMs) {
+        return task(priority, priority, periodMs, budgetMs, OverrunAction.DEMOTE);
+    }
+
+    private static void refused(final TaskRights.Verdict verdict, final String... words) {
+        assertNotNull(verdict.refusal());
+        for (final String word : words) {
+            assertTrue(verdict.refusal().contains(word), verdict.refusal());
+        }
+        final int longest = ("task \"" + "x".repeat(63) + "\": " + verdict.refusal()).length();
+        assertTrue(longest < 256 || verdict.refusal().contains(".conf:"), longest + " bytes do not fit into a reply");
+    }
+
+    @Test
+    void shouldRefuseMembersAPriorityAbove49AndSayWhereThatIsChanged() throws IOException {
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN);
+        refused(rights.judge(task(50, 100, 10), MEMBER, 0), "priority is 50", "limit priority of user 1001 is 49",
+            "/etc/gpuseg/limits.d/*.conf");
+        refused(rights.judge(task(10, 99, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "priority is 99");
+        assertNull(rights.judge(task(49, 100, 10), MEMBER, 0).refusal());
+        refused(rights("@7 priority 60").judge(task(61, 0, 10), client(ALICE, ROBOT), 0), "50-site.conf:1");
+    }
+
+    @Test
+    void shouldLimitNeitherRootNorItsOwnUserNorBestEffort() throws IOException {
+        final TaskRights rights = rights("* priority 0\n* budget 1ms\n* utilization 0%\n* tasks 0\n");
+        for (final int uid : new int[] {0, OWN}) {
+            final TaskOpen asked = task(99, 0, 0);
+            assertSame(asked, rights.judge(asked, client(uid, uid), 0).request());
+            assertEquals(5, rights.quota(Limit.TASKS, uid, 1, uid, 5).value());
+        }
+        final TaskOpen bestEffort = task(0, 0, 0);
+        assertSame(bestEffort, rights.judge(bestEffort, MEMBER, 0).request());
+        assertEquals(0, rights.quota(Limit.TASKS, ALICE, Integer.MAX_VALUE, ALICE, 5).value());
+    }
+
+    @Test
+    void shouldGiveAMemberWithoutABudgetOneThatEndsItsSegment() throws IOException {
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN);
+        final TaskOpen given = rights.judge(task(40, 0, 0), MEMBER, 0).request();
+        assertEquals(200 * MS, given.budgetNs());
+        assertEquals(OverrunAction.DEMOTE, given.overrun());
+        assertEquals(OverrunAction.DEMOTE,
+            rights.judge(task(40, 40, 0, 0, OverrunAction.NOTIFY), MEMBER, 0).request().overrun());
+        assertEquals(OverrunAction.SUSPEND,
+            rights.judge(task(40, 40, 0, 0, OverrunAction.SUSPEND), MEMBER, 0).request().overrun());
+        assertEquals(10_000 * MS, given.hintLeadNs());
+        assertEquals(7 * MS, rights.judge(task(40, 0, 7), MEMBER, 0).request().budgetNs());
+    }
+
+    @Test
+    void shouldRefuseBudgetsThatAreTooLongOrEndNothing() throws IOException {
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN);
+        refused(rights.judge(task(40, 0, 201), MEMBER, 0), "budget is 201ms", "limit budget", "200ms");
+        refused(rights.judge(task(40, 40, 0, 10, OverrunAction.NOTIFY), MEMBER, 0), "notify", "use demote");
+        assertNull(rights("* budget unlimited").judge(task(40, 40, 0, 10, OverrunAction.NOTIFY), MEMBER, 0).refusal());
+        refused(rights("* unbudgeted 20").judge(task(21, 0, 0), MEMBER, 0), "without a budget", "declare a budget");
+        assertNull(rights("* unbudgeted 20").judge(task(20, 0, 0), MEMBER, 0).refusal());
+    }
+
+    @Test
+    void shouldAddUpWhatTheTasksOfAUserDeclare() throws IOException {
+        final TaskRights rights = rights("* utilization 50%");
+        assertEquals(200_000, TaskRights.load(task(40, 100, 20)));
+        assertEquals(0, TaskRights.load(task(0, 100, 20)));
+        assertNull(rights.judge(task(40, 100, 20), MEMBER, 300_000).refusal());
+        refused(rights.judge(task(40, 100, 20), MEMBER, 300_001), "51% of a GPU", "limit utilization", "50%");
+        refused(rights.judge(task(40, 0, 20), MEMBER, 0), "declare both");
+        assertNull(rights.judge(task(40, 3_600_000, 200), MEMBER, 0).refusal(), "one hour does not overflow");
+    }
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.conductor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class UserLimitsTest {
+    private static final int ALICE = 1001;
+    private static final int BOB = 1002;
+    private static final long MS = 1_000_000;
+    private static final List<Integer> NO_GROUPS = List.of();
+
+    @TempDir
+    private Path directory;
+
+    private UserLimits limits(final String text) throws IOException {
+        Files.writeString(directory.resolve("50-site.conf"), text);
+        return UserLimits.read(directory);
+    }
+
+    private void refused(final String line, final String... words) {
+        final String message = assertThrows(IllegalArgumentException.class, () -> limits("\n" + line), line)
+            .getMessage();
+        assertTrue(message.contains("50-site.conf:2: "), message);
+        for (final String word : words) {
+            assertTrue(message.contains(word), message);
+        }
+    }
+
+    @Test
+    void shouldRefuseLinesThatItDoesNotUnderstand() {
+        refused("alice", "1 words");
+        refused("1001 priority 80 90", "4 words");
+        refused("1001 prio 80", "limit is prio", "utilization");
+        refused("1001 priority 100", "priority is 100", "0..99");
+        refused("1001 priority -1", "priority is -1");
+        refused("1001 priority 10%", "priority is 10%");
+        refused("1001 budget 200", "budget is", "unit");
+        refused("1001 budget 4000000ms", "budget is 4000000ms", "0ms..3600000ms");
+        refused("1001 utilization 50", "utilization is 50", "0%..1600%");
+        refused("1001 clients 257", "0..256");
+        refused("no-such-user priority 1", "user no-such-user", "use its number");
+        refused("@no-such-group priority 1", "group no-such-group");
+        assertThrows(IllegalArgumentException.class, () -> UserLimits.read(directory.resolve("missing")));
+    }
+
+    @Test
+    void shouldGiveMembersHalfOfThePrioritiesAndABudgetUnlessAFileSaysOtherwise() throws IOException {
+        for (final UserLimits builtIn : List.of(UserLimits.builtIn(), limits("# nothing\n\n"))) {
+            assertEquals(49, builtIn.of(Limit.PRIORITY, ALICE, NO_GROUPS).value());
+            assertEquals(200 * MS, builtIn.of(Limit.BUDGET, ALICE, NO_GROUPS).value());
+            assertEquals(10_000 * MS, builtIn.of(Limit.HINT_LEAD, ALICE, NO_GROUPS).value());
+            assertTrue(builtIn.of(Limit.UTILIZATION, ALICE, NO_GROUPS).isUnlimited());
+            assertEquals(17, builtIn.of(Limit.TASKS, ALICE, NO_GROUPS, 17).value());
+        }
+        final UserLimits.Bound changed = limits("* priority 80").of(Limit.PRIORITY, ALICE, NO_GROUPS);
+        assertEquals(80, changed.value());
+        assertEquals("limit priority of user 1001 is 80 (change " + directory.resolve("50-site.conf") + ":1)",
+            changed.describe(ALICE));
+    }
+
+    @Test
+    void shouldPreferTheUserToGroupsAndGroupsToAll() throws IOException {
+        final UserLimits limits = limits("*  priority 10  # most\n@7 priority 40\n@8 priority 60\n"
+            + "1001 priority 5\n@9 priority unlimited\n");
+        assertEquals(10, limits.of(Limit.PRIORITY, BOB, NO_GROUPS).value());
+        assertEquals(40, limits.of(Limit.PRIORITY, BOB, List.of(7)).value());
+        assertEquals(60, limits.of(Limit.PRIORITY, BOB, List.of(7, 8)).value());
+        assertTrue(limits.of(Limit.PRIORITY, BOB, List.of(7, 9)).isUnlimited());
+        assertEquals(5, limits.of(Limit.PRIORITY, ALICE, List.of(7, 8)).value());
+    }
+
+    @Test
+    void shouldLetLaterFilesAndLinesCountAndIgnoreOthers() throws IOException {
+        Files.writeString(directory.resolve("90-last.conf"), "0 priority 3\n");
+        Files.writeString(directory.resolve("99-off.conf.bak"), "0 priority 9\n");
+        assertEquals(3, limits("root priority 1\nroot priority 2\n").of(Limit.PRIORITY, 0, NO_GROUPS).value());
+    }
+
+    @Test
+    void shouldKnowTheMostThatAnybodyMayHave() throws IOException {
+        assertEquals(64, UserLimits.builtIn().most(Limit.CLIENTS, 64));
+        assertEquals(100, limits("1001 clients 100\n1002 clients 3\n").most(Limit.CLIENTS, 64));
+    }
+
+    @Test
+    void shouldKnowTheGroupsOfAProcess() {
+        assertEquals(List.of(), ProcessStatus.groups(Integer.MAX_VALUE));
+        assertTrue(ProcessStatus.groups(ProcessStatus.pid()).stream().allMatch(gid -> gid >= 0));
+    }
+}

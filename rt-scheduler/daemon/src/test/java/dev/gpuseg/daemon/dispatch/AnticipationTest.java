@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.core.Anticipate;
+import dev.gpuseg.core.Anticipator;
+import dev.gpuseg.core.ContextKind;
+import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.mechanisms.Capabilities;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Expected begins from what clients do to what enforcers, counters and journal see. */
+class AnticipationTest {
+    private static final long AT_NS = 100_000_000;
+    private static final long DISABLE_NS = 500_000;
+    private static final long PER_CONTEXT_NS = 10_000;
+    private static final long MARGIN_NS = 300_000;
+    /** One context to disable. */
+    private static final long LEAD_NS = DISABLE_NS + MARGIN_NS;
+    private static final long PERIOD_NS = 10_000_000;
+    private static final long NEVER = Long.MAX_VALUE;
+    private static final int BEGINS = 12;
+
+    private final DispatchRig rig = rig(new DispatchRig(FixedPriority.INSTANCE));
+    private final TaskEntry low = rig.task(1, 10);
+    private final TaskEntry middle = rig.task(2, 20);
+    private final TaskEntry high = rig.task(3, 30);
+
+    private static DispatchRig rig(final DispatchRig rig) {
+        for (final FakeEnforcement enforcer : rig.enforcers) {
+            enforcer.mechanism.capabilities =
+                new Capabilities(Capabilities.INTERRUPT, DISABLE_NS, PER_CONTEXT_NS, 0, 0, 64, true, "process");
+        }
+        rig.anticipation.started();
+        return rig;
+    }
+
+    /** Of the contexts that there are. */
+    private List<Integer> off() {
+        return rig.enforcer.off().stream().filter(c -> c <= high.contextId).toList();
+    }
+
+    private void poll(final long nowNs) {
+        rig.clock.set(nowNs);
+        if (rig.anticipation.poll(nowNs) > 0) {
+            rig.decisions.settle();
+        }
+    }
+
+    private long journaled(final int what) {
+        return rig.events.events.stream()
+            .filter(e -> e.kind() == EventKind.ANTICIPATE && e.flags() == what).count();
+    }
+
+    /** Begins once in each period, for 1 ms; what follows is due after the last. Returns when the next should come. */
+    private long play(final TaskEntry task, final int begins) {
+        for (int i = 1; i <= begins; i++) {
+            final long atNs = i * PERIOD_NS;
+            while (rig.anticipation.nextNs() < atNs) {
+                poll(rig.anticipation.nextNs());
+                rig.enforcer.enforce(rig.clock.nowNs());
+                rig.anticipation.enforced(0, rig.enforcer.enforcedVersion());
+            }
+            rig.clock.set(atNs);
+            rig.begin(task, i, true);
+            rig.clock.set(atNs + 1_000_000);
+            rig.end(task, i);
+        }
+        return (begins + 1) * PERIOD_NS;
+    }
+
+    private TaskEntry periodic(final int id, final int priority) {
+        return rig.task(id, new TaskOpen(id, id, "periodic" + id, priority, priority, 0, true, PERIOD_NS, PERIOD_NS,
+            0));
+    }
+
+    // ---- announced by the program ----------------------------------------------------------------------------------
+
+    @Test
+    void shouldIgnoreAnnouncementsThatNothingCanBeDoneFor() {
+        final TaskEntry bestEffort = rig.task(4, 0);
+        rig.anticipation.announce(bestEffort, AT_NS);
+        assertEquals(NEVER, rig.anticipation.nextNs(), "best effort preempts nothing");
+        final DispatchRig gate = rig(new DispatchRig(FixedPriority.INSTANCE, false, 1));
+        gate.anticipation.announce(gate.task(1, 10), AT_NS);
+        assertEquals(NEVER, gate.anticipation.nextNs(), "a gate disables nothing");
+        final DispatchRig observer = rig(new DispatchRig(RoundRobin.INSTANCE));
+        observer.anticipation.announce(observer.task(1, 10), AT_NS);
+        assertEquals(NEVER, observer.anticipation.nextNs(), "the policy disables nothing");
+    }
+
+    @Test
+    void shouldServeTheHigherOfTwoAnnouncementsThatAreDue() {
+        rig.anticipation.announce(high, AT_NS);
+        rig.anticipation.announce(middle, AT_NS - LEAD_NS);
+        poll(AT_NS - 2 * LEAD_NS);
+        assertEquals(List.of(1), off(), "of the middle one");
+        poll(AT_NS - LEAD_NS);
+        assertEquals(List.of(1, 2), off(), "of the high one");
+        rig.begin(high, 1, true);
+        rig.end(high, 1);
+        assertEquals(List.of(1), off(), "the middle one may still come");
+    }
+
+    @Test
+    void shouldDisableLowerWorkAsLongBeforeTheBeginAsThatTakes() {
+        rig.anticipation.announce(middle, AT_NS);
+        assertEquals(AT_NS - LEAD_NS, rig.anticipation.nextNs());
+        poll(AT_NS - LEAD_NS - 1);
+        assertEquals(List.of(), rig.enforcer.off());
+        poll(AT_NS - LEAD_NS);
+        assertEquals(List.of(1), off(), "the higher task's context stays enabled");
+        assertEquals(1, rig.count(Counter.HINTS_ACTED));
+        assertEquals(1, journaled(Abi.ANTICIPATION_ACTED));
+    }
+
+    @Test
+    void shouldEnableItAgainWhenTheBeginDoesNotCome() {
+        rig.anticipation.announce(middle, AT_NS);
+        poll(AT_NS);
+        assertEquals(AT_NS + Anticipator.LATE_MIN_NS, rig.anticipation.nextNs(), "it may be late by 1 ms at least");
+        poll(AT_NS + Anticipator.LATE_MIN_NS);
+        assertEquals(List.of(), rig.enforcer.off());
+        assertEquals(1, rig.count(Counter.HINTS_WASTED));
+        assertEquals(NEVER, rig.anticipation.nextNs());
+    }
+
+    @Test
+    void shouldActNoMoreOnceTheBeginCame() {
+        rig.anticipation.announce(middle, AT_NS);
+        poll(AT_NS);
+        rig.begin(middle, 1, true);
+        assertEquals(List.of(1), off(), "for the segment now");
+        assertEquals(NEVER, rig.anticipation.nextNs());
+        rig.end(middle, 1);
+        assertEquals(List.of(), rig.enforcer.off());
+        assertEquals(0, rig.count(Counter.HINTS_WASTED));
+    }
+
+    @Test
+    void shouldPreemptNoRunningSegmentForOneThatHasNotBegun() {
+        rig.begin(low, 1, true);
+        rig.anticipation.announce(high, AT_NS);
+        poll(AT_NS);
+        assertEquals(List.of(), rig.enforcer.off());
+        rig.end(low, 1);
+        assertEquals(List.of(1, 2), off(), "it may still come, and now nobody runs");
+    }
+
+    @Test
+    void shouldFollowTheLaterOfTwoAnnouncementsOfOneTask() {
+        rig.anticipation.announce(middle, AT_NS);
+        poll(AT_NS);
+        rig.anticipation.announce(middle, 2 * AT_NS);
+        rig.decisions.settle();
+        assertEquals(List.of(), rig.enforcer.off(), "until its time");
+        assertEquals(2 * AT_NS - LEAD_NS, rig.anticipation.nextNs());
+    }
+
+    @Test
+    void shouldForgetTheAnnouncementOfATaskThatIsClosed() {
+        rig.anticipation.announce(middle, AT_NS);
+        rig.anticipation.close(low);
+        assertEquals(AT_NS - LEAD_NS, rig.anticipation.nextNs(), "another's");
+        rig.anticipation.close(middle);
+        assertEquals(NEVER, rig.anticipation.nextNs());
+    }
+
+    @Test
+    void shouldSayTheNextTimeOfAllGpus() {
+        final DispatchRig two = rig(new DispatchRig(FixedPriority.INSTANCE, true, 2));
+        final TaskEntry onFirst = two.task(1, 10);
+        two.anticipation.announce(onFirst, AT_NS);
+        two.scheduler.addContext(7, 1, ContextKind.MANAGED);
+        final TaskEntry onSecond = two.taskOf(onFirst, 2, 7, 1);
+        two.anticipation.announce(onSecond, AT_NS / 2);
+        assertEquals(AT_NS / 2 - LEAD_NS, two.anticipation.nextNs());
+    }
+
+    // ---- from a declared period ------------------------------------------------------------------------------------
+
+    @Test
+    void shouldDisableLowerWorkAheadOfTheBeginsOfAPeriodicTask() {
+        final TaskEntry task = periodic(4, 40);
+        final long nextNs = play(task, BEGINS);
+        assertEquals(nextNs - LEAD_NS - 2 * PER_CONTEXT_NS, rig.anticipation.nextNs());
+        poll(rig.anticipation.nextNs());
+        assertEquals(List.of(1, 2, 3), off());
+        assertTrue(rig.count(Counter.ANTICIPATED) > 0);
+        assertEquals(rig.count(Counter.ANTICIPATED), task.anticipated);
+        assertEquals(task.anticipated, journaled(Abi.ANTICIPATION_ACTED));
+        assertTrue(task.keptFreeNs > 0);
+        assertEquals(0, rig.count(Counter.HINTS_ACTED));
+    }
+
+    @Test
+    void shouldWaitForABeginThatIsLateNoLongerThanTheBudgetAllows() {
+        final TaskEntry task = periodic(4, 40);
+        final long stoppedNs = play(task, BEGINS);
+        while (rig.anticipation.nextNs() < stoppedNs + 100 * PERIOD_NS) {
+            poll(rig.anticipation.nextNs());
+        }
+        assertEquals(List.of(), rig.enforcer.off());
+        assertEquals(NEVER, rig.anticipation.nextNs(), "it is not expected any more");
+        assertEquals(rig.count(Counter.ANTICIPATIONS_WASTED), task.anticipationsWasted);
+        assertTrue(task.anticipationsWasted >= 1 && task.anticipationsWasted <= 3, "" + task.anticipationsWasted);
+        assertEquals(task.anticipationsWasted, journaled(Abi.ANTICIPATION_WASTED));
+    }
+
+    @Test
+    void shouldAnticipateNothingWhereItIsSwitchedOff() {
+        rig.policy.apply(new PolicySettings(null, null, 0, -1, null, new PolicySettings.Ahead(Anticipate.OFF, -1),
+            List.of(), List.of(), ""));
+        play(periodic(4, 40), BEGINS);
+        assertEquals(NEVER, rig.anticipation.nextNs());
+        assertEquals(0, rig.count(Counter.ANTICIPATED));
+    }
+
+    @Test
+    void shouldAnticipateATaskThatIsNamedAlthoughTheOthersAreNot() {
+        rig.policy.apply(new PolicySettings(null, null, 0, -1, null, new PolicySettings.Ahead(Anticipate.OFF, -1),
+            List.of(new PolicySettings.TaskRule("periodic4", new PolicySettings.Share(0, -1, 0), null, -1, -1,
+            Anticipate.DECLARED)), List.of(), ""));
+        final TaskEntry task = periodic(4, 40);
+        rig.policy.applyRule(task);
+        play(task, BEGINS);
+        assertTrue(rig.count(Counter.ANTICIPATED) > 0);
+    }
+
+    @Test
+    void shouldCountBeginsForWhichThereIsNoBudget() {
+        rig.policy.apply(new PolicySettings(null, null, 0, -1, null, new PolicySettings.Ahead(null, 0), List.of(),
+            List.of(), ""));
+        final TaskEntry task = periodic(4, 40);
+        play(task, BEGINS);
+        assertEquals(0, rig.count(Counter.ANTICIPATED));
+        assertTrue(task.anticipationsOverBudget > 0);
+        assertEquals(rig.count(Counter.ANTICIPATIONS_OVER_BUDGET), task.anticipationsOverBudget);
+        assertEquals(task.anticipationsOverBudget, journaled(Abi.ANTICIPATION_OVER_BUDGET));
+        assertEquals(0, task.keptFreeNs);
+    }
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.faults;
+
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.RealTime;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * The hostile user of the campaign, and the honest one beside him. Both are real users without privileges, members of
+ * the socket's group: the hostile one has the priorities of any member, the honest one a right to higher ones. One
+ * thread.
+ */
+final class Attacks implements AutoCloseable {
+    /** Numbers that no user of a machine has. */
+    private static final int HOSTILE = 65_531;
+    private static final int HONEST = 65_532;
+
+    private static final int INNOCENT_PRIORITY = 80;
+    private static final int INNOCENT_THREAD = 60;
+    private static final int HOG_PRIORITY = 40;
+    private static final int ATTACKERS = 3;
+    private static final int NOT_PERMITTED = 77;
+    private static final int USAGE = 2;
+    private static final int EXIT_S = 30;
+    private static final int UNDISTURBED_MS = 5_000;
+    private static final int BASE_MODE = 0711;
+    private static final int PROGRAM_MODE = 0755;
+
+    private final FaultRig rig;
+    private final Path out;
+    private final Path program;
+    private final Path demoTask;
+    private final Path pages;
+    private final String refusal;
+    private Responses responses;
+    private int started;
+
+    /**
+     * Makes what the users need. The daemon is started afterwards, with {@link #daemonOptions}.
+     *
+     * @param rig  on which it is played, without a daemon yet
+     * @param base of the campaign, in memory
+     * @param out  for what the attackers say
+     */
+    Attacks(final FaultRig rig, final Path base, final Path out) throws IOException {
+        this.rig = rig;
+        this.out = out;
+        refusal = ProcessStatus.effectiveUid() != 0 ? "becoming another user needs root"
+            : Files.isExecutable(Path.of("/usr/bin/setpriv")) ? "" : "setpriv (package util-linux) is missing";
+        // other users find their way to the runtime directory, and cannot list what is beside it
+        FileAccess.chmod(base, BASE_MODE);
+        FileAccess.chmod(rig.outside().getParent(), BASE_MODE);
+        final Path own = Files.createDirectory(base.resolve("users"));
+        program = copy("gpuseg-hostile", own);
+        demoTask = copy("gpuseg-demo-task", own);
+        pages = Files.createDirectory(own.resolve("pages"));
+        final Path limits = Files.createDirectory(own.resolve("limits.d"));
+        Files.writeString(limits.resolve("campaign.conf"), HONEST + " priority " + INNOCENT_PRIORITY + "\n");
+        rig.daemonOptions(List.of("--limits", limits.toString()));
+        if (refusal.isEmpty()) {
+            FileAccess.chown(pages, HONEST, HONEST);
+        }
+    }
+
+    private static Path copy(final String name, final Path to) throws IOException {
+        final Path copy = Files.copy(NativePrograms.named(name), to.resolve(name));
+        FileAccess.chmod(copy, PROGRAM_MODE);
+        return copy;
+    }
+
+    /** What is started after it has the priority, whichever user it becomes. */
+    private static List<String> fifo(final int priority) {
+        return new ArrayList<>(List.of("chrt", "--fifo", Integer.toString(priority)));
+    }
+
+    /** Why there are no other users here, empty if there are. */
+    String refusal() {
+        return refusal;
+    }
+
+    private List<String> as(final int uid) throws IOException {
+        final int group = (Integer) Files.getAttribute(rig.outside().resolve("gpuseg.sock"), "unix:gid");
+        return List.of("setpriv", "--reuid=" + uid, "--regid=" + group, "--clear-groups", "--inh-caps=-all");
+    }
+
+    /** What the hostile user does meanwhile. */
+    private static Fault attack(final Fault fault) {
+        return fault.isProgram() ? fault : Fault.FLOOD_STATUS;
+    }
+
+    /** The honest client, of a user of his own where that is possible. */
+    FaultClient innocent() throws IOException, InterruptedException {
+        final boolean realTime = RealTime.isPermitted();
+        final List<String> start = realTime ? fifo(INNOCENT_THREAD) : new ArrayList<>();
+        if (refusal.isEmpty()) {
+            start.addAll(as(HONEST));
+        }
+        return rig.client("innocent", start, demoTask, pages, List.of("--period", "5ms", "--segments",
+            "gpu:200us+1ms", "--priority", Integer.toString(INNOCENT_PRIORITY), "--budget", "5ms", "--always-wait",
+            "--scheduling", realTime ? "fifo:" + INNOCENT_THREAD : "other"));
+    }
+
+    /** Measures the honest client for some seconds while nobody attacks. */
+    void measureUndisturbed(final FaultClient innocent, final Path journal) throws InterruptedException {
+        responses = new Responses(journal);
+        follow(innocent);
+        final long fromNs = System.nanoTime();
+        TimeUnit.MILLISECONDS.sleep(UNDISTURBED_MS);
+        responses.read();
+        responses.undisturbed(fromNs, System.nanoTime());
+    }
+
+    /** Counts the honest client's responses within an attack. */
+    void measure(final Fault fault, final long fromNs, final long toNs) {
+        responses.read();
+        responses.attacked(fault, fromNs, toNs);
+    }
+
+    Responses responses() {
+        return responses;
+    }
+
+    /** The pid that the responses are taken of. */
+    void follow(final FaultClient innocent) {
+        responses.follow(innocent.pid());
+    }
+
+    /**
+     * Makes an attack and waits until it is over.
+     *
+     * @param round which, how long, by how many processes
+     * @return why it could not be made here; empty if it was made
+     * @throws IllegalStateException if the attacker's program is broken
+     */
+    String play(final Round round) throws IOException, InterruptedException {
+        if (!refusal.isEmpty()) {
+            return refusal;
+        }
+        final boolean hog = round.fault() == Fault.FIFO_HOG;
+        if (hog && !RealTime.isPermitted()) {
+            return "SCHED_FIFO is not permitted";
+        }
+        final List<Child> attackers = new ArrayList<>();
+        try {
+            for (int i = 0; i <= (hog ? 0 : round.variant() % ATTACKERS); i++) {
+                final List<String> command = new ArrayList<>();
+                if (hog) {
+                    final int cpu = round.variant() % Runtime.getRuntime().availableProcessors();
+                    command.addAll(List.of("taskset", "--cpu-list", Integer.toString(cpu)));
+                    command.addAll(fifo(HOG_PRIORITY));
+                }
+                command.addAll(as(HOSTILE));
+                command.addAll(List.of(program.toString(), attack(round.fault()).label(), "--dir",
+                    rig.outside().toString(), "--seed", Integer.toString(round.variant() + i), "--duration",
+                    round.lengthMs() + "ms"));
+                attackers.add(Child.start("attacker", command, out.resolve("attacker-" + ++started % 100 + ".err")));
+            }
+            for (final Child attacker : attackers) {
+                final int status = attacker.awaitExit(EXIT_S);
+                if (status == NOT_PERMITTED) {
+                    return attacker.said().strip();
+                }
+                if (status == USAGE || status == 1) {
+                    throw new IllegalStateException("the attacker failed: " + attacker.said());
+                }
+            }
+        } catch (final TimeoutException e) {
+            throw new IllegalStateException("the attacker did not end: " + e.getMessage(), e);
+        } finally {
+            attackers.forEach(Child::close);
+        }
+        return "";
+    }
+
+    @Override
+    public void close() {
+        if (responses != null) {
+            responses.close();
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.system;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.rig.StringOutput;
+import dev.gpuseg.tools.rig.SystemRig;
+import dev.gpuseg.tools.trace.DecisionReplay;
+import dev.gpuseg.tools.trace.Source;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** A periodic task against best-effort work, on the virtual GPU: nobody calls gpuseg_hint. */
+@Timeout(120)
+@Tag("long")
+class AnticipationSystemTest {
+    private static final int JOBS = 100;
+    private static final int PERIOD_MS = 25;
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    /** What a journal says about one run. */
+    private static final class Seen {
+        private int begins;
+        private int acted;
+        private int kept;
+        /** Begins before which the other context was off already, and needed no call. */
+        private int free;
+        private int off;
+        private int camera;
+    }
+
+    private Seen run(final String... options) throws Exception {
+        rig.realTime(options);
+        rig.task("busy", 0, "1s", "gpu:0ms+900ms", "60s");
+        SystemRig.await("busy works", 30_000, () -> "running".equals(rig.state("busy")));
+        final Child camera = rig.task("camera", 50, PERIOD_MS + "ms", "gpu:0ms+1ms", JOBS * PERIOD_MS + "ms");
+        assertEquals(JOBS, SystemRig.summary(camera, 60).path("jobs").asLong());
+        SystemRig.await("every context is enabled", 20_000, () -> rig.held() == 0);
+        final long anticipated = rig.counter("anticipated");
+        assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
+        final Seen seen = new Seen();
+        JournalReader.forEach(rig.directory().journal(), event -> {
+            if (event.kind() == EventKind.ANTICIPATE) {
+                seen.acted += event.flags() == Abi.ANTICIPATION_ACTED ? 1 : 0;
+                seen.kept += event.flags() == Abi.ANTICIPATION_KEPT_FREE ? 1 : 0;
+            } else if (event.kind() == EventKind.DISABLE) {
+                seen.off++;
+            } else if (event.kind() == EventKind.ENABLE) {
+                seen.off--;
+            } else if (event.kind() == EventKind.TASK_OPEN && event.text().contains("\"camera\"")) {
+                seen.camera = event.taskId();
+            } else if (event.kind() == EventKind.BEGIN && event.taskId() == seen.camera) {
+                seen.begins++;
+                seen.free += seen.off > 0 ? 1 : 0;
+            }
+        });
+        assertEquals(anticipated, seen.acted, "as counted");
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+        return seen;
+    }
+
+    @Test
+    void shouldHaveBestEffortWorkDisabledByTheBeginsOfAPeriodicTask() throws Exception {
+        final Seen seen = run();
+        assertEquals(JOBS, seen.begins);
+        assertTrue(seen.acted > 0 && seen.kept > 0, seen.acted + " begins anticipated");
+        assertTrue(seen.free > 0, "no begin found the other context disabled");
+    }
+
+    @Test
+    void shouldActOnNoBeginWhereAnticipationIsOff() throws Exception {
+        final Seen seen = run("--anticipate", "off");
+        assertEquals(JOBS, seen.begins);
+        assertEquals(0, seen.acted);
+        assertEquals(0, seen.kept);
+    }
+
+    @Test
+    void shouldTakeTheSettingsWhileRunning() throws Exception {
+        rig.realTime("--anticipate", "learned", "--anticipation-budget", "20");
+        final String where = rig.directory().root().toString();
+        assertTrue(StringOutput.of("policy", "--dir", where).text().contains("anticipate learned, budget 20 % of the"));
+        final StringOutput changed = StringOutput.of("policy", "--dir", where, "--anticipate", "off",
+            "--anticipation-budget", "7");
+        assertTrue(changed.text().contains("anticipate off, budget 7 % of the time"), changed.text());
+        final StringOutput wrong = StringOutput.of("policy", "--dir", where, "--anticipate", "always");
+        assertEquals(ExitCode.USAGE, wrong.status(), wrong.text());
+        assertTrue(wrong.text().contains("off, declared or learned"), wrong.text());
+    }
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec.c - gpuseg-exec: run a CUDA program as it is as a task of the scheduler. `gpuseg exec` is this program. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "inject.h"
+
+#define INJECTION "CUDA_INJECTION64_PATH"
+#define LIBRARY "libgpuseg-inject.so"
+#define REPLY_BYTES 4096
+#define STATUS_USAGE 2
+#define STATUS_NOT_STARTED 126
+#define STATUS_NOT_FOUND 127
+
+static const char usage_line[] =
+	"usage: gpuseg exec [--priority N | --best-effort] [OPTION...] -- COMMAND [ARGUMENT...]\n";
+static const char help[] =
+	"\n"
+	"Run a CUDA program as it is as a task of the scheduler, with the processes that it starts. The driver loads "
+	"a\n"
+	"library that begins a segment at the first launch and ends it when all work is done. Without a daemon the\n"
+	"program runs unmanaged, and one line says so.\n"
+	"\n"
+	"      --priority N         Priority of the program on the GPU, 1..99, 99 is the highest.\n"
+	"      --best-effort        Run it as best effort. This is the default.\n"
+	"      --name NAME          Name of the task (default: exec: and the program's name).\n"
+	"      --period TIME        Period of its jobs, such as 10ms. For admission and deadlines.\n"
+	"      --deadline TIME      Relative deadline (default: the period).\n"
+	"      --budget TIME        Longest time that a segment may hold the GPU (default: no limit).\n"
+	"      --weight N           Share of best-effort time, 1..10000 (initially 100).\n"
+	"      --cap TIME/PERIOD    Most GPU time of best-effort work in each period, such as 25ms/100ms. Needs --name "
+	"and\n"
+	"                           the right to change the policy.\n"
+	"      --hold-off TIME      Launches closer than this are one segment, 0..1h (default: 200us).\n"
+	"      --segments KIND      What one segment is: auto, from a launch until all work is done; graph, the same, "
+	"but\n"
+	"                           only launches of CUDA graphs begin one; process, from the first launch to the end "
+	"of\n"
+	"                           the process (default: auto).\n"
+	"      --slice TIME         Best effort: longest segment, 0 for no limit (default: 500us where the daemon's\n"
+	"                           mechanism can only wait for segments, else 0).\n"
+	"      --streams KIND       none, or priority: while work on a CUDA stream of higher priority is outstanding,\n"
+	"                           launches on lower streams of the same process wait (default: none).\n"
+	"      --in-flight TIME     With --streams priority: most work in flight on lower streams (default: 500us).\n"
+	"      --wait TIME          Longest wait of a launch; then the program runs unmanaged for a minute (default: "
+	"10s).\n"
+	"      --print-environment  Print the variables that a service needs instead, and run nothing.\n"
+	"      --verbose            Say what the library finds and does.\n"
+	"  -h, --help               Show this help message and exit.\n"
+	"  -V, --version            Print version information and exit.\n"
+	"\n"
+	"Times have a unit: ns, us, ms or s.\n"
+	"\n"
+	"Exit status:\n"
+	"  the status of COMMAND, or\n"
+	"  2     usage\n"
+	"  126   COMMAND cannot be started, or the daemon refused --cap\n"
+	"  127   COMMAND was not found\n";
+
+__attribute__((noreturn, format(printf, 2, 3))) static void fail(int status, const char *format, ...)
+{
+	va_list ap;
+
+	fputs("gpuseg exec: ", stderr);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(status);
+}
+
+static int64_t check_duration(const char *option, const char *text)
+{
+	int64_t ns;
+
+	if (!duration_read(text, &ns))
+		fail(STATUS_USAGE, "%s is \"%s\"; give a time such as 200us, 5ms or 1s, at most an hour", option, text);
+	return ns;
+}
+
+static void check_number(const char *option, const char *text, unsigned long least, unsigned long most)
+{
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || number < least || number > most)
+		fail(STATUS_USAGE, "%s is \"%s\"; give a number of %lu to %lu", option, text, least, most);
+}
+
+static void check_name(const char *text)
+{
+	if (!*text || strlen(text) >= GPUSEG_NAME_BYTES)
+		fail(STATUS_USAGE, "--name has %zu bytes; give 1 to %d", strlen(text), GPUSEG_NAME_BYTES - 1);
+	for (const char *c = text; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == '"' || *c == '\\')
+			fail(STATUS_USAGE, "--name has a quote, a backslash or a control character; leave it out");
+	}
+}
+
+static void check_segments(const char *text)
+{
+	if (strcmp(text, "auto") != 0 && strcmp(text, "graph") != 0 && strcmp(text, "process") != 0)
+		fail(STATUS_USAGE, "--segments is \"%s\"; give auto, graph or process", text);
+}
+
+static void check_cap(const char *text)
+{
+	char time[64];
+	const char *slash = strchr(text, '/');
+	int64_t ns;
+
+	if (strcmp(text, "none") == 0)
+		return;
+	if (slash && (size_t)(slash - text) < sizeof(time)) {
+		memcpy(time, text, (size_t)(slash - text));
+		time[slash - text] = '\0';
+		if (duration_read(time, &ns) && duration_read(slash + 1, &ns))
+			return;
+	}
+	fail(STATUS_USAGE, "--cap is \"%s\"; give a time and a period, such as 25ms/100ms, or none", text);
+}
+
+/* ---- the daemon ---- */
+
+/* A connection to the daemon's socket; -1: there is none, and *reason says why. */
+static int daemon_socket(char reason[256])
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval limit = {.tv_sec = 5};
+	char dir[PATH_MAX];
+	int fd;
+
+	if (gpuseg_runtime_dir(dir, sizeof(dir)) < 0 ||
+	    (size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, GPUSEG_SOCKET_NAME) >=
+		    sizeof(address.sun_path)) {
+		snprintf(reason, 256, "the path of the runtime directory is too long");
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+			return fd;
+		close(fd);
+	}
+	if (errno == EACCES)
+		snprintf(reason, 256, "no permission for %.150s: add the user to the group that owns it",
+			 address.sun_path);
+	else if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
+		snprintf(reason, 256, "no daemon at %.150s; start one with `gpuseg run`", address.sun_path);
+	else
+		snprintf(reason, 256, "%.150s: %s", address.sun_path, strerror(errno));
+	return -1;
+}
+
+/* A rule of the policy, as `gpuseg policy --task NAME --cap CAP` makes it. It also holds for tasks that open later. */
+static void set_cap(int fd, const char *name, const char *cap)
+{
+	union {
+		struct gpuseg_msg_admin head;
+		char bytes[sizeof(struct gpuseg_msg_admin) + 512];
+	} request = {.bytes = {0}};
+	union {
+		struct gpuseg_msg_admin_reply head;
+		char bytes[REPLY_BYTES];
+	} reply;
+	char *text = request.bytes + sizeof(request.head);
+	const int length = snprintf(
+		text, sizeof(request.bytes) - sizeof(request.head),
+		"{\"command\":\"policy\",\"settings\":{\"tasks\":[{\"task\":\"%s\",\"cap\":\"%s\"}]}}", name, cap);
+	ssize_t n;
+
+	if (length < 0 || (size_t)length >= sizeof(request.bytes) - sizeof(request.head))
+		fail(STATUS_USAGE, "--name and --cap are too long together");
+	request.head.msg = (struct gpuseg_msg){.magic = GPUSEG_MSG_MAGIC,
+					       .version = GPUSEG_ABI_VERSION,
+					       .type = GPUSEG_MSG_ADMIN,
+					       .size = (uint32_t)(sizeof(request.head) + (size_t)length),
+					       .seq = 1};
+	request.head.text_size = (uint32_t)length;
+	if (send(fd, &request, request.head.msg.size, MSG_NOSIGNAL) < 0)
+		fail(STATUS_NOT_STARTED, "--cap: the daemon does not take the request: %s", strerror(errno));
+	do {
+		n = recv(fd, &reply, sizeof(reply) - 1, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)sizeof(reply.head) || reply.head.msg.magic != GPUSEG_MSG_MAGIC)
+		fail(STATUS_NOT_STARTED, "--cap: no answer from the daemon within 5 s");
+	if (reply.head.msg.status < 0) {
+		reply.bytes[n] = '\0';
+		fail(STATUS_NOT_STARTED, "--cap %s: the daemon refused it: %s", cap,
+		     reply.bytes[sizeof(reply.head)] ? reply.bytes + sizeof(reply.head)
+						     : strerror(-reply.head.msg.status));
+	}
+}
+
+/* ---- the library ---- */
+
+/* Beside this program (a checkout), where it is installed, or where GPUSEG_INJECT_LIBRARY says. */
+static void find_library(char path[PATH_MAX])
+{
+	const char *given = getenv("GPUSEG_INJECT_LIBRARY");
+	char self[PATH_MAX];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (given && *given) {
+		if (strlen(given) >= PATH_MAX || access(given, R_OK) != 0)
+			fail(STATUS_NOT_STARTED, "GPUSEG_INJECT_LIBRARY is %s, which cannot be read: %s", given,
+			     strerror(errno));
+		strcpy(path, given);
+		return;
+	}
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		*slash = '\0';
+		snprintf(path, PATH_MAX, "%.*s/" LIBRARY, PATH_MAX - 64, self);
+		if (access(path, R_OK) == 0)
+			return;
+	}
+	snprintf(path, PATH_MAX, "%s/" LIBRARY, GPUSEG_INJECT_DIR);
+	if (access(path, R_OK) != 0)
+		fail(STATUS_NOT_STARTED, "%s is not there; install libgpuseg, or name it in GPUSEG_INJECT_LIBRARY",
+		     path);
+}
+
+static void set(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) != 0)
+		fail(STATUS_NOT_STARTED, "out of memory");
+}
+
+enum option_id {
+	PRIORITY = 256,
+	BEST_EFFORT,
+	NAME,
+	PERIOD,
+	DEADLINE,
+	BUDGET,
+	WEIGHT,
+	CAP,
+	HOLD_OFF,
+	SEGMENTS,
+	SLICE,
+	STREAMS,
+	IN_FLIGHT,
+	WAIT,
+	PRINT_ENVIRONMENT,
+	VERBOSE
+};
+
+static const struct option options[] = {{"priority", required_argument, NULL, PRIORITY},
+					{"best-effort", no_argument, NULL, BEST_EFFORT},
+					{"name", required_argument, NULL, NAME},
+					{"period", required_argument, NULL, PERIOD},
+					{"deadline", required_argument, NULL, DEADLINE},
+					{"budget", required_argument, NULL, BUDGET},
+					{"weight", required_argument, NULL, WEIGHT},
+					{"cap", required_argument, NULL, CAP},
+					{"hold-off", required_argument, NULL, HOLD_OFF},
+					{"segments", required_argument, NULL, SEGMENTS},
+					{"slice", required_argument, NULL, SLICE},
+					{"streams", required_argument, NULL, STREAMS},
+					{"in-flight", required_argument, NULL, IN_FLIGHT},
+					{"wait", required_argument, NULL, WAIT},
+					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
+					{"verbose", no_argument, NULL, VERBOSE},
+					{"help", no_argument, NULL, 'h'},
+					{"version", no_argument, NULL, 'V'},
+					{NULL, 0, NULL, 0}};
+
+static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD",
+					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	 "GPUSEG_EXEC_WEIGHT",
+					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS",	 "GPUSEG_EXEC_SLICE",
+					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_IN_FLIGHT", "GPUSEG_EXEC_WAIT",
+					"GPUSEG_EXEC_VERBOSE"};
+
+static void print_environment(const char *library)
+{
+	printf(INJECTION "=%s\n", library);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value)
+			printf("%s=%s\n", variables[i], value);
+	}
+}
+
+struct request {
+	const char *priority;
+	const char *name;
+	const char *cap;
+	const char *real_time; /* an option that only makes sense with --priority */
+	bool best_effort;
+	bool print;
+};
+
+/* Check the options and put them into the environment. */
+static struct request read_options(int argc, char **argv)
+{
+	struct request r = {.priority = NULL};
+	int option;
+
+	/* An inner `gpuseg exec` says anew what holds for its program. */
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		unsetenv(variables[i]);
+	while ((option = getopt_long(argc, argv, "+hV", options, NULL)) != -1) {
+		switch (option) {
+		case PRIORITY:
+			check_number("--priority", optarg, 1, GPUSEG_PRIORITY_MAX);
+			r.priority = optarg;
+			set("GPUSEG_EXEC_PRIORITY", optarg);
+			break;
+		case BEST_EFFORT:
+			r.best_effort = true;
+			break;
+		case NAME:
+			check_name(optarg);
+			r.name = optarg;
+			set("GPUSEG_EXEC_NAME", optarg);
+			break;
+		case PERIOD:
+			check_duration("--period", optarg);
+			r.real_time = "--period";
+			set("GPUSEG_EXEC_PERIOD", optarg);
+			break;
+		case DEADLINE:
+			check_duration("--deadline", optarg);
+			r.real_time = "--deadline";
+			set("GPUSEG_EXEC_DEADLINE", optarg);
+			break;
+		case BUDGET:
+			check_duration("--budget", optarg);
+			set("GPUSEG_EXEC_BUDGET", optarg);
+			break;
+		case WEIGHT:
+			check_number("--weight", optarg, 1, GPUSEG_WEIGHT_MAX);
+			set("GPUSEG_EXEC_WEIGHT", optarg);
+			break;
+		case CAP:
+			check_cap(optarg);
+			r.cap = optarg;
+			break;
+		case HOLD_OFF:
+			check_duration("--hold-off", optarg);
+			set("GPUSEG_EXEC_HOLD_OFF", optarg);
+			break;
+		case SEGMENTS:
+			check_segments(optarg);
+			set("GPUSEG_EXEC_SEGMENTS", optarg);
+			break;
+		case SLICE:
+			check_duration("--slice", optarg);
+			set("GPUSEG_EXEC_SLICE", optarg);
+			break;
+		case STREAMS:
+			if (strcmp(optarg, "none") != 0 && strcmp(optarg, "priority") != 0)
+				fail(STATUS_USAGE, "--streams is \"%s\"; give none or priority", optarg);
+			set("GPUSEG_EXEC_STREAMS", optarg);
+			break;
+		case IN_FLIGHT:
+			check_duration("--in-flight", optarg);
+			set("GPUSEG_EXEC_IN_FLIGHT", optarg);
+			break;
+		case WAIT:
+			if (check_duration("--wait", optarg) < WAIT_LEAST_NS)
+				fail(STATUS_USAGE, "--wait is \"%s\"; give at least 1ms", optarg);
+			set("GPUSEG_EXEC_WAIT", optarg);
+			break;
+		case PRINT_ENVIRONMENT:
+			r.print = true;
+			break;
+		case VERBOSE:
+			set("GPUSEG_EXEC_VERBOSE", "1");
+			break;
+		case 'h':
+			printf("%s%s", usage_line, help);
+			exit(0);
+		case 'V':
+			printf("gpuseg %s\n", gpuseg_version());
+			exit(0);
+		default:
+			fputs(usage_line, stderr);
+			exit(STATUS_USAGE);
+		}
+	}
+	if (r.priority && r.best_effort)
+		fail(STATUS_USAGE, "--priority and --best-effort exclude each other; give one");
+	if (!r.priority && r.real_time)
+		fail(STATUS_USAGE, "%s needs --priority: best effort has no deadline", r.real_time);
+	if (r.cap && !r.name)
+		fail(STATUS_USAGE, "--cap needs --name: the rule is kept under the name of the task");
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	char library[PATH_MAX], reason[256] = "";
+	const struct request r = read_options(argc, argv);
+	const char *other = getenv(INJECTION);
+	int fd;
+
+	if (optind >= argc && !r.print) {
+		fputs(usage_line, stderr);
+		fail(STATUS_USAGE, "no command given; put it after --");
+	}
+	find_library(library);
+	if (r.print) {
+		print_environment(library);
+		return 0;
+	}
+	fd = daemon_socket(reason);
+	if (fd < 0) {
+		fprintf(stderr, "gpuseg exec: %s; runs unmanaged\n", reason);
+		unsetenv(INJECTION);
+	} else if (other && *other && !strstr(other, LIBRARY)) {
+		fprintf(stderr, "gpuseg exec: " INJECTION " is %s, which is left as it is; runs unmanaged\n", other);
+	} else {
+		if (r.cap)
+			set_cap(fd, r.name, r.cap);
+		set(INJECTION, library);
+	}
+	if (fd >= 0)
+		close(fd);
+	execvp(argv[optind], argv + optind);
+	fail(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_STARTED, "%s: %s", argv[optind], strerror(errno));
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segments.c - begin a segment at the first launch, end it when all work is done. */
+#include <errno.h>
+#include <string.h>
+
+#include "inject.h"
+
+#define UNMANAGED_NS (60 * NS_PER_S) /* after a wait that reached its limit */
+#define WAIT_STEP_NS (100 * NS_PER_MS)
+#define DRAIN_STEP_NS (20 * NS_PER_US)
+#define SLICE_LAUNCHES_FIRST 8
+#define SLICE_LAUNCHES_MOST 4096
+
+void gpu_changed(struct gpu *gpu)
+{
+	__atomic_fetch_add(&gpu->generation, 1, __ATOMIC_RELEASE);
+	if (gpu->waiters)
+		futex_wake_all(&gpu->generation);
+}
+
+/* Say each kind of failure once. */
+static void say_once(int result, const struct gpu *gpu)
+{
+	static uint64_t said; /* inject.lock */
+	const unsigned int bit = (unsigned int)-result & 63;
+
+	if (said & UINT64_C(1) << bit)
+		return;
+	said |= UINT64_C(1) << bit;
+	say("GPU %d: %s; this segment runs unmanaged (said once)", gpu->index, gpuseg_strerror(result));
+}
+
+/* Wait for a change of the GPU's state, at most until `until_ns`. Lock released meanwhile. False: too late, or off. */
+static bool wait_for_change(struct gpu *gpu, int64_t until_ns)
+{
+	const uint32_t seen = gpu->generation;
+	const int64_t at_ns = now_ns();
+
+	if (at_ns - until_ns >= 0)
+		return false;
+	gpu->waiters++;
+	inject_unlock();
+	futex_wait(&gpu->generation, seen, until_ns - at_ns > WAIT_STEP_NS ? at_ns + WAIT_STEP_NS : until_ns);
+	inject_lock();
+	gpu->waiters--;
+	return __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE);
+}
+
+static void give_up(struct gpu *gpu, const char *what)
+{
+	const int64_t at_ns = now_ns();
+
+	if (gpu->unmanaged_until_ns - at_ns > 0)
+		return;
+	gpu->unmanaged_until_ns = at_ns + UNMANAGED_NS;
+	say("GPU %d: %s within %lld ms; runs unmanaged for %lld s, then tries again", gpu->index, what,
+	    (long long)(inject.settings.wait_ns / NS_PER_MS), (long long)(UNMANAGED_NS / NS_PER_S));
+}
+
+/* Have the library's thread open the task. Lock held; releases it meanwhile. True: there is one. */
+static bool task_ready(struct gpu *gpu)
+{
+	const int64_t until_ns = now_ns() + inject.settings.wait_ns;
+
+	while (gpu->task_state != TASK_READY) {
+		if (gpu->task_state == TASK_REFUSED)
+			return false;
+		if (gpu->task_state == TASK_UNKNOWN) {
+			if (!thread_start()) {
+				gpu->task_state = TASK_REFUSED;
+				return false;
+			}
+			gpu->task_state = TASK_WANTED;
+		}
+		thread_wake();
+		if (!wait_for_change(gpu, until_ns)) {
+			if (__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
+				give_up(gpu, "the daemon did not register the task");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Begin it. Lock held; released meanwhile. */
+static void begin(struct gpu *gpu)
+{
+	int result = -EINVAL;
+	bool tried = false;
+
+	gpu->segment = SEGMENT_BEGINNING;
+	if (gpu->unmanaged_until_ns - now_ns() <= 0 && task_ready(gpu)) {
+		gpuseg_task *task = gpu->task;
+
+		tried = true;
+		inject_unlock();
+		result = gpuseg_begin(task); /* waits at most settings.wait_ns */
+		inject_lock();
+	}
+	gpu->marked = tried && result >= 0;
+	if (tried && result == GPUSEG_PROCEEDED)
+		give_up(gpu, "no grant came");
+	else if (tried && result < 0)
+		say_once(result, gpu);
+	gpu->opened_ns = now_ns();
+	gpu->launched = 0;
+	gpu->segment = SEGMENT_OPEN;
+	gpu_changed(gpu);
+	thread_wake();
+}
+
+/* The slice of a best-effort segment is used up: let its work drain, so that others may have the GPU. */
+static void drain(struct gpu *gpu, int64_t until_ns)
+{
+	while (gpu->segment == SEGMENT_OPEN && gpu->draining) {
+		if (now_ns() - until_ns >= 0 || !__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE)) {
+			gpu->draining = false; /* a kernel of its own length: nothing to be gained by waiting */
+			gpu->opened_ns = now_ns();
+			return;
+		}
+		inject_unlock();
+		sleep_ns(DRAIN_STEP_NS);
+		inject_lock();
+	}
+}
+
+static unsigned int slice_launches(struct gpu *gpu)
+{
+	if (!gpu->slice_launches)
+		gpu->slice_launches = SLICE_LAUNCHES_FIRST;
+	return gpu->slice_launches;
+}
+
+/* The queue of a GPU holds far more than a slice. So launches are counted, and what they took decides how many. */
+static void learn(struct gpu *gpu, int64_t at_ns)
+{
+	const int64_t took_ns = at_ns - gpu->opened_ns, slice_ns = inject.settings.slice_ns;
+	const unsigned int before = slice_launches(gpu);
+	int64_t launches;
+
+	if (took_ns <= 0 || !gpu->launched)
+		return;
+	launches = (int64_t)gpu->launched * slice_ns / took_ns;
+	if (launches > 2 * (int64_t)before)
+		launches = 2 * (int64_t)before;
+	if (launches < before / 2)
+		launches = before / 2;
+	gpu->slice_launches = launches < 1		       ? 1
+			      : launches > SLICE_LAUNCHES_MOST ? SLICE_LAUNCHES_MOST
+							       : (unsigned int)launches;
+}
+
+bool segment_enter(struct gpu *gpu, bool graph)
+{
+	const struct settings *settings = &inject.settings;
+	const int64_t until_ns = now_ns() + 2 * settings->wait_ns;
+
+	if (settings->mode == SEGMENTS_GRAPH && !graph && gpu->segment == SEGMENT_NONE_OPEN)
+		return false;
+	if (settings->slice_ns > 0 && gpu->segment == SEGMENT_OPEN) {
+		if (!gpu->draining && gpu->launched >= slice_launches(gpu)) {
+			gpu->draining = true;
+			thread_wake();
+		}
+		drain(gpu, now_ns() + settings->wait_ns);
+	}
+	while (gpu->segment != SEGMENT_OPEN) {
+		if (gpu->segment == SEGMENT_NONE_OPEN)
+			begin(gpu);
+		else if (!wait_for_change(gpu, until_ns))
+			return false;
+	}
+	gpu->launched++;
+	return true;
+}
+
+void segment_end(struct gpu *gpu)
+{
+	int result;
+
+	if (gpu->segment != SEGMENT_OPEN)
+		return;
+	if (gpu->draining)
+		learn(gpu, now_ns());
+	if (gpu->marked) {
+		result = gpuseg_end(gpu->task);
+		if (result < 0)
+			say_once(result, gpu);
+	}
+	gpu->segment = SEGMENT_NONE_OPEN;
+	gpu->marked = false;
+	gpu->draining = false;
+	gpu_changed(gpu);
+}
+
+static bool may_end(const struct gpu *gpu, int64_t at_ns)
+{
+	return gpu->segment == SEGMENT_OPEN && gpu->busy == 0 && gpu->untracked_until_ns - at_ns <= 0 &&
+	       inject.settings.mode != SEGMENTS_PROCESS;
+}
+
+void segment_idle(struct gpu *gpu, int64_t at_ns)
+{
+	gpu->idle_ns = at_ns;
+	if ((inject.settings.hold_off_ns == 0 || gpu->draining) && may_end(gpu, at_ns))
+		segment_end(gpu);
+}
+
+int64_t segments_look(int64_t at_ns)
+{
+	const int64_t slice_ns = inject.settings.slice_ns;
+	int64_t next_ns = INT64_MAX;
+
+	for (size_t i = 0; i < GPUS_MAX && inject.gpus[i].index >= 0; i++) {
+		struct gpu *gpu = &inject.gpus[i];
+		int64_t end_ns;
+
+		if (gpu->segment != SEGMENT_OPEN)
+			continue;
+		if (slice_ns > 0 && gpu->busy > 0 && !gpu->draining) {
+			if (at_ns - gpu->opened_ns >= slice_ns)
+				gpu->draining = true;
+			else if (gpu->opened_ns + slice_ns < next_ns)
+				next_ns = gpu->opened_ns + slice_ns;
+		}
+		if (gpu->busy > 0)
+			continue;
+		end_ns = (gpu->idle_ns > gpu->launch_ns ? gpu->idle_ns : gpu->launch_ns) + inject.settings.hold_off_ns;
+		if (gpu->untracked_until_ns > end_ns)
+			end_ns = gpu->untracked_until_ns;
+		if (at_ns - end_ns >= 0 || gpu->draining) {
+			if (may_end(gpu, at_ns))
+				segment_end(gpu);
+		} else if (end_ns < next_ns) {
+			next_ns = end_ns;
+		}
+	}
+	return next_ns;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.c - what `gpuseg exec` passes on in the environment, and the one way of saying something. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject.h"
+
+#define DURATION_MAX_NS (3600 * NS_PER_S)
+
+void say(const char *format, ...)
+{
+	char line[512];
+	va_list ap;
+	int n, more;
+
+	n = snprintf(line, sizeof(line), "gpuseg: %s[%d]: ", program_invocation_short_name, (int)getpid());
+	if (n < 0 || (size_t)n >= sizeof(line) - 2)
+		return;
+	va_start(ap, format);
+	more = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, ap);
+	va_end(ap);
+	if (more < 0)
+		return;
+	n += more;
+	if ((size_t)n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	/* Not through stdio: the program may hold its lock. Where nobody reads, nothing can be done about it. */
+	(void)!syscall(SYS_write, STDERR_FILENO, line, (size_t)n);
+}
+
+bool duration_read(const char *text, int64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		int64_t ns;
+	} units[] = {{"ns", 1}, {"us", NS_PER_US}, {"ms", NS_PER_MS}, {"s", NS_PER_S}};
+	unsigned long long number;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno || number > (unsigned long long)INT64_MAX)
+		return false;
+	if (number == 0 && *end == '\0') {
+		*ns = 0;
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) == 0) {
+			if ((int64_t)number > DURATION_MAX_NS / units[i].ns)
+				return false;
+			*ns = (int64_t)number * units[i].ns;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool duration_of(const char *variable, int64_t *ns)
+{
+	const char *text = secure_getenv(variable);
+
+	if (!text || !*text || duration_read(text, ns))
+		return true;
+	say("%s is \"%s\"; give a time such as 200us, 5ms or 1s, at most an hour; runs unmanaged", variable, text);
+	return false;
+}
+
+/* A wait without a limit is not to be had: 0 would be one for gpuseg_begin(). */
+static bool wait_of(int64_t *ns)
+{
+	if (!duration_of("GPUSEG_EXEC_WAIT", ns))
+		return false;
+	if (*ns >= WAIT_LEAST_NS)
+		return true;
+	say("GPUSEG_EXEC_WAIT is %lld ns; give at least 1ms; runs unmanaged", (long long)*ns);
+	return false;
+}
+
+static bool number_of(const char *variable, uint32_t limit, uint32_t *value)
+{
+	const char *text = secure_getenv(variable);
+	unsigned long number;
+	char *end;
+
+	if (!text || !*text)
+		return true;
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (isdigit((unsigned char)text[0]) && *end == '\0' && !errno && number <= limit) {
+		*value = (uint32_t)number;
+		return true;
+	}
+	say("%s is \"%s\"; give a number of 0 to %u; runs unmanaged", variable, text, limit);
+	return false;
+}
+
+static bool mode_of(enum segments_mode *mode)
+{
+	static const char *const names[] = {
+		[SEGMENTS_AUTO] = "auto", [SEGMENTS_GRAPH] = "graph", [SEGMENTS_PROCESS] = "process"};
+	const char *text = secure_getenv("GPUSEG_EXEC_SEGMENTS");
+
+	if (!text || !*text)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*mode = (enum segments_mode)i;
+			return true;
+		}
+	}
+	say("GPUSEG_EXEC_SEGMENTS is \"%s\"; give auto, graph or process; runs unmanaged", text);
+	return false;
+}
+
+/* Cut at 63 bytes, but not within a character. */
+static void set_name(char to[GPUSEG_NAME_BYTES], const char *prefix, const char *name)
+{
+	size_t n = (size_t)snprintf(to, GPUSEG_NAME_BYTES, "%s%s", prefix, name);
+
+	if (n < GPUSEG_NAME_BYTES)
+		return;
+	n = GPUSEG_NAME_BYTES - 1;
+	while (n > 0 && ((unsigned char)name[n - strlen(prefix)] & 0xc0) == 0x80)
+		n--;
+	to[n] = '\0';
+}
+
+bool settings_read(struct settings *s)
+{
+	const char *name = secure_getenv("GPUSEG_EXEC_NAME"), *streams = secure_getenv("GPUSEG_EXEC_STREAMS");
+	const char *verbose = secure_getenv("GPUSEG_EXEC_VERBOSE");
+
+	*s = (struct settings){
+		.hold_off_ns = HOLD_OFF_DEFAULT_NS, .wait_ns = WAIT_DEFAULT_NS, .slice_ns = SLICE_BY_MECHANISM};
+	/* A task without a name of its own shows in status, top and traces that it is automatic. */
+	if (name && *name)
+		set_name(s->name, "", name);
+	else
+		set_name(s->name, "exec:", program_invocation_short_name);
+	if (streams && strcmp(streams, "priority") == 0)
+		s->flight_ns = FLIGHT_DEFAULT_NS;
+	s->verbose = verbose && strcmp(verbose, "1") == 0;
+	return number_of("GPUSEG_EXEC_PRIORITY", GPUSEG_PRIORITY_MAX, &s->priority) &&
+	       number_of("GPUSEG_EXEC_WEIGHT", GPUSEG_WEIGHT_MAX, &s->weight) &&
+	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
+	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
+	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) &&
+	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && wait_of(&s->wait_ns) &&
+	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) &&
+	       (s->flight_ns == 0 || duration_of("GPUSEG_EXEC_IN_FLIGHT", &s->flight_ns)) && mode_of(&s->mode);
+}

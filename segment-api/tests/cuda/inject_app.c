@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inject_app.c - CUDA programs as users write them, on the stand-in of the driver. Each prints its result, which
+ * depends on the number and order of its kernels, and what the stand-in has to complain about.
+ *
+ *   inject_app SCENARIO [NUMBER]
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpuseg.h"
+#include "standin.h"
+
+#define THREADS 8
+
+static uint64_t result = 1; /* changed by kernels */
+static CUcontext context;
+static long number; /* of the command line */
+
+/* Streams and graphs of the stand-in live as long as the process. */
+STANDIN const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
+static void ok(CUresult r, const char *what)
+{
+	if (r != CUDA_SUCCESS) {
+		fprintf(stderr, "%s: error %d\n", what, r);
+		exit(1);
+	}
+}
+#define OK(call) ok(call, #call)
+
+static void rest_us(long us)
+{
+	const struct timespec ts = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+	nanosleep(&ts, NULL);
+}
+
+static CUstream new_stream(int priority)
+{
+	CUstream stream;
+
+	OK(cuStreamCreateWithPriority(&stream, 0, priority));
+	return stream;
+}
+
+static void kernel_on(CUstream stream, uint64_t *p, long us, uint64_t k)
+{
+	void *parameters[] = {&p, &k};
+
+	OK(cuLaunchKernel(standin_kernel(us), 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+static void wait_for(const uint64_t *p, uint64_t value)
+{
+	while (__atomic_load_n(p, __ATOMIC_ACQUIRE) != value)
+		rest_us(200);
+}
+
+/* What `count` kernels with k = 0, 1, ... make of 1. */
+static uint64_t after(uint64_t from, int count)
+{
+	for (int i = 0; i < count; i++)
+		from = from * 31 + (uint64_t)i;
+	return from;
+}
+
+/* ---- scenarios ---- */
+
+static void jobs_with_synchronisation(void)
+{
+	const CUstream stream = new_stream(0);
+
+	for (int job = 0; job < 10; job++) {
+		for (int i = 0; i < 5; i++)
+			kernel_on(stream, &result, 50, (uint64_t)i);
+		OK(cuStreamSynchronize(stream));
+		rest_us(20000);
+	}
+}
+
+/* Launches that follow each other closely, with synchronisations between. */
+static void one_long_job(void)
+{
+	const CUstream stream = new_stream(0);
+
+	for (int i = 0; i < 200; i++) {
+		kernel_on(stream, &result, 10, (uint64_t)i);
+		if (i % 10 == 9)
+			OK(cuStreamSynchronize(stream));
+	}
+}
+
+static void no_synchronisation_on(CUstream stream)
+{
+	for (int job = 0; job < 3; job++) {
+		const uint64_t before = __atomic_load_n(&result, __ATOMIC_ACQUIRE);
+
+		for (int i = 0; i < 4; i++)
+			kernel_on(stream, &result, 1000, (uint64_t)i);
+		wait_for(&result, after(before, 4));
+		rest_us(50000);
+	}
+}
+
+static void no_synchronisation(void)
+{
+	no_synchronisation_on(new_stream(0));
+}
+
+static void default_stream(void)
+{
+	no_synchronisation_on(NULL);
+}
+
+static void *own_default_stream(void *arg)
+{
+	uint64_t *p = arg, k = 7;
+	void *parameters[] = {&p, &k};
+
+	OK(cuCtxPushCurrent_v2(context));
+	for (int i = 0; i < 50; i++) {
+		OK(cuLaunchKernel_ptsz(standin_kernel(20), 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+		if (i % 20 == 19)
+			OK(cuStreamSynchronize_ptsz(NULL));
+	}
+	while (__atomic_load_n(p, __ATOMIC_ACQUIRE) == 0)
+		rest_us(100);
+	rest_us(20000); /* what is left ends by a marker */
+	OK(cuStreamSynchronize_ptsz(NULL));
+	return NULL;
+}
+
+static void in_threads(void *(*run)(void *))
+{
+	static uint64_t results[THREADS];
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, run, &results[i]);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		result = result * 31 + results[i];
+	}
+}
+
+static void per_thread_streams(void)
+{
+	in_threads(own_default_stream);
+}
+
+static void *own_stream(void *arg)
+{
+	uint64_t *p = arg;
+	unsigned int seed = 7;
+	CUstream stream;
+	CUevent event;
+
+	OK(cuCtxPushCurrent_v2(context));
+	stream = new_stream(0);
+	OK(cuEventCreate(&event, 0));
+	for (int i = 0; i < 300; i++) {
+		kernel_on(stream, p, i % 20 ? 1 : 100, (uint64_t)i);
+		switch (rand_r(&seed) % 12) {
+		case 0:
+			OK(cuStreamSynchronize(stream));
+			break;
+		case 1:
+			OK(cuEventRecord(event, stream));
+			OK(cuEventSynchronize(event));
+			break;
+		case 2:
+			OK(cuCtxSynchronize());
+			break;
+		case 3:
+			rest_us(500);
+			break;
+		case 4:
+			OK(cuEventRecord(event, stream));
+			while (cuEventQuery(event) != CUDA_SUCCESS)
+				rest_us(20);
+			break;
+		default:
+			break;
+		}
+	}
+	OK(cuStreamSynchronize(stream));
+	OK(cuEventDestroy_v2(event));
+	OK(cuStreamDestroy_v2(stream));
+	return NULL;
+}
+
+static void threads(void)
+{
+	in_threads(own_stream);
+}
+
+/* A thread that launches while another one captures. */
+static volatile bool captured;
+
+static void *beside_a_capture(void *arg)
+{
+	CUstream stream;
+
+	OK(cuCtxPushCurrent_v2(context));
+	stream = new_stream(0);
+	while (!__atomic_load_n(&captured, __ATOMIC_ACQUIRE)) {
+		kernel_on(stream, arg, 100, 0);
+		rest_us(300);
+	}
+	OK(cuStreamSynchronize(stream));
+	return NULL;
+}
+
+static void graphs(void)
+{
+	static uint64_t beside;
+	const CUstream stream = new_stream(0), other = new_stream(0);
+	CUgraphExec exec;
+	CUgraph graph;
+	pthread_t thread;
+
+	kernel_on(stream, &result, 2000, 1); /* under way while the capture begins */
+	kernel_on(other, &result, 10, 1);
+	OK(cuStreamSynchronize(other));
+	OK(cuStreamSynchronize(stream));
+	pthread_create(&thread, NULL, beside_a_capture, &beside);
+	kernel_on(NULL, &beside, 3000, 0);
+	OK(cuStreamBeginCapture_v2(stream, 0));
+	for (int i = 0; i < 20; i++) {
+		kernel_on(stream, &result, 5, (uint64_t)i);
+		rest_us(2000); /* long enough for a marker, if one were wanted */
+	}
+	OK(cuStreamEndCapture(stream, &graph));
+	__atomic_store_n(&captured, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	for (int i = 0; i < 10; i++) {
+		OK(cuGraphLaunch(exec, stream));
+		OK(cuStreamSynchronize(stream));
+		rest_us(10000);
+	}
+}
+
+static void kinds_of_launches(void)
+{
+	static unsigned char from[64], to[64];
+	const CUstream stream = new_stream(0);
+	uint64_t *p = &result, k = 3;
+	void *parameters[] = {&p, &k};
+	const struct standin_config config = {.dimensions = {1, 1, 1, 1, 1, 1}, .stream = stream};
+
+	OK(cuLaunchKernelEx(&config, standin_kernel(20), parameters, NULL));
+	OK(cuStreamSynchronize(stream));
+	rest_us(20000);
+	OK(cuLaunchCooperativeKernel(standin_kernel(20), 1, 1, 1, 1, 1, 1, 0, stream, parameters));
+	OK(cuStreamSynchronize(stream));
+	rest_us(20000);
+	memset(from, 5, sizeof(from));
+	OK(cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, 8, stream));
+	OK(cuStreamSynchronize(stream));
+	rest_us(20000);
+	OK(cuMemsetD8Async((CUdeviceptr)(uintptr_t)(to + 8), 9, 8, stream));
+	OK(cuStreamSynchronize(stream));
+	rest_us(20000);
+	OK(cuMemcpyDtoH_v2(from, (CUdeviceptr)(uintptr_t)to, 16));
+	for (int i = 0; i < 16; i++)
+		result = result * 31 + from[i];
+	rest_us(20000);
+}
+
+/* Errors are the program's, as they are. */
+static void failing_launches(void)
+{
+	uint64_t *p = &result, k = 3;
+	void *parameters[] = {&p, &k};
+	const CUstream stream = new_stream(0);
+
+	for (int i = 0; i < 5; i++) {
+		result = result * 31 +
+			 (uint64_t)cuLaunchKernel(standin_kernel(1), 0, 1, 1, 1, 1, 1, 0, stream, parameters, NULL);
+		rest_us(5000);
+	}
+	kernel_on(stream, &result, 10, 1);
+	OK(cuStreamSynchronize(stream));
+	rest_us(20000);
+}
+
+static void streams_that_end(void)
+{
+	for (int i = 0; i < 20; i++) {
+		const CUstream stream = new_stream(0);
+		const uint64_t before = __atomic_load_n(&result, __ATOMIC_ACQUIRE);
+
+		kernel_on(stream, &result, 2000, 0);
+		OK(cuStreamDestroy_v2(stream));
+		wait_for(&result, after(before, 1));
+		rest_us(i % 5 * 300);
+	}
+	rest_us(50000);
+}
+
+static void contexts(void)
+{
+	for (int i = 0; i < 6; i++) {
+		CUcontext other;
+		CUstream stream;
+
+		OK(cuCtxCreate_v2(&other, 0, i % 2));
+		stream = new_stream(0);
+		kernel_on(stream, &result, 1000, (uint64_t)i);
+		OK(i % 3 ? cuStreamSynchronize(stream) : cuCtxSynchronize());
+		kernel_on(stream, &result, 3000, (uint64_t)i);
+		rest_us(i * 300);
+		OK(cuCtxDestroy_v2(other));
+		kernel_on(NULL, &result, 10, (uint64_t)i);
+		OK(cuCtxSynchronize());
+	}
+	rest_us(20000);
+}
+
+static void forks(void)
+{
+	const CUstream stream = new_stream(0);
+
+	for (int i = 0; i < 10; i++) {
+		pid_t child;
+		int status;
+
+		kernel_on(stream, &result, 500, (uint64_t)i);
+		child = fork();
+		if (child == 0) {
+			/* As a loader of data does: it computes and ends, and does not use the GPU. */
+			rest_us(i * 1000);
+			if (i % 2)
+				_exit(7);
+			exit(7);
+		}
+		kernel_on(stream, &result, 500, (uint64_t)i);
+		OK(cuStreamSynchronize(stream));
+		if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) {
+			fprintf(stderr, "child %d: status %#x\n", i, (unsigned int)status);
+			exit(1);
+		}
+	}
+}
+
+static void marks_by_hand(void)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	const CUstream stream = new_stream(0);
+	gpuseg_client *client;
+	gpuseg_task *task;
+
+	attr.name = "by-hand";
+	attr.priority = 40;
+	if (gpuseg_connect(NULL, &client) < 0 || gpuseg_task_open(client, &attr, &task) < 0) {
+		fprintf(stderr, "%s\n", gpuseg_last_message(NULL));
+		exit(1);
+	}
+	for (int i = 0; i < 5; i++) {
+		if (gpuseg_begin(task) < 0)
+			exit(1);
+		kernel_on(stream, &result, 200, (uint64_t)i);
+		OK(cuStreamSynchronize(stream));
+		gpuseg_end(task);
+		rest_us(5000);
+	}
+	gpuseg_disconnect(client);
+}
+
+static void ends_with_work_under_way(void)
+{
+	const CUstream stream = new_stream(0);
+
+	for (int i = 0; i < 100; i++)
+		kernel_on(stream, &result, 200, 0);
+	printf("result %016llx violations %u\n", 0ull, standin_violations());
+	fflush(stdout);
+	exit(0);
+}
+
+static void launches_for_ever(void)
+{
+	const CUstream stream = new_stream(0);
+
+	printf("ready\n");
+	fflush(stdout);
+	for (uint64_t i = 0;; i++) {
+		kernel_on(stream, &result, 20, i);
+		if (i % 50 == 49)
+			OK(cuStreamSynchronize(stream));
+		if (i % 200 == 199)
+			rest_us(1000);
+	}
+}
+
+/* For `number` milliseconds; the result says nothing. */
+static void launches_for_a_while(void)
+{
+	const CUstream stream = new_stream(0);
+	struct timespec begin, at;
+	uint64_t sink = 1;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		for (int i = 0; i < 20; i++)
+			kernel_on(stream, &sink, 20, 1);
+		OK(cuStreamSynchronize(stream));
+		rest_us(500);
+		clock_gettime(CLOCK_MONOTONIC, &at);
+	} while ((at.tv_sec - begin.tv_sec) * 1000 + (at.tv_nsec - begin.tv_nsec) / 1000000 < number);
+}
+
+/* Never waits: the work in flight is bounded by the stand-in's queue alone. */
+static void training(void)
+{
+	const CUstream stream = new_stream(0);
+
+	for (int i = 0; i < 400; i++)
+		kernel_on(stream, &result, 100, (uint64_t)i);
+	OK(cuStreamSynchronize(stream));
+}
+
+/*
+ * A stream of low priority with long kernels that nobody waits for, and one of high priority beside it. On stderr: the
+ * most kernels that were in flight on the low one, and how many were launched there while work on the high one was
+ * outstanding.
+ */
+static bool high_done;
+static uint64_t high_outstanding;
+
+static void *high_stream(void *arg)
+{
+	CUstream stream;
+
+	OK(cuCtxPushCurrent_v2(context));
+	stream = new_stream(-3);
+	for (int i = 0; i < 20; i++) {
+		__atomic_store_n(&high_outstanding, 1, __ATOMIC_RELEASE);
+		kernel_on(stream, arg, 3000, (uint64_t)i);
+		OK(cuStreamSynchronize(stream));
+		__atomic_store_n(&high_outstanding, 0, __ATOMIC_RELEASE);
+		rest_us(8000);
+	}
+	__atomic_store_n(&high_done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void two_streams(void)
+{
+	static uint64_t ones, high = 1;
+	const CUstream stream = number ? NULL : new_stream(0);
+	unsigned int most = 0, launched = 0, beside = 0;
+	const CUfunction f = standin_kernel(1500);
+	uint64_t *p = &ones, k = 1;
+	void *parameters[] = {&p, &k};
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, high_stream, &high);
+	rest_us(20000); /* its stream is known by then */
+	while (!__atomic_load_n(&high_done, __ATOMIC_ACQUIRE)) {
+		unsigned int done = 0;
+
+		if (launched < 400) {
+			OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+			launched++;
+			beside += __atomic_load_n(&high_outstanding, __ATOMIC_ACQUIRE) != 0;
+		} else {
+			rest_us(1000);
+		}
+		/* The n-th kernel makes 31 * x + 1 of x. */
+		for (uint64_t x = 0, now = __atomic_load_n(&ones, __ATOMIC_ACQUIRE); x != now && done < launched;
+		     done++)
+			x = x * 31 + 1;
+		if (launched - done > most)
+			most = launched - done;
+	}
+	pthread_join(thread, NULL);
+	OK(cuCtxSynchronize());
+	result = high;
+	fprintf(stderr, "in flight %u launched %u beside %u\n", most, launched, beside);
+}
+
+/* Many launches; on stderr: what the heap of this thread grew by after the first of them. */
+static void soak(void)
+{
+	const CUfunction f = standin_kernel(0);
+	const CUstream stream = new_stream(0);
+	uint64_t *p = &result, k = 1;
+	void *parameters[] = {&p, &k};
+	size_t before = 0;
+
+	for (int i = 0; i < 200000; i++) {
+		if (i == 1000)
+			before = mallinfo2().uordblks;
+		OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, i % 3 ? stream : NULL, parameters, NULL));
+		if (i % 1000 == 999)
+			OK(cuCtxSynchronize());
+		if (i % 20000 == 19999)
+			rest_us(3000);
+	}
+	fprintf(stderr, "heap grew by %zd\n", (ssize_t)(mallinfo2().uordblks - before));
+	result = 1;
+}
+
+static void no_work(void)
+{
+	rest_us(10000);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} scenarios[] = {
+	{"jobs", jobs_with_synchronisation},
+	{"one-job", one_long_job},
+	{"no-sync", no_synchronisation},
+	{"default-stream", default_stream},
+	{"per-thread", per_thread_streams},
+	{"threads", threads},
+	{"graphs", graphs},
+	{"kinds", kinds_of_launches},
+	{"failing", failing_launches},
+	{"streams-end", streams_that_end},
+	{"contexts", contexts},
+	{"forks", forks},
+	{"by-hand", marks_by_hand},
+	{"exit", ends_with_work_under_way},
+	{"forever", launches_for_ever},
+	{"while", launches_for_a_while},
+	{"training", training},
+	{"two-streams", two_streams},
+	{"soak", soak},
+	{"nothing", no_work},
+};
+
+int main(int argc, char **argv)
+{
+	if (argc > 2)
+		number = atol(argv[2]);
+	if (argc > 1 && strcmp(argv[1], "exec") == 0) {
+		OK(cuInit(0));
+		OK(cuCtxCreate_v2(&context, 0, 0));
+		kernel_on(new_stream(0), &result, 1000, 0);
+		execl("/proc/self/exe", argv[0], "jobs", (char *)NULL);
+		return 1;
+	}
+	OK(cuInit(0));
+	OK(cuCtxCreate_v2(&context, 0, 0));
+	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+		if (strcmp(argv[1], scenarios[i].name) == 0) {
+			scenarios[i].run();
+			printf("result %016llx violations %u\n", (unsigned long long)result, standin_violations());
+			return standin_violations() ? 1 : 0;
+		}
+	}
+	fprintf(stderr, "usage: inject_app SCENARIO [NUMBER]\n");
+	return 2;
+}

@@ -1,0 +1,756 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_inject.c - programs as they are under gpuseg-exec, on the stand-ins of libcuda and libcupti, with a daemon in a
+ * thread. Refusals first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "../src/platform.h"
+#include "check.h"
+#include "fixture.h"
+
+#define OUTPUT 8192
+#define ARGUMENTS 24
+/* A program that takes longer than this hangs. Sanitizers and busy machines are slow; nothing here takes a second. */
+#define HANG_NS (100 * NS_PER_S)
+
+static char build[PATH_MAX]; /* directory of the libraries */
+
+struct run {
+	pid_t pid;
+	int out, err;
+	char text[OUTPUT], said[OUTPUT]; /* stdout, stderr */
+	size_t text_size, said_size;
+	int status;
+};
+
+static const char *in_build(const char *file)
+{
+	static char paths[4][PATH_MAX + 64];
+	static unsigned int turn;
+	char *path = paths[turn++ % 4];
+
+	snprintf(path, PATH_MAX + 64, "%s/%s", build, file);
+	return path;
+}
+
+/* The environment of programs under test: this daemon, this libcupti. */
+static void prepare(const struct fake_daemon *d)
+{
+	char self[PATH_MAX], options[512];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (getenv("GPUSEG_TEST_RUNNER") && *getenv("GPUSEG_TEST_RUNNER"))
+		SKIP("programs that start programs are not run under emulation");
+	CHECK(n > 0);
+	self[n] = '\0';
+	for (int levels = 0; levels < 2; levels++) /* BUILD/tests/test_inject */
+		*strrchr(self, '/') = '\0';
+	snprintf(build, sizeof(build), "%s", self);
+	setenv("GPUSEG_DIR", d ? d->dir : "/nonexistent", 1);
+	setenv("GPUSEG_CUPTI", in_build("tests/cuda/libcupti.so.13"), 1);
+	unsetenv("CUDA_INJECTION64_PATH");
+	unsetenv("GPUSEG_UNMANAGED");
+	/* The injected library does not wait for the daemon at the exit of a program, so its threads are not joined. */
+	snprintf(options, sizeof(options), "%s:report_thread_leaks=0",
+		 getenv("TSAN_OPTIONS") ? getenv("TSAN_OPTIONS") : "");
+	if (!strstr(getenv("TSAN_OPTIONS") ? getenv("TSAN_OPTIONS") : "", "report_thread_leaks"))
+		setenv("TSAN_OPTIONS", options, 1);
+}
+
+static struct run start(const char *const *arguments)
+{
+	const char *argv[ARGUMENTS];
+	struct run r = {.pid = -1};
+	int out[2], err[2];
+	size_t count = 0;
+
+	for (; arguments[count]; count++) {
+		CHECK(count + 1 < ARGUMENTS);
+		argv[count] = arguments[count];
+	}
+	argv[count] = NULL;
+	CHECK_EQ(pipe2(out, O_CLOEXEC), 0);
+	CHECK_EQ(pipe2(err, O_CLOEXEC), 0);
+	r.pid = fork();
+	CHECK(r.pid >= 0);
+	if (r.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(out[1], STDOUT_FILENO);
+		dup2(err[1], STDERR_FILENO);
+		execv(argv[0], (char *const *)(uintptr_t)argv);
+		_exit(99);
+	}
+	close(out[1]);
+	close(err[1]);
+	r.out = out[0];
+	r.err = err[0];
+	return r;
+}
+
+static void take(int *fd, char *text, size_t *size)
+{
+	const ssize_t n = read(*fd, text + *size, OUTPUT - 1 - *size);
+
+	if (n <= 0) {
+		close(*fd);
+		*fd = -1;
+		return;
+	}
+	*size += (size_t)n;
+	text[*size] = '\0';
+}
+
+/* Read until the program ends, or until it has printed `until`. */
+static void follow(struct run *r, const char *until)
+{
+	const int64_t limit_ns = now_ns() + HANG_NS;
+
+	while ((r->out >= 0 || r->err >= 0) && !(until && strstr(r->text, until))) {
+		struct pollfd fds[2] = {{.fd = r->out, .events = POLLIN}, {.fd = r->err, .events = POLLIN}};
+
+		poll(fds, 2, 100);
+		if (fds[0].revents)
+			take(&r->out, r->text, &r->text_size);
+		if (fds[1].revents)
+			take(&r->err, r->said, &r->said_size);
+		if (now_ns() - limit_ns >= 0) {
+			kill(r->pid, SIGKILL);
+			CHECK(false, "the program hangs; it said: %s", r->said);
+		}
+	}
+}
+
+static void finish(struct run *r)
+{
+	follow(r, NULL);
+	CHECK_EQ(waitpid(r->pid, &r->status, 0), r->pid);
+}
+
+static struct run run(const char *const *arguments)
+{
+	struct run r = start(arguments);
+
+	finish(&r);
+	return r;
+}
+
+#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
+#define EXEC(...) RUN(in_build("gpuseg-exec"), __VA_ARGS__)
+#define APP in_build("tests/cuda/inject_app")
+
+static void passed(const struct run *r)
+{
+	CHECK(WIFEXITED(r->status) && WEXITSTATUS(r->status) == 0, "status %#x, it said: %s", (unsigned int)r->status,
+	      r->said);
+}
+
+/* The result is that of the program by itself. */
+static void same_as_alone(const struct run *r, const char *scenario)
+{
+	const struct run alone = RUN(APP, scenario);
+
+	passed(&alone);
+	passed(r);
+	CHECK(strcmp(alone.text, r->text) == 0, "alone: %s, with gpuseg: %s", alone.text, r->text);
+}
+
+struct tally {
+	unsigned int begins, ends, others;
+	unsigned int open; /* at the end */
+	int64_t longest_ns;
+};
+
+/* Begin and end alternate for each task. */
+static struct tally tally_of(struct fake_daemon *d)
+{
+	struct tally t = {0};
+	int64_t begun_ns[GPUSEG_SLOTS_MAX] = {0};
+	size_t count;
+
+	/* What a program wrote at its end may not have been read yet. */
+	for (int64_t limit_ns = now_ns() + NS_PER_S; now_ns() - limit_ns < 0;) {
+		count = fake_daemon_records(d);
+		sleep_ns(20 * NS_PER_MS);
+		if (fake_daemon_records(d) == count)
+			break;
+	}
+	count = fake_daemon_records(d);
+	for (size_t i = 0; i < count; i++) {
+		const struct gpuseg_record r = fake_daemon_record(d, i);
+		int64_t *begun = &begun_ns[r.task_id % GPUSEG_SLOTS_MAX];
+
+		if (r.kind == GPUSEG_RECORD_BEGIN) {
+			CHECK_EQ(*begun, 0);
+			*begun = r.time_ns;
+			t.begins++;
+			t.open++;
+		} else if (r.kind == GPUSEG_RECORD_END) {
+			CHECK(*begun != 0, "an end without a begin");
+			if (r.time_ns - *begun > t.longest_ns)
+				t.longest_ns = r.time_ns - *begun;
+			*begun = 0;
+			t.ends++;
+			t.open--;
+		} else {
+			t.others++;
+		}
+	}
+	CHECK(!d->sequence_broken);
+	return t;
+}
+
+/*
+ * Run the scenario under these options with a daemon of its own. On a busy machine the library's thread may not run for
+ * a while, and two segments become one; so the number of segments may be too small, but must be right once in some
+ * attempts. All else must hold each time.
+ */
+#define ATTEMPTS 10
+
+static struct gpuseg_msg_task_open opened; /* the latest task */
+static unsigned int opens;
+
+static struct tally attempt(const char *scenario, unsigned int least, unsigned int most,
+			    void (*adjust)(struct fake_daemon *), const char *const *options)
+{
+	struct tally t = {0};
+
+	for (int i = 0; i < ATTEMPTS && t.begins < least; i++) {
+		const char *arguments[ARGUMENTS] = {NULL};
+		struct fake_daemon d;
+		struct run r;
+		size_t n = 0;
+
+		fake_daemon_start(&d);
+		prepare(&d);
+		if (adjust)
+			adjust(&d);
+		arguments[n++] = in_build("gpuseg-exec");
+		for (; *options && n < ARGUMENTS - 4; options++)
+			arguments[n++] = *options;
+		options -= n - 1;
+		arguments[n++] = "--";
+		arguments[n++] = APP;
+		arguments[n++] = scenario;
+		r = run(arguments);
+		same_as_alone(&r, scenario);
+		CHECK_EQ(r.said_size, 0);
+		t = tally_of(&d);
+		CHECK_EQ(t.open, 0);
+		CHECK(t.begins <= most, "%s: %u segments", scenario, t.begins);
+		opened = d.last_open;
+		opens = d.opens;
+		fake_daemon_stop(&d);
+	}
+	CHECK(t.begins >= least, "%s: %u segments", scenario, t.begins);
+	return t;
+}
+
+#define SEGMENTS(scenario, least, most, adjust, ...)                                                                   \
+	attempt(scenario, least, most, adjust, (const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- without what it needs the program runs as it is ---- */
+
+TEST(should_run_the_program_unmanaged_without_a_daemon_and_say_so_in_one_line)
+{
+	struct run r;
+
+	prepare(NULL);
+	r = EXEC("--priority", "80", "--", APP, "jobs");
+	same_as_alone(&r, "jobs");
+	CHECK_CONTAINS(r.said, "no daemon at /nonexistent/gpuseg.sock");
+	CHECK_CONTAINS(r.said, "runs unmanaged");
+	CHECK(strchr(r.said, '\n') == r.said + r.said_size - 1, "more than one line: %s", r.said);
+}
+
+/* What is wrong; what the line says. */
+static void unmanaged_with(struct fake_daemon *d, const char *variable, const char *value, const char *line)
+{
+	struct run r;
+	const size_t records = fake_daemon_records(d);
+
+	setenv(variable, value, 1);
+	r = EXEC("--priority", "80", "--", APP, "jobs");
+	if (strcmp(variable, "GPUSEG_CUPTI") == 0)
+		setenv(variable, in_build("tests/cuda/libcupti.so.13"), 1);
+	else
+		unsetenv(variable);
+	same_as_alone(&r, "jobs");
+	CHECK_CONTAINS(r.said, line);
+	CHECK_CONTAINS(r.said, "runs unmanaged");
+	CHECK(strchr(r.said, '\n') == r.said + r.said_size - 1, "more than one line: %s", r.said);
+	CHECK_EQ(fake_daemon_records(d), records);
+}
+
+TEST(should_run_the_program_unmanaged_if_anything_is_missing)
+{
+	struct fake_daemon d;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	unmanaged_with(&d, "GPUSEG_CUPTI", "/nonexistent/libcupti.so", "GPUSEG_CUPTI is /nonexistent/libcupti.so");
+	unmanaged_with(&d, "STANDIN_CUPTI_BUSY", "1", "a profiler is attached already");
+	unmanaged_with(&d, "CUDA_INJECTION64_PATH", in_build("libgpuseg.so"), "left as it is");
+	fake_daemon_stop(&d);
+}
+
+TEST(should_not_use_a_libcupti_of_another_version)
+{
+	struct fake_daemon d;
+	struct run r;
+	char directory[PATH_MAX + 16];
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	/* Found as in a toolkit. */
+	snprintf(directory, sizeof(directory), "%s", in_build("tests/cuda/toolkit"));
+	unsetenv("GPUSEG_CUPTI");
+	setenv("CUDA_HOME", directory, 1);
+	r = EXEC("--priority", "80", "--", APP, "jobs");
+	same_as_alone(&r, "jobs");
+	CHECK(tally_of(&d).begins > 0);
+	unmanaged_with(&d, "STANDIN_CUPTI_VERSION", "18", "");
+	unsetenv("CUDA_HOME");
+	fake_daemon_stop(&d);
+}
+
+TEST(should_pass_on_the_refusal_of_a_task)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	pthread_mutex_lock(&d.mutex);
+	d.refuse_type = GPUSEG_MSG_TASK_OPEN;
+	d.refuse_status = -EDQUOT;
+	pthread_mutex_unlock(&d.mutex);
+	r = EXEC("--priority", "80", "--name", "camera", "--", APP, "jobs");
+	same_as_alone(&r, "jobs");
+	CHECK_CONTAINS(r.said, "task \"camera\": not admitted; runs unmanaged");
+	fake_daemon_stop(&d);
+}
+
+TEST(should_refuse_wrong_options_in_one_line)
+{
+	static const struct {
+		const char *option, *value, *line;
+	} cases[] = {{"--priority", "0", "--priority is \"0\"; give a number of 1 to 99"},
+		     {"--priority", "100", "1 to 99"},
+		     {"--priority", "7x", "--priority is \"7x\""},
+		     {"--hold-off", "200", "--hold-off is \"200\"; give a time such as 200us"},
+		     {"--hold-off", "2h", "at most an hour"},
+		     {"--budget", "-1ms", "--budget"},
+		     {"--weight", "10001", "1 to 10000"},
+		     {"--wait", "0", "--wait is \"0\"; give at least 1ms"},
+		     {"--streams", "all", "give none or priority"},
+		     {"--segments", "kernel", "give auto, graph or process"},
+		     {"--period", "10ms", "--period needs --priority"},
+		     {"--cap", "25ms/100ms", "--cap needs --name"},
+		     {"--cap", "25/100", "such as 25ms/100ms"},
+		     {"--name", "", "1 to 63"}};
+	struct run r;
+
+	prepare(NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		r = EXEC(cases[i].option, cases[i].value, "--", "/bin/true");
+		CHECK(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 2, "%s %s: status %#x", cases[i].option,
+		      cases[i].value, (unsigned int)r.status);
+		CHECK_CONTAINS(r.said, cases[i].line);
+	}
+	r = EXEC("--priority", "5", "--best-effort", "--", "/bin/true");
+	CHECK_EQ(WEXITSTATUS(r.status), 2);
+	r = EXEC("--priority", "5");
+	CHECK_EQ(WEXITSTATUS(r.status), 2);
+	CHECK_CONTAINS(r.said, "no command given");
+	r = EXEC("--", "/nonexistent/program");
+	CHECK_EQ(WEXITSTATUS(r.status), 127);
+	r = EXEC("--", "/bin/sh", "-c", "exit 9");
+	CHECK_EQ(WEXITSTATUS(r.status), 9);
+}
+
+TEST(should_print_the_environment_for_a_service)
+{
+	struct run r;
+
+	prepare(NULL);
+	r = EXEC("--priority", "70", "--hold-off", "1ms", "--print-environment");
+	passed(&r);
+	CHECK_CONTAINS(r.text, "CUDA_INJECTION64_PATH=/");
+	CHECK_CONTAINS(r.text, "libgpuseg-inject.so\n");
+	CHECK_CONTAINS(r.text, "GPUSEG_EXEC_PRIORITY=70\n");
+	CHECK_CONTAINS(r.text, "GPUSEG_EXEC_HOLD_OFF=1ms\n");
+}
+
+/* ---- segments ---- */
+
+TEST(should_begin_at_the_first_launch_and_end_at_the_synchronisation)
+{
+	SEGMENTS("jobs", 10, 10, NULL, "--priority", "80", "--name", "camera", "--period", "20ms", "--budget", "5ms");
+	CHECK_EQ(opened.priority, 80);
+	CHECK_EQ(opened.period_ns, 20 * NS_PER_MS);
+	CHECK_EQ(opened.budget_ns, 5 * NS_PER_MS);
+	CHECK(strcmp(opened.name, "camera") == 0, "%s", opened.name);
+}
+
+TEST(should_make_one_segment_of_launches_within_the_hold_off)
+{
+	SEGMENTS("one-job", 1, 1, NULL, "--priority", "80", "--hold-off", "60s");
+}
+
+TEST(should_end_each_synchronised_burst_without_a_hold_off)
+{
+	/* More, where work was done before the next launch. */
+	SEGMENTS("one-job", 20, 200, NULL, "--priority", "80", "--hold-off", "0");
+}
+
+TEST(should_end_by_a_marker_if_the_program_does_not_synchronise)
+{
+	SEGMENTS("no-sync", 3, 12, NULL, "--priority", "80");
+}
+
+TEST(should_ask_for_the_default_stream)
+{
+	SEGMENTS("default-stream", 3, 12, NULL, "--priority", "80");
+}
+
+TEST(should_ask_if_the_driver_refuses_markers)
+{
+	setenv("STANDIN_NO_MARKERS", "1", 1);
+	SEGMENTS("no-sync", 3, 12, NULL, "--priority", "80");
+	unsetenv("STANDIN_NO_MARKERS");
+}
+
+TEST(should_make_one_segment_of_a_process)
+{
+	SEGMENTS("jobs", 1, 1, NULL, "--priority", "80", "--segments", "process"); /* it ends at the exit */
+}
+
+TEST(should_begin_at_graphs_only_if_told_so)
+{
+	SEGMENTS("graphs", 10, 10, NULL, "--priority", "80", "--segments", "graph");
+	SEGMENTS("jobs", 0, 0, NULL, "--priority", "80", "--segments", "graph");
+}
+
+/* ---- programs of all kinds: same result, no violation, each begin has its end ---- */
+
+static void whole(const char *scenario, unsigned int least)
+{
+	SEGMENTS(scenario, least, UINT32_MAX, NULL, "--priority", "80");
+}
+
+TEST(should_follow_every_kind_of_launch)
+{
+	whole("kinds", 5);
+}
+
+TEST(should_leave_errors_as_they_are)
+{
+	whole("failing", 1);
+}
+
+TEST(should_put_nothing_into_a_graph_that_is_captured)
+{
+	whole("graphs", 10);
+}
+
+TEST(should_follow_streams_of_many_threads)
+{
+	whole("threads", 1);
+}
+
+TEST(should_follow_default_streams_of_threads)
+{
+	whole("per-thread", 1);
+}
+
+TEST(should_follow_work_of_a_stream_that_was_destroyed)
+{
+	whole("streams-end", 1);
+}
+
+TEST(should_follow_several_contexts_and_gpus)
+{
+	whole("contexts", 1);
+	CHECK_EQ(opens, 2); /* a task for each GPU */
+}
+
+TEST(should_leave_forked_children_alone)
+{
+	whole("forks", 1);
+}
+
+TEST(should_start_anew_after_exec)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "exec");
+	same_as_alone(&r, "jobs");
+	fake_daemon_stop(&d);
+}
+
+TEST(should_end_segments_when_the_program_ends_with_work_under_way)
+{
+	whole("exit", 1);
+}
+
+TEST(should_not_connect_for_a_program_that_launches_nothing)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "nothing");
+	passed(&r);
+	CHECK_EQ(d.opens, 0);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_allocate_nothing_for_a_launch)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "soak");
+	same_as_alone(&r, "soak");
+	CHECK_CONTAINS(r.said, "heap grew by 0\n"); /* the sanitizers' heap says 0 always */
+	CHECK(tally_of(&d).begins >= 1);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_yield_to_marks_in_the_program)
+{
+	struct fake_daemon d;
+	struct run r;
+	struct tally t;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "by-hand");
+	passed(&r);
+	t = tally_of(&d);
+	CHECK_EQ(t.begins, 5);
+	CHECK_EQ(t.ends, 5);
+	CHECK_EQ(d.opens, 1);
+	CHECK_EQ(d.last_open.priority, 40);
+	fake_daemon_stop(&d);
+}
+
+/* ---- best effort ---- */
+
+static void level_1(struct fake_daemon *d)
+{
+	d->status->mechanism_level = 1;
+}
+
+static void level_2(struct fake_daemon *d)
+{
+	d->status->mechanism_level = 2;
+}
+
+TEST(should_split_best_effort_where_the_mechanism_waits_for_segments)
+{
+	SEGMENTS("training", 5, 400, level_1, "--best-effort", "--weight", "300", "--hold-off", "60s");
+	CHECK_EQ(opened.priority, 0);
+	CHECK_EQ(opened.weight, 300);
+	SEGMENTS("training", 1, 1, level_2, "--best-effort", "--hold-off", "60s");
+}
+
+/* ---- streams of one process ---- */
+
+static void two_streams(const char *low_stream)
+{
+	unsigned int most, launched, beside;
+	struct fake_daemon d;
+	struct run r;
+	const char *at;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--streams", "priority", "--", APP, "two-streams", low_stream);
+	passed(&r);
+	at = strstr(r.said, "in flight");
+	CHECK(at && sscanf(at, "in flight %u launched %u beside %u", &most, &launched, &beside) == 3, "%s", r.said);
+	/* Kernels of 1.5 ms: one at a time. One may overlap the begin of a job of the other stream, one its end. */
+	CHECK(most <= 2, "%s", r.said);
+	CHECK(launched >= 20, "%s", r.said);
+	CHECK(beside <= 40, "%s", r.said);
+	r = EXEC("--priority", "80", "--", APP, "two-streams", low_stream);
+	passed(&r);
+	at = strstr(r.said, "in flight");
+	CHECK(at && sscanf(at, "in flight %u", &most) == 1 && most > 50, "without the option: %s", r.said);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_let_lower_streams_wait_and_bound_their_work_in_flight)
+{
+	two_streams("0");
+}
+
+TEST(should_bound_the_default_stream_below_another_one)
+{
+	two_streams("1");
+}
+
+/* ---- daemons that are slow, hang, or die ---- */
+
+static void delay_grants(struct fake_daemon *d)
+{
+	fake_daemon_grants(d, FAKE_DELAY, 20 * NS_PER_MS);
+}
+
+TEST(should_wait_for_the_grant)
+{
+	SEGMENTS("jobs", 10, 10, delay_grants, "--priority", "80");
+}
+
+TEST(should_not_wait_longer_than_told)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	fake_daemon_grants(&d, FAKE_IGNORE, 0);
+	r = EXEC("--priority", "80", "--wait", "300ms", "--", APP, "jobs");
+	same_as_alone(&r, "jobs");
+	CHECK_CONTAINS(r.said, "no grant came within 300 ms");
+	CHECK_EQ(tally_of(&d).begins, 1); /* it does not wait again for a minute */
+	fake_daemon_stop(&d);
+}
+
+TEST(should_run_on_if_the_daemon_does_not_answer)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	pthread_mutex_lock(&d.mutex);
+	d.mute = true;
+	pthread_mutex_unlock(&d.mutex);
+	r = EXEC("--priority", "80", "--wait", "300ms", "--", APP, "jobs");
+	same_as_alone(&r, "jobs");
+	CHECK_CONTAINS(r.said, "runs unmanaged");
+	fake_daemon_stop(&d);
+}
+
+TEST(should_run_on_if_every_segment_is_refused)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	fake_daemon_grants(&d, FAKE_REFUSE, 0);
+	r = EXEC("--priority", "80", "--", APP, "jobs");
+	same_as_alone(&r, "jobs");
+	fake_daemon_stop(&d);
+}
+
+TEST(should_use_the_daemon_that_follows)
+{
+	struct fake_daemon d;
+	struct run r;
+	size_t before;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--", APP, "while", "6000", NULL});
+	CHECK(fake_daemon_wait(&d, 20, NULL));
+	fake_daemon_kill(&d);
+	sleep_ns(100 * NS_PER_MS);
+	fake_daemon_follow(&d);
+	before = fake_daemon_records(&d);
+	CHECK(fake_daemon_wait(&d, before + 20, NULL));
+	finish(&r);
+	passed(&r);
+	CHECK_EQ(tally_of(&d).open, 0);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_not_hang_whenever_the_daemon_or_the_program_is_killed)
+{
+	/* More of them: GPUSEG_TEST_ROUNDS=500, with CHECK_SECONDS in mind. */
+	const int rounds = getenv("GPUSEG_TEST_ROUNDS") ? atoi(getenv("GPUSEG_TEST_ROUNDS")) : 12;
+	unsigned int seed = 20261123;
+	struct fake_daemon d;
+
+	alarm((unsigned int)(CHECK_SECONDS + rounds));
+	fake_daemon_start(&d);
+	prepare(&d);
+	for (int round = 0; round < rounds; round++) {
+		struct run r =
+			start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--wait", "200ms",
+						    "--", APP, round % 2 ? "while" : "forever", "300", NULL});
+
+		sleep_ns(rand_r(&seed) % 150 * NS_PER_MS);
+		if (round % 3 == 0)
+			fake_daemon_grants(&d, FAKE_IGNORE, 0);
+		sleep_ns(rand_r(&seed) % 50 * NS_PER_MS);
+		if (round % 2) {
+			fake_daemon_kill(&d);
+			finish(&r);
+			passed(&r);
+			fake_daemon_follow(&d);
+		} else {
+			kill(r.pid, SIGKILL);
+			finish(&r);
+		}
+		fake_daemon_grants(&d, FAKE_GRANT, 0);
+	}
+	fake_daemon_stop(&d);
+}
+
+static const struct check_case cases[] = {
+	CASE(should_run_the_program_unmanaged_without_a_daemon_and_say_so_in_one_line),
+	CASE(should_run_the_program_unmanaged_if_anything_is_missing),
+	CASE(should_not_use_a_libcupti_of_another_version),
+	CASE(should_pass_on_the_refusal_of_a_task),
+	CASE(should_refuse_wrong_options_in_one_line),
+	CASE(should_print_the_environment_for_a_service),
+	CASE(should_begin_at_the_first_launch_and_end_at_the_synchronisation),
+	CASE(should_make_one_segment_of_launches_within_the_hold_off),
+	CASE(should_end_each_synchronised_burst_without_a_hold_off),
+	CASE(should_end_by_a_marker_if_the_program_does_not_synchronise),
+	CASE(should_ask_for_the_default_stream),
+	CASE(should_ask_if_the_driver_refuses_markers),
+	CASE(should_make_one_segment_of_a_process),
+	CASE(should_begin_at_graphs_only_if_told_so),
+	CASE(should_follow_every_kind_of_launch),
+	CASE(should_leave_errors_as_they_are),
+	CASE(should_put_nothing_into_a_graph_that_is_captured),
+	CASE(should_follow_streams_of_many_threads),
+	CASE(should_follow_default_streams_of_threads),
+	CASE(should_follow_work_of_a_stream_that_was_destroyed),
+	CASE(should_follow_several_contexts_and_gpus),
+	CASE(should_leave_forked_children_alone),
+	CASE(should_start_anew_after_exec),
+	CASE(should_end_segments_when_the_program_ends_with_work_under_way),
+	CASE(should_not_connect_for_a_program_that_launches_nothing),
+	CASE(should_allocate_nothing_for_a_launch),
+	CASE(should_yield_to_marks_in_the_program),
+	CASE(should_split_best_effort_where_the_mechanism_waits_for_segments),
+	CASE(should_let_lower_streams_wait_and_bound_their_work_in_flight),
+	CASE(should_bound_the_default_stream_below_another_one),
+	CASE(should_wait_for_the_grant),
+	CASE(should_not_wait_longer_than_told),
+	CASE(should_run_on_if_the_daemon_does_not_answer),
+	CASE(should_run_on_if_every_segment_is_refused),
+	CASE(should_use_the_daemon_that_follows),
+	CASE(should_not_hang_whenever_the_daemon_or_the_program_is_killed),
+};
+
+CHECK_MAIN(cases)
