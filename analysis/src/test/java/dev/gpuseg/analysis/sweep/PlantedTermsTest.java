@@ -78,8 +78,14 @@ class PlantedTermsTest {
     private static final Set<PlantedTerm> CARRY_IN = EnumSet.of(PlantedTerm.B_JITTER, PlantedTerm.C_JITTER,
         PlantedTerm.D_JITTER);
 
+    /** Theorem 11 has terms of its own, and {@link BoostMutantsTest} errors in them. */
+    private static boolean hasOtherTerms(final Claim claim) {
+        return List.of("gcaps-boost-tight-suspend", "edf-boost-suspend").contains(claim.analysis().name());
+    }
+
     private static List<Claim> claims() {
-        final List<Claim> claims = new ArrayList<>(Claim.all().stream().filter(Claim::claimed).toList());
+        final List<Claim> claims = new ArrayList<>(Claim.all().stream().filter(Claim::claimed)
+            .filter(claim -> !hasOtherTerms(claim)).toList());
         claims.add(Claim.partitions().get(0));
         return claims;
     }
