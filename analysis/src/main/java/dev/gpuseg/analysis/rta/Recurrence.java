@@ -11,9 +11,9 @@ import java.util.Arrays;
  *
  * <p>A source remembers up to which w its count is valid, so that a step divides only where a new job arrives: the
  * division dominates the cost. A step may update w before it is complete, because every partial sum stays at or below
- * the least fixed point. Reused from task to task; not thread-safe.
+ * the least fixed point. Reused from task to task; not thread-safe. Not final: tests leave terms out.
  */
-final class Recurrence {
+class Recurrence {
     static final int OWN = 0;
     static final int JITTER = 1;
     static final int PREEMPTION = 2;

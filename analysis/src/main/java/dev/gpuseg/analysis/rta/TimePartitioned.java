@@ -29,7 +29,7 @@ import java.util.function.ToIntFunction;
 public final class TimePartitioned implements Analysis {
     private final TimePartitions table;
     private final ToIntFunction<String> partitionOf;
-    private final FixedPointAnalysis<?> inside;
+    final FixedPointAnalysis<?> inside;
     private final String name;
 
     /**
@@ -118,7 +118,8 @@ public final class TimePartitioned implements Analysis {
         return inside.isSchedulable(partitioned(set));
     }
 
-    private PreparedSet partitioned(final PreparedSet set) {
+    /** The set as the analysis inside sees it. */
+    PreparedSet partitioned(final PreparedSet set) {
         final int[] partition = new int[set.count];
         for (int p = 0; p < set.count; p++) {
             partition[p] = partitionOf.applyAsInt(set.set.tasks().get(set.index[p]).name());

@@ -72,7 +72,7 @@ class HypothesesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"gcaps-window-busy", "gcaps-boost-suspend", "gcaps-boost-busy", "edf-edf-busy",
-        "gcaps-suspend", "gcaps-busy", "tsg-rr-suspend"})
+        "gcaps-boost-tight-suspend", "edf-boost-suspend", "gcaps-suspend", "gcaps-busy", "tsg-rr-suspend"})
     void shouldRefuseTasksOfOneProcess(final String analysis) {
         final TaskSet shared = Counterexamples.read("shared-process");
         final String text = refusal(analysis, shared);
