@@ -6,12 +6,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /** A control group with a limit of memory, of version 2 or 1, whichever this machine lets this process make. */
 final class MemoryGroup implements AutoCloseable {
     private static final List<Path> ROOTS = List.of(Path.of("/sys/fs/cgroup"), Path.of("/sys/fs/cgroup/memory"));
     private static final List<String> LIMITS = List.of("memory.max", "memory.limit_in_bytes");
+    private static final List<String> PEAKS = List.of("memory.peak", "memory.max_usage_in_bytes");
     private static final long BYTES_PER_MIB = 1L << 20;
+    private static final long CLOSE_S = 20;
+    private static final long POLL_NS = 1_000_000;
 
     private final Path directory;
 
@@ -54,9 +59,23 @@ final class MemoryGroup implements AutoCloseable {
         return List.of("sh", "-c", "echo $$ > \"$0\" && exec \"$@\"", directory.resolve("cgroup.procs").toString());
     }
 
-    /** Removes it; its processes have ended. */
+    /** Most memory that its processes had, files in memory included, in bytes; -1 if the kernel does not say. */
+    long peakBytes() throws IOException {
+        for (final String file : PEAKS) {
+            if (Files.exists(directory.resolve(file))) {
+                return Long.parseLong(Files.readString(directory.resolve(file)).strip());
+            }
+        }
+        return -1;
+    }
+
+    /** Waits until its processes have ended, some seconds at most, and removes it. */
     @Override
     public void close() throws IOException {
+        final long untilNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(CLOSE_S);
+        while (!Files.readString(directory.resolve("cgroup.procs")).isBlank() && System.nanoTime() - untilNs < 0) {
+            LockSupport.parkNanos(POLL_NS);
+        }
         Files.delete(directory);
     }
 }
