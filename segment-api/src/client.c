@@ -418,6 +418,18 @@ static int map_session(struct gpuseg_client *client, int fd, const struct gpuseg
 	return 0;
 }
 
+/* A container that has the socket alone, or the directory elsewhere: say what has to be mounted. */
+static int fail_with_mount(int ret, const char *what, const char *path)
+{
+	if (ret == -ENOENT || ret == -ENOTDIR)
+		return fail_with(
+			NULL, ret,
+			"%s %.120s: not there, but the daemon answers; in a container, mount the directory of the "
+			"daemon, not its socket alone, at the same path",
+			what, path);
+	return fail_with(NULL, ret, "%s %.150s: %s", what, path, strerror(-ret));
+}
+
 static int map_status(struct gpuseg_client *client, const struct gpuseg_msg_hello_reply *reply)
 {
 	const struct gpuseg_status *status;
@@ -426,7 +438,7 @@ static int map_status(struct gpuseg_client *client, const struct gpuseg_msg_hell
 	int fd = open(reply->status_path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return fail_with(NULL, -errno, "status page %.150s: %s", reply->status_path, strerror(errno));
+		return fail_with_mount(-errno, "status page", reply->status_path);
 	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*status)) {
 		close(fd);
 		return fail_with(NULL, -EPROTO, "status page %.150s is shorter than %zu bytes", reply->status_path,
@@ -451,6 +463,18 @@ static int map_status(struct gpuseg_client *client, const struct gpuseg_msg_hell
 static bool terminated(const char *field, size_t size)
 {
 	return field[0] && memchr(field, '\0', size);
+}
+
+/*
+ * Does the daemon's pid mean the same here as there? The kernel translates the pid of the peer into our namespace, and
+ * says 0 if it is not visible. The queue's lock contains the daemon's pid as the daemon knows it.
+ */
+static bool shares_pids(int socket, int32_t daemon_pid)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == daemon_pid;
 }
 
 static int attach(struct gpuseg_client *client, const char *name)
@@ -485,8 +509,13 @@ static int attach(struct gpuseg_client *client, const char *name)
 	if (ret < 0)
 		return ret;
 	ret = cq_attach(&client->queue, reply.queue_dir, &client->session->prepared_cycle, text);
+	if (ret == -EROFS)
+		return fail_with(NULL, ret,
+				 "%.150s is read-only; in a container, mount the daemon's directory writable",
+				 reply.queue_dir);
 	if (ret < 0)
 		return fail_with(NULL, ret, "%s", text);
+	client->queue.foreign_pids = !shares_pids(client->socket, client->status->daemon_pid);
 	client->managed = true;
 	return 0;
 }

@@ -649,8 +649,8 @@ static int write_lock_contended(struct cq *q)
 		}
 		owner = __atomic_load_n(q->write_lock, __ATOMIC_RELAXED);
 		pid = (pid_t)(uint32_t)owner; /* older releases put a thread id into the upper half */
-		if (owner != CQ_UNLOCKED && pid > 0 && pid != (pid_t)q->pid && kill(pid, 0) < 0 && errno == ESRCH &&
-		    try_write_lock(q, owner)) {
+		if (owner != CQ_UNLOCKED && !q->foreign_pids && pid > 0 && pid != (pid_t)q->pid && kill(pid, 0) < 0 &&
+		    errno == ESRCH && try_write_lock(q, owner)) {
 			q->steals++;
 			return 0;
 		}

@@ -37,6 +37,7 @@
 #define GPUSEG_CQ_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,7 @@ struct cq {
 	/* Set by cq_attach(), constant afterwards. */
 	int dir_fd;
 	int64_t lock_timeout_ns;
+	bool foreign_pids; /* other holders of the lock have pids of another namespace, which say nothing here */
 	uint8_t *meta;
 	size_t meta_size;
 	const int64_t *highest_cycle;  /* W Java (under the write lock) */
@@ -83,6 +85,10 @@ struct cq {
 };
 
 /*
+ * cq_attach() sets foreign_pids to false. Set it to true before the first append if the daemon is in another PID
+ * namespace: a lock is then never taken over, since a living holder would look dead; the append ends with -EBUSY after
+ * lock_timeout_ns instead.
+ *
  * Attach to the queue in `dir`: check that its format is the one that this code was written for, then map and pre-fault
  * the newest cycle. prepared_cycle may be NULL. After a failure text[CQ_TEXT_BYTES] holds one line about it.
  * 0, -ENOENT (not a queue, or no cycle yet), -EPROTONOSUPPORT (another format), -EBADMSG (damaged), -ENOSPC (the file

@@ -328,6 +328,27 @@ static pid_t dead_pid(void)
 	return child;
 }
 
+/* The holder lives in another PID namespace: its pid is nobody's here, which proves nothing. */
+TEST(should_leave_the_lock_to_a_holder_whose_pid_says_nothing)
+{
+	struct gpuseg_record r = numbered(1);
+	char dir[64];
+	struct cq q;
+
+	new_queue(dir);
+	attach(&q, dir);
+	q.foreign_pids = true;
+	q.lock_timeout_ns = 5 * NS_PER_MS;
+	*q.write_lock = dead_pid();
+	CHECK_EQ(cq_append(&q, &r), -EBUSY);
+	CHECK_EQ(q.steals, 0);
+	q.foreign_pids = false;
+	CHECK_EQ(cq_append(&q, &r), 0);
+	CHECK_EQ(q.steals, 1);
+	cq_detach(&q);
+	fixture_remove(dir);
+}
+
 TEST(should_take_over_the_lock_of_a_dead_process)
 {
 	struct gpuseg_record r = numbered(1);
@@ -444,6 +465,7 @@ static const struct check_case cases[] = {
 	CASE(should_overwrite_an_unfinished_document),
 	CASE(should_stop_before_the_end_of_the_file_and_leave_room_to_end_the_cycle),
 	CASE(should_give_up_on_a_lock_that_is_held_and_drop_nothing_else),
+	CASE(should_leave_the_lock_to_a_holder_whose_pid_says_nothing),
 	CASE(should_take_over_the_lock_of_a_dead_process),
 	CASE(should_wait_a_bounded_time_for_a_cycle_that_does_not_come),
 	CASE(should_use_the_cycle_mapped_ahead_and_release_the_old_one),

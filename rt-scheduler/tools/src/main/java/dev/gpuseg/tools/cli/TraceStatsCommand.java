@@ -6,12 +6,14 @@ import dev.gpuseg.analysis.io.InvalidFileException;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.trace.ResponseCharts;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.Trace;
 import dev.gpuseg.tools.trace.TraceBuilder;
 import dev.gpuseg.tools.trace.TraceStats;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
@@ -39,6 +41,19 @@ final class TraceStatsCommand implements Callable<Integer> {
     @Option(names = "--json", description = "Print JSON; times are in nanoseconds.")
     private boolean json;
 
+    /** What is printed or written. */
+    enum Format {
+        text, json, html, svg
+    }
+
+    @Option(names = "--format", paramLabel = "FORMAT", description = "One of ${COMPLETION-CANDIDATES} (default: text). "
+        + "html and svg draw the response times of each task, a colour for each policy: a histogram, and the share of "
+        + "jobs that were complete within a time.")
+    private Format format;
+
+    @Option(names = "--out", paramLabel = "FILE", description = "Write to this file (default: standard output).")
+    private Path to;
+
     @Override
     public Integer call() throws IOException {
         final TaskSet set;
@@ -47,15 +62,30 @@ final class TraceStatsCommand implements Callable<Integer> {
         } catch (final InvalidFileException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
+        if (json && format != null && format != Format.json) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--json and --format " + format
+                + " are both given; leave one out");
+        }
         final Trace trace = TraceBuilder.read(Source.open(file));
+        final String text = render(trace, set, json ? Format.json : format == null ? Format.text : format);
         final PrintWriter out = spec.commandLine().getOut();
-        if (json) {
-            out.println(new ObjectMapper().writerWithDefaultPrettyPrinter()
-                .writeValueAsString(TraceStats.json(trace, set)));
+        if (to == null) {
+            out.print(text);
         } else {
-            out.print(TraceStats.text(trace, set));
+            Files.writeString(to, text);
+            out.println(to + ": " + Files.size(to) + " bytes");
         }
         out.flush();
         return ExitCode.OK;
+    }
+
+    private static String render(final Trace trace, final TaskSet set, final Format format) throws IOException {
+        return switch (format) {
+            case text -> TraceStats.text(trace, set);
+            case json -> new ObjectMapper().writerWithDefaultPrettyPrinter()
+                .writeValueAsString(TraceStats.json(trace, set)) + System.lineSeparator();
+            case html -> ResponseCharts.html(trace);
+            case svg -> ResponseCharts.svg(trace);
+        };
     }
 }

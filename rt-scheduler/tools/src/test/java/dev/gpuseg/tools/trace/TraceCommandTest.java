@@ -70,8 +70,8 @@ class TraceCommandTest {
 
     private static void record(final Path directory) throws IOException {
         files = directory.resolve("out");
-        final StringOutput demo = StringOutput.of("demo", "--duration", "2s", "--json", "--out", files.toString(),
-            "--trace", directory.resolve("trace").toString());
+        final StringOutput demo = StringOutput.of("demo", "--workload", "gcaps-xavier", "--duration", "2s", "--json",
+            "--out", files.toString(), "--trace", directory.resolve("trace").toString());
         assertEquals(ExitCode.OK, demo.status(), demo.text());
         final JsonNode written = JSON.readTree(demo.out()).path("trace");
         recording = Path.of(written.path("recording").asText());
@@ -128,6 +128,28 @@ class TraceCommandTest {
         final StringOutput refused = StringOutput.of("trace", "stats", other.toString());
         assertEquals(ExitCode.USAGE, refused.status());
         assertTrue(refused.err().contains("not a recording"), refused::err);
+    }
+
+    @Test
+    void shouldDrawResponseTimesBeforeAndAfter() throws Exception {
+        for (final String format : List.of("html", "svg")) {
+            final Path file = directory.resolve("stats." + format);
+            final StringOutput drawn = StringOutput.of("trace", "stats", recording.toString(), "--format", format,
+                "--out", file.toString());
+            assertEquals(ExitCode.OK, drawn.status(), drawn.text());
+            final String text = Files.readString(file);
+            for (final String shown : List.of("histogram, priority 70", "mmul_gpu_2, best effort", "policy rr",
+                "policy fp", "deadline 100 ms", "SIMULATED GPU", "complete within, %", "jobs, %",
+                "prefers-color-scheme: dark")) {
+                assertTrue(text.contains(shown), shown + " is not in the " + format);
+            }
+            assertTrue(!text.replace("http://www.w3.org/2000/svg", "")
+                .matches("(?s).*(https?:|src=|@import|<script).*"), "something is loaded from elsewhere");
+        }
+        javax.xml.parsers.DocumentBuilderFactory.newInstance().newDocumentBuilder()
+            .parse(directory.resolve("stats.svg").toFile());
+        final StringOutput both = StringOutput.of("trace", "stats", recording.toString(), "--json", "--format", "svg");
+        assertEquals(ExitCode.USAGE, both.status());
     }
 
     @Test
