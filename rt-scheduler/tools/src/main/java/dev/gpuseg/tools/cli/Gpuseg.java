@@ -2,6 +2,8 @@
 package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.daemon.launch.CommandLines;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.client.AdminClient;
 import picocli.CommandLine;
 
 /** The program: {@code gpuseg COMMAND}. */
@@ -24,6 +26,12 @@ public final class Gpuseg {
      * @return a new one
      */
     public static CommandLine commandLine() {
-        return CommandLines.of(new GpusegCommand());
+        final CommandLine line = CommandLines.of(new GpusegCommand());
+        final CommandLine.IExecutionExceptionHandler others = line.getExecutionExceptionHandler();
+        line.setExecutionExceptionHandler((error, command, parsed) -> {
+            final int status = others.handleExecutionException(error, command, parsed);
+            return error instanceof AdminClient.NoDaemonException ? ExitCode.NO : status;
+        });
+        return line;
     }
 }

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
 class CommandLineTest {
@@ -56,7 +57,7 @@ class CommandLineTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"''", "run", "status", "stop", "hint", "release", "doctor", "demo", "bench", "bench ipc"})
+    @CsvSource({"''", "run", "status", "stop", "set", "hint", "release", "doctor", "demo", "bench", "bench ipc"})
     void shouldExplainEveryCommand(final String command) {
         final StringOutput help = StringOutput.of((command + " --help").strip().split(" +"));
         assertEquals(ExitCode.OK, help.status(), help.text());
@@ -73,6 +74,23 @@ class CommandLineTest {
         assertEquals("{\"running\":false}", json.out().strip());
         assertEquals(ExitCode.NO, StringOutput.of("stop", "--dir", directory.toString()).status());
         assertEquals(ExitCode.OK, StringOutput.of("release", "--dir", directory.toString()).status());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"status", "status --watch --json", "cgroups", "top --once", "top --json", "policy",
+        "policy --json", "policy --set edf", "policy --task x --weight 3", "set x --priority 3", "hint x --priority 3",
+        "stop", "live"})
+    void shouldExitWithThreeWithoutADaemonWhateverIsAsked(final String command) {
+        final StringOutput nobody = StringOutput.of((command + " --dir " + directory).split(" "));
+        assertEquals(ExitCode.NO, nobody.status(), nobody.text());
+        assertTrue(nobody.text().contains("no daemon answers in " + directory)
+            || nobody.text().contains("\"running\":false"), nobody.text());
+    }
+
+    @Test
+    void shouldPrintNoWarningOfItsOwnLibraryInAnyHelp() {
+        assertEquals("", StringOutput.of("top", "--help").err());
+        assertTrue(StringOutput.of("top", "--help").out().contains("one of priority, name, state"));
     }
 
     @Test
