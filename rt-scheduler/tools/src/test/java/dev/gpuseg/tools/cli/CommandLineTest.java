@@ -18,6 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
 
 @Timeout(60)
 class CommandLineTest {
@@ -85,6 +86,19 @@ class CommandLineTest {
         assertEquals(ExitCode.NO, nobody.status(), nobody.text());
         assertTrue(nobody.text().contains("no daemon answers in " + directory)
             || nobody.text().contains("\"running\":false"), nobody.text());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"status", "set", "cgroups", "stop", "top"})
+    void shouldUnderstandAShortCommandLineAsTheWholeOneDoes(final String command) {
+        final CommandLine one = Gpuseg.lineFor(command).getSubcommands().get(command);
+        final CommandLine whole = Gpuseg.commandLine().getSubcommands().get(command);
+        assertEquals(whole.getUsageMessage(), one.getUsageMessage());
+        assertEquals(1, Gpuseg.lineFor(command).getSubcommands().size(), "the others cost time");
+        assertEquals(ExitCode.NO, Gpuseg.lineFor("status").execute("status", "--dir", directory.toString()));
+        assertTrue(Gpuseg.lineFor("status", "--json").getSubcommands().containsKey("status"));
+        assertTrue(Gpuseg.lineFor("analyze").getSubcommands().size() > 15);
+        assertEquals(0, Gpuseg.lineFor("--version").getSubcommands().size());
     }
 
     @Test
