@@ -38,8 +38,10 @@ extra=
 if [ "$(major "$found")" -ge 24 ]; then
     extra="--sun-misc-unsafe-memory-access=allow --enable-native-access=ALL-UNNAMED"
 fi
-if [ "${1:-}" = run ]; then
-    extra="$extra @$share/config/daemon.jvm"
-fi
+case "${1:-}" in
+run) extra="$extra @$share/config/daemon.jvm" ;;
+# They end before the second compiler would pay, and need no collector with threads of its own.
+status | top | cgroups | set | policy | stop | -V | --version) extra="$extra -XX:TieredStopAtLevel=1 -XX:+UseSerialGC" ;;
+esac
 # shellcheck disable=SC2086 # both are lists of options
 exec "$found/bin/java" "@$share/jvm.options" $extra ${GPUSEG_JAVA_OPTS:-} -cp "$classes" "$main" "$@"

@@ -16,6 +16,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.yaml.snakeyaml.LoaderOptions;
 
 /**
@@ -24,6 +26,11 @@ import org.yaml.snakeyaml.LoaderOptions;
  */
 public final class NodeReader {
     private static final int MAX_DEPTH = 16;
+
+    /** What began where, and what is wrong further down. */
+    private static final Pattern BEGAN = Pattern.compile("^(while [^\\n]*)\\n in '[^']*', line (\\d+), column (\\d+)"
+        + ":\\n"
+        + "(?s:.*?)\\n(\\S[^\\n]*)\\n in '[^']*', line (\\d+), column");
 
     private final String what;
     private final long maxBytes;
@@ -155,6 +162,12 @@ public final class NodeReader {
             throw e;
         } catch (final JsonProcessingException e) {
             final JsonLocation at = e.getLocation();
+            final Matcher began = BEGAN.matcher(String.valueOf(e.getOriginalMessage()));
+            if (began.find()) {   // the bracket or quote that is never closed, not the line after it
+                throw new InvalidFileException(file, firstLine - 1 + Integer.parseInt(began.group(2)),
+                    Integer.parseInt(began.group(3)), "not readable as " + language + ": " + began.group(1) + ": "
+                    + began.group(4) + " (seen at line " + (firstLine - 1 + Integer.parseInt(began.group(5))) + ")");
+            }
             throw new InvalidFileException(file, at == null ? firstLine : line(at, firstLine), at == null ? 0
                 : at.getColumnNr(), "not readable as " + language + ": " + firstLineOf(e.getOriginalMessage()));
         } catch (final IOException | RuntimeException e) {

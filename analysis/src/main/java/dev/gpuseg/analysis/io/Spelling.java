@@ -2,10 +2,13 @@
 package dev.gpuseg.analysis.io;
 
 import java.util.Collection;
+import java.util.List;
 
 /** What to say about a word that is not known. Thread-safe. */
 public final class Spelling {
     private static final int MAX_COMPARED = 40;
+    /** So many letters are an abbreviation: prio. */
+    private static final int PREFIX_MIN = 3;
 
     private Spelling() {
     }
@@ -18,6 +21,11 @@ public final class Spelling {
      * @return a clause: {@code did you mean 'policy'?}
      */
     public static String advice(final String word, final Collection<String> known) {
+        final List<String> longer = known.stream().filter(k -> word.length() >= PREFIX_MIN && k.startsWith(word))
+            .toList();
+        if (longer.size() == 1) {
+            return "did you mean '" + longer.get(0) + "'?";
+        }
         String best = null;
         int bestDistance = Integer.MAX_VALUE;
         for (final String candidate : known.stream().sorted().toList()) {

@@ -197,6 +197,10 @@ public final class TaskSetReader {
             final Node wrong = priorityNode != null ? priorityNode : gpuPriorityNode;
             throw wrong.refuse("is " + wrong.show() + " but best_effort is true; leave one of them out");
         }
+        if (priorityNode != null && priorityNode.show().equals("'0'")) {
+            throw priorityNode.refuse("is 0; real-time priorities are 1..99, and best effort is best_effort: true "
+                + "without a priority");
+        }
         final int priority = priorityNode == null ? 0 : priorityNode.integer(1, Task.MAX_PRIORITY);
         final int gpuPriority = gpuPriorityNode == null ? priority : gpuPriorityNode.integer(1, Task.MAX_PRIORITY);
         final List<Node> segmentNodes = node.required("segments").requireList("segment",

@@ -214,4 +214,16 @@ class TaskSetReaderTest {
         assertTrue(schema.firstComplaint(good.replaceFirst("\"period\"", "\"perod\"")) != null);
         assertTrue(schema.firstComplaint(good.replaceFirst("\"period\":\"", "\"period\":\"-")) != null);
     }
+
+    @Test
+    void shouldUnderstandAbbreviationsAndNameTheLineWhereAnOpenBracketIs() {
+        final String head = "version: 1\nplatform: {cpus: 2, epsilon: 1ms}\n";
+        assertTrue(refusal(head + "tasks:\n  - {name: a, cpu: 1, period: 9ms, prio: 3, segments: [{cpu: 1ms}]}\n")
+            .contains("did you mean 'priority'?"));
+        assertTrue(refusal(head + "tasks:\n  - {name: a, cpu: 1, period: 9ms, priority: 0, segments: [{cpu: 1ms}]}\n")
+            .contains("best effort is best_effort: true"));
+        final String open = refusal("version: 1\nid: x\nplatform: {cpus: 2, epsilon: 1ms\ntasks:\n  - {name: a}\n");
+        assertTrue(open.contains(":3:11: not readable as YAML: while parsing a flow mapping: expected ',' or '}'"),
+            open);
+    }
 }

@@ -146,12 +146,13 @@ final class DispatcherCommands implements DispatcherProxy {
             case "policy":
                 policy(correlation, request);
                 break;
-            case "hint":
-                hint(correlation, request);
+            case "set":
+            case "hint":   // of earlier tools
+                set(correlation, request);
                 break;
             default:
                 refuse(correlation, EINVAL, "command \"" + command
-                    + "\" is unknown; use status, live, stop, hint or policy");
+                    + "\" is unknown; use status, live, stop, set or policy");
                 break;
         }
     }
@@ -238,24 +239,24 @@ final class DispatcherCommands implements DispatcherProxy {
         reply(correlation, answer);
     }
 
-    private void hint(final long correlation, final JsonNode request) {
+    private void set(final long correlation, final JsonNode request) {
         final String task = request.path("task").asText("");
         final int priority = request.path("priority").asInt(Priority.BELOW_ALL);
         final int gpuPriority = request.path("gpu_priority").asInt(0);
         if (task.isEmpty() || !Priority.isValid(priority) || !Priority.isValid(gpuPriority)
             || !Priority.isRealTime(priority) && Priority.isRealTime(gpuPriority)) {
-            refuse(correlation, EINVAL, "hint: task \"" + task + "\", priority " + priority + ", gpu_priority "
+            refuse(correlation, EINVAL, "set: task \"" + task + "\", priority " + priority + ", gpu_priority "
                 + gpuPriority + "; name a task (or its id) and priorities of 0..99");
             return;
         }
         final int resolved = Priority.isRealTime(gpuPriority) ? gpuPriority : priority;
         final int id = task.chars().allMatch(Character::isDigit) && task.length() < 8 ? Integer.parseInt(task) : 0;
         ifAdmitted(correlation, proven -> proven.refusePriority(id, task, priority, resolved),
-            () -> dispatcher.submit(() -> hint(correlation, id, task, priority, resolved)));
+            () -> dispatcher.submit(() -> set(correlation, id, task, priority, resolved)));
     }
 
     /** On the dispatcher's thread. */
-    private void hint(final long correlation, final int id, final String task, final int priority,
+    private void set(final long correlation, final int id, final String task, final int priority,
         final int gpuPriority) {
         final ObjectNode answer = JsonNodeFactory.instance.objectNode();
         final int status = dispatcher.policy().setPriority(id, task, priority, gpuPriority,
@@ -263,7 +264,7 @@ final class DispatcherCommands implements DispatcherProxy {
         if (status == 0) {
             reply(correlation, answer);
         } else {
-            refuse(correlation, status, "hint: no open task \"" + task + "\"; `gpuseg status` lists them");
+            refuse(correlation, status, "set: no open task \"" + task + "\"; `gpuseg status` lists them");
         }
     }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.Policy;
@@ -366,10 +367,10 @@ final class PolicyControl {
     /** The policy and its parameters, for a human; one line each. */
     void describe(final Consumer<String> told) {
         told.accept("policy " + scheduler.policy().describe());
-        told.accept("resume hold-off " + holdoffNs + " ns, keep ready " + keepReady);
+        told.accept("resume hold-off " + Durations.format(holdoffNs) + ", keep ready " + keepReady);
         told.accept("anticipate " + anticipate.label() + ", budget " + anticipationPpm / PPM_PER_PERCENT
             + " % of the time");
-        told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + quantumNs + " ns");
+        told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + Durations.format(quantumNs));
         for (final int group : groupsNamed) {
             told.accept("group " + group + share(group));
         }
@@ -385,6 +386,7 @@ final class PolicyControl {
     private String share(final int group) {
         final long quota = scheduler.quotaNs(group);
         return " weight " + scheduler.weight(group)
-            + (quota == 0 ? "" : ", cap " + quota + " ns of " + scheduler.periodNs(group) + " ns");
+            + (quota == 0 ? "" : ", cap " + Durations.format(quota) + "/"
+                + Durations.format(scheduler.periodNs(group)));
     }
 }

@@ -102,7 +102,7 @@ class DispatcherCommandsTest {
     @Test
     void shouldRefuseWhatIsNoCommand() {
         assertTrue(ask(OWNER, "{").startsWith("reply 5 status -22"), conductor.last());
-        assertTrue(ask(OWNER, "{\"command\":\"reboot\"}").contains("use status, live, stop, hint or policy"));
+        assertTrue(ask(OWNER, "{\"command\":\"reboot\"}").contains("use status, live, stop, set or policy"));
     }
 
     @Test
@@ -144,7 +144,7 @@ class DispatcherCommandsTest {
     void shouldApplyAndSaveSettings() {
         final String reply = ask(OWNER, "{\"command\":\"policy\",\"settings\":{\"resume_holdoff\":\"500us\"},"
             + "\"save\":true}");
-        assertTrue(reply.contains("resume hold-off 500000 ns"), reply);
+        assertTrue(reply.contains("resume hold-off 500us"), reply);
         assertTrue(Files.exists(savedFile), reply);
         assertFalse(ask(OWNER, "{\"command\":\"policy\",\"forget\":true}").contains("saved in"), conductor.last());
         assertFalse(Files.exists(savedFile));

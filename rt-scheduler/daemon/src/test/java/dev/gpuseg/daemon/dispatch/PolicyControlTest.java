@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.OverrunAction;
@@ -105,9 +106,9 @@ class PolicyControlTest {
     @Test
     void shouldTakeTheUsualQuantumWhereNoneIsSaid() {
         control.apply(sharing(Sharing.TIMESLICES, 0));
-        assertTrue(lines().contains("sharing timeslices, quantum " + PolicySettings.TIMESLICE_NS + " ns"));
+        assertTrue(lines().contains("sharing timeslices, quantum " + Durations.format(PolicySettings.TIMESLICE_NS)));
         control.apply(sharing(Sharing.TURNS, 3_000_000));
-        assertTrue(lines().contains("sharing turns, quantum 3000000 ns"), lines().toString());
+        assertTrue(lines().contains("sharing turns, quantum 3ms"), lines().toString());
         assertEquals(3_000_000, rig.events.last().arg1());
     }
 
@@ -197,7 +198,7 @@ class PolicyControlTest {
         control.apply(new PolicySettings(null, null, 0, 700, false, List.of(), List.of(), "what was said"));
         assertEquals(List.of("resume hold-off 700 ns", "keep ready false",
             "settings what was said"), rig.events.texts());
-        assertTrue(lines().contains("resume hold-off 700 ns, keep ready false"));
+        assertTrue(lines().contains("resume hold-off 700ns, keep ready false"));
         assertTrue(lines().contains("anticipate declared, budget 5 % of the time"));
     }
 

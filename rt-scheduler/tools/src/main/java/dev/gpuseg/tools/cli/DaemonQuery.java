@@ -23,6 +23,9 @@ abstract class DaemonQuery implements Callable<Integer> {
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
+    @Mixin
+    private WatchOption watch;
+
     /** The part of the status that is shown. */
     abstract JsonNode part(JsonNode status);
 
@@ -32,6 +35,10 @@ abstract class DaemonQuery implements Callable<Integer> {
     @Override
     public final Integer call() {
         final PrintWriter out = spec.commandLine().getOut();
+        return watch.run(out, json, () -> show(out));
+    }
+
+    private int show(final PrintWriter out) {
         try {
             final JsonNode part = part(AdminClient.ask(directory.find(), AdminClient.command("status")));
             if (json) {

@@ -5,6 +5,8 @@ import dev.gpuseg.daemon.launch.ConfigCommand;
 import dev.gpuseg.daemon.launch.ReleaseCommand;
 import dev.gpuseg.daemon.launch.RunCommand;
 import dev.gpuseg.daemon.launch.Version;
+import java.util.Map;
+import java.util.stream.Collectors;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -23,6 +25,7 @@ import picocli.CommandLine.Spec;
         LiveCommand.class,
         CgroupsCommand.class,
         StopCommand.class,
+        SetCommand.class,
         HintCommand.class,
         PolicyCommand.class,
         ReleaseCommand.class,
@@ -47,6 +50,8 @@ final class GpusegCommand implements Runnable {
     @Override
     public void run() {
         throw new CommandLine.ParameterException(spec.commandLine(), "no command given; use one of "
-            + String.join(", ", spec.subcommands().keySet()));
+            + spec.subcommands().entrySet().stream()
+                .filter(sub -> !sub.getValue().getCommandSpec().usageMessage().hidden()).map(Map.Entry::getKey)
+                .collect(Collectors.joining(", ")));
     }
 }

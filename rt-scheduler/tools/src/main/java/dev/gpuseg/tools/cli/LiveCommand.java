@@ -3,13 +3,13 @@ package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.live.LiveServer;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -19,11 +19,15 @@ import picocli.CommandLine.Spec;
 
 /** The running daemon's last seconds in a browser. */
 @Command(name = "live", mixinStandardHelpOptions = true,
-    description = "Show the running daemon's timeline, response times and deadline misses in a browser, until Ctrl-C.",
+    description = "Show the running daemon's timeline, response times and deadline misses in a browser, until Ctrl-C "
+        + "or a minute after the daemon ended. Exit status 3: no daemon runs.",
     footer = "%nThe printed address contains a random word: only a reader who has it can see the page. The page is "
         + "served on 127.0.0.1 and loads nothing from elsewhere. From another machine: ssh -L PORT:127.0.0.1:PORT "
         + "HOST, and open the same address there.")
 final class LiveCommand implements Callable<Integer> {
+    /** How long it waits for the next daemon. */
+    private static final int GONE_S = 60;
+
     @Spec
     private CommandSpec spec;
 
@@ -41,12 +45,22 @@ final class LiveCommand implements Callable<Integer> {
         }
         final RuntimeDirectory where = directory.find();
         final PrintWriter out = spec.commandLine().getOut();
+        AdminClient.ask(where, AdminClient.command("status"));   // refuses to show nothing
         try (LiveServer server = new LiveServer(new Endpoint(port), since -> read(where, since))) {
             out.println("open " + server.address() + "   (Ctrl-C ends it)");
             out.flush();
-            new CountDownLatch(1).await();   // until a signal ends the process
+            awaitEnd(where);
         }
-        return ExitCode.OK;
+        throw new IllegalStateException("no daemon answered in " + where.root() + " for " + GONE_S + " s; live ends");
+    }
+
+    /** Until a signal ends the process, or the daemon is gone for good: another may follow it. */
+    private static void awaitEnd(final RuntimeDirectory where) throws InterruptedException {
+        int missing = 0;
+        while (missing < GONE_S) {
+            TimeUnit.SECONDS.sleep(1);
+            missing = Files.exists(where.socket()) ? 0 : missing + 1;
+        }
     }
 
     private static String read(final RuntimeDirectory where, final long since) {

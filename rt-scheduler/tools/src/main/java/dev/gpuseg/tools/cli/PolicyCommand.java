@@ -27,7 +27,7 @@ import picocli.CommandLine.Spec;
 @Command(name = "policy", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.class,
     subcommands = PolicyVerifyCommand.class,
     description = {"Show the policy of the running daemon, or change it and its parameters. Every change is journaled.",
-        "A change is checked as a whole before any part of it is made."})
+        "A change is checked as a whole before any part of it is made. Exit status 3: no daemon runs."})
 final class PolicyCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -44,8 +44,9 @@ final class PolicyCommand implements Callable<Integer> {
     private String name;
 
     @Option(names = "--task", paramLabel = "TASK",
-        description = "Name of the task whose overrun action, weight or cap changes. Weight and cap count for its "
-            + "process. The change also holds for a task of that name that opens later.")
+        description = "Name of the open task whose overrun action, weight or cap changes. Weight and cap count for "
+            + "its process. The change also holds for a task of that name that opens later; for one that is not open "
+            + "yet, write a FILE.")
     private String task;
 
     @Option(names = "--group", paramLabel = "N", description = "Number of the group whose weight or cap changes.")
@@ -79,14 +80,30 @@ final class PolicyCommand implements Callable<Integer> {
     @Option(names = "--forget", description = "Keep nothing for the next daemon. The current policy stays in force.")
     private boolean forget;
 
+    @Option(names = "--json", description = "Print JSON: the lines of the text.")
+    private boolean json;
+
+    @Mixin
+    private WatchOption watch;
+
     @Override
     public Integer call() {
+        if (watch.isGiven() && (file != null || name != null || task != null || group != null || save || forget)) {
+            throw usage("--watch only shows; change first, then watch");
+        }
+        return watch.run(spec.commandLine().getOut(), json, this::ask);
+    }
+
+    private int ask() {
         final RuntimeDirectory where = directory.find();
         final PrintWriter out = spec.commandLine().getOut();
         final ObjectNode request = AdminClient.command("policy");
         final Node settings = settings();
         if (settings != null) {
             judge(settings);
+            if (task != null) {
+                OpenTasks.named(AdminClient.ask(where, AdminClient.command("status")), task);   // refuses a wrong name
+            }
             request.set("settings", settings.toJson());
         }
         if (save && forget) {
@@ -104,7 +121,11 @@ final class PolicyCommand implements Callable<Integer> {
         } catch (final AdminClient.InvalidRequestException e) {
             throw usage(e.getMessage());
         }
-        answer.path("lines").forEach(line -> out.println(line.asText()));
+        if (json) {
+            out.println(answer);
+        } else {
+            answer.path("lines").forEach(line -> out.println(line.asText()));
+        }
         out.flush();
         return ExitCode.OK;
     }

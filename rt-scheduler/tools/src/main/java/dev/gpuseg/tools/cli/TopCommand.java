@@ -13,6 +13,9 @@ import dev.gpuseg.tools.top.TopScreen;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jline.terminal.Terminal;
 import org.jline.terminal.TerminalBuilder;
@@ -26,7 +29,8 @@ import picocli.CommandLine.Spec;
 
 /** The running daemon's tasks in the terminal, again and again. */
 @Command(name = "top", mixinStandardHelpOptions = true,
-    description = "Watch the running daemon's tasks in the terminal. Exit status 3 with --once: no daemon runs.",
+    description = "Watch the running daemon's tasks in the terminal. Exit status 3 with --once or --json: no daemon "
+        + "runs.",
     footer = "%nKeys: arrows select, s and S sort, r reverse, / filter, p priority, + and - raise and lower it, space "
         + "pause, q quit.%nResponse times are those of jobs; of a task that marks no jobs, every segment is one. D is "
         + "the relative deadline, and MISS counts jobs past it. GPU%% is over the last 5 seconds.")
@@ -48,9 +52,20 @@ final class TopCommand implements Callable<Integer> {
         description = "Time between two updates, 100ms..1min (default: ${DEFAULT-VALUE}).")
     private Duration delay;
 
-    @Option(names = "--sort", paramLabel = "COLUMN", defaultValue = "priority",
+    @Option(names = "--sort", paramLabel = "COLUMN", defaultValue = "priority", completionCandidates = Columns.class,
         description = "Column to sort by, one of ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private TopRow.Sort sort;
+
+    @Option(names = "--json", description = "Print what is shown once as JSON and exit; times are in nanoseconds.")
+    private boolean json;
+
+    /** For the help. */
+    static final class Columns implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return Arrays.stream(TopRow.Sort.values()).map(column -> column.name().toLowerCase(Locale.ROOT)).iterator();
+        }
+    }
 
     @Option(names = "--filter", paramLabel = "TEXT", defaultValue = "",
         description = "Only tasks whose name or state contains this text, or of the process with this pid (default: "
@@ -64,7 +79,7 @@ final class TopCommand implements Callable<Integer> {
                 + "ms; use 100ms..1min");
         }
         final RuntimeDirectory where = directory.find();
-        if (once) {
+        if (once || json) {
             return printOnce(where);
         }
         if (System.console() == null) {
@@ -87,6 +102,11 @@ final class TopCommand implements Callable<Integer> {
             out.println(e.getMessage());
             out.flush();
             return ExitCode.NO;
+        }
+        if (json) {
+            out.println(view);
+            out.flush();
+            return ExitCode.OK;
         }
         final TopScreen screen = new TopScreen(PLAIN_WIDTH);
         for (final AttributedString line : screen.header(view)) {

@@ -4,6 +4,7 @@ package dev.gpuseg.tools.reference;
 import dev.gpuseg.daemon.launch.CommandLines;
 import dev.gpuseg.daemon.launch.DaemonMain;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.tools.cli.Gpuseg;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -30,7 +31,10 @@ public final class ReferenceFiles {
     private final String date;
     private final String version;
 
-    private ReferenceFiles(final String date, final String version) {
+    private final Examples examples;
+
+    private ReferenceFiles(final String date, final String version, final Examples examples) {
+        this.examples = examples;
         this.date = date;
         this.version = version;
     }
@@ -53,13 +57,15 @@ public final class ReferenceFiles {
 
     static void write(final Path directory, final String date) throws IOException {
         final CommandLine root = Gpuseg.commandLine();
-        final ReferenceFiles files = new ReferenceFiles(date, String.join("", root.getCommandSpec().version()));
+        final ReferenceFiles files = new ReferenceFiles(date, String.join("", root.getCommandSpec().version()),
+            Examples.read());
         Files.createDirectories(directory);
         for (final CommandLine program : List.of(root, CommandLines.of(new DaemonMain()))) {
             for (final CommandSpec command : allOf(program.getCommandSpec())) {
                 Files.writeString(directory.resolve(pageName(command) + ".1"), files.page(command));
             }
         }
+        Files.writeString(directory.resolve("gpuseg.yaml.5"), files.settings());
         Files.writeString(directory.resolve("gpuseg.bash"), files.bash(root));
         Files.writeString(directory.resolve("_gpuseg"), zsh());
         Files.writeString(directory.resolve("gpuseg.fish"), fish(root.getCommandSpec()));
@@ -103,6 +109,7 @@ public final class ReferenceFiles {
             }
         }
         notes(command, page);
+        examples(command, page);
         page.append(".SH EXIT STATUS\n.TP\n.B 0\nDone, or yes.\n.TP\n.B 1\nFailure.\n.TP\n.B 2\nUsage.\n"
             + ".TP\n.B 3\nThe answer is no.\n");
         page.append(".SH ENVIRONMENT\n.TP\n.B GPUSEG_DIR\nThe runtime directory.\n"
@@ -131,6 +138,43 @@ public final class ReferenceFiles {
                 page.append(line.startsWith(" ") ? ".br\n" : "").append(roff(line.strip())).append('\n');
             }
         }
+    }
+
+    private void examples(final CommandSpec command, final StringBuilder page) {
+        final String name = command.qualifiedName(" ");
+        final List<Examples.Example> own = new ArrayList<>(examples.of(name));
+        if (own.isEmpty()) {   // the root of a program
+            own.addAll(examples.of(name + " run"));
+        }
+        page.append(".SH EXAMPLES\n");
+        for (final Examples.Example example : own) {
+            page.append(".PP\n").append(roff(example.text())).append("\n.PP\n.EX\n");
+            example.commands().forEach(line -> page.append(roff(line)).append('\n'));
+            page.append(".EE\n");
+        }
+    }
+
+    /** The settings file: every option of {@code run} is a key. */
+    private String settings() {
+        final CommandSpec run = CommandLines.of(new DaemonMain()).getSubcommands().get("run").getCommandSpec();
+        final RunSettings keys = new RunSettings();
+        final StringBuilder page = new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH GPUSEG.YAML 5 ")
+            .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n.SH NAME\n"
+            + "gpuseg.yaml \\- settings of the gpuseg daemon\n.SH DESCRIPTION\n")
+            .append(roff("A YAML file that gpuseg-daemon run and gpuseg run read at their start: "
+                + "/etc/gpuseg/gpuseg.yaml where gpuseg is installed, or the FILE of --config. Each key is an option "
+                + "of gpuseg-daemon run without its dashes. The command line takes precedence. A section is joined to "
+                + "its keys: queue: {size: 1MiB} is queue-size: 1MiB. Durations and sizes carry a unit (250us, 100ms, "
+                + "512KiB). gpuseg-daemon config check names every mistake with its line."))
+            .append("\n.SH KEYS\n");
+        for (final String key : keys.all()) {
+            final OptionSpec option = run.findOption("--" + key);
+            page.append(".TP\n.B ").append(roff(key)).append('\n').append(roff(String.join(" ", option.description())))
+                .append('\n');
+        }
+        return page.append(".SH EXAMPLES\n.EX\n").append(roff("policy: edf\nmetrics: 127.0.0.1:9477\nwatchdog-period: "
+            + "80ms\nadmission: enforce\ntaskset: /etc/gpuseg/robot.yaml")).append("\n.EE\n.SH SEE ALSO\n"
+            + ".BR gpuseg\\-daemon\\-run (1),\n.BR gpuseg\\-daemon\\-config (1)\n").toString();
     }
 
     private static String brief(final String description) {

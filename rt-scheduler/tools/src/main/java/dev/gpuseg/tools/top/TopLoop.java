@@ -313,7 +313,7 @@ public final class TopLoop {
             return;
         }
         try {
-            final JsonNode answer = AdminClient.ask(directory, AdminClient.command("hint")
+            final JsonNode answer = AdminClient.ask(directory, AdminClient.command("set")
                 .put("task", Integer.toString(rows.get(selected).id())).put("priority", Integer.parseInt(text))
                 .put("gpu_priority", 0));
             say(answer.path("changed").path(0).asText(), false);

@@ -17,6 +17,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
 
 @Timeout(60)
 class CommandLineTest {
@@ -56,7 +58,7 @@ class CommandLineTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"''", "run", "status", "stop", "hint", "release", "doctor", "demo", "bench", "bench ipc"})
+    @CsvSource({"''", "run", "status", "stop", "set", "hint", "release", "doctor", "demo", "bench", "bench ipc"})
     void shouldExplainEveryCommand(final String command) {
         final StringOutput help = StringOutput.of((command + " --help").strip().split(" +"));
         assertEquals(ExitCode.OK, help.status(), help.text());
@@ -73,6 +75,36 @@ class CommandLineTest {
         assertEquals("{\"running\":false}", json.out().strip());
         assertEquals(ExitCode.NO, StringOutput.of("stop", "--dir", directory.toString()).status());
         assertEquals(ExitCode.OK, StringOutput.of("release", "--dir", directory.toString()).status());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"status", "status --watch --json", "cgroups", "top --once", "top --json", "policy",
+        "policy --json", "policy --set edf", "policy --task x --weight 3", "set x --priority 3", "hint x --priority 3",
+        "stop", "live"})
+    void shouldExitWithThreeWithoutADaemonWhateverIsAsked(final String command) {
+        final StringOutput nobody = StringOutput.of((command + " --dir " + directory).split(" "));
+        assertEquals(ExitCode.NO, nobody.status(), nobody.text());
+        assertTrue(nobody.text().contains("no daemon answers in " + directory)
+            || nobody.text().contains("\"running\":false"), nobody.text());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"status", "set", "cgroups", "stop", "top"})
+    void shouldUnderstandAShortCommandLineAsTheWholeOneDoes(final String command) {
+        final CommandLine one = Gpuseg.lineFor(command).getSubcommands().get(command);
+        final CommandLine whole = Gpuseg.commandLine().getSubcommands().get(command);
+        assertEquals(whole.getUsageMessage(), one.getUsageMessage());
+        assertEquals(1, Gpuseg.lineFor(command).getSubcommands().size(), "the others cost time");
+        assertEquals(ExitCode.NO, Gpuseg.lineFor("status").execute("status", "--dir", directory.toString()));
+        assertTrue(Gpuseg.lineFor("status", "--json").getSubcommands().containsKey("status"));
+        assertTrue(Gpuseg.lineFor("analyze").getSubcommands().size() > 15);
+        assertEquals(0, Gpuseg.lineFor("--version").getSubcommands().size());
+    }
+
+    @Test
+    void shouldPrintNoWarningOfItsOwnLibraryInAnyHelp() {
+        assertEquals("", StringOutput.of("top", "--help").err());
+        assertTrue(StringOutput.of("top", "--help").out().contains("one of priority, name, state"));
     }
 
     @Test

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.reference;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.daemon.launch.CommandLines;
 import dev.gpuseg.daemon.launch.DaemonMain;
+import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.tools.cli.Gpuseg;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 
@@ -39,10 +43,33 @@ class ReferenceFilesTest {
                 assertTrue(page.contains(name.replace("-", "\\-")), command.qualifiedName(" ") + " " + name);
             }
             assertTrue(!page.contains("${"), page);
+            assertTrue(page.matches("(?s).*\\.SH EXAMPLES\n\\.PP\n.+?\\.EX\n.+?\\.EE\n.*"), command.qualifiedName(" "));
             assertEquals(command.usageMessage().footer().length > 0, page.contains("\n.SH NOTES\n.PP\n"), page);
         }
         final String policy = Files.readString(directory.resolve("gpuseg-policy.1"));
         assertTrue(policy.contains("class_width, 1..99, default 1: "), "the notes of the help: " + policy);
+    }
+
+    @Test
+    void shouldGiveOnlyExamplesThatTheCommandLineTakes() throws Exception {
+        for (final Examples.Example example : Examples.read().all()) {
+            assertTrue(example.text().endsWith(".") && !example.commands().isEmpty(), example.toString());
+            for (final String command : example.commands()) {
+                final String[] words = command.split(" ");
+                final CommandLine program = words[0].equals("gpuseg") ? Gpuseg.commandLine()
+                    : CommandLines.of(new DaemonMain());
+                assertDoesNotThrow(() -> program.parseArgs(Arrays.copyOfRange(words, 1, words.length)), command);
+            }
+        }
+    }
+
+    @Test
+    void shouldDescribeEveryKeyOfTheSettingsFile() throws Exception {
+        ReferenceFiles.write(directory, "2026-11-21");
+        final String page = Files.readString(directory.resolve("gpuseg.yaml.5"));
+        for (final String key : new RunSettings().all()) {
+            assertTrue(page.contains(".B " + key.replace("-", "\\-") + "\n"), key);
+        }
     }
 
     @Test
@@ -61,7 +88,7 @@ class ReferenceFilesTest {
         assumeTrue(Files.isExecutable(Path.of("/usr/bin/groff")), "groff is not installed");
         ReferenceFiles.write(directory, "2026-11-21");
         try (var files = Files.list(directory)) {
-            for (final Path page : files.filter(file -> file.toString().endsWith(".1")).toList()) {
+            for (final Path page : files.filter(file -> file.toString().matches(".*\\.[15]")).toList()) {
                 assertEquals("", output("groff", "-man", "-Tutf8", "-ww", "-z", page.toString()));
             }
         }

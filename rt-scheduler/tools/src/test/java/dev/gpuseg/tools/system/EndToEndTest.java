@@ -295,12 +295,25 @@ class EndToEndTest {
         SystemRig.await("camera runs", 20_000, () -> rig.counter("ends") > 2);
         assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--set", "edf").status());
         assertEquals("edf", rig.status().path("policy").asText());
-        final StringOutput hint = StringOutput.of("hint", "--dir", dir, "camera", "--priority", "77");
+        final StringOutput hint = StringOutput.of("set", "--dir", dir, "camera", "--priority", "77");
         assertEquals(ExitCode.OK, hint.status(), hint.text());
         assertEquals(77, rig.status().path("tasks").get(0).path("priority").asInt());
-        final StringOutput unknown = StringOutput.of("hint", "--dir", dir, "nobody", "--priority", "7");
+        final StringOutput unknown = StringOutput.of("set", "--dir", dir, "camer", "--priority", "7");
         assertEquals(ExitCode.FAILURE, unknown.status());
-        assertTrue(unknown.text().contains("nobody"), unknown.text());
+        final StringOutput pid = StringOutput.of("set", "--json", "--dir", dir,
+            rig.status().path("tasks").get(0).path("pid").asText(), "--priority", "78", "--weight", "3", "--cap",
+            "25ms/100ms");
+        assertEquals(ExitCode.OK, pid.status(), pid.text());
+        assertTrue(pid.out().contains("priority 78") && pid.out().contains("weight 3, cap 25ms/100ms"), pid.out());
+        final StringOutput shown = StringOutput.of("policy", "--dir", dir);
+        assertTrue(shown.out().contains("weight 3, cap 25ms/100ms"), "durations come back as they went in: " + shown);
+        final StringOutput wrong = StringOutput.of("policy", "--dir", dir, "--task", "nosuch", "--weight", "3");
+        assertEquals(ExitCode.FAILURE, wrong.status(), wrong.text());
+        assertTrue(wrong.err().contains("no open task or process \"nosuch\""), wrong.err());
+        final StringOutput old = StringOutput.of("hint", "--dir", dir, "camera", "--priority", "77");
+        assertEquals(ExitCode.OK, old.status(), old.text());
+        assertTrue(old.err().contains("`gpuseg hint` is `gpuseg set` now"), old.err());
+        assertTrue(unknown.text().contains("did you mean 'camera'?"), unknown.text());
         final StringOutput status = StringOutput.of("status", "--dir", dir);
         assertTrue(status.text().contains("camera") && status.text().contains("SIMULATED GPU"), status.text());
     }
