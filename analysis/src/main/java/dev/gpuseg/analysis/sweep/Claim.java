@@ -139,6 +139,10 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
      */
     String conflict(final TaskSet set) {
         final String conflict = Hypotheses.conflict(analysisOf(set).description(), set);
+        if (conflict.isEmpty() && mechanism.scheduler() == Scheduler.PARTITIONS) {
+            // a context cannot be in two partitions, whatever the analysis says of shared ones
+            return Hypotheses.conflict(Analyses.describe("partition-fp-suspend"), set);
+        }
         return conflict.isEmpty() && mechanism.scheduler() == Scheduler.FP && mechanism.hold() != Hold.ABSTRACT
             && set.mode() == WaitMode.BUSY
             ? Hypotheses.conflict(Analyses.describe("gcaps-window-busy"), set) : conflict;

@@ -117,7 +117,8 @@ class SimulateCommandTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"--figure=7a", "--figure=8b --sets=0", "--figure=8b --variant=x", "--figure=8b --runs=0"})
+    @ValueSource(strings = {"--figure=7a", "--figure=8b --sets=0", "--figure=8b --variant=x", "--figure=8b --runs=0",
+        "--figure=soundness --analysis=gcaps"})
     void shouldRefuseToSweepNonsense(final String arguments) {
         final String[] all = (arguments + " --quiet --out " + directory.resolve("x")).split(" ");
         assertEquals(2, run(new SweepCommand(), all));
