@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.admission;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.BoostPriorities;
+import dev.gpuseg.analysis.rta.Hypotheses;
 import java.util.List;
 
 /**
@@ -80,7 +81,10 @@ final class Boosts {
             return "";
         }
         final BoostPriorities chosen = BoostPriorities.of(declared);
-        if (!chosen.conflict().isEmpty() || !boosted.analysis().analyse(refused.set()).schedulable()) {
+        // such as tasks of one process, for which there is no bound with a boost
+        if (!chosen.conflict().isEmpty()
+            || !Hypotheses.conflict(boosted.analysis().description(), refused.set()).isEmpty()
+            || !boosted.analysis().analyse(refused.set()).schedulable()) {
             return "";
         }
         return "; fits if all tasks are opened with a boost_priority (" + boosted.analysis().name() + "): "
