@@ -138,11 +138,10 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
      * @return one line; empty if it is compared
      */
     String conflict(final TaskSet set) {
-        final String conflict = Hypotheses.conflict(analysisOf(set).description(), set);
-        if (conflict.isEmpty() && mechanism.scheduler() == Scheduler.PARTITIONS) {
-            // a context cannot be in two partitions, whatever the analysis says of shared ones
-            return Hypotheses.conflict(Analyses.describe("partition-fp-suspend"), set);
-        }
+        final String described = Hypotheses.conflict(analysisOf(set).description(), set);
+        // a process is in one partition, and a random table puts its tasks into several
+        final String conflict = described.isEmpty() && mechanism.scheduler() == Scheduler.PARTITIONS
+            ? Hypotheses.conflict(Analyses.describe("partition-fp-suspend"), set) : described;
         return conflict.isEmpty() && mechanism.scheduler() == Scheduler.FP && mechanism.hold() != Hold.ABSTRACT
             && set.mode() == WaitMode.BUSY
             ? Hypotheses.conflict(Analyses.describe("gcaps-window-busy"), set) : conflict;

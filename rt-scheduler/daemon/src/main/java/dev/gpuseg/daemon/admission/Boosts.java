@@ -81,6 +81,7 @@ final class Boosts {
             return "";
         }
         final BoostPriorities chosen = BoostPriorities.of(declared);
+        // such as tasks of one process, for which there is no bound with a boost
         if (!chosen.conflict().isEmpty()
             || !Hypotheses.conflict(boosted.analysis().description(), refused.set()).isEmpty()
             || !boosted.analysis().analyse(refused.set()).schedulable()) {
