@@ -236,7 +236,7 @@ final class DispatcherJournal {
             + budgetPpm + " ppm");
     }
 
-    void anticipate(final TaskEntry task, final Anticipate wish) {
+    void anticipateTask(final TaskEntry task, final Anticipate wish) {
         text(EventKind.POLICY, task.gpu(), 0, 0, 0, task.id, wish.ordinal(), "anticipation of task " + task.id + " is "
             + wish.label());
     }
@@ -249,11 +249,9 @@ final class DispatcherJournal {
     /** What was decided or learned about expected begins; arguments as {@code enum gpuseg_anticipation} says. */
     void anticipation(final int what, final int gpu, final TaskEntry task, final long arg0, final long arg1,
         final long arg2) {
-        if (task == null) {
-            event(EventKind.ANTICIPATE, gpu, what, 0, 0, 0, 0, arg0, arg1, arg2);
-        } else {
-            event(EventKind.ANTICIPATE, gpu, what, task.id, 0, task.contextId, task.clientId(), arg0, arg1, arg2);
-        }
+        // it tells a replay nothing of when the scheduler looked at the clock, so it does not count as written
+        write(EventKind.ANTICIPATE, clock.nowNs(), gpu, what, task == null ? 0 : task.id, 0,
+            task == null ? 0 : task.contextId, task == null ? 0 : task.clientId(), arg0, arg1, arg2);
     }
 
     /** The priorities of a task that count from now on. */

@@ -235,7 +235,7 @@ final class PolicyControl {
         }
         if (rule.anticipate() != null) {
             anticipation.wish(task, rule.anticipate());
-            journal.anticipate(task, rule.anticipate());
+            journal.anticipateTask(task, rule.anticipate());
         }
         for (final int contextId : task.client.process.contexts) {
             apply(scheduler.ownGroup(contextId), rule.share());

@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.OverrunAction;
@@ -68,6 +69,10 @@ class DispatcherJournalTest {
         calls.put("overrunAction", j -> j.overrunAction(task, OverrunAction.NOTIFY));
         calls.put("weight", j -> j.weight(1, 100));
         calls.put("cap", j -> j.cap(1, 2, 3));
+        calls.put("anticipate", j -> j.anticipate(Anticipate.DECLARED, 1));
+        calls.put("anticipateTask", j -> j.anticipateTask(task, Anticipate.OFF));
+        calls.put("anticipationCost", j -> j.anticipationCost(0, 1, 2));
+        calls.put("anticipation", j -> j.anticipation(Abi.ANTICIPATION_DUE, 0, null, 0, 0, 0));
         calls.put("contextGroup", j -> j.contextGroup(1, 2));
         calls.put("priority", j -> j.priority(task, 1, 2));
         calls.put("prioritySet", j -> j.prioritySet(task, 1, 2, "what"));
@@ -139,6 +144,9 @@ class DispatcherJournalTest {
         rig.journal.cap(6, 0, 0);
         assertEquals(new FakeJournal.Event(EventKind.POLICY, 1, 0, 0, 0, 0, 0, 0, 6, 0, 0, "group 6 no cap"),
             rig.events.last());
+        rig.journal.anticipation(Abi.ANTICIPATION_ACTED, 0, task, 21, 22, 1);
+        assertEquals(new FakeJournal.Event(EventKind.ANTICIPATE, 1, 0, Abi.ANTICIPATION_ACTED, 3, 0, 3, 3, 21, 22, 1,
+            ""), rig.events.last());
         task.optimistic = true;
         rig.journal.granted(task, 7);
         assertEquals(Abi.FLAG_OPTIMISTIC, rig.events.last().flags());
@@ -149,6 +157,8 @@ class DispatcherJournalTest {
         final long before = rig.journal.written();
         rig.journal.keepReady(true);
         assertEquals(before, rig.journal.written(), "text tells a replay nothing of the time");
+        rig.journal.anticipation(Abi.ANTICIPATION_DUE, 0, null, 0, 0, 0);
+        assertEquals(before, rig.journal.written(), "nor do expected begins");
         rig.journal.decided(task, 0, 1);
         assertTrue(rig.journal.written() > before);
     }
