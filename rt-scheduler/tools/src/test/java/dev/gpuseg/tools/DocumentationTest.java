@@ -9,12 +9,14 @@ import dev.gpuseg.daemon.conductor.ConductorCounter;
 import dev.gpuseg.daemon.dispatch.Counter;
 import dev.gpuseg.tools.cli.Gpuseg;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -94,6 +96,55 @@ class DocumentationTest {
         }
         assertTrue(found > 50, "architecture.md names only " + found + " classes");
         assertEquals(List.of(), unknown, "architecture.md names classes that are not there");
+    }
+
+    /** {@code …shouldDoThis} belongs to the class that was named last. */
+    @Test
+    void shouldNameOnlyTestsThatExistInGuaranteesAndThreatModel() throws IOException {
+        final Map<String, String> tests;
+        try (Stream<Path> all = Files.walk(ROOT)) {
+            tests = all.filter(file -> file.toString().contains("/src/test/java/") && file.toString().endsWith(".java"))
+                .collect(Collectors.toMap(file -> file.getFileName().toString().replace(".java", ""),
+                    DocumentationTest::read, (one, other) -> one + other));
+        }
+        final Pattern named = Pattern.compile(
+            "`(?:([A-Z]\\w*(?:Test|Properties))(?:\\.(should\\w+))?|…(should\\w+))`");
+        for (final String document : List.of("rt-scheduler/docs/guarantees.md", "rt-scheduler/docs/threat-model.md")) {
+            final List<String> unknown = new ArrayList<>();
+            final Matcher name = named.matcher(text(document));
+            String type = "";
+            int found = 0;
+            while (name.find()) {
+                found++;
+                type = name.group(1) == null ? type : name.group(1);
+                final String method = name.group(2) == null ? name.group(3) : name.group(2);
+                if (!tests.getOrDefault(type, "").contains(method == null ? type : " " + method + "(")) {
+                    unknown.add(type + "." + method);
+                }
+            }
+            assertTrue(found > 20, document + " names only " + found + " tests");
+            assertEquals(List.of(), unknown, document + " names tests that are not there");
+        }
+    }
+
+    @Test
+    void shouldPromiseNothingAboutThreatsThatTheModelDoesNotHave() throws IOException {
+        final String model = text("rt-scheduler/docs/threat-model.md");
+        final Matcher threat = Pattern.compile("\\bT\\d+[a-d]?\\b").matcher(text("rt-scheduler/docs/guarantees.md"));
+        int found = 0;
+        while (threat.find()) {
+            found++;
+            assertTrue(model.contains("| **" + threat.group() + "** "), threat.group() + " is no threat of the model");
+        }
+        assertTrue(found > 8, "guarantees.md refers to only " + found + " threats");
+    }
+
+    private static String read(final Path file) {
+        try {
+            return Files.readString(file);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Command lines in code blocks: {@code gpuseg COMMAND …}, up to a comment, bracket, pipe or the next command. */

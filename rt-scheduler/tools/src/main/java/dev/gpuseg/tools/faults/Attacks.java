@@ -31,7 +31,6 @@ final class Attacks implements AutoCloseable {
     private static final int NOT_PERMITTED = 77;
     private static final int USAGE = 2;
     private static final int EXIT_S = 30;
-    private static final int UNDISTURBED_MS = 5_000;
     private static final int BASE_MODE = 0711;
     private static final int PROGRAM_MODE = 0755;
 
@@ -43,6 +42,7 @@ final class Attacks implements AutoCloseable {
     private final String refusal;
     private Responses responses;
     private int started;
+    private long beganNs;
 
     /**
      * Makes what the users need. The daemon is started afterwards, with {@link #daemonOptions}.
@@ -109,12 +109,16 @@ final class Attacks implements AutoCloseable {
             "--scheduling", realTime ? "fifo:" + INNOCENT_THREAD : "other"));
     }
 
-    /** Measures the honest client for some seconds while nobody attacks. */
-    void measureUndisturbed(final FaultClient innocent, final Path journal) throws InterruptedException {
+    /** Begins to measure the honest client. */
+    void measure(final FaultClient innocent, final Path journal) {
         responses = new Responses(journal);
         follow(innocent);
+    }
+
+    /** As long as the attack that follows: so the machine has the same other load. */
+    private void measureUndisturbed(final int lengthMs) throws InterruptedException {
         final long fromNs = System.nanoTime();
-        TimeUnit.MILLISECONDS.sleep(UNDISTURBED_MS);
+        TimeUnit.MILLISECONDS.sleep(lengthMs);
         responses.read();
         responses.undisturbed(fromNs, System.nanoTime());
     }
@@ -123,6 +127,11 @@ final class Attacks implements AutoCloseable {
     void measure(final Fault fault, final long fromNs, final long toNs) {
         responses.read();
         responses.attacked(fault, fromNs, toNs);
+    }
+
+    /** When the last attack began. */
+    long beganNs() {
+        return beganNs;
     }
 
     Responses responses() {
@@ -135,7 +144,7 @@ final class Attacks implements AutoCloseable {
     }
 
     /**
-     * Makes an attack and waits until it is over.
+     * Measures the honest client without an attack, then makes one and waits until it is over.
      *
      * @param round which, how long, by how many processes
      * @return why it could not be made here; empty if it was made
@@ -149,6 +158,10 @@ final class Attacks implements AutoCloseable {
         if (hog && !RealTime.isPermitted()) {
             return "SCHED_FIFO is not permitted";
         }
+        if (round.fault().isProgram()) {
+            measureUndisturbed(round.lengthMs());
+        }
+        beganNs = System.nanoTime();
         final List<Child> attackers = new ArrayList<>();
         try {
             for (int i = 0; i <= (hog ? 0 : round.variant() % ATTACKERS); i++) {

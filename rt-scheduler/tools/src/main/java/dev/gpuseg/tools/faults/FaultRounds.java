@@ -98,7 +98,7 @@ public final class FaultRounds implements AutoCloseable {
             }
             if (hostile) {
                 residents.put(INNOCENT, attacks.innocent());
-                attacks.measureUndisturbed(residents.get(INNOCENT), rig.journal());
+                attacks.measure(residents.get(INNOCENT), rig.journal());
             }
         } catch (final InterruptedException | RuntimeException e) {
             rig.close();
@@ -306,9 +306,10 @@ public final class FaultRounds implements AutoCloseable {
     /** Starts the next daemon, and takes out of the account what the former had not read. */
     private void daemonWent() throws InterruptedException {
         awaitNotice();
-        final long starts = starts(rig.ledger());
+        // not just one start more: that of a daemon killed before may be in its ring only, and be journaled now
+        final long launchedNs = System.nanoTime();
         rig.startDaemon();
-        if (!Polling.until(() -> starts(rig.ledger()) > starts, SETTLE_MS)) {
+        if (!Polling.until(() -> lastStartNs(rig.ledger()) - launchedNs > 0, SETTLE_MS)) {
             problems.add("the journal does not show the start of the next daemon");
         }
         final long missing = rig.ledger().daemonWent();
@@ -318,9 +319,9 @@ public final class FaultRounds implements AutoCloseable {
         }
     }
 
-    private static long starts(final Ledger ledger) {
+    private static long lastStartNs(final Ledger ledger) {
         ledger.read();
-        return ledger.starts();
+        return ledger.lastStartNs();
     }
 
     private void killWatchdog() throws InterruptedException {
@@ -576,7 +577,9 @@ public final class FaultRounds implements AutoCloseable {
             problems.add("the daemon ended: " + rig.daemon().said());
             daemonWent();
         }
-        attacks.measure(round.fault(), struckNs, overNs);
+        if (skipped.isEmpty()) {
+            attacks.measure(round.fault(), attacks.beganNs(), overNs);
+        }
     }
 
     private void killBoth() throws InterruptedException, TimeoutException {

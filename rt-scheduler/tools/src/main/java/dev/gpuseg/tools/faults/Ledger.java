@@ -55,7 +55,7 @@ public final class Ledger implements AutoCloseable {
     private final List<Window> windows = new ArrayList<>();
     private long lastSeq;
     private long gaps;
-    private long starts;
+    private long lastStartNs;
 
     /**
      * Opens a journal; a daemon that uses it is ready.
@@ -104,7 +104,7 @@ public final class Ledger implements AutoCloseable {
         final EventKind kind = event.kind();
         if (kind == EventKind.START) {
             lastSeq = 0;
-            starts++;
+            lastStartNs = event.timeNs();
         }
         gaps += event.seq() - lastSeq - 1;
         lastSeq = event.seq();
@@ -197,12 +197,12 @@ public final class Ledger implements AutoCloseable {
     }
 
     /**
-     * Daemons that the journal has seen start, as far as read.
+     * When the last daemon that the journal has seen started, as far as read.
      *
-     * @return count
+     * @return CLOCK_MONOTONIC ns, 0 if none did
      */
-    public long starts() {
-        return starts;
+    public long lastStartNs() {
+        return lastStartNs;
     }
 
     /**
@@ -275,8 +275,8 @@ public final class Ledger implements AutoCloseable {
     }
 
     /**
-     * A daemon went, its applications have noticed it, and its successor has started ({@link #starts}): what it had not
-     * read is taken out of the account.
+     * A daemon went, its applications have noticed it, and its successor has started ({@link #lastStartNs}): what it
+     * had not read is taken out of the account.
      *
      * @return begins that it had answered and that the journal does not have
      */
