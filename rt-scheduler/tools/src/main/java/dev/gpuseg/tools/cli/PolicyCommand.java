@@ -45,9 +45,11 @@ final class PolicyCommand implements Callable<Integer> {
 
     @Option(names = "--task", paramLabel = "TASK",
         description = "Name of the open task whose overrun action, weight or cap changes. Weight and cap count for "
-            + "its process. The change also holds for a task of that name that opens later; for one that is not open "
-            + "yet, write a FILE.")
+            + "its process. The change also holds for a task of that name that opens later.")
     private String task;
+
+    @Option(names = "--later", description = "The task of --task need not be open yet.")
+    private boolean later;
 
     @Option(names = "--group", paramLabel = "N", description = "Number of the group whose weight or cap changes.")
     private Integer group;
@@ -101,7 +103,7 @@ final class PolicyCommand implements Callable<Integer> {
         final Node settings = settings();
         if (settings != null) {
             judge(settings);
-            if (task != null) {
+            if (task != null && !later) {
                 OpenTasks.named(AdminClient.ask(where, AdminClient.command("status")), task);   // refuses a wrong name
             }
             request.set("settings", settings.toJson());
