@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What anticipation does to a real-time task where updates take epsilon: theorem 14 and lemma 13 of window.md. */
+/** What anticipation does to a real-time task where updates take epsilon: theorem 14 and lemma 15 of window.md. */
 class AnticipationSimulationTest {
     private static final double EPSILON_MS = 1;
     private static final long EPSILON_NS = MS;
