@@ -306,6 +306,7 @@ public final class FaultRounds implements AutoCloseable {
     /** Starts the next daemon, and takes out of the account what the former had not read. */
     private void daemonWent() throws InterruptedException {
         awaitNotice();
+        rig.ledger().ask();
         // not just one start more: that of a daemon killed before may be in its ring only, and be journaled now
         final long launchedNs = System.nanoTime();
         rig.startDaemon();

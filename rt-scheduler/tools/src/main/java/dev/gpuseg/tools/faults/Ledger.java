@@ -42,6 +42,16 @@ public final class Ledger implements AutoCloseable {
         private long forgivenBegins;
         private long forgivenEnds;
         private long forgivenAnswered;
+        // as the last start of a daemon found them: what is counted after it is the successor's
+        private long startBegins;
+        private long startAnswered;
+        private long startEnds;
+
+        void daemonStarts() {
+            startBegins = begins;
+            startAnswered = answered;
+            startEnds = ends;
+        }
     }
 
     private final JournalReader reader;
@@ -105,6 +115,7 @@ public final class Ledger implements AutoCloseable {
         if (kind == EventKind.START) {
             lastSeq = 0;
             lastStartNs = event.timeNs();
+            accounts.values().forEach(Account::daemonStarts);
         }
         gaps += event.seq() - lastSeq - 1;
         lastSeq = event.seq();
@@ -275,24 +286,25 @@ public final class Ledger implements AutoCloseable {
     }
 
     /**
-     * A daemon went, its applications have noticed it, and its successor has started ({@link #lastStartNs}): what it
-     * had not read is taken out of the account.
+     * A daemon went, and its successor has started ({@link #lastStartNs}): what it had not read is taken out of the
+     * account. {@link #ask} was called in between, when its applications had noticed that it is gone and no successor
+     * could answer them. What the journal has after the start does not count: it is the successor's, and would hide
+     * what is missing.
      *
      * @return begins that it had answered and that the journal does not have
      */
     public long daemonWent() {
-        ask();
         read();
         long lost = 0;
         for (final Map.Entry<Integer, long[]> entry : asked.entrySet()) {
             final Account account = account(entry.getKey());
-            final long unanswered = Math.max(0, entry.getValue()[1] - account.answered - account.forgivenAnswered);
+            final long[] known = entry.getValue();
+            final long unanswered = Math.max(0, known[1] - account.startAnswered - account.forgivenAnswered);
             lost += unanswered;
             account.forgivenAnswered += unanswered;
+            account.forgivenBegins += Math.max(0, known[0] - account.startBegins - account.forgivenBegins);
+            account.forgivenEnds += Math.max(0, known[2] - account.startEnds - account.forgivenEnds);
         }
-        final long before = gaps;
-        writeOff();
-        gaps = before;
         return lost;
     }
 
