@@ -98,7 +98,7 @@ class NodeTest {
         "'a: *x' | p.yaml:1:4: '*x' is an alias; write the value itself",
         "'a: 1\na: 2' | p.yaml:2:1: key 'a' occurs twice; remove one",
         "'--- {}\n--- {}' | p.yaml:2: a second document follows; write one policy in a file; give one file each",
-        "'a: [1' | p.yaml:1:6: not readable as YAML",
+        "'a: [1' | p.yaml:1:4: not readable as YAML",
         "'{\"a\": nope}' | p.yaml:1:11: not readable as JSON"})
     void shouldRefuseWhatIsNoDocument(final String content, final String expected) {
         assertTrue(refusal(() -> read(content)).startsWith(expected), refusal(() -> read(content)));
