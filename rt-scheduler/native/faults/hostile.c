@@ -274,8 +274,8 @@ static void draw_name(char *name, size_t size)
 {
 	static const char *const bad[] = {"\x1b[31mred",
 					  "\x1b]0;title\a",
-					  "\xc2\x9b"
-					  "31m",
+					  ("\xc2\x9b"
+					   "31m"),
 					  "a\nb",
 					  "\xe2\x80\xaegnp",
 					  "\xff\xfe",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -39,15 +40,16 @@ public final class HighestClassFirst implements Policy {
         return priority - (priority - Priority.MIN) % width;
     }
 
-    /**
-     * Whether two real-time priorities are in one class, so that their segments run together.
-     *
-     * @param a 1..99
-     * @param b 1..99
-     * @return true if so
-     */
-    public boolean isOneClass(final int a, final int b) {
+    /** Whether both are in one class. */
+    @Override
+    public boolean runTogether(final int a, final int b) {
         return classOf(a) == classOf(b);
+    }
+
+    /** Theorem 12, analysis/docs/classes.md. */
+    @Override
+    public Optional<String> exclusiveAs() {
+        return Optional.of(FixedPriority.NAME);
     }
 
     @Override
@@ -71,7 +73,7 @@ public final class HighestClassFirst implements Policy {
     @Override
     public boolean mayRunBeside(final SegmentView leader, final SegmentView other) {
         return leader.isRealTime() == other.isRealTime()
-            && (!leader.isRealTime() || isOneClass(leader.gpuPriority(), other.gpuPriority()));
+            && (!leader.isRealTime() || runTogether(leader.gpuPriority(), other.gpuPriority()));
     }
 
     @Override

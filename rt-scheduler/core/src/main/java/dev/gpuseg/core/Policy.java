@@ -61,6 +61,27 @@ public interface Policy {
     int pregrantCeiling(SegmentView begun);
 
     /**
+     * Whether segments of two real-time tasks can have a GPU together, whatever they begin with.
+     *
+     * @param a GPU priority, 1..99
+     * @param b GPU priority, 1..99
+     * @return true if they can
+     */
+    default boolean runTogether(final int a, final int b) {
+        return false;
+    }
+
+    /**
+     * The policy that decides as this one does where {@link #runTogether} is false for all real-time tasks of a GPU, so
+     * that its bounds at level 3 hold for them. Believed of built-in policies only.
+     *
+     * @return its name; empty if there is none but this one
+     */
+    default Optional<String> exclusiveAs() {
+        return Optional.empty();
+    }
+
+    /**
      * Whether this policy ever disables a context or holds a begin back. If not, turns, caps and suspensions do not
      * apply either.
      *

@@ -20,7 +20,7 @@ class HighestClassFirstTest {
             final HighestClassFirst classes = new HighestClassFirst(width);
             for (int a = 0; a <= Priority.MAX; a++) {
                 for (int b = 0; b <= Priority.MAX; b++) {
-                    if (a > 0 && b > 0 && classes.isOneClass(a, b)) {
+                    if (a > 0 && b > 0 && classes.runTogether(a, b)) {
                         continue;
                     }
                     final SegmentView x = segment(1, a);
@@ -45,8 +45,8 @@ class HighestClassFirstTest {
     @Test
     void shouldRunTasksOfOneClassTogether() {
         final HighestClassFirst classes = new HighestClassFirst(10);
-        assertTrue(classes.isOneClass(1, 10) && classes.isOneClass(31, 40));
-        assertFalse(classes.isOneClass(10, 11));
+        assertTrue(classes.runTogether(1, 10) && classes.runTogether(31, 40));
+        assertFalse(classes.runTogether(10, 11));
         assertTrue(classes.mayRunBeside(segment(1, 31), segment(2, 40)));
         assertFalse(FixedPriority.INSTANCE.mayRunBeside(segment(1, 31), segment(2, 40)));
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.admission;
 
-import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.Policy;
 import java.util.List;
 
@@ -21,15 +20,12 @@ final class SharedClasses {
      * @return one line, empty if it holds, and for every policy without classes
      */
     static String conflict(final Policy policy, final List<Admitted> admitted) {
-        if (!(policy instanceof HighestClassFirst classes)) {
-            return "";
-        }
         for (int i = 0; i < admitted.size(); i++) {
             final Admitted a = admitted.get(i);
             for (int k = i + 1; k < admitted.size(); k++) {
                 final Admitted b = admitted.get(k);
                 if (a.isRealTime() && b.isRealTime() && a.request().gpu() == b.request().gpu()
-                    && classes.isOneClass(a.gpuPriority(), b.gpuPriority())) {
+                    && policy.runTogether(a.gpuPriority(), b.gpuPriority())) {
                     return "tasks \"" + a.request().name() + "\" (gpu_priority " + a.gpuPriority() + ") and \""
                         + b.request().name() + "\" (gpu_priority " + b.gpuPriority() + ") are in one class of GPU "
                         + a.request().gpu() + " and run together, for which nothing is proven; give them priorities of "

@@ -5,8 +5,6 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.TimePartitioned;
-import dev.gpuseg.core.FixedPriority;
-import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyAnalysis;
 import dev.gpuseg.core.PolicyAnalysis.Cores;
@@ -67,13 +65,16 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             .orElseGet(() -> none(missing(policy, proven, wanted)));
     }
 
-    /** Those of the policy's row; of classes those of fp for level 3, which {@link SharedClasses} restricts. */
+    /**
+     * Those of the policy's row, or those for level 3 of the policy that it equals, which {@link SharedClasses}
+     * restricts.
+     */
     private static List<PolicyAnalysis> proven(final Policy policy) {
-        if (policy instanceof HighestClassFirst) {
-            return PolicyCatalog.builtIn().get(FixedPriority.NAME).analyses().stream()
-                .filter(a -> a.mechanism() == Mechanism.INTERRUPT).toList();
-        }
-        return PolicyCatalog.builtIn().find(policy.name()).map(PolicyDescription::analyses).orElse(List.of());
+        final PolicyCatalog catalog = PolicyCatalog.builtIn();
+        final Optional<PolicyDescription> row = catalog.find(policy.name());
+        return row.flatMap(own -> policy.exclusiveAs()).map(other -> catalog.get(other).analyses().stream()
+            .filter(a -> a.mechanism() == Mechanism.INTERRUPT).toList())
+            .orElseGet(() -> row.map(PolicyDescription::analyses).orElse(List.of()));
     }
 
     /** Under which conditions an analysis has to hold. */

@@ -174,7 +174,11 @@ public final class UserLimits {
         return group ? GROUP + number : number;
     }
 
+    /** Null if the file does not name it, or does not exist: a container of one program often has neither file. */
     private static String numberIn(final Path file, final String name) throws IOException {
+        if (!Files.exists(file)) {
+            return null;
+        }
         for (final String line : Files.readAllLines(file, StandardCharsets.ISO_8859_1)) {
             final String[] fields = line.split(":", -1);
             if (fields.length > 2 && fields[0].equals(name)) {

@@ -125,9 +125,22 @@ public final class Daemon implements AutoCloseable {
      * @throws StartUpException if it cannot do what was asked, with the reason and what to do instead
      */
     public static Daemon start(final DaemonConfig config, final Endpoint metricsAt) {
+        return start(config, metricsAt, () -> { });
+    }
+
+    /**
+     * The same, for a caller that tells somebody who waits what takes so long.
+     *
+     * @param config    what to start
+     * @param metricsAt where metrics are read, or null for nowhere
+     * @param onWarmUp  run once nothing stands in the way and before some seconds of warm-up, unless there is none
+     * @return the running daemon
+     * @throws StartUpException if it cannot do what was asked, with the reason and what to do instead
+     */
+    public static Daemon start(final DaemonConfig config, final Endpoint metricsAt, final Runnable onWarmUp) {
         final Daemon daemon = new Daemon(config, metricsAt);
         try {
-            daemon.open();
+            daemon.open(onWarmUp);
             return daemon;
         } catch (final RuntimeException | Error e) {
             try {
@@ -139,7 +152,7 @@ public final class Daemon implements AutoCloseable {
         }
     }
 
-    private void open() {
+    private void open(final Runnable onWarmUp) {
         final Path root = config.directory().root();
         try {
             config.directory().create();
@@ -160,6 +173,7 @@ public final class Daemon implements AutoCloseable {
         new Leftovers(held, mechanisms, this::releaseWithTool, config.directory()).enable();
         config.directory().deleteLeftovers();
         if (config.warmUpRecords() > 0) {
+            onWarmUp.run();
             warmUpBytesPerRecord = WarmUp.run(root.resolve("warm-up"), config.warmUpRecords(), config.policy(),
                 mechanisms.get(0));
             System.gc();   // the warm-up's garbage, while no client waits: the next collection is far away then

@@ -210,9 +210,9 @@ public final class RunCommand implements Callable<Integer> {
         final NotifySocket notify = NotifySocket.ofEnvironment();
         try {
             lockMemory();
-            spec.commandLine().getErr().println("gpuseg: starting in " + config.directory().root() + (warmUp
-                ? ", warming up (some seconds; --no-warm-up starts at once, with slow first segments)" : ""));
-            daemon = Daemon.start(config, metricsAt);
+            daemon = Daemon.start(config, metricsAt, () -> spec.commandLine().getErr().println("gpuseg: starting in "
+                + config.directory().root()
+                + ", warming up (some seconds; --no-warm-up starts at once, with slow first segments)"));
         } catch (final StartUpException e) {
             notify.close();
             return refused(e);
