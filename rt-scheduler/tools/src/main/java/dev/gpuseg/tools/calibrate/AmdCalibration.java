@@ -323,7 +323,7 @@ public final class AmdCalibration implements AutoCloseable {
         final Path directory = root.resolve("run");
         final Path samples = root.resolve("samples.csv");
         final List<String> command = JavaCommand.daemon(List.of("--dir", directory.toString(), "--mechanism", "amd",
-            "--gpus", Integer.toString(gpu + 1), "--policy", "fp", "--idle", idle,
+            "--gpus", Integer.toString(gpu + 1), "--policy", "fp", "--anticipate", "off", "--idle", idle,
             warmUp ? "--warm-up" : "--no-warm-up"));
         command.add(1, "-D" + AmdMechanism.ONLY_PROPERTY + "=" + only);
         daemon = Child.start("gpuseg run", command, root.resolve("errors"));

@@ -15,6 +15,7 @@ import java.util.stream.LongStream;
  *   the driver says           timeslice; then theta = the median by which a shared response exceeds r0
  *   driver calls              alpha = the longest, times 1 + margin; back = the most that bringing all back took
  *
+ *   (the daemon anticipates nothing: an update ahead of the begin would not be in the response)
  *   epsilon = (the longer of off and the longest call) + back, times 1 + margin
  * </pre>
  *

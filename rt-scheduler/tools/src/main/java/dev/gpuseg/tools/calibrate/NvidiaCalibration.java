@@ -93,7 +93,7 @@ public final class NvidiaCalibration extends DaemonCosts {
 
     private Child daemon(final Path directory) throws InterruptedException {
         final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(List.of("--dir", directory.toString(),
-            "--policy", "fp", "--mechanism", "nvidia", "--idle", idle)), root.resolve("errors"));
+            "--policy", "fp", "--mechanism", "nvidia", "--anticipate", "off", "--idle", idle)), root.resolve("errors"));
         daemon.await("ready", LIMIT_S);
         Thread.sleep(SETTLE_MS);   // it looks at the processes that run already
         return daemon;

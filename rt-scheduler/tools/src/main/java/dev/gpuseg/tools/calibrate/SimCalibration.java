@@ -70,8 +70,8 @@ public final class SimCalibration extends DaemonCosts {
         final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
         try (SimulatedMachine machine = new SimulatedMachine(directory, directory, true)) {
             machine.startGpu(like.gpuOptions());
-            machine.startDaemon("--idle", idle, "--policy", (scheduled ? PolicyCatalog.builtIn().standard()
-                : PolicyCatalog.builtIn().observing()).name(),
+            machine.startDaemon("--anticipate", "off", "--idle", idle, "--policy",
+                (scheduled ? PolicyCatalog.builtIn().standard() : PolicyCatalog.builtIn().observing()).name(),
                 mode == Mode.BLOCKING ? "--no-optimistic" : "--optimistic");
             final long startNs = System.nanoTime() + LEAD_NS;
             final List<Child> tasks = new ArrayList<>();

@@ -182,18 +182,18 @@ class AdmissionSystemTest {
         assertEquals("open worker 0", open("worker", 0, 0, 0, 0));
     }
 
-    /** The hardware preempts no task for another one of its process: live, high waits for the end of low. */
+    /** The hardware preempts no task for another one of its process; the bounds contain that wait for declared ones. */
     @Test
-    void shouldRefuseTheSecondTaskOfAProcess() throws Exception {
+    void shouldAdmitDeclaredTasksOfOneProcessAndRefuseAGuestBesideThem() throws Exception {
         final Path file = fits();
         rig.gpu();
         rig.daemon("--admission", "enforce", "--taskset", file.toString());
         final Child client = client("app", TaskClient.open("camera", 70, 80, 80, 0),
-            TaskClient.open("lidar", 60, 100, 60, 0), "pause");
+            TaskClient.open("lidar", 60, 100, 60, 0), TaskClient.open("guest", 30, 1_000, 1_000, 1), "pause");
         assertEquals("open camera 0", client.await("open camera", 10).strip());
-        final String refusal = client.await("open lidar", 10);
+        assertEquals("open lidar 0", client.await("open lidar", 10).strip());
+        final String refusal = client.await("open guest", 10);
         assertTrue(refusal.contains("-4000") && refusal.contains("both open in process " + client.pid()), refusal);
-        assertEquals("open lidar 0", open("lidar", 60, 100, 60, 0));
         assertTrue(rig.status().path("admission").path("proven").asBoolean());
     }
 
