@@ -4,15 +4,7 @@
 #   check_examples.sh SOURCE-DIR BUILD-DIR
 set -eu
 src=$1 build=$2
-dir=$(mktemp -d)
-mkfifo "$dir/in"
-"$build/tests/serve_fixture" <"$dir/in" >"$dir/out" &
-daemon=$!
-exec 3>"$dir/in"
-trap 'exec 3>&-; wait $daemon || true; rm -rf "$dir"' EXIT
-while ! [ -s "$dir/out" ]; do sleep 0.02; done
-GPUSEG_DIR=$(head -1 "$dir/out")
-export GPUSEG_DIR
+. "$(dirname "$0")/with_daemon.sh"
 for example in 01_periodic_task 02_two_segments 03_timeout 04_hint 05_raii; do
 	echo "$example"
 	"$build/examples/$example" 3

@@ -10,15 +10,7 @@ unset GPUSEG_LIBRARY PYTHONPATH LD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 $python -c 'import ensurepip, venv' 2>/dev/null || { echo "skipped: python3-venv is not installed"; exit 77; }
-dir=$(mktemp -d)
-mkfifo "$dir/in"
-"$build/tests/serve_fixture" <"$dir/in" >"$dir/out" &
-daemon=$!
-exec 3>"$dir/in"
-trap 'exec 3>&-; wait $daemon || true; rm -rf "$dir"' EXIT
-while ! [ -s "$dir/out" ]; do sleep 0.02; done
-GPUSEG_DIR=$(head -1 "$dir/out")
-export GPUSEG_DIR
+. "$(dirname "$0")/with_daemon.sh"
 
 # No index, and a proxy that does not exist: whoever wants the network fails.
 export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9

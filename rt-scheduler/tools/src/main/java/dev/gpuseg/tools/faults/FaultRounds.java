@@ -325,11 +325,12 @@ public final class FaultRounds implements AutoCloseable {
         return ledger.lastStartNs();
     }
 
-    private void killWatchdog() throws InterruptedException {
+    /** Kills the daemon's watchdog in the round's step; 0 = it has none, else the pid that it had. */
+    private int strikeWatchdog() throws InterruptedException {
         final int pid = rig.status().path("daemon").path("watchdog_pid").asInt();
         if (pid == 0) {
             skipped = "the daemon runs without a watchdog";
-            return;
+            return 0;
         }
         if (round.step() == Step.HELD) {
             awaitHeld();
@@ -338,6 +339,14 @@ public final class FaultRounds implements AutoCloseable {
         }
         struck();
         ProcessStatus.signal(pid, FaultRig.KILL);
+        return pid;
+    }
+
+    private void killWatchdog() throws InterruptedException {
+        final int pid = strikeWatchdog();
+        if (pid == 0) {
+            return;
+        }
         if (!Polling.until(() -> rig.status().path("daemon").path("watchdog_pid").asInt() != pid, GO_ON_MS)) {
             hung++;
             problems.add("the daemon did not start another watchdog");
@@ -584,18 +593,9 @@ public final class FaultRounds implements AutoCloseable {
     }
 
     private void killBoth() throws InterruptedException, TimeoutException {
-        final int pid = rig.status().path("daemon").path("watchdog_pid").asInt();
-        if (pid == 0) {
-            skipped = "the daemon runs without a watchdog";
+        if (strikeWatchdog() == 0) {
             return;
         }
-        if (round.step() == Step.HELD) {
-            awaitHeld();
-        } else {
-            TimeUnit.MILLISECONDS.sleep(round.delayMs());
-        }
-        struck();
-        ProcessStatus.signal(pid, FaultRig.KILL);
         rig.killDaemon();
         rig.release();   // what ExecStopPost= of the service does
         over();
