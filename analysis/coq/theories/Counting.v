@@ -283,12 +283,12 @@ Section Work.
   Qed.
 
   Lemma work_at_rate_one f s e R w :
-    w <= R -> R <= T ->
+    w <= R ->
     (forall t m, s <= t < e -> f t = Some m -> arr m <= t < arr m + R) ->
     (forall m, cnt (is_job f m) s e <= w) ->
     cnt (is_some f) s e <= ceil_nat (e - s + (R - w)) T * w.
   Proof.
-    intros HwR HRT Hin Hw. set (N := ceil_nat (e - s + (R - w)) T).
+    intros HwR Hin Hw. set (N := ceil_nat (e - s + (R - w)) T).
     destruct (cnt (is_some f) s e) as [| c] eqn:E0. lia. rewrite <- E0.
     destruct (cnt_pos (is_some f) s e ltac:(lia)) as [t0 [Ht0 Hs0]].
     unfold is_some in Hs0. destruct (f t0) as [m0 |] eqn:Em0; try discriminate.
@@ -299,6 +299,10 @@ Section Work.
     unfold is_job in Hj1. destruct (f t1) as [m1' |] eqn:Em1; try discriminate. apply Nat.eqb_eq in Hj1. subst m1'.
     destruct (Hin t1 m1 Ht1 Em1) as [Ha1 Hb1].
     assert (HN : e - s + (R - w) <= N * T) by (apply ceil_nat_enough; auto).
+    destruct (le_lt_dec T w) as [HTw | HTw].
+    { (* every instant of the interval *)
+      assert (cnt (is_some f) s e <= e - s) by apply cnt_length.
+      assert (N * T <= N * w) by (apply Nat.mul_le_mono_l; auto). lia. }
     assert (Hge : forall t m, s <= t < e -> f t = Some m -> m1 <= m).
     { intros t m Ht Em. destruct (le_lt_dec m1 m); auto. specialize (Hmin m ltac:(lia)). apply Nat.ltb_ge in Hmin.
       assert (0 < cnt (is_job f m) s e).

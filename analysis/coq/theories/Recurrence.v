@@ -62,7 +62,7 @@ Section Recurrence.
   Definition local i h L :=
     if uses h then
       if same_gpu i h
-      then mul (jobs (add L (sub (add (R p h) (eps p h)) (whole h))) (T p h)) (whole h)
+      then mul (jobs (add L (sub (add (R p h) (twice_eps h)) (whole h))) (T p h)) (whole h)
       else mul (jobs (add L (sub (R p h) (cpu_work h))) (T p h)) (add (cpu_work h) (updates h))
     else mul (jobs (add L (J p h)) (T p h)) (C p h).
 
@@ -78,11 +78,11 @@ Section Recurrence.
   Definition stop_time h c := mul (stoppers h c) (stop_cost (gpu p h) c).
 
   (** Jobs of h whose windows matter in an interval of length L. *)
-  Definition windows h L := jobs (add L (sub (add (R p h) (eps p h)) (hold h))) (T p h).
+  Definition windows h L := jobs (add L (sub (add (R p h) (twice_eps h)) (hold h))) (T p h).
 
   (** The bound on the length of window s of task h. *)
   Definition window_rhs h (s : segment) L :=
-    add (add (add (host s) (device s)) (add (eps p h) (twice_eps h)))
+    add (add (add (host s) (device s)) (twice_eps h))
         (add (sum (hpp h) (fun c => local h c L))
              (sum (rem h) (fun x => mul (windows x L) (add (hold x) (sum (hpp x) (stop_time x)))))).
 
@@ -92,7 +92,7 @@ Section Recurrence.
           (mul (jobs (add w (sub (R p c) (stop_cost (gpu p i) c))) (T p c)) (stop_cost (gpu p i) c)).
 
   Definition own i :=
-    add (add (C p i) (add (Gm i) (Ge i))) (add (updates i) (add (mul (of_nat (S (eta i))) (eps p i)) (B p i))).
+    add (add (C p i) (add (Gm i) (Ge i))) (add (updates i) (B p i)).
 
   (** The right-hand side for task i, w = R_i - Jr_i. *)
   Definition rhs i :=

@@ -65,6 +65,8 @@ Section Agree.
   Proof. unfold Gm. simpl. rewrite sum_map. symmetry. apply to_nat_sum. reflexivity. Qed.
   Lemma agree_Ge i : Ge nat 0 Nat.add p i = #(Ge N 0%N N.add q i).
   Proof. unfold Ge. simpl. rewrite sum_map. symmetry. apply to_nat_sum. reflexivity. Qed.
+  Lemma agree_twice_eps i : twice_eps nat Nat.add p i = #(twice_eps N N.add q i).
+  Proof. unfold twice_eps. rewrite N2Nat.inj_add. reflexivity. Qed.
   Lemma agree_updates i : n_updates p i = #(updates N N.add N.mul N.of_nat q i).
   Proof. unfold updates, twice_eps. rewrite agree_eta. simpl. rewrite N2Nat.inj_mul, Nat2N.id, N2Nat.inj_add. reflexivity. Qed.
   Lemma agree_cpu i : n_cpu p i = #(cpu_work N 0%N N.add q i).
@@ -77,7 +79,7 @@ Section Agree.
   Lemma agree_local i h L L' : L' = #L ->
     n_local p i h L' = #(local N 0%N N.add N.mul N.sub ceil_div N.of_nat q i h L).
   Proof.
-    intros ->. unfold local. rewrite agree_uses, agree_same, agree_whole, agree_cpu, agree_updates.
+    intros ->. unfold local. rewrite agree_uses, agree_same, agree_whole, agree_cpu, agree_updates, agree_twice_eps.
     destruct (uses N q h); [destruct (same_gpu N q i h) |];
       rewrite N2Nat.inj_mul, to_nat_ceil, ?N2Nat.inj_add, ?N2Nat.inj_sub, ?N2Nat.inj_add; reflexivity.
   Qed.
@@ -107,7 +109,7 @@ Section Agree.
   Lemma agree_windows h L L' : L' = #L ->
     n_windows p h L' = #(windows N 0%N N.add N.mul N.sub ceil_div N.of_nat q h L).
   Proof.
-    intros ->. unfold windows. rewrite agree_hold, to_nat_ceil, N2Nat.inj_add, N2Nat.inj_sub, N2Nat.inj_add.
+    intros ->. unfold windows. rewrite agree_hold, agree_twice_eps, to_nat_ceil, N2Nat.inj_add, N2Nat.inj_sub, N2Nat.inj_add.
     reflexivity.
   Qed.
 
@@ -115,7 +117,7 @@ Section Agree.
     = #(window_rhs N 0%N N.add N.mul N.sub N.min ceil_div N.of_nat q h g (length_bound g)).
   Proof.
     unfold window_rhs. rewrite !N2Nat.inj_add. f_equal; [| f_equal].
-    - unfold twice_eps. rewrite N2Nat.inj_add. simpl. lia.
+    - rewrite agree_twice_eps. reflexivity.
     - rewrite agree_hpp. symmetry. apply to_nat_sum. intros. symmetry. apply agree_local. reflexivity.
     - rewrite agree_rem. symmetry. apply to_nat_sum. intros x _. rewrite N2Nat.inj_mul, N2Nat.inj_add.
       f_equal. symmetry. apply agree_windows. reflexivity.
@@ -127,7 +129,7 @@ Section Agree.
     unfold rhs. set (w := (R q i - J q i)%N).
     assert (Ew : R p i - J p i = #w) by (unfold w; rewrite N2Nat.inj_sub; reflexivity). rewrite Ew.
     rewrite !N2Nat.inj_add. f_equal; [f_equal | f_equal; [| f_equal]].
-    - unfold own. rewrite !N2Nat.inj_add, N2Nat.inj_mul, Nat2N.id, agree_Gm, agree_Ge, agree_updates, agree_eta.
+    - unfold own. rewrite !N2Nat.inj_add, agree_Gm, agree_Ge, agree_updates.
       reflexivity.
     - rewrite agree_hpp. symmetry. apply to_nat_sum. intros. symmetry. apply agree_local. reflexivity.
     - rewrite agree_rem. symmetry. apply to_nat_sum. intros x _. rewrite N2Nat.inj_mul.

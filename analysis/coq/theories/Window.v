@@ -514,13 +514,9 @@ Section Proof.
 
   (** ** Bounds that hold up to an instant *)
 
-  (** The proof needs 2 eps per segment and one more per segment for the update at the end of a window: the
-      recurrence contains (eta + 1) eps in addition, and two of them are given back here. *)
-  Definition slack h := if n_uses p h then eps p h + eps p h else 0.
-
   (** Before te no job has exceeded its bound, no window its length. *)
   Definition kept te :=
-    (forall h m t, task h -> t < te -> pending s h m t -> t + slack h < arr h m + R p h) /\
+    (forall h m t, task h -> t < te -> pending s h m t -> t < arr h m + R p h) /\
     (forall h m j t, task h -> t < te -> ph h m t = Win j ->
       t < opens s h m j + length_bound (segment_at p h j)).
 
@@ -531,17 +527,15 @@ Section Proof.
   Proof. unfold uses, eta. destruct (segs p h); simpl; congruence. Qed.
 
   Lemma R_contains h : task h ->
-    J p h + (C p h + (n_Gm p h + n_Ge p h)) + n_updates p h + S (segments p h) * eps p h + B p h <= R p h.
+    J p h + (C p h + (n_Gm p h + n_Ge p h)) + n_updates p h + B p h <= R p h.
   Proof.
     intro Hh. pose proof (R_above_rhs _ V h Hh) as H. unfold rhs, own in H. unfold segments.
     unfold ident, eta in *. lia.
   Qed.
 
-  Lemma whole_at_most_R h : task h -> n_whole p h + slack h <= R p h.
+  Lemma whole_at_most_R h : task h -> n_whole p h <= R p h.
   Proof.
-    intro Hh. pose proof (R_contains h Hh) as H. unfold whole, hold. unfold slack.
-    destruct (n_uses p h) eqn:E; [| lia]. apply uses_segments in E.
-    assert (2 * eps p h <= S (segments p h) * eps p h) by (apply Nat.mul_le_mono_r; lia). lia.
+    intro Hh. pose proof (R_contains h Hh) as H. unfold whole, hold. lia.
   Qed.
 
   Lemma R_at_most_T h : task h -> R p h <= T p h.
@@ -584,7 +578,7 @@ Section Proof.
     Variable te : nat.
     Hypothesis K : kept te.
 
-    Lemma phase_in h m t : task h -> t < te -> ph h m t <> Idle -> arr h m <= t /\ t + slack h < arr h m + R p h.
+    Lemma phase_in h m t : task h -> t < te -> ph h m t <> Idle -> arr h m <= t /\ t < arr h m + R p h.
     Proof.
       intros Hh Ht Hp. apply phase_pending in Hp; auto. split.
       - destruct Hp as [Hr _]. pose proof (released _ _ M h m Hh). lia.
@@ -603,7 +597,10 @@ Section Proof.
       destruct (phase_in h m t Hh Ht ltac:(congruence)). lia.
     Qed.
 
-    Lemma update_in h m t : t < te -> update_job h t = Some m -> arr h m <= t < arr h m + R p h.
+    (** The update after a window may have to wait for one in progress. *)
+    Definition late h := R p h + (eps p h + eps p h).
+
+    Lemma update_in h m t : t < te -> update_job h t = Some m -> arr h m <= t < arr h m + late h.
     Proof.
       intros Ht H. apply update_job_spec in H. destruct H as [c [Hu Ho]].
       destruct (update_cause _ _ M _ _ _ Hu) as [Hct Hc].
@@ -611,7 +608,7 @@ Section Proof.
       assert (Huse : n_uses p h = true).
       { unfold uses, eta. unfold segments in Hj. destruct (length (segs p h)); auto. lia. }
       pose proof (update_soon _ _ M h _ t c Hh (uses_segments h Huse) eq_refl Hu) as Hs.
-      assert (Hsl : slack h = eps p h + eps p h) by (unfold slack; rewrite Huse; reflexivity).
+      unfold late.
       destruct Hcase as [[Ho' Hp] | [Ho' [b [-> Hp]]]].
       - destruct (phase_in h m c Hh ltac:(lia) ltac:(congruence)). lia.
       - destruct (phase_in h m b Hh ltac:(lia) ltac:(congruence)). lia.
@@ -625,11 +622,12 @@ Section Proof.
 
     Definition local_job i h := if n_same p i h then whole_job h else run_job h.
 
-    Lemma whole_in h m t : t < te -> whole_job h t = Some m -> arr h m <= t < arr h m + R p h.
+    Lemma whole_in h m t : t < te -> whole_job h t = Some m -> arr h m <= t < arr h m + late h.
     Proof.
-      intros Ht H. unfold whole_job in H. destruct (run_job h t) eqn:E1. injection H as ->. apply run_in; auto.
+      intros Ht H. unfold whole_job in H. destruct (run_job h t) eqn:E1.
+      { injection H as ->. destruct (run_in h m t Ht E1). unfold late. lia. }
       destruct (device_job h t) eqn:E2. injection H as ->.
-      apply device_job_spec in E2. destruct E2 as [j [Hj _]]. eapply held_in; eauto.
+      apply device_job_spec in E2. destruct E2 as [j [Hj _]]. destruct (held_in _ _ _ _ Ht Hj). unfold late. lia.
       apply update_in; auto.
     Qed.
 
@@ -656,9 +654,9 @@ Section Proof.
       unfold local, local_job. destruct (n_uses p h) eqn:Hu.
       - destruct (n_same p i h) eqn:Hs.
         + eapply Nat.le_trans.
-          * apply (work_at_rate_one (arr h) (T p h) HT (spaced h Hin) (whole_job h) t0 te (R p h) (n_whole p h)); try lia.
+          * apply (work_at_rate_one (arr h) (T p h) HT (spaced h Hin) (whole_job h) t0 te (late h) (n_whole p h)); try (unfold late; lia).
             intros. apply whole_in; auto. lia. intros. apply whole_count. auto.
-          * apply Nat.mul_le_mono_r. apply ceil_nat_mono. lia.
+          * apply Nat.mul_le_mono_r. apply ceil_nat_mono. unfold late, twice_eps. lia.
         + eapply Nat.le_trans.
           * apply (work_at_rate_one (arr h) (T p h) HT (spaced h Hin) (run_job h) t0 te (R p h) (n_cpu p h)); try lia.
             unfold whole, hold in HW. unfold cpu_work. lia.
@@ -752,7 +750,6 @@ Section Proof.
       intros Hc Ha Hb. eapply Nat.le_trans. apply stopped_some; auto.
       apply (work_at_rate_one (arr c) (T p c) (T_positive _ V c Hc) (spaced c Hc)).
       - apply cost_at_most_R; auto.
-      - apply R_at_most_T; auto.
       - intros. apply (stop_run_in x m); auto. lia.
       - intros. apply stop_job_count; auto.
     Qed.
@@ -880,16 +877,18 @@ Section Proof.
     Lemma in_unselected x c : In c (unselected x) <-> task c /\ n_above p x c = true /\ sel c = false.
     Proof. unfold unselected. rewrite filter_In, in_hpp, negb_true_iff. tauto. Qed.
 
-    Lemma remote_in x m t : t < te -> remote_job x t = Some m -> arr x m <= t < arr x m + R p x.
+    Lemma remote_in x m t : t < te -> remote_job x t = Some m -> arr x m <= t < arr x m + late x.
     Proof.
       intros Ht H. unfold remote_job in H. destruct (device_job x t) eqn:E1.
-      { injection H as ->. apply device_job_spec in E1. destruct E1 as [j [Hj _]]. eapply held_in; eauto. }
+      { injection H as ->. apply device_job_spec in E1. destruct E1 as [j [Hj _]].
+        destruct (held_in _ _ _ _ Ht Hj). unfold late. lia. }
       destruct (held_run_job x t) eqn:E2.
-      { injection H as ->. apply held_run_job_spec in E2. destruct E2 as [j [Hj _]]. eapply held_in; eauto. }
+      { injection H as ->. apply held_run_job_spec in E2. destruct E2 as [j [Hj _]].
+        destruct (held_in _ _ _ _ Ht Hj). unfold late. lia. }
       destruct (update_job x t) eqn:E3.
       { injection H as ->. apply update_in; auto. }
       apply stopped_job_spec in H. destruct H as [c [_ [_ [_ H]]]]. apply stopped_spec in H.
-      destruct H as [j [n [Hh _]]]. eapply held_in; eauto.
+      destruct H as [j [n [Hh _]]]. destruct (held_in _ _ _ _ Ht Hh). unfold late. lia.
     Qed.
 
     Lemma remote_count x m a b : task x -> b <= te ->
@@ -912,22 +911,21 @@ Section Proof.
         eapply Nat.le_trans. apply Nat.add_le_mono_l, Nat.add_le_mono_l, cnt_or. lia.
     Qed.
 
-    (** Hold and stops together: a job with more than R of them is cut at R, which only makes N smaller. *)
+    (** Hold and stops together: a job with more than R + 2 eps of them is cut there, which only makes N smaller. *)
     Lemma remote_bound x a b : task x -> b <= te ->
       cnt (is_some (remote_job x)) a b <=
       n_windows p x (b - a) * (n_hold p x + total (unselected x) (n_stop_time p x)).
     Proof.
-      intros Hx Hb. set (W := n_hold p x + total (unselected x) (n_stop_time p x)). set (w := min W (R p x)).
+      intros Hx Hb. set (W := n_hold p x + total (unselected x) (n_stop_time p x)). set (w := min W (late x)).
       pose proof (whole_at_most_R x Hx) as HW. unfold whole in HW.
       eapply Nat.le_trans.
-      - apply (work_at_rate_one (arr x) (T p x) (T_positive _ V x Hx) (spaced x Hx) (remote_job x) a b (R p x) w).
+      - apply (work_at_rate_one (arr x) (T p x) (T_positive _ V x Hx) (spaced x Hx) (remote_job x) a b (late x) w).
         + unfold w. lia.
-        + apply R_at_most_T; auto.
         + intros. apply remote_in; auto. lia.
         + intro m. unfold w. apply Nat.min_glb. apply remote_count; auto.
-          eapply Nat.le_trans. apply (cnt_inside_length _ a b (arr x m) (arr x m + R p x)).
+          eapply Nat.le_trans. apply (cnt_inside_length _ a b (arr x m) (arr x m + late x)).
           intros t Ht Hj. apply is_job_spec in Hj. apply remote_in; auto. lia. lia.
-      - unfold windows. apply Nat.mul_le_mono. apply ceil_nat_mono. unfold w, W. lia. unfold w. lia.
+      - unfold windows. apply Nat.mul_le_mono. apply ceil_nat_mono. unfold w, W, late, twice_eps. lia. unfold w. lia.
     Qed.
 
     (** All stops by a selected c of windows that delay i. *)
@@ -950,7 +948,6 @@ Section Proof.
         split; auto. exists x, m, j. tauto. }
       apply (work_at_rate_one (arr c) (T p c) (T_positive _ V c Hc) (spaced c Hc)).
       - apply cost_at_most_R; auto.
-      - apply R_at_most_T; auto.
       - intros t n Ht H. apply Hspec in H. apply run_in. lia. tauto.
       - intro n. apply cost_count; auto.
     Qed.
@@ -1118,7 +1115,7 @@ Section Proof.
   Qed.
 
   Lemma window_step t : kept t ->
-    (forall h m, task h -> pending s h m t -> t + slack h < arr h m + R p h) ->
+    (forall h m, task h -> pending s h m t -> t < arr h m + R p h) ->
     forall h m j, task h -> ph h m t = Win j -> t < opens s h m j + length_bound (segment_at p h j).
   Proof.
     intros K A h m j Hh Hp. set (b := opens s h m j). set (g := segment_at p h j).
@@ -1324,15 +1321,12 @@ Section Proof.
     - rewrite total_const, seq_length. unfold updates, eta, segments, ident, twice_eps. lia.
   Qed.
 
-  Lemma job_step t : kept t -> forall i k, task i -> pending s i k t -> t + slack i < arr i k + R p i.
+  Lemma job_step t : kept t -> forall i k, task i -> pending s i k t -> t < arr i k + R p i.
   Proof.
     intros K i k Hi. induction k as [k IHk] using lt_wf_ind. intros Hpend.
-    destruct (le_lt_dec (arr i k + R p i) (t + slack i)) as [Hle |]; auto. exfalso.
+    destruct (le_lt_dec (arr i k + R p i) t) as [Hle |]; auto. exfalso.
     pose proof (released _ _ M i k Hi) as Hrel. set (r := release s i k) in *.
     pose proof (R_contains i Hi) as HRc. pose proof (R_at_most_T i Hi) as HRT.
-    assert (Hslack : slack i <= S (segments p i) * eps p i).
-    { unfold slack. destruct (n_uses p i) eqn:E; [| lia]. apply uses_segments in E.
-      assert (2 * eps p i <= S (segments p i) * eps p i) by (apply Nat.mul_le_mono_r; lia). lia. }
     (* the job is at work from its release on *)
     assert (Hwork : forall u, r <= u <= t -> ph i k u <> Idle).
     { intros u Hu. apply (phase_working _ _ M); auto. split. split; auto. lia.
@@ -1346,7 +1340,7 @@ Section Proof.
         + specialize (IHk m Hm Hpm). lia.
         + destruct K as [K1 _]. assert (Hut : u < t) by lia. pose proof (K1 i m u Hi Hut Hpm). lia. }
     destruct (busy_start (busy_above i) r) as [t0 [Ht0 [Hbusy Hbefore]]].
-    set (L := R p i - J p i - slack i). set (te := t0 + L).
+    set (L := R p i - J p i). set (te := t0 + L).
     assert (Hte : te <= t) by (unfold te, L; lia).
     assert (Kt : kept te) by (apply (kept_earlier t); auto).
     set (w := R p i - J p i). assert (HLw : L <= w) by (unfold L, w; lia).
@@ -1405,8 +1399,7 @@ Section Proof.
       with (total (n_rem p i) (fun x => n_windows p x w * n_hold p x)) in HR.
     change (sum nat 0 Nat.add (tasks nat p) (fun c => stops_by nat 0 Nat.add Nat.mul Nat.sub Nat.min ceil_nat ident p i c w))
       with (total (tasks nat p) (fun c => min (by_window i c w) (once i c w))) in HR.
-    change (ident (S (eta nat p i)) * eps p i) with (S (segments p i) * eps p i) in HR.
-    assert (L + J p i + slack i = R p i) by (unfold L; lia). lia.
+    assert (L + J p i = R p i) by (unfold L; lia). lia.
   Qed.
 
   Lemma always_kept t : kept t.

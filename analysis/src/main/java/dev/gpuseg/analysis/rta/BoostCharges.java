@@ -25,7 +25,7 @@ class BoostCharges implements Recurrence.Extra {
     private final long[] span;
     /** Most time of a job in its windows in which nothing that it needs is missing, and it does not need its core. */
     private final long[] quiet;
-    /** By segment: longest time from begin to end that is known; at first the response time. */
+    /** By segment: longest known time from the end of its own updates to its end; at first the response time. */
     private final long[] length;
     private final boolean[] sharesCoreAndGpu;
     private final Recurrence scratch;
@@ -157,8 +157,7 @@ class BoostCharges implements Recurrence.Extra {
         for (int h = 0; h < s.realTimeCount; h++) {
             final boolean above = s.cpu[h] == s.cpu[i] && s.isCpuHigher(h, i);
             if (above && s.gpu[h] < 0) {
-                final boolean punctual = s.blocking[h] == 0 && !isTied(h, i);
-                out.add(Recurrence.PREEMPTION, s.period[h], punctual ? s.jitter[h] : r[h] - s.cpuWork[h],
+                out.add(Recurrence.PREEMPTION, s.period[h], s.blocking[h] == 0 ? s.jitter[h] : r[h] - s.cpuWork[h],
                     s.cpuWork[h]);
             } else if (above && isAhead(h, i)) {
                 addLocal(h, Math.min(deadlineLimit(i, h), requests(i, quietJitter(h), s.period[h])));
@@ -186,9 +185,9 @@ class BoostCharges implements Recurrence.Extra {
         return jobs(w, r[l], s.period[l]);
     }
 
-    /** Part of F_ij that the window and its updates take alone. */
+    /** Part of F_ij that the window takes alone; its own updates come before. */
     long aloneInWindow(final int i, final int j) {
-        return Math.addExact(sharesCoreAndGpu[i] ? spanOf(j) : s.segmentTotal[j], tail(i));
+        return sharesCoreAndGpu[i] ? spanOf(j) : s.segmentTotal[j];
     }
 
     /** Jobs of c that stop the windows of one job of h, at most. */
@@ -205,7 +204,7 @@ class BoostCharges implements Recurrence.Extra {
         localLimit[localCount++] = limit;
     }
 
-    /** Longest time from begin to end of window j of i, at most r[i]. */
+    /** Longest time from the end of the first updates of window j of i to its end, at most r[i]. */
     long window(final int i, final int j) {
         analysed = i;
         inWindow = true;

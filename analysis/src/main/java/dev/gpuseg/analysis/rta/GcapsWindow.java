@@ -22,7 +22,7 @@ package dev.gpuseg.analysis.rta;
  * <li>declared blocking happens outside of windows;</li>
  * <li>best-effort tasks run below all real-time tasks, on cores and GPUs.</li>
  * </ul>
- * Recurrence, eps = epsilon of the GPU: {@code R_i = C_i + G_i + 2 eps eta_i + (eta_i + 1) eps + B_i}
+ * Recurrence, eps = epsilon of the GPU: {@code R_i = C_i + G_i + 2 eps eta_i + B_i}
  * <pre>
  *  + sum_{h in hpp(i), eta_h = 0}             ceil((R_i + jc_h) / T_h) C_h
  *  + sum_{h in hpp(i), same GPU (busy: any)}  ceil((R_i + Jl_h) / T_h) (C_h + G_h + 2 eps eta_h)
@@ -33,7 +33,7 @@ package dev.gpuseg.analysis.rta;
  * X(i) = tasks on other cores that outrank i on its GPU; in busy mode also those that outrank a GPU task of hpp(i)
  * on its GPU. k_hc = jobs of c that can stop the windows of one job of h ({@link Windows#refine}); Y_c = C_c for a
  * CPU-only task or one of the same GPU (its own windows outrank h and are charged as such), C_c + Gm_c for one of the
- * same GPU and the same CPU priority. jc_h = Jr_h, but R_h - C_h if h has the CPU priority of i or declares a blocking.
+ * same GPU and the same CPU priority. jc_h = Jr_h, but R_h - C_h if h declares a blocking.
  * Jw_h = R_h + 2 eps - (G_h + 2 eps eta_h), Jl_h = R_h + 2 eps - (C_h + G_h + 2 eps eta_h), Jc_h = R_h - (C_h + Gm_h).
  * Tasks of one core, GPU and CPU priority: host + device in place of a smaller total. With separate GPU priorities D
  * replaces R.

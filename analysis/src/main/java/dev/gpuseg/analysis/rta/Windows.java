@@ -278,12 +278,16 @@ final class Windows implements Recurrence.Extra {
     }
 
     /**
-     * Whether a CPU-only task c above i has no earlier work left when the core of i does not serve a task above i, or
-     * serves i itself: it is then released no earlier. A tied one can be queued behind i, and one that declares a
-     * blocking can wait for that.
+     * Whether a CPU-only task c above h has no earlier work left when the core serves h: it is then released no
+     * earlier. A tied one can be queued behind h, and one that declares a blocking can wait for that.
      */
-    private boolean arrivesReady(final int c, final int i) {
-        return !carryIn && s.blocking[c] == 0 && !isTied(c, i);
+    private boolean arrivesReady(final int c, final int h) {
+        return isPunctual(c) && !isTied(c, h);
+    }
+
+    /** Whether a CPU-only task is ready from its release to its end, so that it has no work where a start is. */
+    private boolean isPunctual(final int c) {
+        return !carryIn && s.blocking[c] == 0 && order != Order.EDF;
     }
 
     /** From now on takes every task to have earlier work left where an interval begins. */
@@ -298,8 +302,7 @@ final class Windows implements Recurrence.Extra {
             processes.of(h);
             scratch.addBase(Recurrence.BLOCKING, processes.totalNs());
         }
-        scratch.addBase(Recurrence.OWN, Math.addExact(total(j), gate ? s.theta[h] : Math.multiplyExact(3L,
-            s.epsilon[h])));
+        scratch.addBase(Recurrence.OWN, Math.addExact(total(j), gate ? s.theta[h] : tail(h)));
         addStalls(h, scratch);
         for (int c = 0; c < s.realTimeCount; c++) {
             final boolean local = s.cpu[c] == s.cpu[h];
@@ -325,13 +328,15 @@ final class Windows implements Recurrence.Extra {
     /**
      * Charges task h of higher CPU priority on the core of i.
      *
-     * @param fromBegin true if the interval starts while i runs (no carry-in of CPU-only tasks)
+     * @param fromBegin true if the interval starts while i runs: a tied task can be queued behind it. Otherwise it is a
+     *                  start, where no task above i or tied with it is ready
      */
     void addLocal(final int i, final int h, final boolean fromBegin, final Recurrence out) {
         final long cap = cpuCap(i, h);
         if (s.gpu[h] < 0) {
-            out.add(Recurrence.PREEMPTION, s.period[h], arrivesReady(h, i) ? s.jitter[h] : r[h] - s.cpuWork[h],
-                s.cpuWork[h], 0, cap);
+            final boolean punctual = fromBegin ? arrivesReady(h, i) : isPunctual(h);
+            out.add(Recurrence.PREEMPTION, s.period[h], punctual ? s.jitter[h] : r[h] - s.cpuWork[h], s.cpuWork[h], 0,
+                cap);
             return;
         }
         final long updates = switches(h);
@@ -371,10 +376,11 @@ final class Windows implements Recurrence.Extra {
         return false;
     }
 
-    /** What task i itself needs: C + G, two updates per window, declared and published blocking. */
+    /** What task i itself needs: C + G, two updates per window, declared blocking. */
     void addOwn(final int i, final Recurrence out) {
-        GcapsSuspend.addOwn(s, i, out);
-        out.addBase(Recurrence.OWN, gpuWork[i] - s.gpuWork[i]);
+        out.addBase(Recurrence.OWN, Math.addExact(s.cpuWork[i], gpuWork[i]));
+        out.addBase(Recurrence.OVERHEAD, GcapsSuspend.updates(s, i));
+        out.addBase(Recurrence.BLOCKING, s.blocking[i]);
     }
 
     /** Starts the list of windows charged to task i. */

@@ -18,7 +18,7 @@ import java.util.Map;
  * sample s', an event just after s' has waited for this output: its reaction time is now - s'.
  */
 final class ChainObserver {
-    private static final long NOTHING = -1;
+    static final long NOTHING = -1;
 
     private final List<Chain> chains;
     private final int[][] tasks;
@@ -104,6 +104,12 @@ final class ChainObserver {
             final int k = of[p + 1];
             read[c][k] = k == 0 ? nowNs : written[c][k - 1];
         }
+    }
+
+    /** What the running job of a task has read in the first of its chains. */
+    long sampleNs(final int task) {
+        final int[] of = places[task];
+        return of.length == 0 ? NOTHING : read[of[0]][of[1]];
     }
 
     /** A job has ended. */

@@ -25,6 +25,8 @@ final class Device {
     /** The policy only observes: contexts share the GPU whatever is begun. */
     private boolean sharesAlways;
     private boolean stopsForUpdates;
+    /** Nothing is written to the hardware: it switches by itself, also to a segment that has the GPU to itself. */
+    private boolean switchesItself;
 
     Device(final Run run) {
         this.run = run;
@@ -61,6 +63,10 @@ final class Device {
 
     void sharesAlways(final boolean always) {
         sharesAlways = always;
+    }
+
+    void switchesItself(final boolean does) {
+        switchesItself = does;
     }
 
     /** Something changed for a GPU. */
@@ -233,9 +239,10 @@ final class Device {
 
     private void switchTo(final int gpu, final int next, final boolean occupied, final int candidates) {
         onGpu[gpu] = next;
-        // the first switch to a segment that has the GPU to itself is part of its measured device part (and, where
-        // contexts are disabled, of epsilon); between contexts that share the GPU, each switch costs theta
-        final boolean shared = occupied || sharesAlways;
+        // where contexts are disabled, the first switch to a segment that has the GPU to itself is part of epsilon
+        // (under a lock, of its measured device part); at a gate, and between contexts that share the GPU, each switch
+        // costs theta
+        final boolean shared = occupied || sharesAlways || switchesItself;
         final long thetaNs = set.thetaNs[gpu];
         final boolean pays = shared && lastOnGpu[gpu] >= 0 && lastOnGpu[gpu] != next && thetaNs > 0;
         lastOnGpu[gpu] = next;

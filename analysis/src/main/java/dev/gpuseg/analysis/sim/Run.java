@@ -29,6 +29,8 @@ final class Run {
 
     SimulationOptions options;
     TraceSink trace;
+    /** What a daemon would journal; null = nobody listens. */
+    EventSink journal;
     SplittableRandom random;
     long nowNs;
     long events;

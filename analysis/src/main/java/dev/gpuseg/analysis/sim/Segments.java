@@ -109,6 +109,9 @@ final class Segments implements DecisionSink {
         state[task] = WAITING;
         sinceNs[task] = run.nowNs;
         final long arrivalNs = run.threads.arrivalNs(task);
+        if (run.journal != null) {
+            run.journal.onBegin(task, ticket[task], atOnce, arrivalNs, arrivalNs + set.deadlineNs[task], run.nowNs);
+        }
         if (anticipator != null) {
             anticipator.begin(task + 1, run.nowNs);
         }
@@ -123,6 +126,9 @@ final class Segments implements DecisionSink {
 
     void end(final int task) {
         changeState(task, NONE);
+        if (run.journal != null) {
+            run.journal.onEnded(task, ticket[task], run.nowNs);
+        }
         require(scheduler.end(task + 1, ticket[task], run.nowNs), "end", task);
         if (anticipator != null) {
             anticipator.end(task + 1, run.nowNs);
@@ -157,6 +163,9 @@ final class Segments implements DecisionSink {
             if (grantDue[task] && grantGeneration[task] <= run.enforcers.appliedGeneration(gpu)) {
                 grantDue[task] = false;
                 granted[task] = true;
+                if (run.journal != null) {
+                    run.journal.onGranted(task, ticket[task], run.nowNs);
+                }
                 run.observations.granted(task, run.nowNs - beginNs[task]);
                 run.threads.onGranted(task);
             }
@@ -186,12 +195,18 @@ final class Segments implements DecisionSink {
     public void onPreempt(final int gpu, final int taskId, final long segmentTicket, final int byTaskId) {
         run.observations.preemptions[taskId - 1]++;
         changeState(taskId - 1, PREEMPTED);
+        if (run.journal != null) {
+            run.journal.onPreempted(taskId - 1, segmentTicket, byTaskId - 1, run.nowNs);
+        }
     }
 
     @Override
     public void onResume(final int gpu, final int taskId, final long segmentTicket) {
         changeState(taskId - 1, RUNNING);
         grantGeneration[taskId - 1] = run.enforcers.generation(gpu);
+        if (run.journal != null) {
+            run.journal.onResumed(taskId - 1, segmentTicket, run.nowNs);
+        }
     }
 
     @Override
@@ -203,6 +218,11 @@ final class Segments implements DecisionSink {
             grantDue[task] = true;
             anyPending = true;
         }
+        if (run.journal != null && granted[task]) {
+            run.journal.onGranted(task, segmentTicket, run.nowNs);
+        } else if (run.journal != null) {
+            run.journal.onDecided(task, segmentTicket, run.nowNs);
+        }
     }
 
     @Override
@@ -213,6 +233,9 @@ final class Segments implements DecisionSink {
     @Override
     public void onDeadlineMiss(final int taskId, final long segmentTicket, final long missedNs) {
         // jobs are what the simulator judges; a segment that is late belongs to a job that will be
+        if (run.journal != null) {
+            run.journal.onMissed(taskId - 1, segmentTicket, missedNs, run.nowNs);
+        }
     }
 
     @Override

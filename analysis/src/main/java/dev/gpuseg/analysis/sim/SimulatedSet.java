@@ -30,6 +30,8 @@ final class SimulatedSet {
     final long[] periodNs;
     final long[] deadlineNs;
     final long[] jitterNs;
+    /** For how long a job waits for its declared blocking, outside of its windows. */
+    final long[] blockingNs;
     /** Longest distance of two arrivals; 0 = not known. */
     final long[] maxPeriodNs;
     /** How rarely the task needs its declared times; null = any job may. */
@@ -81,6 +83,7 @@ final class SimulatedSet {
         periodNs = new long[n];
         deadlineNs = new long[n];
         jitterNs = new long[n];
+        blockingNs = new long[n];
         maxPeriodNs = new long[n];
         segmentStart = new int[n + 1];
         int segments = 0;
@@ -139,6 +142,7 @@ final class SimulatedSet {
         periodNs[i] = task.periodNs();
         deadlineNs[i] = task.deadlineNs();
         jitterNs[i] = task.jitterNs();
+        blockingNs[i] = task.blockingNs();
         maxPeriodNs[i] = set.chains().maxPeriodNs().getOrDefault(task.name(), 0L);
         gpuOf[i] = task.gpuSegmentCount() > 0 ? task.gpu() : -1;
         contextOf[i] = i;

@@ -151,11 +151,14 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         RANDOM
     }
 
-    /** Where in its window a segment needs the core; where parts overlap ({@code total}), as {@link #FIRST}. */
+    /**
+     * Where in its window a segment needs the core; where parts overlap ({@code total}), as {@link #FIRST}. Also when a
+     * job waits for its declared blocking.
+     */
     public enum HostWork {
-        /** Before the device part. */
+        /** Before the device part; the job waits for all of its blocking when it begins. */
         FIRST,
-        /** Before it, after it, or some before and the rest after it, at random for each window. */
+        /** Before it, after it, or some before and the rest after it, at random for each window; blocking in parts. */
         ANYWHERE
     }
 

@@ -116,6 +116,15 @@ public final class Simulator {
     }
 
     /**
+     * Names a receiver of what a daemon would journal, for the following runs.
+     *
+     * @param sink receives every event; null = nobody
+     */
+    public void setEvents(final EventSink sink) {
+        run.journal = sink;
+    }
+
+    /**
      * Runs once.
      *
      * @param what  scheduler, mechanism, load, duration, seed
@@ -282,6 +291,7 @@ public final class Simulator {
         final boolean preemptive = what.scheduler().preemptive() && policy.enforces();
         run.cores.preemptive(preemptive);
         run.device.sharesAlways(!policy.enforces());
+        run.device.switchesItself(!preemptive && what.hold() != SimulationOptions.Hold.BOOST);
         final SchedulerConfig config = new SchedulerConfig(policy, set.gpuCount, set.taskCount, set.taskCount,
             preemptive, what.optimistic(), Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(config, run.segments);

@@ -14,6 +14,7 @@ final class Threads {
     private static final byte WAIT_DEVICE = 5;
     private static final byte END = 6;
     private static final byte IDLE_PART = 7;
+    private static final byte BLOCKED = 8;
 
     private final Run run;
     private final SimulatedSet set;
@@ -25,6 +26,12 @@ final class Threads {
     private final boolean[] deviceDone;
     /** Host work that the window needs after its device part. */
     private final long[] afterNs;
+    /** What the job still waits for its declared blocking. */
+    private final long[] blockingNs;
+    /** CPU work of the segment after a wait that interrupts it. */
+    private final long[] restNs;
+    /** What follows a wait: the segment, the rest of it, or the end of the job. */
+    private final boolean[] resumes;
     private final long[] arrivalNs;
     private final boolean[] worstCaseJob;
     /** Whether the job needs no more than the typical share of its declared times. */
@@ -35,7 +42,7 @@ final class Threads {
     /** Whether the job of a task has had its core. */
     private final boolean[] started;
     /** Whether a thread in a phase can use its core. */
-    private final boolean[] runs = new boolean[IDLE_PART + 1];
+    private final boolean[] runs = new boolean[BLOCKED + 1];
 
     Threads(final Run run) {
         this.run = run;
@@ -48,6 +55,9 @@ final class Threads {
         work = new long[n];
         deviceDone = new boolean[n];
         afterNs = new long[n];
+        blockingNs = new long[n];
+        restNs = new long[n];
+        resumes = new boolean[n];
         arrivalNs = new long[n];
         worstCaseJob = new boolean[n];
         typicalJob = new boolean[n];
@@ -59,9 +69,12 @@ final class Threads {
         Arrays.fill(phase, IDLE);
         Arrays.fill(afterNs, 0);
         Arrays.fill(overloadNs, -1);
+        Arrays.fill(blockingNs, 0);
+        Arrays.fill(restNs, 0);
         Arrays.fill(runs, true);
         anywhere = run.options.hostWork() == SimulationOptions.HostWork.ANYWHERE && !run.isAbstract;
         runs[IDLE] = false;
+        runs[BLOCKED] = false;
         // the library sleeps in begin; the published model spins from begin to end
         runs[WAIT_GRANT] = set.busy && run.isAbstract;
         runs[WAIT_DEVICE] = set.busy;
@@ -92,9 +105,23 @@ final class Threads {
     void requireRest() {
         final int task = firstBusy();
         if (task >= 0) {
-            throw new IllegalStateException("deadlock at " + run.nowNs + " ns: task \"" + set.nameOf(task)
-                + "\" waits in phase " + phase[task] + " and nothing will happen");
+            throw new DeadlockException("deadlock at " + run.nowNs + " ns: task \"" + set.nameOf(task)
+                + "\" waits in phase " + phase[task] + " and nothing will happen", hasTiedDeadlines());
         }
+    }
+
+    /** Whether two jobs that spin for one GPU on one core have the same absolute deadline, inside their windows. */
+    private boolean hasTiedDeadlines() {
+        for (int a = 0; a < phase.length && set.busy; a++) {
+            for (int b = 0; b < a; b++) {
+                if (phase[a] > CPU && phase[b] > CPU && phase[a] != BLOCKED && phase[b] != BLOCKED
+                    && set.cpuOf[a] == set.cpuOf[b] && set.gpuOf[a] == set.gpuOf[b]
+                    && arrivalNs[a] + set.deadlineNs[a] == arrivalNs[b] + set.deadlineNs[b]) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     boolean isRunnable(final int task) {
@@ -136,6 +163,7 @@ final class Threads {
         worstCaseJob[task] = run.drawsWorst();
         typicalJob[task] = !overloads(task, arrival);
         segment[task] = segmentStart[task] - 1;
+        blockingNs[task] = draw(task, set.blockingNs[task]);
         nextSegment(task);
     }
 
@@ -163,15 +191,75 @@ final class Threads {
         final int next = segment[task] + 1;
         segment[task] = next;
         run.cores.touch(task);
+        if (blockingNs[task] > 0 && blocks(task, next == segmentStart[task + 1])) {
+            return;
+        }
         if (next == segmentStart[task + 1]) {
             endJob(task);
-        } else if (!gpuSegment[next]) {
-            phase[task] = CPU;
-            work[task] = draw(task, set.hostNs[next]);
         } else {
-            // begin needs the core: zero-length work in front of the segment
-            phase[task] = CPU;
-            work[task] = 0;
+            enter(task);
+        }
+    }
+
+    private void enter(final int task) {
+        // begin needs the core: zero-length work in front of the segment
+        phase[task] = CPU;
+        work[task] = gpuSegment[segment[task]] ? 0 : draw(task, set.hostNs[segment[task]]);
+        if (blockingNs[task] > 0 && work[task] > 0 && run.random.nextBoolean()) {
+            restNs[task] = work[task] - run.random.nextLong(work[task]);
+            work[task] -= restNs[task];
+        }
+    }
+
+    /**
+     * Waits for some of the declared blocking: all of it at once when the job begins, or with host work anywhere at
+     * random in parts between segments and inside of those that need the core alone, the rest at the end.
+     */
+    private boolean blocks(final int task, final boolean last) {
+        long ns = blockingNs[task];
+        if (anywhere && !last) {
+            final int kind = run.random.nextInt(3);
+            ns = kind == 0 ? 0 : kind == 1 ? ns : run.random.nextLong(ns + 1);
+        }
+        if (ns == 0) {
+            return false;
+        }
+        blockingNs[task] -= ns;
+        phase[task] = BLOCKED;
+        resumes[task] = false;
+        run.queue.set(run.idleSource + task, Math.addExact(run.nowNs, ns));
+        return true;
+    }
+
+    /** What the job has waited for is there. */
+    private void onBlockingEnd(final int task) {
+        run.cores.accountOf(task);
+        if (resumes[task] || segment[task] == segmentStart[task + 1]) {
+            phase[task] = CPU;   // the rest of the segment; the end of the job needs the core, too
+            work[task] = restNs[task];
+            restNs[task] = 0;
+        } else {
+            enter(task);
+        }
+        run.cores.touch(task);
+    }
+
+    /** The thread has its core and no work left before a wait, a begin, or the next segment. */
+    private void stepCpu(final int task) {
+        if (segment[task] == segmentStart[task + 1]) {
+            endJob(task);
+        } else if (restNs[task] > 0) {
+            if (blockingNs[task] > 0 && blocks(task, false)) {
+                resumes[task] = true;
+            } else {
+                work[task] = restNs[task];
+                restNs[task] = 0;
+            }
+            run.cores.touch(task);
+        } else if (gpuSegment[segment[task]]) {
+            startWindow(task);
+        } else {
+            nextSegment(task);
         }
     }
 
@@ -179,6 +267,9 @@ final class Threads {
         final boolean missed = run.observations.ended(task, arrivalNs[task], run.nowNs);
         if (run.trace != null) {
             run.trace.onJob(task, arrivalNs[task], run.nowNs, missed);
+        }
+        if (run.journal != null) {
+            run.journal.onJobEnded(task, run.nowNs - arrivalNs[task], run.nowNs);
         }
         phase[task] = IDLE;
         run.cores.touch(task);
@@ -202,6 +293,10 @@ final class Threads {
             if (run.chains != null) {
                 run.chains.starts(task, run.nowNs);
             }
+            if (run.journal != null) {
+                run.journal.onRelease(task, arrivalNs[task], run.chains == null ? ChainObserver.NOTHING
+                    : run.chains.sampleNs(task), run.nowNs);
+            }
         }
     }
 
@@ -209,11 +304,7 @@ final class Threads {
     void step(final int task) {
         switch (phase[task]) {
             case CPU:
-                if (gpuSegment[segment[task]]) {
-                    startWindow(task);
-                } else {
-                    nextSegment(task);
-                }
+                stepCpu(task);
                 break;
             case HOST:
                 final long idleNs = draw(task, set.idleNs[segment[task]]);
@@ -283,8 +374,15 @@ final class Threads {
         }
     }
 
-    /** The thread has neither used its core nor the GPU; what follows is the device part, which needs no core. */
+    /**
+     * The thread has neither used its core nor the GPU: it waited for its declared blocking, or what follows is the
+     * device part, which needs no core.
+     */
     void onIdleEnd(final int task) {
+        if (phase[task] == BLOCKED) {
+            onBlockingEnd(task);
+            return;
+        }
         run.cores.accountOf(task);
         hostDone(task);
         if (phase[task] == HOST_OVERLAP) {

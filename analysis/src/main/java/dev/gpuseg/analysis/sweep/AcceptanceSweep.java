@@ -25,6 +25,7 @@ public final class AcceptanceSweep {
     private final long seed;
     private final int sets;
     private final Path directory;
+    private final SetCounter counter;
 
     /** A point of the experiment. */
     private record Point(String name, Experiment experiment) {
@@ -36,11 +37,13 @@ public final class AcceptanceSweep {
      * @param seed      of the sets
      * @param sets      per point, at least 1
      * @param directory receives {@code accepted.csv} and {@code accepted.md}
+     * @param counter   counts the sets of each point; stays open
      */
-    public AcceptanceSweep(final long seed, final int sets, final Path directory) {
+    public AcceptanceSweep(final long seed, final int sets, final Path directory, final SetCounter counter) {
         this.seed = seed;
         this.sets = sets;
         this.directory = directory;
+        this.counter = counter;
     }
 
     private static List<Point> points() {
@@ -85,9 +88,10 @@ public final class AcceptanceSweep {
      *
      * @param progress receives the number of sets done
      * @return how many sets each of {@link #analyses} accepts, in its order
-     * @throws IOException if a file cannot be written
+     * @throws IOException          if a file cannot be written
+     * @throws InterruptedException if the thread is interrupted
      */
-    public long[] run(final Progress progress) throws IOException {
+    public long[] run(final Progress progress) throws IOException, InterruptedException {
         final List<Analysis> analyses = analyses();
         final long[] total = new long[analyses.size()];
         final StringBuilder csv = new StringBuilder("point,sets");
@@ -100,7 +104,9 @@ public final class AcceptanceSweep {
         table.append("|\n|---").append("|---".repeat(analyses.size())).append("|\n");
         final List<Point> points = points();
         for (int p = 0; p < points.size(); p++) {
-            final long[] counts = count(points.get(p).experiment(), POINT + p, analyses, progress);
+            final long[] counts = counter.count(new Accepted(seed, p), 0, sets, progress)
+                .byName(analyses.stream().map(Analysis::name).toList()).values().stream().mapToLong(Long::longValue)
+                .toArray();
             write(csv, table, points.get(p).name(), sets, counts);
             for (int a = 0; a < total.length; a++) {
                 total[a] += counts[a];
@@ -112,19 +118,25 @@ public final class AcceptanceSweep {
         return total;
     }
 
-    private long[] count(final Experiment experiment, final int point, final List<Analysis> analyses,
-        final Progress progress) {
-        final TaskSetGenerator generator = new TaskSetGenerator(experiment);
-        final long[] counts = new long[analyses.size()];
-        for (long k = 0; k < sets; k++) {
-            final TaskSet set = generator.generate(seed, point, k);
-            for (int a = 0; a < counts.length; a++) {
-                final Analysis analysis = analyses.get(a);
-                counts[a] += analysis.isSchedulable(PreparedSet.of(set.withMode(analysis.mode()))) ? 1 : 0;
-            }
-            progress.add(1);
+    /** The sets of one point, by its index. */
+    private record Accepted(long seed, int index) implements SetWork {
+        @Override
+        public List<String> columns() {
+            return analyses().stream().map(Analysis::name).toList();
         }
-        return counts;
+
+        @Override
+        public SetJudge open() {
+            final TaskSetGenerator generator = new TaskSetGenerator(points().get(index).experiment());
+            final List<Analysis> analyses = analyses();
+            return (k, counts) -> {
+                final TaskSet set = generator.generate(seed, POINT + index, k);
+                for (int a = 0; a < counts.length; a++) {
+                    final Analysis analysis = analyses.get(a);
+                    counts[a] += analysis.isSchedulable(PreparedSet.of(set.withMode(analysis.mode()))) ? 1 : 0;
+                }
+            };
+        }
     }
 
     private static void write(final StringBuilder csv, final StringBuilder table, final String name, final long of,

@@ -20,7 +20,8 @@ import java.util.SplittableRandom;
  * Small task sets that try every feature of the model: one to three cores, one or two GPUs, best-effort tasks,
  * deadlines below periods, release jitter, host parts that overlap device parts, idle time inside of windows, GPU
  * priorities that differ from CPU priorities, equal priorities, processes of several tasks,
- * and epsilon from nothing to a millisecond, jobs that end in a window. Set k of a seed is a function of both.
+ * and epsilon from nothing to a millisecond, jobs that end in a window, declared blocking. Set k of a seed is a
+ * function of both.
  */
 public final class CampaignSets {
     private static final int POINT = 1_000;
@@ -80,6 +81,9 @@ public final class CampaignSets {
         if (last.nextInt(4) == 0) {
             endInWindows(last, tasks);
         }
+        if (last.nextInt(5) == 0) {
+            block(last, tasks);
+        }
         return new TaskSet("c" + seed + "-" + k, plain.platform(), plain.mode(), tasks);
     }
 
@@ -120,6 +124,28 @@ public final class CampaignSets {
             final int process = random.nextInt(3);
             tasks.set(i, tasks.get(i).inProcess(process == 0 || tasks.get(i).bestEffort() && !bestEffortToo ? null
                 : "p" + process));
+        }
+    }
+
+    /**
+     * A set of a campaign: three of four of this class, every fourth one of {@link WitnessSets}.
+     *
+     * @param seed of the campaign
+     * @param k    number of the set
+     * @return the set
+     */
+    public static TaskSet mixed(final long seed, final long k) {
+        return k % 4 == 3 ? WitnessSets.generate(seed, k) : generate(seed, k);
+    }
+
+    /** Some tasks wait for lower work that the set does not show. */
+    private static void block(final SplittableRandom random, final List<Task> tasks) {
+        for (int i = 0; i < tasks.size(); i++) {
+            final Task task = tasks.get(i);
+            if (random.nextBoolean()) {
+                tasks.set(i, task.withTimes(task.deadlineNs(), task.jitterNs(), random.nextLong(task.deadlineNs()
+                    / 8)));
+            }
         }
     }
 

@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.generate.TaskSetFiles;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
 import java.io.IOException;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,19 +16,18 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Runs campaigns on all cores, in steps whose results are stored on disk.
+ * Runs campaigns in steps whose results are stored on disk.
  *
- * <p>{@link #soundness} compares every bound with simulated responses on {@link CampaignSets}. {@link #gap} does so on
+ * <p>{@link #soundness} compares every bound with simulated responses on {@link CampaignSets}, one in four of
+ * {@link WitnessSets}. {@link #gap} does so on
  * the published task sets, by utilisation: how often the mechanism for which a bound was published exceeds it, and how
  * many accepted sets soundness costs.
  */
 public final class CampaignSweep {
-    private static final int STEP = 1_000;
-
     private final long seed;
     private final int runsPerSet;
     private final Path directory;
-    private final int threads;
+    private final SetCounter counter;
     private final int climbs;
 
     /**
@@ -36,15 +36,15 @@ public final class CampaignSweep {
      * @param seed       of sets and runs
      * @param runsPerSet simulated runs for each set and comparison, at least 1
      * @param directory  receives the files; steps of an earlier campaign with the same numbers are used again
-     * @param threads    at least 1
+     * @param counter    counts the sets; stays open
      * @param climbs     further runs of a directed search for each set and comparison of {@link #soundness}, 0 or more
      */
-    public CampaignSweep(final long seed, final int runsPerSet, final Path directory, final int threads,
+    public CampaignSweep(final long seed, final int runsPerSet, final Path directory, final SetCounter counter,
         final int climbs) {
         this.seed = seed;
         this.runsPerSet = runsPerSet;
         this.directory = directory;
-        this.threads = threads;
+        this.counter = counter;
         this.climbs = climbs;
     }
 
@@ -72,28 +72,26 @@ public final class CampaignSweep {
     public Outcome soundness(final int sets, final boolean claimed, final List<String> only, final Progress progress)
         throws IOException, InterruptedException {
         final List<Claim> claims = claims(claimed, only);
-        final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(seed, k), seed, runsPerSet,
-            climbs);
+        final SetWork work = new Soundness(seed, runsPerSet, climbs, claimed, List.copyOf(only));
         final PointStore store = new PointStore(directory.resolve("points"));
-        final List<String> columns = campaign.columns();
+        final List<String> columns = work.columns();
         Map<String, Long> sum = null;
-        try (Counting counting = new Counting(threads)) {
-            for (long from = 0; from < sets; from += STEP) {
-                final long to = Math.min(sets, from + STEP);
-                final String key = (claimed ? "claimed-" : "soundness-")
-                    + (only.isEmpty() ? "" : String.join("-", only) + "-") + "seed" + seed + "-runs" + runsPerSet
-                    + (climbs == 0 ? "" : "-climb" + climbs) + "-"
-                    + from + "-" + to;
-                Map<String, Long> step = store.load(key, columns);
-                if (step == null) {
-                    step = counting.count(columns, from, to, () -> campaign::judge, progress);
-                    store.save(key, step);
-                } else {
-                    progress.skip(to - from);
-                }
-                sum = merge(sum, step);
-                writeExcesses(campaign);
+        for (long from = 0; from < sets; from += counter.step()) {
+            final long to = Math.min(sets, from + counter.step());
+            final String key = (claimed ? "claimed-" : "soundness-")
+                + (only.isEmpty() ? "" : String.join("-", only) + "-") + "seed" + seed + "-runs" + runsPerSet
+                + (climbs == 0 ? "" : "-climb" + climbs) + "-"
+                + from + "-" + to;
+            Map<String, Long> step = store.load(key, columns);
+            if (step == null) {
+                final Tally tally = counter.count(work, from, to, progress);
+                step = tally.byName(columns);
+                write(tally.findings());   // before the step counts as done
+                store.save(key, step);
+            } else {
+                progress.skip(to - from);
             }
+            sum = merge(sum, step);
         }
         long runs = 0;
         long exceeded = 0;
@@ -175,36 +173,31 @@ public final class CampaignSweep {
         }
         csv.append('\n');
         table.append("|\n|---").append("|---|---|---|---".repeat(claims.size())).append("|\n");
-        try (Counting counting = new Counting(threads)) {
-            for (final double label : Axis.UTILISATION.labels()) {
-                final TaskSetGenerator generator = new TaskSetGenerator(Axis.UTILISATION.experiment(label, variant));
-                final int point = 100 + (int) Math.round(label * 10);
-                final Campaign campaign = new Campaign(claims, k -> generator.generate(seed, point, k), seed,
-                    runsPerSet);
-                final String key = String.format(Locale.ROOT, "gap-%s-seed%d-n%d-runs%d-%s", label, seed, sets,
-                    runsPerSet,
-                    variant.name().toLowerCase(Locale.ROOT));
-                Map<String, Long> counts = store.load(key, campaign.columns());
-                if (counts == null) {
-                    counts = counting.count(campaign.columns(), 0, sets, () -> campaign::judge, progress);
-                    store.save(key, counts);
-                } else {
-                    progress.skip(sets);
-                }
-                final List<Long> values = new ArrayList<>(counts.values());
-                csv.append(label);
-                table.append("| ").append(label);
-                for (int c = 0; c < claims.size(); c++) {
-                    final List<Long> v = values.subList(c * Campaign.WIDTH, (c + 1) * Campaign.WIDTH);
-                    csv.append(String.format(Locale.ROOT, ",%.2f,%.2f,%.2f,%.4f", percent(v.get(1), sets),
-                        percent(v.get(3), v.get(1)), percent(v.get(4), v.get(1)), v.get(5) / 1e6));
-                    table.append(String.format(Locale.ROOT, " | %.1f | %.1f %% | %.1f %% | %.2f", percent(v.get(1),
-                        sets),
-                        percent(v.get(3), v.get(1)), percent(v.get(4), v.get(1)), v.get(5) / 1e6));
-                }
-                csv.append('\n');
-                table.append(" |\n");
+        for (final double label : Axis.UTILISATION.labels()) {
+            final SetWork work = new Gap(seed, runsPerSet, label, variant);
+            final String key = String.format(Locale.ROOT, "gap-%s-seed%d-n%d-runs%d-%s", label, seed, sets,
+                runsPerSet,
+                variant.name().toLowerCase(Locale.ROOT));
+            Map<String, Long> counts = store.load(key, work.columns());
+            if (counts == null) {
+                counts = counter.count(work, 0, sets, progress).byName(work.columns());
+                store.save(key, counts);
+            } else {
+                progress.skip(sets);
             }
+            final List<Long> values = new ArrayList<>(counts.values());
+            csv.append(label);
+            table.append("| ").append(label);
+            for (int c = 0; c < claims.size(); c++) {
+                final List<Long> v = values.subList(c * Campaign.WIDTH, (c + 1) * Campaign.WIDTH);
+                csv.append(String.format(Locale.ROOT, ",%.2f,%.2f,%.2f,%.4f", percent(v.get(1), sets),
+                    percent(v.get(3), v.get(1)), percent(v.get(4), v.get(1)), v.get(5) / 1e6));
+                table.append(String.format(Locale.ROOT, " | %.1f | %.1f %% | %.1f %% | %.2f", percent(v.get(1),
+                    sets),
+                    percent(v.get(3), v.get(1)), percent(v.get(4), v.get(1)), v.get(5) / 1e6));
+            }
+            csv.append('\n');
+            table.append(" |\n");
         }
         Files.writeString(directory.resolve("gap.csv"), csv);
         Files.writeString(directory.resolve("gap.md"), table);
@@ -218,22 +211,79 @@ public final class CampaignSweep {
         if (sum == null) {
             return new LinkedHashMap<>(more);
         }
-        more.forEach((column, value) -> sum.merge(column, value, column.startsWith(Counting.MAX)
+        more.forEach((column, value) -> sum.merge(column, value, column.startsWith(Tally.MAX)
             ? Math::max : Long::sum));
         return sum;
     }
 
-    /** Writes each exceeded claim as a file for {@code simulate}, with the options of the run as a comment. */
-    private void writeExcesses(final Campaign campaign) throws IOException {
-        for (final Campaign.Excess excess : campaign.excesses()) {
+    private void write(final List<Finding> findings) throws IOException {
+        for (final Finding finding : findings) {
             final Path folder = Files.createDirectories(directory.resolve("exceeded"));
+            Files.writeString(folder.resolve(finding.name()), finding.text());
+        }
+    }
+
+    /** Judges sets by a campaign of its own; each exceeded claim becomes a file for {@code simulate}. */
+    private record CampaignJudge(Campaign campaign) implements SetJudge {
+        @Override
+        public void judge(final long k, final long[] counts) {
+            campaign.judge(k, counts);
+        }
+
+        @Override
+        public List<Finding> findings() {
+            return campaign.excesses().stream().map(CampaignJudge::file).toList();
+        }
+
+        /** The set, with the options of the run as a comment. */
+        private static Finding file(final Campaign.Excess excess) {
             final StringWriter text = new StringWriter();
             text.write("# " + excess.claim().title() + ": task " + excess.task() + " took " + excess.seenNs()
                 + " ns, its bound is " + excess.boundNs() + " ns\n# " + excess.options()
                 + (excess.arrivals().isEmpty() ? "" : "\n# first arrivals in ns: " + excess.arrivals()) + "\n");
-            TaskSetFiles.write(excess.set(), TaskSetFiles.Format.YAML, text);
-            Files.writeString(folder.resolve(excess.set().id() + "-" + excess.claim().analysis().name() + ".yaml"),
-                text.toString());
+            try {
+                TaskSetFiles.write(excess.set(), TaskSetFiles.Format.YAML, text);
+            } catch (final IOException e) {
+                throw new UncheckedIOException(e);   // a string takes everything
+            }
+            return new Finding(excess.set().id() + "-" + excess.claim().analysis().name() + ".yaml", text.toString());
+        }
+    }
+
+    /** The sets of {@link #soundness}. */
+    private record Soundness(long seed, int runsPerSet, int climbs, boolean claimed, List<String> only)
+        implements SetWork {
+        @Override
+        public List<String> columns() {
+            return campaign().columns();
+        }
+
+        @Override
+        public SetJudge open() {
+            return new CampaignJudge(campaign());
+        }
+
+        private Campaign campaign() {
+            return new Campaign(claims(claimed, only), k -> CampaignSets.mixed(seed, k), seed, runsPerSet, climbs);
+        }
+    }
+
+    /** One point of {@link #gap}. */
+    private record Gap(long seed, int runsPerSet, double label, Variant variant) implements SetWork {
+        @Override
+        public List<String> columns() {
+            return campaign().columns();
+        }
+
+        @Override
+        public SetJudge open() {
+            return new CampaignJudge(campaign());
+        }
+
+        private Campaign campaign() {
+            final TaskSetGenerator generator = new TaskSetGenerator(Axis.UTILISATION.experiment(label, variant));
+            final int point = 100 + (int) Math.round(label * 10);
+            return new Campaign(Claim.gap(), k -> generator.generate(seed, point, k), seed, runsPerSet);
         }
     }
 }

@@ -28,6 +28,8 @@ import java.util.Map;
 public final class FigureSweep {
     private static final String GPRIO = "+gprio";
     private static final String OPA = "+opa";
+    /** Analyses with a second and a third column. */
+    private static final List<String> RETRIED = List.of("gcaps-suspend", "gcaps-busy");
     private static final int BLUE = 0x0b5cad;
     private static final int ORANGE = 0xc2540a;
     private static final int GREEN = 0x1b7f4d;
@@ -38,9 +40,8 @@ public final class FigureSweep {
     private final int sets;
     private final Variant variant;
     private final Path directory;
-    private final int threads;
-    private final List<Analysis> analyses = Analyses.inFigures();
-    private final List<String> columns;
+    private final SetCounter counter;
+    private final List<String> columns = columnNames();
 
     /**
      * A sweep.
@@ -50,22 +51,42 @@ public final class FigureSweep {
      * @param variant   how sets are drawn
      * @param directory receives the files; points of an earlier run with the same seed, number and variant are used
      *                  again
-     * @param threads   at least 1
+     * @param counter   counts the sets of each point; stays open
      */
     public FigureSweep(final long seed, final int sets, final Variant variant, final Path directory,
-        final int threads) {
+        final SetCounter counter) {
         this.seed = seed;
         this.sets = sets;
         this.variant = variant;
         this.directory = directory;
-        this.threads = threads;
-        columns = new ArrayList<>();
-        for (final Analysis analysis : analyses) {
+        this.counter = counter;
+    }
+
+    private static List<String> columnNames() {
+        final List<String> columns = new ArrayList<>();
+        for (final Analysis analysis : Analyses.inFigures()) {
             columns.add(analysis.name());
         }
-        for (final String published : List.of("gcaps-suspend", "gcaps-busy")) {
+        for (final String published : RETRIED) {
             columns.add(published + GPRIO);
             columns.add(published + OPA);
+        }
+        return columns;
+    }
+
+    /** One point of an axis. */
+    private record Point(Axis axis, double label, Variant variant, long seed) implements SetWork {
+        @Override
+        public List<String> columns() {
+            return columnNames();
+        }
+
+        @Override
+        public SetJudge open() {
+            final TaskSetGenerator generator = new TaskSetGenerator(axis.experiment(label, variant));
+            final int point = (axis.letter() - 'a') * 100 + (int) Math.round(label * 10);
+            final List<Analysis> analyses = Analyses.inFigures();
+            return (k, counts) -> judge(analyses, generator.generate(seed, point, k), counts);
         }
     }
 
@@ -80,19 +101,17 @@ public final class FigureSweep {
     public void run(final List<String> figures, final Progress progress) throws IOException, InterruptedException {
         final PointStore store = new PointStore(directory.resolve("points"));
         final Map<Axis, List<Map<String, Long>>> done = new LinkedHashMap<>();
-        try (Counting counting = new Counting(threads)) {
-            for (final String figure : figures) {
-                final Axis axis = Axis.ofFigure(figure);
-                List<Map<String, Long>> points = done.get(axis);
-                if (points == null) {
-                    points = new ArrayList<>();
-                    for (final double label : axis.labels()) {
-                        points.add(point(axis, label, store, counting, progress));
-                    }
-                    done.put(axis, points);
+        for (final String figure : figures) {
+            final Axis axis = Axis.ofFigure(figure);
+            List<Map<String, Long>> points = done.get(axis);
+            if (points == null) {
+                points = new ArrayList<>();
+                for (final double label : axis.labels()) {
+                    points.add(point(axis, label, store, progress));
                 }
-                write(figure, axis, points);
+                done.put(axis, points);
             }
+            write(figure, axis, points);
         }
         writeComparison(done);
     }
@@ -108,7 +127,6 @@ public final class FigureSweep {
     }
 
     private Map<String, Long> point(final Axis axis, final double label, final PointStore store,
-        final Counting counting,
         final Progress progress) throws IOException, InterruptedException {
         final String key = String.format(Locale.ROOT, "%s-%s-seed%d-n%d-%s", axis.letter(), label, seed, sets,
             variant.name().toLowerCase(Locale.ROOT).replace('_', '-'));
@@ -117,22 +135,20 @@ public final class FigureSweep {
             progress.skip(sets);
             return stored;
         }
-        final TaskSetGenerator generator = new TaskSetGenerator(axis.experiment(label, variant));
-        final int point = (axis.letter() - 'a') * 100 + (int) Math.round(label * 10);
-        final Map<String, Long> counted = counting.count(columns, 0, sets,
-            () -> (k, counts) -> judge(generator.generate(seed, point, k), counts), progress);
+        final Map<String, Long> counted = counter.count(new Point(axis, label, variant, seed), 0, sets, progress)
+            .byName(columns);
         store.save(key, counted);
         return counted;
     }
 
-    private void judge(final TaskSet set, final long[] counts) {
+    private static void judge(final List<Analysis> analyses, final TaskSet set, final long[] counts) {
         final PreparedSet prepared = PreparedSet.of(set);
         int at = 0;
         for (final Analysis analysis : analyses) {
             counts[at] += analysis.isSchedulable(prepared) ? 1 : 0;
             at++;
         }
-        for (final String published : List.of("gcaps-suspend", "gcaps-busy")) {
+        for (final String published : RETRIED) {
             final Analysis analysis = Analyses.get(published);
             final boolean monotonic = analysis.isSchedulable(prepared);
             counts[at] += monotonic || GpuPriorities.published(analysis, prepared) ? 1 : 0;

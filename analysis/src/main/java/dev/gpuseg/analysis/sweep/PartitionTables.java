@@ -13,8 +13,9 @@ import java.util.SplittableRandom;
 
 /**
  * Random window tables for the sets of a campaign: two or three partitions and time without one, windows of any order,
- * length and distance, some next to each other, guards from nothing to several updates, idle windows lent or not.
- * Table and partitions are a function of the set's id alone.
+ * length and distance, some next to each other, guards from nothing to several updates, idle windows lent or not. In
+ * one set of four all tasks are in one partition that is nearly always open, so that what happens inside of windows is
+ * not small against the time without one. Table and partitions are a function of the set's id alone.
  */
 final class PartitionTables {
     private static final int MOST_WINDOWS = 5;
@@ -32,6 +33,9 @@ final class PartitionTables {
      * @param inner policy inside a window
      */
     static TimePartitions of(final TaskSet set, final Policy inner) {
+        if (isAlone(set)) {
+            return alone(set, inner);
+        }
         final SplittableRandom random = random(set, 1);
         long shortest = Long.MAX_VALUE;
         for (final Task task : set.tasks()) {
@@ -64,12 +68,32 @@ final class PartitionTables {
             phaseNs, guardNs, lending, new TimePartitions.Window(1, 0, frameNs / 2));
     }
 
+    private static boolean isAlone(final TaskSet set) {
+        return random(set, 4).nextInt(4) == 0;
+    }
+
+    /** A table with one window: the whole frame, or all of it but a small part. */
+    private static TimePartitions alone(final TaskSet set, final Policy inner) {
+        final SplittableRandom random = random(set, 5);
+        long longest = 0;
+        for (final Task task : set.tasks()) {
+            longest = Math.max(longest, task.periodNs());
+        }
+        final long frameNs = longest * (1 + random.nextInt(4));
+        final long closedNs = random.nextBoolean() ? 0 : random.nextLong(frameNs / 50 + 1);
+        return new TimePartitions(inner, frameNs, random.nextLong(frameNs), 0, random.nextBoolean(),
+            new TimePartitions.Window(1, 0, frameNs - closedNs));
+    }
+
     private static int partitions(final TaskSet set) {
         return 1 + random(set, 2).nextInt(3);
     }
 
     /** The partition of a task of the set; in most cases one that has a window. */
     static int partition(final TaskSet set, final String task) {
+        if (isAlone(set)) {
+            return 1;
+        }
         final SplittableRandom random = random(set, 3 + task.hashCode());
         return random.nextInt(6) == 0 ? 0 : 1 + random.nextInt(partitions(set));
     }

@@ -139,7 +139,8 @@ class ReportTest {
     @Test
     void shouldFindTheExactLimitOfEpsilon() {
         final TaskSet set = Sets.set(WaitMode.SUSPEND, 1, 0.5, Sets.task("a", 1, 1, 10, Sets.cpu(2), Sets.gpu(1, 3)));
-        assertEquals(Sets.MS, Sensitivity.of(Analyses.get("gcaps-window-suspend"), set).epsilonNs().orElseThrow());
+        assertEquals(2 * Sets.MS, Sensitivity.of(Analyses.get("gcaps-window-suspend"), set).epsilonNs()
+            .orElseThrow());
     }
 
     @Test

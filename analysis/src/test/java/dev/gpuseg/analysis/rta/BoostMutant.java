@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
-/**
- * Theorem 11 with one error in one of its terms. Two terms are not here, because searches in thousands of sets found no
- * schedule that needs them: the updates of a window in its own length, and the carry-in of CPU-only tasks of equal
- * priority.
- */
+/** Theorem 11 with one error in one of its terms. */
 public enum BoostMutant {
     /** F_ij without the windows of others. */
     ALONE_IN_WINDOW,

@@ -16,8 +16,10 @@ public enum PlantedTerm {
     OWN,
     /** The task's own updates, 2 eps eta. */
     OWN_UPDATES,
-    /** Declared and published blocking; a boost's class 6; at a gate the blocker; the hold of lower windows. */
-    BLOCKING,
+    /** Declared blocking. */
+    DECLARED,
+    /** What lower tasks keep from it: a boost's class 6; at a gate the blocker; the hold of lower windows. */
+    LOWER,
     /** (a): CPU-only tasks of the core. */
     A,
     /** (a): their jitter. */
@@ -69,16 +71,18 @@ public enum PlantedTerm {
         for (int p = 0; p < s.realTimeCount && !analysis.usesDeadlineJitter(s); p++) {
             r[p] = whole.tasks().get(s.index[p]).wcrtNs();
         }
+        final Recurrence right = new Recurrence(2 * s.count + 2);
         for (int p = 0; p < s.realTimeCount; p++) {
+            analysis.bound(s, p, r, work, right);   // lengths of windows, of those analyses that keep them
             analysis.settled(s, p, r, work);
         }
         final List<TaskResult> tasks = new ArrayList<>(whole.tasks());
         for (int p = 0; p < s.realTimeCount; p++) {
             final long bound = analysis.bound(s, p, r, work, new Without(s));
             if (bound != Recurrence.EXCEEDED) {
-                final TaskResult right = whole.tasks().get(s.index[p]);
-                tasks.set(s.index[p], new TaskResult(right.name(), Math.min(bound, right.wcrtNs()),
-                    right.deadlineNs(), true, right.terms()));
+                final TaskResult same = whole.tasks().get(s.index[p]);
+                tasks.set(s.index[p], new TaskResult(same.name(), Math.min(bound, same.wcrtNs()), same.deadlineNs(),
+                    true, same.terms()));
             }
         }
         return new AnalysisResult(whole.analysis(), whole.taskSetId(), true, tasks);
@@ -87,6 +91,8 @@ public enum PlantedTerm {
     /** A recurrence that leaves the term out. */
     private final class Without extends Recurrence {
         private final PreparedSet s;
+        /** Every recurrence adds the declared blocking first. */
+        private boolean declared;
 
         Without(final PreparedSet s) {
             super(2 * s.count + 2);
@@ -124,10 +130,17 @@ public enum PlantedTerm {
         }
 
         @Override
+        void reset() {
+            super.reset();
+            declared = false;
+        }
+
+        @Override
         void addBase(final int kind, final long ns) {
             final boolean forgets = kind == OWN && PlantedTerm.this == PlantedTerm.OWN
                 || kind == OVERHEAD && PlantedTerm.this == OWN_UPDATES
-                || kind == BLOCKING && PlantedTerm.this == PlantedTerm.BLOCKING;
+                || kind == BLOCKING && PlantedTerm.this == (declared ? LOWER : DECLARED);
+            declared |= kind == BLOCKING;
             super.addBase(kind, forgets ? 0 : ns);
         }
 

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.rta.Analysis;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -20,10 +19,12 @@ class AcceptanceSweepTest {
     /** What the documents say of 2,160 sets: the boost and the count by windows gain back what soundness cost. */
     @Test
     void shouldAcceptMoreOfThePublishedSetsWithASoundBoundThanThePublishedBoundDoes(@TempDir final Path directory)
-        throws IOException {
-        final AcceptanceSweep sweep = new AcceptanceSweep(1, 120, directory);
+        throws Exception {
+        final SetCounter counter = new ThreadCounter(2);
+        final AcceptanceSweep sweep = new AcceptanceSweep(1, 120, directory, counter);
         assertEquals(2_160, sweep.totalSets());
         final long[] counts = sweep.run(new Progress(null, "sets", sweep.totalSets()));
+        counter.close();
         final Map<String, Long> accepted = new HashMap<>();
         final List<Analysis> analyses = AcceptanceSweep.analyses();
         for (int a = 0; a < counts.length; a++) {

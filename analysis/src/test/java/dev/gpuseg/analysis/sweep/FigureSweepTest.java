@@ -28,7 +28,10 @@ class FigureSweepTest {
 
     private static void run(final Path out, final int threads, final int sets, final String... figures)
         throws IOException, InterruptedException {
-        new FigureSweep(3, sets, Variant.AS_CODED, out, threads).run(List.of(figures), new Progress(null, "sets", 1));
+        try (SetCounter counter = new ThreadCounter(threads)) {
+            new FigureSweep(3, sets, Variant.AS_CODED, out, counter).run(List.of(figures),
+                new Progress(null, "sets", 1));
+        }
     }
 
     @Test

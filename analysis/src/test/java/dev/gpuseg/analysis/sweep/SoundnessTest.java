@@ -28,7 +28,7 @@ class SoundnessTest {
     @Test
     void shouldNeverExceedABoundThatClaimsToBeSound() {
         final List<Claim> claims = Claim.all().stream().filter(Claim::claimed).toList();
-        final Campaign campaign = new Campaign(claims, k -> CampaignSets.generate(SEED, k), SEED, RUNS);
+        final Campaign campaign = new Campaign(claims, k -> CampaignSets.mixed(SEED, k), SEED, RUNS);
         final Map<String, Long> counts = campaign.run(0, SETS);
         long runs = 0;
         for (final Claim claim : claims) {
@@ -60,7 +60,7 @@ class SoundnessTest {
     @Test
     void shouldFindThatThePublishedBoundIsExceededByWholeWindows() {
         final List<Claim> published = Claim.gap().stream().filter(c -> !c.claimed()).toList();
-        final Campaign campaign = new Campaign(published, k -> CampaignSets.generate(SEED, k), SEED, RUNS);
+        final Campaign campaign = new Campaign(published, k -> CampaignSets.mixed(SEED, k), SEED, RUNS);
         final Map<String, Long> counts = campaign.run(0, 100);
         for (final Claim claim : published) {
             assertTrue(counts.get("exceeded sets of " + claim.title()) > 0, claim.title());
@@ -71,7 +71,7 @@ class SoundnessTest {
     @Test
     void shouldFindThatSpinningThreadsThatKeepTheirBoostExceedTheBound() {
         final Claim claim = Claim.spinningAtACeiling();
-        final Campaign campaign = new Campaign(List.of(claim), k -> CampaignSets.generate(SEED, k), SEED, RUNS);
+        final Campaign campaign = new Campaign(List.of(claim), k -> CampaignSets.mixed(SEED, k), SEED, RUNS);
         assertTrue(campaign.run(0, SETS).get("exceeded sets of " + claim.title()) > 0);
     }
 
@@ -96,9 +96,9 @@ class SoundnessTest {
     @Test
     void shouldComeCloserToTheBoundsWithADirectedSearch() {
         final List<Claim> claims = Claim.all().stream().filter(Claim::claimed).toList();
-        final Map<String, Long> random = new Campaign(claims, k -> CampaignSets.generate(SEED, k), SEED, 204)
+        final Map<String, Long> random = new Campaign(claims, k -> CampaignSets.mixed(SEED, k), SEED, 204)
             .run(0, 12);
-        final Campaign directed = new Campaign(claims, k -> CampaignSets.generate(SEED, k), SEED, 4, 200);
+        final Campaign directed = new Campaign(claims, k -> CampaignSets.mixed(SEED, k), SEED, 4, 200);
         final Map<String, Long> climbed = directed.run(0, 12);
         long closer = 0;
         long farther = 0;
@@ -120,10 +120,27 @@ class SoundnessTest {
         return sum;
     }
 
+    /**
+     * In one run of this set, found by the directed search, two threads that spin for one GPU on one core have the same
+     * absolute deadline and wait for each other without end: the bound assumes that this does not happen (E3).
+     */
+    @Test
+    void shouldNotJudgeABoundByARunThatItsHypothesesExclude() {
+        final long seed = 20261125;
+        final List<Claim> spinning = Claim.all().stream().filter(claim -> claim.claimed()
+            && claim.analysis().name().equals("edf-edf-busy")).toList();
+        assertEquals(1, spinning.size());
+        final Campaign campaign = new Campaign(spinning, k -> CampaignSets.mixed(seed, k), seed, 60, 40);
+        final long[] counts = new long[campaign.columns().size()];
+        campaign.judge(542, counts);
+        assertTrue(counts[2] > 0 && counts[2] < 100, "runs that count: " + counts[2] + " of 100");
+        assertEquals(0, counts[3], "exceeded");
+    }
+
     @Test
     void shouldGiveTheSameCountsAgain() {
         final List<Claim> claims = Claim.all().subList(0, 2);
-        assertEquals(new Campaign(claims, k -> CampaignSets.generate(1, k), 1, 2).run(0, 40),
-            new Campaign(claims, k -> CampaignSets.generate(1, k), 1, 2).run(0, 40));
+        assertEquals(new Campaign(claims, k -> CampaignSets.mixed(1, k), 1, 2).run(0, 40),
+            new Campaign(claims, k -> CampaignSets.mixed(1, k), 1, 2).run(0, 40));
     }
 }

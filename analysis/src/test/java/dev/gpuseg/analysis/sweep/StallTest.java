@@ -94,8 +94,8 @@ class StallTest {
             List.of(new Task("only", 1, 0, 100 * MS, 100 * MS, 0, 0, 50, 50, false, work)));
         assertEquals(4 * MS, gpu.stalledEpsilonNs());
         final AnalysisResult result = Analyses.get("gcaps-window-suspend").analyse(set);
-        // 22 + 16 = 38; ceil((44 + 3) / 30) = 2 stops of 3
-        assertEquals(44 * MS, result.tasks().get(0).wcrtNs());
+        // 22 + 8 = 30; ceil((36 + 3) / 30) = 2 stops of 3
+        assertEquals(36 * MS, result.tasks().get(0).wcrtNs());
     }
 
     @Test
