@@ -321,6 +321,27 @@ GPUSEG_API int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns);
  */
 GPUSEG_API int gpuseg_hint(gpuseg_task *task, int64_t begin_at_ns);
 
+/*
+ * Give the work of a CUDA stream the priority of a task, among the streams of this process. For a process under
+ * `gpuseg exec` whose streams work for different tasks: tasks of one process share a GPU context, so the driver cannot
+ * preempt one for the other. While work on a stream is outstanding, launches on streams of lower priority wait at
+ * their entry, and the work in flight on those is bounded (`gpuseg exec --in-flight`). Streams without a task count as
+ * best effort.
+ *
+ * stream is a cudaStream_t or CUstream; NULL means the default stream of the context. task NULL: the stream has no task
+ * any more. Destroying the stream has the same effect. The priority is the one that the task was opened with, on the
+ * GPU. It orders launches only: segments are marked by gpuseg_begin() and gpuseg_end(), or by `gpuseg exec`.
+ *
+ * Call it after CUDA was initialised. Any thread.
+ *
+ *   0
+ *   -ENOTSUP     launches are not followed: the process was not started by `gpuseg exec`, or runs unmanaged, or CUDA is
+ *                not initialised yet. The program can go on; its streams are ordered by CUDA alone
+ *   -EINVAL      stream is the default stream of a thread, which cannot be named from another one
+ *   -ENOSPC      64 streams have a task already
+ */
+GPUSEG_API int gpuseg_stream(void *stream, const gpuseg_task *task);
+
 /* CLOCK_MONOTONIC in nanoseconds. Thread-safe and async-signal-safe. */
 GPUSEG_API int64_t gpuseg_now_ns(void);
 

@@ -256,6 +256,17 @@ public:
 	{
 		check(gpuseg_hint(task_, begin_at.count()));
 	}
+	/* Give a CUDA stream the priority of this task; false: launches are not followed. See gpuseg_stream(). */
+	bool stream(void *cuda_stream)
+	{
+		const int result = gpuseg_stream(cuda_stream, task_);
+
+		if (result == -ENOTSUP)
+			return false;
+		if (result < 0)
+			throw_error(result, nullptr);
+		return true;
+	}
 	gpuseg_task *get() const noexcept
 	{
 		return task_;

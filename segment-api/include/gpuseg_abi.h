@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 6
+#define GPUSEG_ABI_MINOR 7
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -117,6 +117,7 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layo
  *   0    magic version size header_size slot_size slot_count client_id daemon_pid incarnation ...   (line 0: fixed)
  *   64   poisoned | roll_generation | prepared_cycle                                                (line 1: W daemon)
  *   128  records | rolls | remaps_inline | bells | drops | ...                                      (line 2: W client)
+ *   192  hold[0] ... hold[15]                                                                       (line 3: W daemon)
  *   256  slot 0: { line 0: W daemon } { line 1: W client }
  *   384  slot 1 ...
  *
@@ -147,11 +148,24 @@ struct gpuseg_session {
 	uint64_t remaps_inline; /* cycles mapped on the caller's thread because the roll thread was late */
 	uint64_t bells;		/* writes to the doorbell */
 	uint64_t drops;		/* appends refused: quota used up, or lock not obtained in time */
-	uint64_t reserved2[11];
+	uint64_t reserved2[3];
+
+	/*
+	 * W daemon, the enforcer of that GPU (release); futex. R client (acquire), before each launch under `gpuseg
+	 * exec`: enum gpuseg_hold. Only counts while the daemon's heartbeat is recent (since ABI 1.7).
+	 */
+	uint32_t hold[GPUSEG_GPUS_MAX];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_session) == 256, "session header is four cache lines");
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_session, poisoned) == 64, "session line 1");
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_session, records) == 128, "session line 2");
+GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_session, hold) == 192, "session line 3");
+
+/* May the process launch work on the GPU? */
+enum gpuseg_hold { GPUSEG_HOLD_GO = 0, GPUSEG_HOLD_WAIT = 1 };
+
+/* A hold does not count while the daemon's heartbeat is older than this: it died or hangs. */
+#define GPUSEG_HOLD_SILENCE_NS 100000000
 
 enum gpuseg_poison {
 	GPUSEG_POISON_NONE = 0,
@@ -227,10 +241,11 @@ struct gpuseg_status {
 	char policy[16];
 	char mechanism[16];
 
-	int64_t heartbeat_ns; /* W daemon dispatcher (release), at least every 20 ms. R watchdog */
-	uint32_t sleeping;    /* W daemon dispatcher (seq_cst). R clients */
-	uint32_t stopping;    /* W daemon (release): 1 during a clean stop */
-	uint64_t reserved[6];
+	int64_t heartbeat_ns;	 /* W daemon dispatcher (release), at least every 20 ms. R watchdog */
+	uint32_t sleeping;	 /* W daemon dispatcher (seq_cst). R clients */
+	uint32_t stopping;	 /* W daemon (release): 1 during a clean stop */
+	uint64_t holds_launches; /* 1: the mechanism uses the words `hold` of sessions (since ABI 1.7) */
+	uint64_t reserved[5];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_status) == 128, "status is two cache lines");
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_status, heartbeat_ns) == 64, "status line 1");
@@ -271,7 +286,8 @@ enum gpuseg_mechanism {
 	GPUSEG_MECHANISM_SIM = 2, /* payload: NUL-terminated path of the virtual GPU's control socket */
 	GPUSEG_MECHANISM_NVIDIA = 3,
 	GPUSEG_MECHANISM_TEGRA = 4,
-	GPUSEG_MECHANISM_AMD = 5
+	GPUSEG_MECHANISM_AMD = 5,
+	GPUSEG_MECHANISM_LAUNCH = 6 /* no payload: held processes go on by themselves when the daemon is silent */
 };
 
 enum gpuseg_held_state {

@@ -204,7 +204,7 @@ static uintptr_t function_of(const struct cupti_call *call, uint32_t id)
 	}
 }
 
-/* Before a launch on a stream of lower priority than another one. Lock held, released meanwhile. */
+/* Before a launch: is it its turn, and is there room for it? Lock held, released meanwhile. */
 static void give_way(struct context *context, struct target target)
 {
 	struct stream *s = stream_find(context, target.handle, target.owner);
@@ -213,13 +213,16 @@ static void give_way(struct context *context, struct target target)
 	if (!s)
 		return;
 	if (!s->priority_known) {
-		inject_unlock();
-		if (inject.driver.cuStreamGetPriority((CUstream)target.handle, &priority) != CUDA_SUCCESS) /* NOLINT */
-			priority = 0;
-		inject_lock();
-		s = stream_find(context, target.handle, target.owner);
-		if (!s)
-			return;
+		if (!flight_rank(target.handle, &priority) && inject.settings.cuda_priorities) {
+			inject_unlock();
+			if (inject.driver.cuStreamGetPriority((CUstream)target.handle, &priority) != /* NOLINT */
+			    CUDA_SUCCESS)
+				priority = 0;
+			inject_lock();
+			s = stream_find(context, target.handle, target.owner);
+			if (!s)
+				return;
+		}
 		flight_note_priority(s, priority);
 	}
 	flight_wait(s);
@@ -237,9 +240,10 @@ static void enter_launch(const struct cupti_call *call, uint32_t id)
 		return;
 	inject_lock();
 	context = context_find(call->context, call->context_uid);
-	if (context && inject.settings.flight_ns > 0)
+	if (context && flight_wanted(context->gpu))
 		give_way(context, target);
-	if (context && segment_enter(context->gpu, calls[id].kind == LAUNCH_GRAPH)) {
+	if (context && (__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE) ||
+			segment_enter(context->gpu, calls[id].kind == LAUNCH_GRAPH))) {
 		s = stream_find(context, target.handle, target.owner);
 		if (s) {
 			const int64_t at_ns = now_ns();
@@ -429,6 +433,7 @@ static void destroy_stream(const struct cupti_call *call, uint32_t id)
 		return;
 	inject_lock();
 	drop_capture(target.handle);
+	flight_set_rank(target.handle, -1); /* the next stream may have the same handle */
 	s = known(call, target);
 	inject_unlock();
 	if (s)
@@ -533,7 +538,7 @@ static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 
 	(void)user;
 	if (domain != CUPTI_DOMAIN_DRIVER_API || id >= IDS_MAX || !calls[id].kind || inside ||
-	    !__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) || __atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE))
+	    !__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) || nothing_to_do())
 		return;
 	inside = true;
 	if (call->site == CUPTI_SITE_ENTER)

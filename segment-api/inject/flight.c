@@ -7,21 +7,34 @@
  * have more than `flight_ns` of work in flight: when a batch of that length is launched, the next launch waits until it
  * is done. How long a kernel takes is learned by function, from batch to batch; an unknown one makes up a batch.
  *
+ * A stream that works for a task (gpuseg_stream()) has that task's priority, and goes before all that have none.
+ *
  * Off by default: a program may rely on its streams running side by side, as NCCL does.
+ *
+ * Where the daemon can only hold launches, the same bound holds for all work of a best-effort process (`bound_ns`), so
+ * that a real-time task finds the GPU free soon after the launches are held.
  */
+#include <errno.h>
+
 #include "inject.h"
 
+#define RANK_FIRST (-100) /* of priority 1: beyond any that CUDA has */
 #define SPIN_NS (50 * NS_PER_US)
 #define STEP_NS (20 * NS_PER_US)
 #define COST_LEAST_NS NS_PER_US
 #define RATIO_MOST 4
+
+static int64_t limit_ns(void)
+{
+	return inject.settings.flight_ns > 0 ? inject.settings.flight_ns : inject.settings.bound_ns;
+}
 
 static struct cost *cost_of(uintptr_t function)
 {
 	struct cost *c = &inject.costs[((uint64_t)function * 0x9e3779b97f4a7c15u) >> 54];
 
 	if (c->function != function)
-		*c = (struct cost){.function = function, .ns = inject.settings.flight_ns};
+		*c = (struct cost){.function = function, .ns = limit_ns()};
 	return c;
 }
 
@@ -67,12 +80,14 @@ static void ask(const struct gpu *gpu)
 
 static bool may_launch(const struct gpu *gpu, const struct stream *s)
 {
-	return !higher_busy(gpu, s->priority) && (gpu->flight_ns == 0 || gpu->flight_ns < inject.settings.flight_ns);
+	if (inject.settings.flight_ns > 0 && higher_busy(gpu, s->priority))
+		return false;
+	return gpu->flight_ns == 0 || gpu->flight_ns < limit_ns();
 }
 
 bool flight_applies(const struct stream *s)
 {
-	return inject.settings.flight_ns > 0 && inject.top_priority < s->priority;
+	return s->context->gpu->bound_ns > 0 || (inject.settings.flight_ns > 0 && inject.top_priority < s->priority);
 }
 
 void flight_note_priority(struct stream *s, int priority)
@@ -81,6 +96,67 @@ void flight_note_priority(struct stream *s, int priority)
 	s->priority_known = true;
 	if (priority < inject.top_priority)
 		inject.top_priority = priority;
+}
+
+bool flight_rank(uintptr_t handle, int *priority)
+{
+	for (unsigned int i = 0; i < inject.rank_count; i++) {
+		if (inject.ranks[i].handle == handle) {
+			*priority = inject.ranks[i].priority;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The priorities of streams are looked up anew at their next launch; those with work keep their place until then. */
+static void ranks_changed(uintptr_t handle)
+{
+	int top = 0;
+
+	for (size_t i = 0; i < STREAMS_MAX; i++) {
+		struct stream *s = &inject.streams[i];
+		int priority = 0;
+
+		if (s->uid && s->handle == handle) {
+			s->priority_known = flight_rank(handle, &priority);
+			s->priority = priority;
+		}
+		if (s->uid && s->priority < top)
+			top = s->priority;
+	}
+	for (unsigned int i = 0; i < inject.rank_count; i++) {
+		if (inject.ranks[i].priority < top)
+			top = inject.ranks[i].priority;
+	}
+	inject.top_priority = top;
+}
+
+int flight_set_rank(uintptr_t handle, int rank)
+{
+	const uintptr_t named = handle ? handle : STREAM_LEGACY;
+	const int priority = rank > 0 ? RANK_FIRST - rank : 0;
+	unsigned int i = 0;
+
+	if (named == STREAM_PER_THREAD)
+		return -EINVAL;
+	while (i < inject.rank_count && inject.ranks[i].handle != named)
+		i++;
+	if (rank < 0) {
+		if (i == inject.rank_count)
+			return 0;
+		inject.ranks[i] = inject.ranks[--inject.rank_count];
+	} else {
+		if (i == RANKS_MAX)
+			return -ENOSPC;
+		inject.ranks[i] = (struct rank){.handle = named, .priority = priority};
+		if (i == inject.rank_count)
+			inject.rank_count++;
+		if (inject.settings.flight_ns == 0)
+			inject.settings.flight_ns = inject.settings.in_flight_ns;
+	}
+	ranks_changed(named);
+	return 0;
 }
 
 void flight_wait(struct stream *s)
@@ -94,8 +170,10 @@ void flight_wait(struct stream *s)
 	while (flight_applies(s) && !may_launch(gpu, s)) {
 		if (at_ns - begin_ns >= inject.settings.wait_ns) {
 			inject.settings.flight_ns = 0;
-			say("a launch on a stream of low priority waited for %lld ms; streams are not told apart from "
-			    "here on",
+			inject.settings.bound_ns = 0;
+			gpu->bound_ns = 0;
+			say("a launch waited for %lld ms until there was room for it; work in flight is not bounded, "
+			    "and streams are not told apart, from here on",
 			    (long long)(inject.settings.wait_ns / NS_PER_MS));
 			break;
 		}

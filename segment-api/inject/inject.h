@@ -46,9 +46,12 @@ struct settings {
 	int64_t deadline_ns;
 	int64_t budget_ns;
 	int64_t hold_off_ns;
-	int64_t wait_ns;   /* longest wait at one launch */
-	int64_t slice_ns;  /* best effort: longest segment; 0 = no limit, -1 = as the daemon's mechanism needs */
-	int64_t flight_ns; /* most work in flight on streams of lower priority; 0 = streams are not told apart */
+	int64_t wait_ns;      /* longest wait at one launch */
+	int64_t slice_ns;     /* best effort: longest segment; 0 = no limit, -1 = as the daemon's mechanism needs */
+	int64_t flight_ns;    /* most work in flight on streams of lower priority; 0 = streams are not told apart */
+	int64_t in_flight_ns; /* what flight_ns becomes when they are */
+	int64_t bound_ns;     /* best effort, where launches are all that can be held: most work in flight; 0 = any */
+	bool cuda_priorities; /* they are by the priority that CUDA knows */
 	enum segments_mode mode;
 	bool verbose;
 };
@@ -82,6 +85,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define AWAITED_NS (10 * NS_PER_S)
 #define COSTS_MAX 1024 /* 2^10: cost_of() */
 #define BATCH_MAX 64
+#define RANKS_MAX 64
 
 enum segment_state { SEGMENT_NONE_OPEN, SEGMENT_BEGINNING, SEGMENT_OPEN };
 
@@ -102,10 +106,14 @@ struct gpu {
 	bool marked;	      /* gpuseg_begin() of the open segment succeeded, so it is to be ended */
 	uint32_t generation;  /* futex: changes when `segment` or `task_state` does */
 	unsigned int waiters; /* threads that wait for a change */
+	unsigned int held;    /* launches that the daemon holds: the segment stays open */
+	int64_t bound_ns;     /* of the open segment: most work in flight on all streams; 0 = any */
 	unsigned int busy;    /* streams with work */
 	int64_t opened_ns;
 	int64_t launch_ns;	    /* latest launch */
 	int64_t idle_ns;	    /* since when no stream has work */
+	int64_t busy_ns;	    /* since when one has */
+	int64_t worked_ns;	    /* of the open segment: how long streams had work, until idle_ns */
 	int64_t untracked_until_ns; /* work on streams that did not fit into the table is taken to be done by then */
 	int64_t unmanaged_until_ns; /* after a wait that reached its limit */
 	/* Segments of limited length: how many launches are taken to make up one, and how many it has. */
@@ -161,6 +169,12 @@ struct event {
 	uint64_t number; /* launches of the stream up to this number precede it */
 };
 
+/* A stream that works for a task of the program. */
+struct rank {
+	uintptr_t handle;
+	int priority; /* compares with those of CUDA: lower goes first */
+};
+
 /* How long a kernel or a graph takes. */
 struct cost {
 	uintptr_t function;
@@ -174,6 +188,7 @@ struct inject {
 	void *subscriber;
 	uint32_t active;  /* atomic: 1 = calls are followed. Written with release, read with acquire */
 	uint32_t by_hand; /* atomic: the program marks its segments itself */
+	uint32_t ranked;  /* atomic: it has given a stream a task, so launches are followed even then */
 
 	pthread_mutex_t lock; /* guards all below; inherits priority */
 	uint64_t launches;    /* numbers given */
@@ -183,7 +198,9 @@ struct inject {
 	uint64_t to_look_at[STREAMS_MAX / 64]; /* bit for each stream that is busy or has a marker under way */
 	struct event events[EVENTS_MAX];
 	struct cost costs[COSTS_MAX];
-	int top_priority;		  /* of all streams seen */
+	int top_priority; /* of all streams seen */
+	struct rank ranks[RANKS_MAX];
+	unsigned int rank_count;
 	uintptr_t captures[CAPTURES_MAX]; /* streams that are being captured */
 	unsigned int capture_count;	  /* also read without the lock, relaxed, to skip a call of the driver */
 	gpuseg_client *client;
@@ -202,6 +219,12 @@ extern struct inject inject;
 
 void inject_lock(void);
 void inject_unlock(void);
+
+/* Does the program mark its segments itself, with nothing else to be done for it? */
+static inline bool nothing_to_do(void)
+{
+	return __atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE) && !__atomic_load_n(&inject.ranked, __ATOMIC_ACQUIRE);
+}
 
 /* True if device_lock was had within its limit. */
 bool device_lock(void);
@@ -267,12 +290,22 @@ void gpu_changed(struct gpu *gpu);
  * launch before it releases the lock. `graph`: a graph is being launched.
  */
 bool segment_enter(struct gpu *gpu, bool graph);
-/* All work is done. */
+/* A stream has work while none had; all work is done. */
+void segment_busy(struct gpu *gpu, int64_t at_ns);
 void segment_idle(struct gpu *gpu, int64_t at_ns);
 /* End the segment of every GPU that was idle for the hold-off. Returns when to look again; INT64_MAX = never. */
 int64_t segments_look(int64_t at_ns);
 /* End the open segment, whatever runs. */
 void segment_end(struct gpu *gpu);
+/* A wait has reached its limit: run unmanaged for a while, and say so. */
+void segment_give_up(struct gpu *gpu, const char *what);
+
+/* ---- held.c; all with inject.lock held ---- */
+
+/* Wait while the daemon holds launches. Releases the lock meanwhile. False: the segment has ended. */
+bool held_wait(struct gpu *gpu);
+/* The bound on all work in flight that the daemon's mechanism needs in the segment that was begun; 0 = none. */
+int64_t held_bound(const struct gpu *gpu);
 
 /* ---- markers.c ---- */
 
@@ -287,9 +320,19 @@ void marker_page(struct context *context);
 
 /* ---- flight.c; all with inject.lock held ---- */
 
-/* Does the stream give way to others? */
+/* Is there anything to look at before a launch? */
+static inline bool flight_wanted(const struct gpu *gpu)
+{
+	return inject.settings.flight_ns > 0 || gpu->bound_ns > 0;
+}
+
+/* Does the stream give way to others, or is all work bounded? */
 bool flight_applies(const struct stream *stream);
 void flight_note_priority(struct stream *stream, int priority);
+/* The stream works for a task of priority `rank`, 1..99, 0 = best effort; -1 = for none. 0, -EINVAL or -ENOSPC. */
+int flight_set_rank(uintptr_t handle, int rank);
+/* True if it works for a task, and then its priority. */
+bool flight_rank(uintptr_t handle, int *priority);
 /* Wait until a launch on the stream may go ahead. Releases the lock meanwhile. */
 void flight_wait(struct stream *stream);
 /* A kernel, or whatever `function` stands for, is being launched on it. */

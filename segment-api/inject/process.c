@@ -6,6 +6,7 @@
  * It follows calls of the driver's API through CUPTI's callbacks. It changes no argument, no result and no order of
  * calls. If anything that it needs is missing, the program runs as it would without, and one line says why.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,23 @@ void gpuseg_inject_by_hand(void)
 	inject_lock();
 	end_segments();
 	inject_unlock();
+}
+
+/* gpuseg_stream() of libgpuseg calls this, found by name as well. -ENOTSUP: launches are not followed. */
+GPUSEG_API int gpuseg_inject_stream(uintptr_t stream, int rank);
+
+int gpuseg_inject_stream(uintptr_t stream, int rank)
+{
+	int result;
+
+	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
+		return -ENOTSUP;
+	inject_lock();
+	result = thread_start() ? flight_set_rank(stream, rank) : -ENOTSUP;
+	if (result == 0)
+		__atomic_store_n(&inject.ranked, 1, __ATOMIC_RELEASE);
+	inject_unlock();
+	return result;
 }
 
 /* In place of the one in by_hand.c: the tasks that this library opens are no marks of the program. */

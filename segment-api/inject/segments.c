@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../src/internal.h"
 #include "inject.h"
 
 #define UNMANAGED_NS (60 * NS_PER_S) /* after a wait that reached its limit */
@@ -46,7 +47,7 @@ static bool wait_for_change(struct gpu *gpu, int64_t until_ns)
 	return __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE);
 }
 
-static void give_up(struct gpu *gpu, const char *what)
+void segment_give_up(struct gpu *gpu, const char *what)
 {
 	const int64_t at_ns = now_ns();
 
@@ -75,7 +76,7 @@ static bool task_ready(struct gpu *gpu)
 		thread_wake();
 		if (!wait_for_change(gpu, until_ns)) {
 			if (__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
-				give_up(gpu, "the daemon did not register the task");
+				segment_give_up(gpu, "the daemon did not register the task");
 			return false;
 		}
 	}
@@ -99,12 +100,14 @@ static void begin(struct gpu *gpu)
 	}
 	gpu->marked = tried && result >= 0;
 	if (tried && result == GPUSEG_PROCEEDED)
-		give_up(gpu, "no grant came");
+		segment_give_up(gpu, "no grant came");
 	else if (tried && result < 0)
 		say_once(result, gpu);
 	gpu->opened_ns = now_ns();
+	gpu->worked_ns = 0;
 	gpu->launched = 0;
 	gpu->segment = SEGMENT_OPEN;
+	gpu->bound_ns = held_bound(gpu);
 	gpu_changed(gpu);
 	inject.wake_due = true; /* at the exit of the launch, when the GPU has its work */
 }
@@ -164,16 +167,35 @@ bool segment_enter(struct gpu *gpu, bool graph)
 		}
 		drain(gpu, now_ns() + settings->wait_ns);
 	}
-	while (gpu->segment != SEGMENT_OPEN) {
-		if (!until_ns)
-			until_ns = now_ns() + 2 * settings->wait_ns;
-		if (gpu->segment == SEGMENT_NONE_OPEN)
-			begin(gpu);
-		else if (!wait_for_change(gpu, until_ns))
-			return false;
-	}
+	do {
+		while (gpu->segment != SEGMENT_OPEN) {
+			if (!until_ns)
+				until_ns = now_ns() + 2 * settings->wait_ns;
+			if (gpu->segment == SEGMENT_NONE_OPEN)
+				begin(gpu);
+			else if (!wait_for_change(gpu, until_ns))
+				return false;
+		}
+	} while (!held_wait(gpu));
 	gpu->launched++;
 	return true;
+}
+
+/*
+ * The end of a segment is when its work was done: the hold-off after it is no part of a job, so it counts neither for
+ * response times nor as device time. For work that is not followed nothing better than now is known.
+ */
+static int end_marked(struct gpu *gpu)
+{
+	const int64_t at_ns = now_ns();
+
+	if (gpu->untracked_until_ns - gpu->opened_ns > 0)
+		return gpuseg_end(gpu->task);
+	if (gpu->busy > 0)
+		return task_end_at(gpu->task, at_ns, gpu->worked_ns + at_ns - gpu->busy_ns);
+	if (gpu->worked_ns == 0)
+		return gpuseg_end(gpu->task); /* nothing was launched after all */
+	return task_end_at(gpu->task, gpu->idle_ns, gpu->worked_ns);
 }
 
 void segment_end(struct gpu *gpu)
@@ -185,7 +207,7 @@ void segment_end(struct gpu *gpu)
 	if (gpu->draining)
 		learn(gpu, now_ns());
 	if (gpu->marked) {
-		result = gpuseg_end(gpu->task);
+		result = end_marked(gpu);
 		if (result < 0)
 			say_once(result, gpu);
 	}
@@ -198,12 +220,18 @@ void segment_end(struct gpu *gpu)
 static bool may_end(const struct gpu *gpu, int64_t at_ns)
 {
 	return gpu->segment == SEGMENT_OPEN && gpu->busy == 0 && gpu->untracked_until_ns - at_ns <= 0 &&
-	       inject.settings.mode != SEGMENTS_PROCESS;
+	       (gpu->held == 0 || gpu->draining) && inject.settings.mode != SEGMENTS_PROCESS;
+}
+
+void segment_busy(struct gpu *gpu, int64_t at_ns)
+{
+	gpu->busy_ns = at_ns;
 }
 
 void segment_idle(struct gpu *gpu, int64_t at_ns)
 {
 	gpu->idle_ns = at_ns;
+	gpu->worked_ns += at_ns - gpu->busy_ns;
 	if ((inject.settings.hold_off_ns == 0 || gpu->draining) && may_end(gpu, at_ns))
 		segment_end(gpu);
 }

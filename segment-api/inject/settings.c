@@ -139,22 +139,27 @@ bool settings_read(struct settings *s)
 	const char *name = secure_getenv("GPUSEG_EXEC_NAME"), *streams = secure_getenv("GPUSEG_EXEC_STREAMS");
 	const char *verbose = secure_getenv("GPUSEG_EXEC_VERBOSE");
 
-	*s = (struct settings){
-		.hold_off_ns = HOLD_OFF_DEFAULT_NS, .wait_ns = WAIT_DEFAULT_NS, .slice_ns = SLICE_BY_MECHANISM};
+	*s = (struct settings){.hold_off_ns = HOLD_OFF_DEFAULT_NS,
+			       .wait_ns = WAIT_DEFAULT_NS,
+			       .slice_ns = SLICE_BY_MECHANISM,
+			       .in_flight_ns = FLIGHT_DEFAULT_NS};
 	/* A task without a name of its own shows in status, top and traces that it is automatic. */
 	if (name && *name)
 		set_name(s->name, "", name);
 	else
 		set_name(s->name, "exec:", program_invocation_short_name);
-	if (streams && strcmp(streams, "priority") == 0)
-		s->flight_ns = FLIGHT_DEFAULT_NS;
+	s->cuda_priorities = streams && strcmp(streams, "priority") == 0;
 	s->verbose = verbose && strcmp(verbose, "1") == 0;
+	if (!duration_of("GPUSEG_EXEC_IN_FLIGHT", &s->in_flight_ns))
+		return false;
+	s->bound_ns = s->in_flight_ns;
+	if (s->cuda_priorities)
+		s->flight_ns = s->in_flight_ns;
 	return number_of("GPUSEG_EXEC_PRIORITY", GPUSEG_PRIORITY_MAX, &s->priority) &&
 	       number_of("GPUSEG_EXEC_WEIGHT", GPUSEG_WEIGHT_MAX, &s->weight) &&
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
 	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) &&
 	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && wait_of(&s->wait_ns) &&
-	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) &&
-	       (s->flight_ns == 0 || duration_of("GPUSEG_EXEC_IN_FLIGHT", &s->flight_ns)) && mode_of(&s->mode);
+	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && mode_of(&s->mode);
 }

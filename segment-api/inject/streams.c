@@ -130,7 +130,8 @@ static void settle(struct stream *s, bool was_busy, int64_t at_ns)
 		const size_t i = (size_t)(s - inject.streams);
 
 		inject.to_look_at[i / 64] |= UINT64_C(1) << i % 64;
-		gpu->busy++;
+		if (gpu->busy++ == 0)
+			segment_busy(gpu, at_ns);
 	} else if (was_busy && !stream_busy(s)) {
 		if (gpu->flight_ns > 0 && !flight_lower_busy(gpu))
 			flight_landed(gpu, at_ns);

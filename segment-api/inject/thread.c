@@ -14,8 +14,9 @@
 #define SILENT_BEST_EFFORT_NS NS_PER_MS /* its segments are long, and their end is less urgent than the processor */
 #define POLL_LEAST_NS (25 * NS_PER_US)
 #define POLL_MOST_NS (500 * NS_PER_US)
-#define LOOK_NS (100 * NS_PER_MS) /* while a segment is open */
-#define ASK_MAX 32		  /* streams for which the driver is called in one turn */
+#define POLL_MOST_LEAST_NS (100 * NS_PER_US) /* with a short hold-off */
+#define LOOK_NS (100 * NS_PER_MS)	     /* while a segment is open */
+#define ASK_MAX 32			     /* streams for which the driver is called in one turn */
 
 /* ---- the daemon ---- */
 
@@ -40,9 +41,12 @@ static void connect_once(void)
 		return;
 	}
 	inject_lock();
+	/* Begins are all that a gate can hold, so there a segment must end soon. */
 	if (inject.settings.slice_ns == SLICE_BY_MECHANISM)
-		inject.settings.slice_ns =
-			inject.settings.priority == 0 && client->status->mechanism_level == 1 ? SLICE_GATE_NS : 0;
+		inject.settings.slice_ns = inject.settings.priority == 0 && client->status->mechanism_level == 1 &&
+							   !client->status->holds_launches
+						   ? SLICE_GATE_NS
+						   : 0;
 	inject.client = client;
 	inject_unlock();
 }
@@ -60,7 +64,8 @@ static gpuseg_task *open_task(const struct gpu *gpu)
 	attr.gpu = (uint32_t)gpu->index;
 	attr.period_ns = settings->period_ns;
 	attr.deadline_ns = settings->deadline_ns;
-	attr.budget_ns = settings->budget_ns;
+	/* The daemon counts from begin to end, and the GPU stays reserved for the hold-off. */
+	attr.budget_ns = settings->budget_ns ? settings->budget_ns + settings->hold_off_ns : 0;
 	attr.weight = settings->weight;
 	attr.timeout_ns = settings->wait_ns;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
@@ -111,12 +116,18 @@ static int64_t silence_ns(const struct gpu *gpu)
 	return inject.settings.hold_off_ns > SILENT_LEAST_NS ? inject.settings.hold_off_ns : SILENT_LEAST_NS;
 }
 
-/* Work that has taken long is looked at less often. */
+/*
+ * Work that has taken long is looked at less often. But the end of a real-time segment is to be noticed within the
+ * hold-off, so that the segment does not last longer than that.
+ */
 static int64_t poll_ns(int64_t since_ns)
 {
-	const int64_t ns = since_ns / 8;
+	const int64_t hold_off_ns = inject.settings.hold_off_ns, ns = since_ns / 8;
+	int64_t most_ns = POLL_MOST_NS;
 
-	return ns < POLL_LEAST_NS ? POLL_LEAST_NS : ns > POLL_MOST_NS ? POLL_MOST_NS : ns;
+	if (inject.settings.priority > 0 && hold_off_ns > 0 && hold_off_ns < most_ns)
+		most_ns = hold_off_ns < POLL_MOST_LEAST_NS ? POLL_MOST_LEAST_NS : hold_off_ns;
+	return ns < POLL_LEAST_NS ? POLL_LEAST_NS : ns > most_ns ? most_ns : ns;
 }
 
 /* Which streams to call the driver for; *next_ns becomes the time of the next look if that is earlier. Lock held. */
@@ -184,7 +195,7 @@ static int64_t turn(void)
 	size_t count;
 	bool check;
 
-	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) || __atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) || nothing_to_do())
 		return INT64_MAX;
 	open_tasks();
 	markers_look();

@@ -137,6 +137,12 @@ int task_close_locked(struct gpuseg_task *task);
 
 /* ---- by_hand.c; another one is in libgpuseg-inject.so itself ---- */
 
+/*
+ * As gpuseg_end_measured(), for a segment whose work was done at end_ns, which is not in the future. The task has no
+ * boost.
+ */
+int task_end_at(struct gpuseg_task *task, int64_t end_ns, int64_t device_ns);
+
 /* The program has opened a task, so no automatic segments are wanted. */
 void tell_injection(void);
 

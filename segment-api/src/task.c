@@ -337,11 +337,10 @@ int gpuseg_begin_timed(gpuseg_task *task, int64_t timeout_ns)
 
 /* ---- end and the other marks ---- */
 
-static int end_window(struct gpuseg_task *task, int64_t device_ns)
+static int end_window(struct gpuseg_task *task, int64_t at_ns, int64_t end_ns, int64_t device_ns)
 {
 	struct gpuseg_client *client = task->client;
 	enum segment segment = task->segment;
-	int64_t at_ns = now_ns();
 	int ret;
 
 	if (unlikely(!__atomic_load_n(client->own_process, __ATOMIC_RELAXED)))
@@ -361,13 +360,19 @@ static int end_window(struct gpuseg_task *task, int64_t device_ns)
 	ret = client_check(client, at_ns);
 	if (unlikely(ret < 0))
 		return ret;
-	return append_end(task, at_ns, segment == SEGMENT_PROCEEDED ? GPUSEG_FLAG_PROCEEDED : 0, device_ns);
+	return append_end(task, end_ns, segment == SEGMENT_PROCEEDED ? GPUSEG_FLAG_PROCEEDED : 0, device_ns);
+}
+
+int task_end_at(struct gpuseg_task *task, int64_t end_ns, int64_t device_ns)
+{
+	return end_window(task, now_ns(), end_ns, device_ns);
 }
 
 int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns)
 {
 	bool boosted = task->boost && task->segment != SEGMENT_NONE;
-	int ret = end_window(task, device_ns);
+	const int64_t at_ns = now_ns();
+	int ret = end_window(task, at_ns, at_ns, device_ns);
 
 	/* In a forked child, and after an invalid argument, the segment is still open. */
 	if (unlikely(boosted && task->segment == SEGMENT_NONE))

@@ -120,6 +120,8 @@ const char *gpuseg_strerror(int result)
 	case GPUSEG_EADMISSION:
 		return "admission refused the task, its deadline or that of another task could be missed: see "
 		       "gpuseg_last_message() and `gpuseg analyze`";
+	case ENOTSUP:
+		return "launches of this process are not followed: start it by `gpuseg exec`";
 	case EACCES:
 		return "permission denied: add the user to the group of the daemon's socket";
 	default:

@@ -76,6 +76,7 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 		}
 		task.complete();
 		task.hint(gpuseg::now() + 1ms);
+		CHECK(!task.stream(nullptr)); /* not under gpuseg exec */
 		CHECK(fake_daemon_wait(&d, 7, &r));
 		CHECK_EQ(fake_daemon_record(&d, 0).arg_ns, 4711);
 		CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);

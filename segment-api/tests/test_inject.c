@@ -4,207 +4,9 @@
  * thread. Refusals first.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
-#include "../src/platform.h"
-#include "check.h"
-#include "fixture.h"
-
-#define OUTPUT 8192
-#define ARGUMENTS 24
-/* A program that takes longer than this hangs. Sanitizers and busy machines are slow; nothing here takes a second. */
-#define HANG_NS (100 * NS_PER_S)
-
-static char build[PATH_MAX]; /* directory of the libraries */
-
-struct run {
-	pid_t pid;
-	int out, err;
-	char text[OUTPUT], said[OUTPUT]; /* stdout, stderr */
-	size_t text_size, said_size;
-	int status;
-};
-
-static const char *in_build(const char *file)
-{
-	static char paths[4][PATH_MAX + 64];
-	static unsigned int turn;
-	char *path = paths[turn++ % 4];
-
-	snprintf(path, PATH_MAX + 64, "%s/%s", build, file);
-	return path;
-}
-
-/* The environment of programs under test: this daemon, this libcupti. */
-static void prepare(const struct fake_daemon *d)
-{
-	char self[PATH_MAX], options[512];
-	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (getenv("GPUSEG_TEST_RUNNER") && *getenv("GPUSEG_TEST_RUNNER"))
-		SKIP("programs that start programs are not run under emulation");
-	CHECK(n > 0);
-	self[n] = '\0';
-	for (int levels = 0; levels < 2; levels++) /* BUILD/tests/test_inject */
-		*strrchr(self, '/') = '\0';
-	snprintf(build, sizeof(build), "%s", self);
-	setenv("GPUSEG_DIR", d ? d->dir : "/nonexistent", 1);
-	setenv("GPUSEG_CUPTI", in_build("tests/cuda/libcupti.so.13"), 1);
-	unsetenv("CUDA_INJECTION64_PATH");
-	unsetenv("GPUSEG_UNMANAGED");
-	/* The injected library does not wait for the daemon at the exit of a program, so its threads are not joined. */
-	snprintf(options, sizeof(options), "%s:report_thread_leaks=0",
-		 getenv("TSAN_OPTIONS") ? getenv("TSAN_OPTIONS") : "");
-	if (!strstr(getenv("TSAN_OPTIONS") ? getenv("TSAN_OPTIONS") : "", "report_thread_leaks"))
-		setenv("TSAN_OPTIONS", options, 1);
-}
-
-static struct run start(const char *const *arguments)
-{
-	const char *argv[ARGUMENTS];
-	struct run r = {.pid = -1};
-	int out[2], err[2];
-	size_t count = 0;
-
-	for (; arguments[count]; count++) {
-		CHECK(count + 1 < ARGUMENTS);
-		argv[count] = arguments[count];
-	}
-	argv[count] = NULL;
-	CHECK_EQ(pipe2(out, O_CLOEXEC), 0);
-	CHECK_EQ(pipe2(err, O_CLOEXEC), 0);
-	r.pid = fork();
-	CHECK(r.pid >= 0);
-	if (r.pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(out[1], STDOUT_FILENO);
-		dup2(err[1], STDERR_FILENO);
-		execv(argv[0], (char *const *)(uintptr_t)argv);
-		_exit(99);
-	}
-	close(out[1]);
-	close(err[1]);
-	r.out = out[0];
-	r.err = err[0];
-	return r;
-}
-
-static void take(int *fd, char *text, size_t *size)
-{
-	const ssize_t n = read(*fd, text + *size, OUTPUT - 1 - *size);
-
-	if (n <= 0) {
-		close(*fd);
-		*fd = -1;
-		return;
-	}
-	*size += (size_t)n;
-	text[*size] = '\0';
-}
-
-/* Read until the program ends, or until it has printed `until`. */
-static void follow(struct run *r, const char *until)
-{
-	const int64_t limit_ns = now_ns() + HANG_NS;
-
-	while ((r->out >= 0 || r->err >= 0) && !(until && strstr(r->text, until))) {
-		struct pollfd fds[2] = {{.fd = r->out, .events = POLLIN}, {.fd = r->err, .events = POLLIN}};
-
-		poll(fds, 2, 100);
-		if (fds[0].revents)
-			take(&r->out, r->text, &r->text_size);
-		if (fds[1].revents)
-			take(&r->err, r->said, &r->said_size);
-		if (now_ns() - limit_ns >= 0) {
-			kill(r->pid, SIGKILL);
-			CHECK(false, "the program hangs; it said: %s", r->said);
-		}
-	}
-}
-
-static void finish(struct run *r)
-{
-	follow(r, NULL);
-	CHECK_EQ(waitpid(r->pid, &r->status, 0), r->pid);
-}
-
-static struct run run(const char *const *arguments)
-{
-	struct run r = start(arguments);
-
-	finish(&r);
-	return r;
-}
-
-#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
-#define EXEC(...) RUN(in_build("gpuseg-exec"), __VA_ARGS__)
-#define APP in_build("tests/cuda/inject_app")
-
-static void passed(const struct run *r)
-{
-	CHECK(WIFEXITED(r->status) && WEXITSTATUS(r->status) == 0, "status %#x, it said: %s", (unsigned int)r->status,
-	      r->said);
-}
-
-/* The result is that of the program by itself. */
-static void same_as_alone(const struct run *r, const char *scenario)
-{
-	const struct run alone = RUN(APP, scenario);
-
-	passed(&alone);
-	passed(r);
-	CHECK(strcmp(alone.text, r->text) == 0, "alone: %s, with gpuseg: %s", alone.text, r->text);
-}
-
-struct tally {
-	unsigned int begins, ends, others;
-	unsigned int open; /* at the end */
-	int64_t longest_ns;
-};
-
-/* Begin and end alternate for each task. */
-static struct tally tally_of(struct fake_daemon *d)
-{
-	struct tally t = {0};
-	int64_t begun_ns[GPUSEG_SLOTS_MAX] = {0};
-	size_t count;
-
-	/* What a program wrote at its end may not have been read yet. */
-	for (int64_t limit_ns = now_ns() + NS_PER_S; now_ns() - limit_ns < 0;) {
-		count = fake_daemon_records(d);
-		sleep_ns(20 * NS_PER_MS);
-		if (fake_daemon_records(d) == count)
-			break;
-	}
-	count = fake_daemon_records(d);
-	for (size_t i = 0; i < count; i++) {
-		const struct gpuseg_record r = fake_daemon_record(d, i);
-		int64_t *begun = &begun_ns[r.task_id % GPUSEG_SLOTS_MAX];
-
-		if (r.kind == GPUSEG_RECORD_BEGIN) {
-			CHECK_EQ(*begun, 0);
-			*begun = r.time_ns;
-			t.begins++;
-			t.open++;
-		} else if (r.kind == GPUSEG_RECORD_END) {
-			CHECK(*begun != 0, "an end without a begin");
-			if (r.time_ns - *begun > t.longest_ns)
-				t.longest_ns = r.time_ns - *begun;
-			*begun = 0;
-			t.ends++;
-			t.open--;
-		} else {
-			t.others++;
-		}
-	}
-	CHECK(!d->sequence_broken);
-	return t;
-}
+#include "exec_rig.h"
 
 /*
  * Run the scenario under these options with a daemon of its own. On a busy machine the library's thread may not run for
@@ -395,7 +197,7 @@ TEST(should_begin_at_the_first_launch_and_end_at_the_synchronisation)
 	SEGMENTS("jobs", 10, 10, NULL, "--priority", "80", "--name", "camera", "--period", "20ms", "--budget", "5ms");
 	CHECK_EQ(opened.priority, 80);
 	CHECK_EQ(opened.period_ns, 20 * NS_PER_MS);
-	CHECK_EQ(opened.budget_ns, 5 * NS_PER_MS);
+	CHECK_EQ(opened.budget_ns, 5 * NS_PER_MS + 200 * NS_PER_US); /* the hold-off is reserved, too */
 	CHECK(strcmp(opened.name, "camera") == 0, "%s", opened.name);
 }
 
@@ -445,6 +247,26 @@ TEST(should_not_call_the_driver_while_the_program_waits_for_the_stream)
 		fake_daemon_stop(&d);
 	}
 	CHECK(none);
+}
+
+TEST(should_report_how_long_there_was_work_and_when_the_last_was_done)
+{
+	const struct tally t = SEGMENTS("jobs", 1, 1, NULL, "--priority", "80", "--hold-off", "60s");
+	const int64_t at_ns = now_ns();
+
+	/* Ten jobs of five kernels of 50 us. 20 ms of rest follow each, the last one as well. */
+	CHECK(t.device_ns >= 10 * 5 * 50 * NS_PER_US, "device time %lld ns", (long long)t.device_ns);
+	CHECK(t.device_ns <= t.length_ns - 9 * 20 * NS_PER_MS, "device time %lld ns of %lld", (long long)t.device_ns,
+	      (long long)t.length_ns);
+	CHECK(t.end_ns <= at_ns - 20 * NS_PER_MS, "ended %lld ns ago", (long long)(at_ns - t.end_ns));
+}
+
+TEST(should_report_how_long_there_was_work_that_ends_by_a_marker)
+{
+	const struct tally t = SEGMENTS("no-sync", 3, 12, NULL, "--priority", "80");
+
+	CHECK(t.device_ns >= 12 * NS_PER_MS && t.device_ns <= t.length_ns, "device time %lld ns of %lld",
+	      (long long)t.device_ns, (long long)t.length_ns);
 }
 
 TEST(should_make_one_segment_of_a_process)
@@ -590,7 +412,7 @@ TEST(should_split_best_effort_where_the_mechanism_waits_for_segments)
 
 /* ---- streams of one process ---- */
 
-static void two_streams(const char *low_stream)
+static void two_streams(const char *low_stream, const char *kind)
 {
 	unsigned int most, launched, beside;
 	struct fake_daemon d;
@@ -599,7 +421,7 @@ static void two_streams(const char *low_stream)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = EXEC("--priority", "80", "--streams", "priority", "--", APP, "two-streams", low_stream);
+	r = EXEC("--priority", "80", "--streams", kind, "--", APP, "two-streams", low_stream);
 	passed(&r);
 	at = strstr(r.said, "in flight");
 	CHECK(at && sscanf(at, "in flight %u launched %u beside %u", &most, &launched, &beside) == 3, "%s", r.said);
@@ -607,7 +429,11 @@ static void two_streams(const char *low_stream)
 	CHECK(most <= 2, "%s", r.said);
 	CHECK(launched >= 20, "%s", r.said);
 	CHECK(beside <= 40, "%s", r.said);
-	r = EXEC("--priority", "80", "--", APP, "two-streams", low_stream);
+	CHECK(!strstr(r.said, "gpuseg_stream"), "%s", r.said);
+	if (strcmp(kind, "none") == 0)
+		r = RUN(APP, "two-streams", low_stream);
+	else
+		r = EXEC("--priority", "80", "--", APP, "two-streams", low_stream);
 	passed(&r);
 	at = strstr(r.said, "in flight");
 	CHECK(at && sscanf(at, "in flight %u", &most) == 1 && most > 50, "without the option: %s", r.said);
@@ -616,12 +442,41 @@ static void two_streams(const char *low_stream)
 
 TEST(should_let_lower_streams_wait_and_bound_their_work_in_flight)
 {
-	two_streams("0");
+	two_streams("0", "priority");
 }
 
 TEST(should_bound_the_default_stream_below_another_one)
 {
-	two_streams("1");
+	two_streams("1", "priority");
+}
+
+TEST(should_order_streams_by_their_tasks)
+{
+	two_streams("2", "none");
+}
+
+TEST(should_order_the_default_stream_by_its_task)
+{
+	two_streams("3", "none");
+}
+
+TEST(should_say_which_streams_can_have_a_task)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "ranks");
+	passed(&r);
+	CHECK(strcmp(r.said,
+		     "thread -22\nstreams 64 result -28\nafter destroy 0\nagain 0\nfull -28\ntaken 0 unknown 0\n"
+		     "default 0\n") == 0,
+	      "%s", r.said);
+	r = RUN(APP, "ranks"); /* not under exec: the program can go on */
+	passed(&r);
+	CHECK_CONTAINS(r.said, "thread -95\nstreams 0 result -95\n");
+	fake_daemon_stop(&d);
 }
 
 /* ---- daemons that are slow, hang, or die ---- */
@@ -703,39 +558,6 @@ TEST(should_use_the_daemon_that_follows)
 	fake_daemon_stop(&d);
 }
 
-TEST(should_not_hang_whenever_the_daemon_or_the_program_is_killed)
-{
-	/* More of them: GPUSEG_TEST_ROUNDS=500, with CHECK_SECONDS in mind. */
-	const int rounds = getenv("GPUSEG_TEST_ROUNDS") ? atoi(getenv("GPUSEG_TEST_ROUNDS")) : 12;
-	unsigned int seed = 20261123;
-	struct fake_daemon d;
-
-	alarm((unsigned int)(CHECK_SECONDS + rounds));
-	fake_daemon_start(&d);
-	prepare(&d);
-	for (int round = 0; round < rounds; round++) {
-		struct run r =
-			start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--wait", "200ms",
-						    "--", APP, round % 2 ? "while" : "forever", "300", NULL});
-
-		sleep_ns(rand_r(&seed) % 150 * NS_PER_MS);
-		if (round % 3 == 0)
-			fake_daemon_grants(&d, FAKE_IGNORE, 0);
-		sleep_ns(rand_r(&seed) % 50 * NS_PER_MS);
-		if (round % 2) {
-			fake_daemon_kill(&d);
-			finish(&r);
-			passed(&r);
-			fake_daemon_follow(&d);
-		} else {
-			kill(r.pid, SIGKILL);
-			finish(&r);
-		}
-		fake_daemon_grants(&d, FAKE_GRANT, 0);
-	}
-	fake_daemon_stop(&d);
-}
-
 static const struct check_case cases[] = {
 	CASE(should_run_the_program_unmanaged_without_a_daemon_and_say_so_in_one_line),
 	CASE(should_run_the_program_unmanaged_if_anything_is_missing),
@@ -750,6 +572,8 @@ static const struct check_case cases[] = {
 	CASE(should_ask_for_the_default_stream),
 	CASE(should_ask_if_the_driver_refuses_markers),
 	CASE(should_not_call_the_driver_while_the_program_waits_for_the_stream),
+	CASE(should_report_how_long_there_was_work_and_when_the_last_was_done),
+	CASE(should_report_how_long_there_was_work_that_ends_by_a_marker),
 	CASE(should_make_one_segment_of_a_process),
 	CASE(should_begin_at_graphs_only_if_told_so),
 	CASE(should_follow_every_kind_of_launch),
@@ -768,12 +592,14 @@ static const struct check_case cases[] = {
 	CASE(should_split_best_effort_where_the_mechanism_waits_for_segments),
 	CASE(should_let_lower_streams_wait_and_bound_their_work_in_flight),
 	CASE(should_bound_the_default_stream_below_another_one),
+	CASE(should_order_streams_by_their_tasks),
+	CASE(should_order_the_default_stream_by_its_task),
+	CASE(should_say_which_streams_can_have_a_task),
 	CASE(should_wait_for_the_grant),
 	CASE(should_not_wait_longer_than_told),
 	CASE(should_run_on_if_the_daemon_does_not_answer),
 	CASE(should_run_on_if_every_segment_is_refused),
 	CASE(should_use_the_daemon_that_follows),
-	CASE(should_not_hang_whenever_the_daemon_or_the_program_is_killed),
 };
 
 CHECK_MAIN(cases)

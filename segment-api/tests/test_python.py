@@ -6,6 +6,7 @@ import sys
 import threading
 
 import gpuseg
+import types
 
 
 class Daemon:
@@ -79,6 +80,8 @@ def should_record_segments_and_errors():
             task.end(device_ns=77)
             task.complete()
             task.hint(gpuseg.now_ns() + 1000)
+            assert task.stream(0) is False   # not under gpuseg exec
+            assert task.stream(types.SimpleNamespace(cuda_stream=77)) is False
             raises(gpuseg.Error, task.end)
             daemon.grants("i")
             raises(gpuseg.Timeout, hasty.begin)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_threads.c - many threads on one client, rolls at the same time, a reader on the same memory. Meant for
- * ThreadSanitizer.
+ * test_threads.c - many threads on one client, rolls at the same time, a storm of all calls while daemons are
+ * replaced, a reader on the same memory. Meant for ThreadSanitizer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -253,9 +253,99 @@ TEST(should_open_tasks_while_a_connection_is_left_behind)
 	fake_daemon_stop(&daemon_);
 }
 
+/* What a call may say while its daemon rolls queues, dies and is replaced. */
+static bool is_usual(int ret)
+{
+	return ret >= 0 || ret == -EBUSY || ret == -ENOSPC || ret == -ENOTCONN || ret == -ETIMEDOUT ||
+	       ret == -ECANCELED || ret == -EAGAIN;
+}
+
+#define STORM_SEGMENTS 20
+#define STORM_TURNS 3
+#define STORM_DAEMONS 3
+
+static long storm_begun; /* atomic */
+
+/* Opens, begins, ends, announces and closes without a pause, whatever becomes of the connection. */
+static void *storm(void *arg)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	const bool *stop = arg;
+
+	attr.name = "storm";
+	attr.priority = 50;
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		gpuseg_task *task;
+		int ret = gpuseg_task_open(client, &attr, &task);
+
+		CHECK(is_usual(ret), "open: %d", ret);
+		if (ret < 0)
+			continue;
+		for (int i = 0; i < STORM_SEGMENTS; i++) {
+			CHECK(is_usual(gpuseg_hint(task, gpuseg_now_ns() + NS_PER_MS)));
+			CHECK(is_usual(gpuseg_job_release(task, 0)));
+			ret = gpuseg_begin_timed(task, NS_PER_MS);
+			CHECK(is_usual(ret), "begin: %d", ret);
+			if (ret >= 0) {
+				__atomic_fetch_add(&storm_begun, 1, __ATOMIC_RELAXED);
+				CHECK(is_usual(gpuseg_end(task)));
+			}
+			CHECK(is_usual(gpuseg_job_end(task)));
+		}
+		CHECK(is_usual(gpuseg_task_close(task)));
+	}
+	return NULL;
+}
+
+static void await_managed(bool wanted)
+{
+	const int64_t limit_ns = now_ns() + 30 * NS_PER_S;
+
+	while (gpuseg_is_managed(client) != wanted) {
+		CHECK(now_ns() - limit_ns < 0);
+		usleep(1000);
+	}
+}
+
+/* Every entry of the library on all threads, while queues are rolled and daemons die and are replaced. */
+TEST(should_survive_a_storm_of_connections_tasks_segments_and_rolls)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	pthread_t threads[THREADS];
+
+	fake_daemon_start(&daemon_);
+	attr.dir = daemon_.dir;
+	for (int turn = 0; turn < STORM_TURNS; turn++) {
+		bool stop = false;
+
+		CHECK_EQ(gpuseg_connect(&attr, &client), 0);
+		for (int i = 0; i < THREADS; i++)
+			CHECK_EQ(pthread_create(&threads[i], NULL, storm, &stop), 0);
+		for (int i = 0; i < STORM_DAEMONS; i++) {
+			fake_daemon_roll(&daemon_, i % 2 == 0);
+			fake_daemon_kill(&daemon_);
+			await_managed(false);
+			fake_daemon_follow(&daemon_);
+			await_managed(true);
+		}
+		__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+		gpuseg_disconnect(client);
+		/* the next one gets a queue of its own, as from the real daemon */
+		fake_daemon_kill(&daemon_);
+		fake_daemon_follow(&daemon_);
+	}
+	CHECK(storm_begun > 0);
+	fake_daemon_stop(&daemon_);
+}
+
 static const struct check_case cases[] = {
-	CASE(should_keep_every_record_of_every_thread_across_rolls), CASE(should_connect_from_several_threads_at_once),
-	CASE(should_connect_while_the_daemon_is_replaced),	     CASE(should_publish_whole_records_only),
+	CASE(should_keep_every_record_of_every_thread_across_rolls),
+	CASE(should_connect_from_several_threads_at_once),
+	CASE(should_connect_while_the_daemon_is_replaced),
+	CASE(should_publish_whole_records_only),
 	CASE(should_open_tasks_while_a_connection_is_left_behind),
+	CASE(should_survive_a_storm_of_connections_tasks_segments_and_rolls),
 };
 CHECK_MAIN(cases)

@@ -37,7 +37,7 @@ static const struct member session_members[] = {
 	M(gpuseg_session, reserved0),	   M(gpuseg_session, poisoned),	     M(gpuseg_session, roll_generation),
 	M(gpuseg_session, prepared_cycle), M(gpuseg_session, reserved1),     M(gpuseg_session, records),
 	M(gpuseg_session, rolls),	   M(gpuseg_session, remaps_inline), M(gpuseg_session, bells),
-	M(gpuseg_session, drops),	   M(gpuseg_session, reserved2)};
+	M(gpuseg_session, drops),	   M(gpuseg_session, reserved2),     M(gpuseg_session, hold)};
 
 static const struct member slot_members[] = {
 	M(gpuseg_slot, grant),	   M(gpuseg_slot, pregrant),	M(gpuseg_slot, state),	   M(gpuseg_slot, task_id),
@@ -49,7 +49,8 @@ static const struct member status_members[] = {
 	M(gpuseg_status, magic),	   M(gpuseg_status, version),	  M(gpuseg_status, daemon_pid),
 	M(gpuseg_status, mechanism_level), M(gpuseg_status, incarnation), M(gpuseg_status, daemon_start_ticks),
 	M(gpuseg_status, policy),	   M(gpuseg_status, mechanism),	  M(gpuseg_status, heartbeat_ns),
-	M(gpuseg_status, sleeping),	   M(gpuseg_status, stopping),	  M(gpuseg_status, reserved)};
+	M(gpuseg_status, sleeping),	   M(gpuseg_status, stopping),	  M(gpuseg_status, holds_launches),
+	M(gpuseg_status, reserved)};
 
 static const struct member watchdog_members[] = {M(gpuseg_watchdog, magic),
 						 M(gpuseg_watchdog, version),
@@ -225,6 +226,7 @@ static const struct constant constants[] = {
 	H(GPUSEG_FLAGS_KNOWN),
 	H(GPUSEG_SESSION_MAGIC),
 	I(GPUSEG_GRANT_SHIFT),
+	I(GPUSEG_HOLD_SILENCE_NS),
 	I(GPUSEG_SESSION_BYTES),
 	H(GPUSEG_STATUS_MAGIC),
 	H(GPUSEG_WATCHDOG_MAGIC),
@@ -267,6 +269,9 @@ static const struct constant constants[] = {
 	I(GPUSEG_SEGMENT_WAITING),
 	I(GPUSEG_SEGMENT_RUNNING),
 	I(GPUSEG_SEGMENT_PREEMPTED),
+	GROUP("enum gpuseg_hold"),
+	I(GPUSEG_HOLD_GO),
+	I(GPUSEG_HOLD_WAIT),
 	GROUP("enum gpuseg_mechanism"),
 	I(GPUSEG_MECHANISM_NONE),
 	I(GPUSEG_MECHANISM_GATE),
@@ -274,6 +279,7 @@ static const struct constant constants[] = {
 	I(GPUSEG_MECHANISM_NVIDIA),
 	I(GPUSEG_MECHANISM_TEGRA),
 	I(GPUSEG_MECHANISM_AMD),
+	I(GPUSEG_MECHANISM_LAUNCH),
 	GROUP("enum gpuseg_held_state"),
 	I(GPUSEG_HELD_FREE),
 	I(GPUSEG_HELD_DISABLED),

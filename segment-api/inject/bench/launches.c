@@ -6,9 +6,14 @@
  *   gpuseg-inject-launches graph [N [K [US]]]    N times: launch a graph of K kernels (20), synchronise (2000), rest
  *                                                for US microseconds (500, longer than the hold-off)
  *
+ *   gpuseg-inject-launches soak SECONDS [THREADS]    bursts of launches of several kinds from THREADS threads (4) for
+ *                                                    so long; every count is checked, growth of the process is told
+ *
  * Prints one line of JSON. `sum` is what the kernels counted on the GPU: it tells that each ran once.
  */
+#include <dirent.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,14 +207,164 @@ static void graph(long n, long nodes, long rest_us)
 	free(took);
 }
 
+/* ---- soak ---- */
+
+#define SOAK_THREADS_MAX 16
+#define SOAK_NODES 50
+#define SOAK_CHECK 50 /* rounds between checks */
+
+struct soaker {
+	CUcontext context;
+	CUdeviceptr counter;
+	int64_t until_ns;
+	unsigned int seed;
+	uint64_t launches, kernels, checks, wrong;
+};
+
+static void launch_on(CUdeviceptr *at, CUstream on)
+{
+	void *parameters[] = {at};
+
+	OK(cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, on, parameters, NULL));
+}
+
+/* Bursts on a stream, on the default stream and of graphs, with and without synchronisation, until the time is up. */
+static void *soak_thread(void *arg)
+{
+	struct soaker *s = arg;
+	CUgraphExec exec;
+	CUgraph captured;
+	CUstream own;
+
+	OK(cu.cuCtxSetCurrent(s->context));
+	OK(cu.cuStreamCreate(&own, 1));
+	OK(cu.cuStreamBeginCapture_v2(own, 1)); /* thread-local: other threads allocate */
+	for (int i = 0; i < SOAK_NODES; i++)
+		launch_on(&s->counter, own);
+	OK(cu.cuStreamEndCapture(own, &captured));
+	OK(cu.cuGraphInstantiateWithFlags(&exec, captured, 0));
+	for (uint64_t round = 1; now_ns() - s->until_ns < 0; round++) {
+		const unsigned int kind = (unsigned int)rand_r(&s->seed) % 16;
+		const int burst = 50 + rand_r(&s->seed) % 950;
+
+		for (int i = 0; i < burst; i++) {
+			if (kind < 2)
+				OK(cu.cuGraphLaunch(exec, own));
+			else
+				launch_on(&s->counter, kind == 2 ? NULL : own);
+		}
+		s->launches += (uint64_t)burst;
+		s->kernels += (uint64_t)burst * (kind < 2 ? SOAK_NODES : 1);
+		if (kind == 2)
+			OK(cu.cuStreamSynchronize(NULL));
+		if (kind % 2)
+			OK(cu.cuStreamSynchronize(own));
+		if (kind == 15)
+			sleep_ns(rand_r(&s->seed) % 1000 * NS_PER_US); /* a marker ends the segment, or not */
+		if (round % SOAK_CHECK == 0) {
+			uint64_t n;
+
+			OK(cu.cuStreamSynchronize(own));
+			OK(cu.cuMemcpyDtoH_v2(&n, s->counter, sizeof(n)));
+			s->checks++;
+			s->wrong += n != s->kernels;
+		}
+	}
+	OK(cu.cuStreamSynchronize(own));
+	return NULL;
+}
+
+static long resident_kb(void)
+{
+	long size, resident = -1;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (!f || fscanf(f, "%ld %ld", &size, &resident) != 2)
+		resident = -1;
+	if (f)
+		fclose(f);
+	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static long entries(const char *directory)
+{
+	DIR *d = opendir(directory);
+	long n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static int soak(long seconds, long threads)
+{
+	static struct soaker soakers[SOAK_THREADS_MAX];
+	pthread_t ids[SOAK_THREADS_MAX];
+	const int64_t begin_ns = now_ns();
+	uint64_t launches = 0, kernels = 0, checks = 0, wrong = 0, at_settled = 0;
+	long rss, fds, tasks;
+	CUcontext context;
+
+	OK(cu.cuDevicePrimaryCtxRetain(&context, 0));
+	for (long i = 0; i < threads; i++) {
+		soakers[i] = (struct soaker){
+			.context = context, .until_ns = begin_ns + seconds * NS_PER_S, .seed = (unsigned int)i + 1};
+		OK(cu.cuMemAlloc_v2(&soakers[i].counter, sizeof(uint64_t)));
+		OK(cu.cuMemsetD8_v2(soakers[i].counter, 0, sizeof(uint64_t)));
+		if (pthread_create(&ids[i], NULL, soak_thread, &soakers[i]) != 0)
+			exit(1);
+	}
+	/* What a process needs has been taken by now; what comes later is growth. */
+	sleep_ns(seconds * NS_PER_S / 5);
+	rss = resident_kb();
+	fds = entries("/proc/self/fd");
+	tasks = entries("/proc/self/task");
+	for (long i = 0; i < threads; i++)
+		at_settled += __atomic_load_n(&soakers[i].launches, __ATOMIC_RELAXED);
+	sleep_ns(seconds * NS_PER_S * 7 / 10);
+	printf("{\"kind\": \"soak\", \"seconds\": %ld, \"threads\": %ld, \"rss_kb\": [%ld, %ld], "
+	       "\"fds\": [%ld, %ld], "
+	       "\"tasks\": [%ld, %ld], ",
+	       seconds, threads, rss, resident_kb(), fds, entries("/proc/self/fd"), tasks, entries("/proc/self/task"));
+	for (long i = 0; i < threads; i++) {
+		uint64_t n;
+
+		pthread_join(ids[i], NULL);
+		OK(cu.cuMemcpyDtoH_v2(&n, soakers[i].counter, sizeof(n)));
+		launches += soakers[i].launches;
+		kernels += soakers[i].kernels;
+		checks += soakers[i].checks + 1;
+		wrong += soakers[i].wrong + (n != soakers[i].kernels);
+	}
+	printf("\"launches\": %llu, \"before_first_look\": %llu, \"kernels\": %llu, \"checks\": %llu, \"wrong\": "
+	       "%llu}\n",
+	       (unsigned long long)launches, (unsigned long long)at_settled, (unsigned long long)kernels,
+	       (unsigned long long)checks, (unsigned long long)wrong);
+	return wrong ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	const long n = argc > 2 ? atol(argv[2]) : 0, nodes = argc > 3 ? atol(argv[3]) : 20;
 	const long rest_us = argc > 4 ? atol(argv[4]) : 500;
 
+	if (argc > 2 && strcmp(argv[1], "soak") == 0 && n > 0) {
+		const long threads = argc > 3 ? nodes : 4;
+
+		if (threads >= 1 && threads <= SOAK_THREADS_MAX) {
+			load();
+			prepare();
+			return soak(n, threads);
+		}
+	}
 	if (argc < 2 || n < 0 || nodes < 1 || rest_us < 0 ||
 	    (strcmp(argv[1], "tiny") != 0 && strcmp(argv[1], "graph") != 0)) {
-		fprintf(stderr, "usage: gpuseg-inject-launches tiny|graph [N [KERNELS [REST_US]]]\n");
+		fprintf(stderr,
+			"usage: gpuseg-inject-launches tiny|graph [N [KERNELS [REST_US]]]\n"
+			"       gpuseg-inject-launches soak SECONDS [THREADS 1..%d]\n",
+			SOAK_THREADS_MAX);
 		return 2;
 	}
 	load();

@@ -40,13 +40,13 @@ def quantile(values, q):
 class Daemon:
     """A daemon for as long as the block runs."""
 
-    def __init__(self, command, directory, log):
-        self.command, self.directory, self.log = command, directory, log
+    def __init__(self, command, directory, log, mechanism="nvidia"):
+        self.command, self.directory, self.log, self.mechanism = command, directory, log, mechanism
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            shlex.split(self.command) + ["run", "--dir", self.directory, "--policy", "fp", "--mechanism", "nvidia", "--idle",
-                                         "spin"], stdout=self.log, stderr=self.log, cwd=REPOSITORY)
+            shlex.split(self.command) + ["run", "--dir", self.directory, "--policy", "fp", "--mechanism",
+                                         self.mechanism, "--idle", "spin"], stdout=self.log, stderr=self.log, cwd=REPOSITORY)
         limit = time.monotonic() + 60
         while not os.path.exists(os.path.join(self.directory, "gpuseg.sock")):
             if self.process.poll() is not None or time.monotonic() > limit:
@@ -131,11 +131,14 @@ def alone(arguments, directory, log):
 
 
 class Load:
-    """Three trainings, as they are."""
+    """Processes of these kinds, as they are; three trainings by default."""
+
+    def __init__(self, kinds=None):
+        self.kinds = kinds or TRAININGS
 
     def __enter__(self):
         self.files, self.pages, self.processes = [], [], []
-        for kind in TRAININGS:
+        for kind in self.kinds:
             file = tempfile.NamedTemporaryFile()
             file.truncate(4096)
             self.files.append(file)
@@ -145,7 +148,7 @@ class Load:
         while min(self.steps()) < 5:
             if any(p.poll() is not None for p in self.processes) or time.monotonic() > limit:
                 self.__exit__()
-                raise SystemExit("run.py: a training did not start")
+                raise SystemExit(f"run.py: one of {', '.join(self.kinds)} did not start")
             time.sleep(0.2)
         return self
 

@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch programs as users write them: nothing in them knows of gpuseg, unless --marks is given.
 
-    workload.py cnn|vit|llm [--jobs N] [--period MS] [--marks] --json FILE    inference, one result per job
-    workload.py train-cnn|train-vit|train-llm --page FILE                     training without end; counts its steps
+    workload.py cnn|vit|llm|decode|transformers|jax [--jobs N] [--period MS] [--marks] --json FILE
+                                                            inference, one result per job
+    workload.py train-cnn|train-vit|train-llm --page FILE   training without end; counts its steps
+    workload.py serve-decode --page FILE                    inference without end; counts its steps
 
 cnn: residual network of 50 layers, fp16, batch 1, in a CUDA graph. vit: transformer of 12 layers on images, fp16, eager.
 llm: decoder of 12 layers that generates token by token with a cache, fp16, eager: one job is one token.
+decode: the decoding step of a server for language models, as vLLM does it without graphs: many tiny kernels on the default
+stream for a batch of sequences, whose tokens go to the host after each step. transformers: a model of that package with
+random weights; jax: layers of a network under jax.jit. Both end with status 77 if the package is missing.
 --json: response times in ns and a digest of all outputs. --marks: segments by hand, for comparison.
 """
 import argparse
 import contextlib
 import hashlib
+import itertools
 import json
 import mmap
 import os
@@ -160,10 +166,139 @@ def llm():
     return job
 
 
+class Served(nn.Module):
+    """As servers run it eagerly: norms and rotations of elementary operations, a cache of fixed size."""
+    WORDS, WIDTH, HEADS, LENGTH, LAYERS = 32000, 1024, 16, 512, 16
+
+    def __init__(self):
+        super().__init__()
+        width, part = self.WIDTH, self.WIDTH // self.HEADS
+
+        def matrix(*shape):
+            return nn.Parameter(torch.randn(*shape) * shape[-1] ** -0.5)
+
+        self.words = nn.Parameter(torch.randn(self.WORDS, width) * 0.5)
+        self.layers = nn.ModuleList(nn.ParameterDict({
+            "norm": nn.Parameter(torch.ones(width)), "norm2": nn.Parameter(torch.ones(width)), "qkv": matrix(3 * width, width),
+            "out": matrix(width, width), "gate": matrix(2 * width, width), "up": matrix(2 * width, width),
+            "down": matrix(width, 2 * width)}) for _ in range(self.LAYERS))
+        angles = torch.outer(torch.arange(self.LENGTH), 1e4 ** (-torch.arange(0, part, 2) / part))
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+
+    @staticmethod
+    def norm(x, weight):
+        y = x.float()
+        return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * weight
+
+    @staticmethod
+    def rotate(x, cos, sin):
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+    def forward(self, tokens, caches, at, seen):
+        batch, part = tokens.shape[0], self.WIDTH // self.HEADS
+        x = self.words[tokens]
+        cos, sin = self.cos[at], self.sin[at]
+        hidden = seen > at
+        for layer, cache in zip(self.layers, caches):
+            q, k, v = F.linear(self.norm(x, layer["norm"]), layer["qkv"]).view(batch, 3, self.HEADS, part).unbind(1)
+            q, k = self.rotate(q, cos, sin), self.rotate(k, cos, sin)
+            cache[0, :, :, at] = k
+            cache[1, :, :, at] = v
+            scores = (cache[0] @ q.unsqueeze(-1)).squeeze(-1) * part ** -0.5
+            weights = scores.masked_fill(hidden, float("-inf")).float().softmax(-1).to(x.dtype)
+            y = (weights.unsqueeze(-2) @ cache[1]).reshape(batch, self.WIDTH)
+            x = x + F.linear(y, layer["out"])
+            y = self.norm(x, layer["norm2"])
+            x = x + F.linear(F.silu(F.linear(y, layer["gate"])) * F.linear(y, layer["up"]), layer["down"])
+        return F.linear(x, self.words)
+
+
+def decode(batch=8):
+    model = Served().cuda().half()
+    device = model.words.device
+    caches = torch.zeros(model.LAYERS, 2, batch, model.HEADS, model.LENGTH, model.WIDTH // model.HEADS, device=device,
+                         dtype=torch.half)
+    seen = torch.arange(model.LENGTH, device=device)
+    state = {"tokens": torch.arange(1, batch + 1, device=device), "at": 0}
+
+    def job(_):
+        at = state["at"]
+        state["tokens"] = model(state["tokens"], caches, at, seen).float().argmax(-1)
+        state["at"] = (at + 1) % model.LENGTH
+        return hash_of(state["tokens"].tolist())   # as a server does, to send them on
+
+    return job
+
+
+def hash_of(tokens):
+    value = 0
+    for token in tokens:
+        value = (value * 1000003 + token) % (1 << 61)
+    return value
+
+
+def transformers_decode():
+    """Greedy decoding with a model of the package `transformers`; one job is a token."""
+    try:
+        from transformers import LlamaConfig, LlamaForCausalLM
+    except ImportError as missing:
+        skip(missing)
+    config = LlamaConfig(vocab_size=32000, hidden_size=1024, intermediate_size=2816, num_hidden_layers=16,
+                         num_attention_heads=16, num_key_value_heads=16, max_position_embeddings=2048)
+    model = LlamaForCausalLM(config).cuda().eval().half()
+    state = {"tokens": torch.tensor([[1, 2, 3, 4]], device=model.device), "cache": None, "length": 4}
+
+    def job(_):
+        if state["length"] > 1000:
+            state.update(tokens=torch.tensor([[1, 2, 3, 4]], device=model.device), cache=None, length=4)
+        output = model(input_ids=state["tokens"], past_key_values=state["cache"], use_cache=True)
+        state["cache"] = output.past_key_values
+        state["tokens"] = output.logits[:, -1:].argmax(-1)
+        state["length"] += 1
+        return int(state["tokens"].item())
+
+    return job
+
+
+def jax_layers():
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ImportError as missing:
+        skip(missing)
+    if jax.default_backend() != "gpu":
+        skip(f"jax has the backend {jax.default_backend()}, no GPU")
+    keys = jax.random.split(jax.random.PRNGKey(1), 9)
+    weights = [jax.random.normal(k, (2048, 2048), jnp.float16) * 0.02 for k in keys[:8]]
+    state = {"x": jax.random.normal(keys[8], (16, 2048), jnp.float16)}
+
+    @jax.jit
+    def layers(x):
+        for w in weights:
+            x = x + jax.nn.gelu(x @ w)
+        return x / (1e-3 + jnp.abs(x).max())
+
+    def job(_):
+        state["x"] = layers(state["x"])
+        return hash_of(jax.device_get(state["x"]).view("uint16").ravel()[:64].tolist())
+
+    return job
+
+
+def skip(why):
+    print(f"workload.py: {why}", file=sys.stderr)
+    sys.exit(77)
+
+
+INFERENCES = {"cnn": cnn, "vit": vit, "llm": llm, "decode": decode, "transformers": transformers_decode, "jax": jax_layers}
+
+
 def infer(arguments):
     torch.manual_seed(1)
     with torch.no_grad():
-        job = {"cnn": cnn, "vit": vit, "llm": llm}[arguments.kind]()
+        job = INFERENCES[arguments.kind]()
         for n in range(WARM_UP):
             job(n)
         torch.cuda.synchronize()
@@ -201,7 +336,23 @@ def infer(arguments):
         json.dump({"kind": arguments.kind, "took_ns": took, "digest": digest.hexdigest(), "seconds": seconds}, file)
 
 
-# ---- training
+# ---- without end
+
+def page_of(arguments):
+    if os.path.getsize(arguments.page) < 4096:
+        sys.exit(f"{arguments.page} has less than 4096 bytes")
+    return mmap.mmap(os.open(arguments.page, os.O_RDWR), 4096)
+
+
+def serve(arguments):
+    torch.manual_seed(3)
+    page = page_of(arguments)
+    with torch.no_grad():
+        job = INFERENCES[arguments.kind[len("serve-"):]]()
+        for steps in itertools.count(1):
+            job(steps)
+            struct.pack_into("<Q", page, 0, steps)
+
 
 def train(arguments):
     torch.manual_seed(2)
@@ -214,8 +365,7 @@ def train(arguments):
         data = torch.randn(64, 3, 224, 224, device="cuda")
         labels = torch.randint(0, 1000, (64,), device="cuda")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    page = mmap.mmap(os.open(arguments.page, os.O_RDWR | os.O_CREAT, 0o600), 4096) if os.path.getsize(
-        arguments.page) >= 4096 else sys.exit(f"{arguments.page} has less than 4096 bytes")
+    page = page_of(arguments)
     steps = 0
     while True:
         with torch.autocast("cuda", torch.float16):
@@ -235,7 +385,7 @@ def train(arguments):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("kind", choices=["cnn", "vit", "llm", "train-cnn", "train-vit", "train-llm"])
+    parser.add_argument("kind", choices=[*INFERENCES, "train-cnn", "train-vit", "train-llm", "serve-decode"])
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--period", type=float, default=0, help="ms; 0 = one job after the other")
     parser.add_argument("--marks", action="store_true")
@@ -244,6 +394,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.kind.startswith("train-"):
         train(arguments)
+    elif arguments.kind.startswith("serve-"):
+        serve(arguments)
     else:
         infer(arguments)
 

@@ -97,6 +97,7 @@ def _load():
             ("gpuseg_begin_timed", result, pointer, ns),
             ("gpuseg_end_measured", result, pointer, ns),
             ("gpuseg_hint", result, pointer, ns),
+            ("gpuseg_stream", result, pointer, pointer),
             ("gpuseg_now_ns", ns),
             ("gpuseg_strerror", ctypes.c_char_p, result),
             ("gpuseg_last_message", ctypes.c_char_p, pointer),
@@ -244,6 +245,19 @@ class Task:
     def hint(self, begin_at_ns):
         """Announce that the next begin is expected at begin_at_ns."""
         self._call(_lib.gpuseg_hint, begin_at_ns)
+
+    def stream(self, stream):
+        """Give a CUDA stream the priority of this task among the streams of the process, under `gpuseg exec`.
+
+        stream: a torch.cuda.Stream, a cupy.cuda.Stream, or the number of a cudaStream_t; 0 is the default stream.
+        False: launches are not followed, and CUDA alone orders the streams.
+        """
+        number = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
+        result = _lib.gpuseg_stream(number, self.handle)
+        if result == -errno.ENOTSUP:
+            return False
+        _check(result)
+        return True
 
     def close(self):
         if self._handle is not None:

@@ -5,6 +5,7 @@
  *
  *   inject_app SCENARIO [NUMBER]
  */
+#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -448,20 +449,51 @@ static void training(void)
  * most kernels that were in flight on the low one, and how many were launched there while work on the high one was
  * outstanding.
  */
-static bool high_done;
+#define BY_DEFAULT_STREAM 1 /* of NUMBER: the low stream is the default one */
+#define BY_TASKS 2	    /* streams have the priority of tasks, none of CUDA */
+
+static bool high_known, high_done;
 static uint64_t high_outstanding;
+static gpuseg_task *tasks[2];
+
+static void open_tasks(void)
+{
+	gpuseg_client *client;
+
+	if (gpuseg_connect(NULL, &client) < 0)
+		exit(1);
+	for (int i = 0; i < 2; i++) {
+		struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+
+		attr.name = i ? "low" : "high";
+		attr.priority = i ? 10 : 60;
+		if (gpuseg_task_open(client, &attr, &tasks[i]) < 0)
+			exit(1);
+	}
+}
+
+static void give(CUstream stream, const gpuseg_task *task)
+{
+	const int got = gpuseg_stream(stream, task);
+
+	if (got < 0)
+		fprintf(stderr, "gpuseg_stream: %s\n", gpuseg_last_message(NULL));
+}
 
 static void *high_stream(void *arg)
 {
 	CUstream stream;
 
 	OK(cuCtxPushCurrent_v2(context));
-	stream = new_stream(-3);
+	stream = new_stream(number & BY_TASKS ? 0 : -3);
+	if (number & BY_TASKS)
+		give(stream, tasks[0]);
 	for (int i = 0; i < 20; i++) {
 		__atomic_store_n(&high_outstanding, 1, __ATOMIC_RELEASE);
 		kernel_on(stream, arg, 3000, (uint64_t)i);
 		OK(cuStreamSynchronize(stream));
 		__atomic_store_n(&high_outstanding, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&high_known, true, __ATOMIC_RELEASE);
 		rest_us(8000);
 	}
 	__atomic_store_n(&high_done, true, __ATOMIC_RELEASE);
@@ -471,15 +503,20 @@ static void *high_stream(void *arg)
 static void two_streams(void)
 {
 	static uint64_t ones, high = 1;
-	const CUstream stream = number ? NULL : new_stream(0);
+	const CUstream stream = number & BY_DEFAULT_STREAM ? NULL : new_stream(0);
 	unsigned int most = 0, launched = 0, beside = 0;
 	const CUfunction f = standin_kernel(1500);
 	uint64_t *p = &ones, k = 1;
 	void *parameters[] = {&p, &k};
 	pthread_t thread;
 
+	if (number & BY_TASKS) {
+		open_tasks();
+		give(stream, tasks[1]);
+	}
 	pthread_create(&thread, NULL, high_stream, &high);
-	rest_us(20000); /* its stream is known by then */
+	while (!__atomic_load_n(&high_known, __ATOMIC_ACQUIRE)) /* its priority is seen at its first launch */
+		rest_us(1000);
 	while (!__atomic_load_n(&high_done, __ATOMIC_ACQUIRE)) {
 		unsigned int done = 0;
 
@@ -501,6 +538,50 @@ static void two_streams(void)
 	OK(cuCtxSynchronize());
 	result = high;
 	fprintf(stderr, "in flight %u launched %u beside %u\n", most, launched, beside);
+}
+
+/*
+ * Kernels of 1.5 ms that nobody waits for, until SIGTERM. On stderr: how many were launched, the most that were in
+ * flight, and the longest launch in ms.
+ */
+static void without_end(void)
+{
+	const CUstream stream = new_stream(0);
+	const CUfunction f = standin_kernel(1500);
+	unsigned int launched = 0, most = 0, done = 0;
+	uint64_t ones = 0, x = 0, k = 1;
+	uint64_t *p = &ones;
+	void *parameters[] = {&p, &k};
+	long longest = 0;
+
+	signal(SIGTERM, on_sigterm);
+	printf("launches\n");
+	fflush(stdout);
+	while (!enough) {
+		struct timespec before, after;
+		uint64_t now;
+		long ms;
+
+		if (launched - done >= 100) { /* what is queued runs on after the signal */
+			rest_us(1000);
+		} else {
+			clock_gettime(CLOCK_MONOTONIC, &before);
+			OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+			clock_gettime(CLOCK_MONOTONIC, &after);
+			ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+			if (ms > longest)
+				longest = ms;
+			launched++;
+		}
+		/* The n-th kernel makes 31 * x + 1 of x. */
+		now = __atomic_load_n(&ones, __ATOMIC_ACQUIRE);
+		for (; x != now && done < launched; done++)
+			x = x * 31 + 1;
+		if (launched - done > most)
+			most = launched - done;
+	}
+	OK(cuCtxSynchronize());
+	fprintf(stderr, "launched %u in flight %u longest %ld\n", launched, most, longest);
 }
 
 /* Waits for a long kernel in three ways; on stderr: calls of the driver that the program did not make. */
@@ -539,6 +620,133 @@ static void soak(void)
 	result = 1;
 }
 
+/* ---- NUMBER launches on three streams, with graphs and all ways to wait ---- */
+
+#define SOAK_STREAMS 3
+#define SOAK_NODES 10
+
+static long of_status(const char *key)
+{
+	char line[256];
+	long value = -1;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, key, strlen(key)) == 0)
+			value = atol(line + strlen(key));
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static long descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	long n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Synchronise in one of several ways. Their results are looked at every time. */
+static void wait_somehow(long round, CUstream stream, CUevent event)
+{
+	switch (round % 5) {
+	case 0:
+		OK(cuCtxSynchronize());
+		break;
+	case 1:
+		OK(cuStreamSynchronize(stream));
+		break;
+	case 2:
+		OK(cuEventRecord(event, stream));
+		OK(cuEventSynchronize(event));
+		break;
+	case 3:
+		while (cuStreamQuery(stream) != CUDA_SUCCESS)
+			rest_us(10);
+		break;
+	default: /* nobody waits */
+		break;
+	}
+}
+
+static void long_soak(void)
+{
+	static uint64_t words[SOAK_STREAMS] = {1, 1, 1};
+	uint64_t expected[SOAK_STREAMS] = {1, 1, 1};
+	const CUfunction f = standin_kernel(0);
+	CUstream streams[SOAK_STREAMS] = {NULL, new_stream(0), new_stream(-1)};
+	long rss = 0, fds = 0, threads_seen = 0, wrong = 0, launched = 0;
+	CUgraphExec exec;
+	CUgraph graph;
+	CUevent event;
+
+	OK(cuEventCreate(&event, 0));
+	OK(cuStreamBeginCapture_v2(streams[1], 0));
+	for (int i = 0; i < SOAK_NODES; i++)
+		kernel_on(streams[1], &words[1], 0, 1);
+	OK(cuStreamEndCapture(streams[1], &graph));
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	for (long round = 0; launched < number; round++) {
+		const int s = (int)(round % SOAK_STREAMS);
+		uint64_t *p = &words[s], k = 1;
+		void *parameters[] = {&p, &k};
+
+		for (int i = 0; i < 200 && launched < number; i++, launched++) {
+			const bool whole_graph = s == 1 && i % 50 == 0;
+
+			if (whole_graph)
+				OK(cuGraphLaunch(exec, streams[1]));
+			else
+				OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, streams[s], parameters, NULL));
+			for (int n = 0; n < (whole_graph ? SOAK_NODES : 1); n++)
+				expected[s] = expected[s] * 31 + 1;
+		}
+		wait_somehow(round, streams[s], event);
+		if (round % 100 == 99)
+			rest_us(2000); /* ends the segment */
+		if (round % 50 == 49) {
+			OK(cuCtxSynchronize());
+			wrong += memcmp(words, expected, sizeof(words)) != 0;
+		}
+		if (!rss && launched >= number / 5) {
+			rss = of_status("VmRSS:");
+			fds = descriptors();
+			threads_seen = of_status("Threads:");
+		}
+	}
+	OK(cuCtxSynchronize());
+	wrong += memcmp(words, expected, sizeof(words)) != 0;
+	fprintf(stderr, "soak: launches %ld wrong %ld rss %ld %ld fds %ld %ld threads %ld %ld\n", launched, wrong, rss,
+		of_status("VmRSS:"), fds, descriptors(), threads_seen, of_status("Threads:"));
+}
+
+/* What gpuseg_stream() says, on stderr. */
+static void stream_ranks(void)
+{
+	CUstream streams[66];
+	int got = 0, count = 0;
+
+	open_tasks();
+	fprintf(stderr, "thread %d\n", gpuseg_stream((void *)STREAM_PER_THREAD, tasks[0])); /* NOLINT: a handle */
+	for (; count < 66 && got == 0; count++) {
+		streams[count] = new_stream(0);
+		got = gpuseg_stream(streams[count], tasks[0]);
+	}
+	fprintf(stderr, "streams %d result %d\n", count - 1, got);
+	OK(cuStreamDestroy_v2(streams[0])); /* makes room */
+	fprintf(stderr, "after destroy %d\n", gpuseg_stream(streams[count - 1], tasks[0]));
+	fprintf(stderr, "again %d\n", gpuseg_stream(streams[count - 1], tasks[1]));
+	fprintf(stderr, "full %d\n", gpuseg_stream(NULL, tasks[0]));
+	fprintf(stderr, "taken %d unknown %d\n", gpuseg_stream(streams[5], NULL), gpuseg_stream(streams[5], NULL));
+	fprintf(stderr, "default %d\n", gpuseg_stream(NULL, tasks[0]));
+}
+
 static void no_work(void)
 {
 	rest_us(10000);
@@ -566,8 +774,11 @@ static const struct {
 	{"while", launches_for_a_while},
 	{"training", training},
 	{"two-streams", two_streams},
+	{"ranks", stream_ranks},
 	{"long-waits", long_waits},
+	{"without-end", without_end},
 	{"soak", soak},
+	{"long-soak", long_soak},
 	{"nothing", no_work},
 };
 

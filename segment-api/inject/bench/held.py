@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holding launches on a real GPU: by itself, beside a mechanism that preempts, and under MPS. Prints a table last.
+
+    held.py --out DIR [--gpuseg COMMAND] [--jobs N] [--configurations NAME,...] [--loads NAME,...]
+
+A real-time program (kernels of 5 ms and of 0.35 ms, unmodified, `gpuseg exec --priority 80`) runs beside three best-effort
+programs (`gpuseg exec --best-effort`): kernels of 20 ms, loops of large matrix products on four streams, or trainings.
+
+driver     no daemon                          launch      --mechanism launch: launches are held, at most 500 us is queued
+nvidia     --mechanism nvidia                 mps         no daemon; all are clients of one MPS server
+both       the same with --hold-launches      mps-launch  the same with --mechanism launch
+mps-co-run the same with --co-run 10%, after 200 jobs from which it learns
+
+--gpuseg is as in run.py. Needs `make -C segment-api`, `make -C rt-scheduler/native gpu-bench` and PyTorch. No setting of
+the device is changed; the MPS server has a directory of its own and ends with its configuration.
+"""
+import argparse
+import json
+import mmap
+import os
+import shlex
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPOSITORY = os.path.abspath(os.path.join(HERE, "../../.."))
+EXEC = os.path.join(REPOSITORY, "segment-api/build/gpuseg-exec")
+NATIVE = os.path.join(REPOSITORY, "rt-scheduler/native/build")
+PAGE_BYTES = 4096
+LIMIT_S = 90
+CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
+    "driver": (None, False),
+    "nvidia": (["--mechanism", "nvidia"], False),
+    "both": (["--mechanism", "nvidia", "--hold-launches"], False),
+    "launch": (["--mechanism", "launch"], False),
+    "mps": (None, True),
+    "mps-launch": (["--mechanism", "launch"], True),
+    "mps-co-run": (["--mechanism", "launch", "--co-run", "10%"], True),
+}
+LOADS = ["kernels", "products", "trainings"]
+JOBS = {"5": (25, 4), "0.35": (10, 4)}   # kernel in ms: period and jitter in ms
+
+
+def native(name):
+    for where in (NATIVE, os.path.join(NATIVE, "rm")):
+        if os.path.exists(os.path.join(where, name)):
+            return os.path.join(where, name)
+    raise SystemExit(f"held.py: {name} is not built; make -C rt-scheduler/native gpu-bench")
+
+
+def environment(directory, mps):
+    result = {k: v for k, v in os.environ.items() if not k.startswith(("GPUSEG_EXEC_", "CUDA_MPS_", "CUDA_INJECTION64"))}
+    result["GPUSEG_DIR"] = directory
+    if mps:
+        result["CUDA_MPS_PIPE_DIRECTORY"] = os.path.join(directory, "mps-pipe")
+        result["CUDA_MPS_LOG_DIRECTORY"] = os.path.join(directory, "mps-log")
+    return result
+
+
+class Page:
+    """A mapped file in which a program counts what it has done."""
+
+    def __init__(self, offset):
+        self.file = tempfile.NamedTemporaryFile(dir="/dev/shm")
+        self.file.truncate(PAGE_BYTES)
+        self.map = mmap.mmap(self.file.fileno(), PAGE_BYTES)
+        self.offset = offset
+
+    def count(self):
+        return struct.unpack_from("<Q", self.map, self.offset)[0]
+
+
+class Mps:
+    def __init__(self, variables, log):
+        self.variables, self.log = variables, log
+
+    def __enter__(self):
+        os.makedirs(self.variables["CUDA_MPS_PIPE_DIRECTORY"])
+        os.makedirs(self.variables["CUDA_MPS_LOG_DIRECTORY"])
+        subprocess.run(["nvidia-cuda-mps-control", "-d"], env=self.variables, stdout=self.log, stderr=self.log, check=True)
+        return self
+
+    def __exit__(self, *_):
+        try:
+            subprocess.run(["nvidia-cuda-mps-control"], input=b"quit -t 1\n", env=self.variables, stdout=self.log,
+                           stderr=self.log, timeout=20, check=False)
+        except subprocess.TimeoutExpired:
+            print("held.py: the MPS server does not quit", file=sys.stderr)
+
+
+class Daemon:
+    def __init__(self, command, options, variables, log):
+        self.line = shlex.split(command) + ["run", "--dir", variables["GPUSEG_DIR"], "--policy", "fp", "--idle", "spin"] + options
+        self.socket, self.log = os.path.join(variables["GPUSEG_DIR"], "gpuseg.sock"), log
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.line, stdout=self.log, stderr=self.log, cwd=REPOSITORY)
+        limit = time.monotonic() + 60
+        while not os.path.exists(self.socket):
+            if self.process.poll() is not None or time.monotonic() > limit:
+                self.__exit__()
+                raise SystemExit(f"held.py: the daemon did not start; see {self.log.name}")
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Load:
+    """Three best-effort programs of a kind."""
+
+    def __init__(self, kind, per, managed, variables, log):
+        self.kind, self.per, self.managed, self.variables, self.log = kind, per, managed, variables, log
+
+    def command(self, n, page):
+        if self.kind == "kernels":
+            return [native("gpuseg-bench-be"), page, "20", self.per, "600"]
+        if self.kind == "products":
+            return [sys.executable, os.path.abspath(__file__), "--products", page]
+        return [sys.executable, os.path.join(HERE, "workload.py"), ["train-cnn", "train-vit", "train-llm"][n], "--page", page]
+
+    def __enter__(self):
+        self.pages, self.processes = [], []
+        for n in range(3):
+            page = Page(16 if self.kind == "kernels" else 0)
+            self.pages.append(page)
+            line = self.command(n, page.file.name)
+            if self.managed:
+                line = [EXEC, "--best-effort", "--verbose", "--"] + line
+            self.processes.append(subprocess.Popen(line, env=self.variables, stdout=self.log, stderr=self.log))
+        limit = time.monotonic() + LIMIT_S
+        while min(page.count() for page in self.pages) < 5:
+            if any(p.poll() is not None for p in self.processes) or time.monotonic() > limit:
+                self.__exit__()
+                raise SystemExit(f"held.py: load {self.kind} did not start; see {self.log.name}")
+            time.sleep(0.1)
+        return self
+
+    def counts(self):
+        return [page.count() for page in self.pages]
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5):
+    """One run of the real-time program; also what the load did between its first job and its last."""
+    period, jitter = JOBS[kernel_ms]
+    page = Page(16)
+    line = [native("gpuseg-bench-rt"), "--mode", "none", "--kernel-ms", kernel_ms, "--per", per, "--jobs", str(jobs), "--warm",
+            str(warm), "--period-ms", str(period), "--jitter-ms", str(jitter), "--own-page", page.file.name]
+    if managed:
+        line = [EXEC, "--priority", "80", "--verbose", "--"] + line
+    log.write(f"$ {shlex.join(line)}\n")
+    log.flush()
+    process = subprocess.Popen(line, env=variables, stdout=subprocess.PIPE, stderr=log)
+    limit = time.monotonic() + LIMIT_S
+    began = before = now = after = None
+    while process.poll() is None:
+        if time.monotonic() > limit:
+            process.kill()
+            raise SystemExit(f"held.py: {shlex.join(line)} hangs; see {log.name}")
+        if page.count() >= warm:
+            now, after = time.monotonic(), load.counts() if load else [0]
+            if began is None:
+                began, before = now, after
+        time.sleep(0.002)
+    if process.returncode != 0:
+        raise SystemExit(f"held.py: {shlex.join(line)} ended with {process.returncode}; see {log.name}")
+    result = json.loads(process.stdout.read())
+    times = result["response_ns"]
+    return {"kernel_ms": float(kernel_ms), "jobs": result["jobs"], "wrong": result["wrong"], "missed": result["missed"],
+            "p50_ms": times["p50"] / 1e6, "p99_ms": times["p99"] / 1e6, "max_ms": times["max"] / 1e6,
+            "load_per_s": sum(b - a for a, b in zip(before, after)) / max(now - began, 1e-3)}
+
+
+def products(page):
+    """Large matrix products on four streams, at most 16 of them queued on each."""
+    import torch
+    map_ = mmap.mmap(os.open(page, os.O_RDWR), PAGE_BYTES)
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.float16)
+    outputs = [torch.empty_like(a) for _ in range(4)]
+    streams = [torch.cuda.Stream() for _ in range(4)]
+    queued = [[] for _ in range(4)]
+    done = 0
+    torch.cuda.synchronize()
+    while True:
+        for n in range(4):
+            with torch.cuda.stream(streams[n]):
+                torch.mm(a, a, out=outputs[n])
+                event = torch.cuda.Event()
+                event.record()
+            queued[n].append(event)
+            if len(queued[n]) > 16:
+                queued[n].pop(0).synchronize()
+                done += 1
+                struct.pack_into("<Q", map_, 0, done)
+
+
+def measure(name, kind, arguments, per, log):
+    options, mps = CONFIGURATIONS[name]
+    rows = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        variables = environment(directory, mps)
+        parts = ([Mps(variables, log)] if mps else []) + (
+            [Daemon(arguments.gpuseg, options, variables, log)] if options else [])
+        log.write(f"== {name} {kind}\n")
+        log.flush()
+        entered = []
+        try:
+            for part in parts + [Load(kind, per, options is not None, variables, log)]:
+                part.__enter__()
+                entered.append(part)
+            load = entered[-1]
+            before, began = load.counts(), time.monotonic()
+            time.sleep(1)
+            alone = sum(b - a for a, b in zip(before, load.counts())) / (time.monotonic() - began)
+            for kernel_ms in JOBS:
+                jobs = arguments.jobs if kernel_ms == "5" else 2 * arguments.jobs
+                row = real_time(kernel_ms, per, jobs, options is not None, load, variables, log,
+                                200 if name == "mps-co-run" else 5)
+                rows.append(dict(row, configuration=name, load=kind, load_alone_per_s=alone))
+        finally:
+            for part in reversed(entered):
+                part.__exit__()
+    return rows
+
+
+def table(rows):
+    lines = [f"{'load':10} {'configuration':13} {'kernel ms':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'load/s':>8} "
+             f"{'by itself':>9}"]
+    for r in rows:
+        lines.append(f"{r['load']:10} {r['configuration']:13} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
+                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f}"
+                     + (f"  WRONG {r['wrong']}" if r["wrong"] else ""))
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out")
+    parser.add_argument("--gpuseg", default=os.path.join(REPOSITORY, "gpuseg"))
+    parser.add_argument("--jobs", type=int, default=100, help="of 5 ms, twice as many of 0.35 ms")
+    parser.add_argument("--configurations", default=",".join(CONFIGURATIONS))
+    parser.add_argument("--loads", default=",".join(LOADS))
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no further configuration after this long")
+    parser.add_argument("--products", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.products:
+        products(arguments.products)
+    if not arguments.out:
+        parser.error("--out DIR is missing")
+    os.makedirs(arguments.out, exist_ok=True)
+    results = {"command": shlex.join(sys.argv), "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "rows": []}
+    limit = time.monotonic() + arguments.seconds
+    with open(os.path.join(arguments.out, "held.log"), "w", encoding="utf-8") as log:
+        per = subprocess.run([native("gpuseg-bench-rt"), "--calibrate"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+        results["ns_per_iteration"] = float(per)
+        plain = environment("/nonexistent", False)
+        for kernel_ms in JOBS:
+            row = real_time(kernel_ms, per, arguments.jobs, False, None, plain, log)
+            results["rows"].append(dict(row, configuration="plain", load="none", load_alone_per_s=0))
+        for kind in arguments.loads.split(","):
+            for name in arguments.configurations.split(","):
+                if time.monotonic() > limit:
+                    print(f"held.py: no time left for {kind} {name}")
+                    continue
+                try:
+                    results["rows"] += measure(name, kind, arguments, per, log)
+                except (SystemExit, subprocess.CalledProcessError, OSError) as e:   # the others are worth having
+                    print(f"held.py: {kind} {name}: {e}")
+                    results.setdefault("failures", []).append(f"{kind} {name}: {e}")
+                with open(os.path.join(arguments.out, "held.json"), "w", encoding="utf-8") as file:
+                    json.dump(results, file, indent=1)
+    print(table(results["rows"]))
+
+
+if __name__ == "__main__":
+    main()

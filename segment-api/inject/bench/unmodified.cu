@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unmodified.cu - CUDA programs as users write them, for cells.py. They know nothing of gpuseg.
+ *
+ *   gpuseg-inject-unmodified digest
+ *       Kernels on streams, a graph, copies, cooperative and extended launches, memsets. Prints a digest of results.
+ *   gpuseg-inject-unmodified streams CASE JOBS SEED
+ *       A stream of low priority that is never idle, and one of high priority with a short job now and then. CASE says
+ *       what the low one does:
+ *         kernels   kernels of 2 ms, up to 20 queued; both streams do not wait for the default stream
+ *         default   the same on the default stream of the context, for which the high stream waits, as streams do
+ *         copies    copies of 32 MiB to the GPU, up to 20 queued; the job of the high stream begins with a copy
+ *       A job: a kernel of 300 us, from before its launch until it is done. Prints one line of JSON, times in ns.
+ */
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CHECK(call)                                                                                                    \
+	do {                                                                                                           \
+		const cudaError_t error_ = (call);                                                                     \
+		if (error_ != cudaSuccess) {                                                                           \
+			fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error_));                                \
+			exit(1);                                                                                       \
+		}                                                                                                      \
+	} while (0)
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void sleep_until(int64_t at_ns)
+{
+	const struct timespec t = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+/* ---- digest ---- */
+
+#define WORDS (1 << 20)
+
+__global__ void mix(uint32_t *words, uint32_t k)
+{
+	const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+	uint32_t x = words[i] ^ k;
+
+	for (int round = 0; round < 200; round++)
+		x = x * 1664525u + 1013904223u + i;
+	words[i] = x;
+}
+
+/* Each word takes the one that is half of the array away, after all are mixed. */
+__global__ void mix_and_cross(uint32_t *words, uint32_t count, uint32_t k)
+{
+	const cooperative_groups::grid_group all = cooperative_groups::this_grid();
+	const uint32_t step = gridDim.x * blockDim.x;
+
+	for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
+		words[i] = words[i] * 2654435761u + k;
+	all.sync();
+	for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count / 2; i += step) {
+		const uint32_t a = words[i], b = words[i + count / 2];
+
+		words[i] = b;
+		words[i + count / 2] = a;
+	}
+}
+
+static uint64_t digest_of(const uint32_t *words, uint64_t digest)
+{
+	for (int i = 0; i < WORDS; i++)
+		digest = (digest ^ words[i]) * 1099511628211ull;
+	return digest;
+}
+
+static int digest(void)
+{
+	uint64_t sum = 14695981039346656037ull;
+	uint32_t *host, *words[4];
+	uint32_t count = WORDS, k = 77;
+	cudaStream_t streams[4];
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	CHECK(cudaMallocHost(&host, WORDS * sizeof(*host)));
+	for (int s = 0; s < 4; s++) {
+		CHECK(cudaMalloc(&words[s], WORDS * sizeof(*host)));
+		CHECK(cudaStreamCreateWithFlags(&streams[s], s % 2 ? cudaStreamNonBlocking : cudaStreamDefault));
+		CHECK(cudaMemsetAsync(words[s], s + 1, WORDS * sizeof(*host), streams[s]));
+	}
+	for (uint32_t i = 0; i < 2000; i++) {
+		const int s = (int)(i % 4);
+
+		mix<<<WORDS / 256, 256, 0, streams[s]>>>(words[s], i);
+		if (i % 7 == 0)
+			CHECK(cudaStreamSynchronize(streams[s]));
+	}
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeThreadLocal));
+	for (uint32_t i = 0; i < 50; i++)
+		mix<<<WORDS / 256, 256, 0, streams[0]>>>(words[0], i);
+	CHECK(cudaStreamEndCapture(streams[0], &graph));
+	CHECK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+	for (int i = 0; i < 40; i++) {
+		CHECK(cudaGraphLaunch(exec, streams[0]));
+		if (i % 10 == 9)
+			CHECK(cudaStreamSynchronize(streams[0]));
+	}
+	void *arguments[] = {&words[1], &count, &k};
+	CHECK(cudaLaunchCooperativeKernel((const void *)mix_and_cross, dim3(132), dim3(256), arguments, 0, streams[1]));
+	cudaLaunchConfig_t config = {};
+	config.gridDim = dim3(WORDS / 256);
+	config.blockDim = dim3(256);
+	config.stream = streams[2];
+	CHECK(cudaLaunchKernelEx(&config, mix, words[2], 5u));
+	for (int i = 0; i < 200; i++)
+		mix<<<WORDS / 256, 256>>>(words[0], (uint32_t)i); /* the default stream; nobody synchronises */
+	for (int s = 0; s < 4; s++) {
+		CHECK(cudaMemcpyAsync(host, words[s], WORDS * sizeof(*host), cudaMemcpyDeviceToHost, streams[s]));
+		CHECK(cudaStreamSynchronize(streams[s]));
+		sum = digest_of(host, sum);
+	}
+	CHECK(cudaMemcpy(host, words[0], WORDS * sizeof(*host), cudaMemcpyDeviceToHost));
+	sum = digest_of(host, sum);
+	/* An error is the program's own. */
+	mix<<<1, 4096>>>(words[0], 1);
+	const cudaError_t error = cudaGetLastError();
+	printf("{\"digest\": \"%016llx\", \"error\": \"%s\"}\n", (unsigned long long)sum, cudaGetErrorName(error));
+	return 0;
+}
+
+/* ---- streams ---- */
+
+#define QUEUED 20
+#define LOW_NS 2000000
+#define HIGH_NS 300000
+#define LOW_BYTES (32u << 20)
+#define HIGH_BYTES (256u << 10)
+#define JOBS_MAX 10000
+
+/* Keeps every multiprocessor busy for this long. */
+__global__ void spin(uint64_t *count, uint64_t ns)
+{
+	uint64_t begin, at;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+	do {
+		asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(at));
+	} while (at - begin < ns);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		atomicAdd((unsigned long long *)count, 1ull);
+}
+
+static struct {
+	const char *name;
+	cudaStream_t low, high;
+	unsigned int blocks;
+	uint64_t *counts; /* on the GPU: low, high */
+	char *low_from, *low_to, *high_from, *high_to;
+	bool stop;
+	uint64_t launched; /* on the low stream */
+} test;
+
+static bool is(const char *name)
+{
+	return strcmp(test.name, name) == 0;
+}
+
+static void *keep_low_busy(void *)
+{
+	cudaEvent_t done[QUEUED];
+
+	CHECK(cudaSetDevice(0));
+	for (int i = 0; i < QUEUED; i++)
+		CHECK(cudaEventCreateWithFlags(&done[i], cudaEventDisableTiming | cudaEventBlockingSync));
+	for (uint64_t n = 0; !__atomic_load_n(&test.stop, __ATOMIC_ACQUIRE); n++) {
+		if (n >= QUEUED)
+			CHECK(cudaEventSynchronize(done[n % QUEUED]));
+		if (is("copies"))
+			CHECK(cudaMemcpyAsync(test.low_to, test.low_from, LOW_BYTES, cudaMemcpyHostToDevice, test.low));
+		else
+			spin<<<test.blocks, 1024, 0, test.low>>>(&test.counts[0], LOW_NS);
+		CHECK(cudaGetLastError());
+		CHECK(cudaEventRecord(done[n % QUEUED], test.low));
+		__atomic_store_n(&test.launched, n + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void job(void)
+{
+	if (is("copies"))
+		CHECK(cudaMemcpyAsync(test.high_to, test.high_from, HIGH_BYTES, cudaMemcpyHostToDevice, test.high));
+	spin<<<test.blocks, 1024, 0, test.high>>>(&test.counts[1], HIGH_NS);
+	CHECK(cudaGetLastError());
+	CHECK(cudaStreamSynchronize(test.high));
+}
+
+static int streams(int jobs, unsigned int seed)
+{
+	static int64_t took[JOBS_MAX], alone[JOBS_MAX];
+	const int warm_up = 20;
+	int least, greatest;
+	uint64_t counts[2], low_at, low_from;
+	cudaDeviceProp properties;
+	pthread_t thread;
+	int64_t begin_ns;
+
+	CHECK(cudaGetDeviceProperties(&properties, 0));
+	test.blocks = (unsigned int)properties.multiProcessorCount * 2;
+	CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+	if (is("default")) {
+		test.low = cudaStreamLegacy;
+		CHECK(cudaStreamCreateWithPriority(&test.high, cudaStreamDefault, greatest));
+	} else {
+		CHECK(cudaStreamCreateWithPriority(&test.low, cudaStreamNonBlocking, least));
+		CHECK(cudaStreamCreateWithPriority(&test.high, cudaStreamNonBlocking, greatest));
+	}
+	CHECK(cudaMalloc(&test.counts, 2 * sizeof(uint64_t)));
+	CHECK(cudaMemset(test.counts, 0, 2 * sizeof(uint64_t)));
+	CHECK(cudaMallocHost(&test.low_from, LOW_BYTES));
+	CHECK(cudaMalloc(&test.low_to, LOW_BYTES));
+	CHECK(cudaMallocHost(&test.high_from, HIGH_BYTES));
+	CHECK(cudaMalloc(&test.high_to, HIGH_BYTES));
+	CHECK(cudaDeviceSynchronize());
+	for (int i = 0; i < jobs; i++) { /* alone */
+		const int64_t at_ns = now_ns();
+
+		job();
+		alone[i] = now_ns() - at_ns;
+	}
+	pthread_create(&thread, NULL, keep_low_busy, NULL);
+	while (__atomic_load_n(&test.launched, __ATOMIC_ACQUIRE) < 5)
+		sleep_until(now_ns() + 1000000);
+	low_from = __atomic_load_n(&test.launched, __ATOMIC_ACQUIRE);
+	begin_ns = now_ns();
+	for (int i = -warm_up; i < jobs; i++) {
+		int64_t at_ns = now_ns() + 20000000 + rand_r(&seed) % 20000000;
+
+		sleep_until(at_ns);
+		at_ns = now_ns();
+		job();
+		if (i >= 0)
+			took[i] = now_ns() - at_ns;
+	}
+	const double seconds = (double)(now_ns() - begin_ns) / 1e9;
+	low_at = __atomic_load_n(&test.launched, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&test.stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaMemcpy(counts, test.counts, sizeof(counts), cudaMemcpyDeviceToHost));
+	const uint64_t low_expected = is("copies") ? 0 : test.launched;
+	const bool wrong = counts[1] != (uint64_t)(2 * jobs + warm_up) || counts[0] != low_expected;
+	qsort(took, (size_t)jobs, sizeof(took[0]), ascending);
+	qsort(alone, (size_t)jobs, sizeof(alone[0]), ascending);
+	printf("{\"case\": \"%s\", \"jobs\": %d, \"alone_p50_ns\": %lld, \"alone_p99_ns\": %lld, \"p50_ns\": %lld, "
+	       "\"p99_ns\": %lld, \"max_ns\": %lld, \"low_per_s\": %.1f, \"wrong\": %d}\n",
+	       test.name, jobs, (long long)alone[jobs / 2], (long long)alone[jobs * 99 / 100],
+	       (long long)took[jobs / 2], (long long)took[jobs * 99 / 100], (long long)took[jobs - 1],
+	       (double)(low_at - low_from) / seconds, wrong);
+	return wrong;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "digest") == 0)
+		return digest();
+	if (argc == 5 && strcmp(argv[1], "streams") == 0) {
+		const int jobs = atoi(argv[3]);
+
+		test.name = argv[2];
+		if ((is("kernels") || is("default") || is("copies")) && jobs > 0 && jobs <= JOBS_MAX)
+			return streams(jobs, (unsigned int)atoi(argv[4]));
+	}
+	fprintf(stderr, "usage: gpuseg-inject-unmodified digest | streams kernels|default|copies JOBS SEED\n");
+	return 2;
+}

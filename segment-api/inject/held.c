@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * held.c - launches that the daemon holds.
+ *
+ * While other work has the GPU, the daemon sets the word `hold` of this process (gpuseg_abi.h), and launches wait at
+ * their entry. What is queued already runs on, so best effort has a bound on its work in flight where nothing else
+ * preempts it: flight.c.
+ *
+ * The word does not count while the daemon is silent, nor after it has dropped this process. A launch that has waited
+ * for settings.wait_ns goes on, and the process runs unmanaged for a minute.
+ */
+#include "../src/internal.h"
+#include "inject.h"
+
+#define HELD_STEP_NS (20 * NS_PER_MS) /* longest sleep before a look whether the daemon is alive */
+#define LEVEL_DEACTIVATE 2
+
+_Static_assert(GPUSEG_HOLD_SILENCE_NS >= 2 * HELD_STEP_NS, "the daemon's heartbeat comes every 20 ms");
+
+/* The word of the GPU if it says to wait, else NULL. Lock held, and so the session stays mapped. */
+static const uint32_t *waits(const struct gpu *gpu)
+{
+	const gpuseg_task *task = gpu->task;
+	const uint32_t *word;
+
+	if (!task || !task->slot || (unsigned int)gpu->index >= GPUSEG_GPUS_MAX)
+		return NULL;
+	word = &task->client->session->hold[gpu->index];
+	/* acquire; pairs with the release of LaunchHold */
+	return likely(__atomic_load_n(word, __ATOMIC_ACQUIRE) != GPUSEG_HOLD_WAIT) ? NULL : word;
+}
+
+/* Does the word count? Real-time work is held where nothing else can preempt it. */
+static bool counts(const struct gpu *gpu, int64_t at_ns)
+{
+	const gpuseg_client *client = gpu->task->client;
+
+	if (inject.settings.priority > 0 && client->status->mechanism_level >= LEVEL_DEACTIVATE)
+		return false;
+	return gpu->unmanaged_until_ns - at_ns <= 0 && !__atomic_load_n(&client->lost, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&client->session->poisoned, __ATOMIC_ACQUIRE) &&
+	       at_ns - __atomic_load_n(&client->status->heartbeat_ns, __ATOMIC_ACQUIRE) <= GPUSEG_HOLD_SILENCE_NS;
+}
+
+static bool follows(void)
+{
+	return __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) && !__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE);
+}
+
+bool held_wait(struct gpu *gpu)
+{
+	const uint32_t *word = waits(gpu);
+	int64_t begin_ns, at_ns;
+
+	if (likely(!word))
+		return true;
+	begin_ns = at_ns = now_ns();
+	gpu->held++;
+	while (gpu->segment == SEGMENT_OPEN && follows() && (word = waits(gpu)) && counts(gpu, at_ns)) {
+		if (at_ns - begin_ns >= inject.settings.wait_ns) {
+			segment_give_up(gpu, "a launch was not let go");
+			break;
+		}
+		inject_unlock();
+		/* If the session is unmapped meanwhile, the kernel says so, and the loop looks at the new one. */
+		futex_wait(word, GPUSEG_HOLD_WAIT, at_ns + HELD_STEP_NS);
+		inject_lock();
+		at_ns = now_ns();
+	}
+	gpu->held--;
+	inject.wake_due = true; /* the library's thread did not see to the end of the segment meanwhile */
+	return gpu->segment == SEGMENT_OPEN;
+}
+
+int64_t held_bound(const struct gpu *gpu)
+{
+	const struct gpuseg_status *status;
+
+	if (!gpu->marked || inject.settings.priority > 0)
+		return 0;
+	status = gpu->task->client->status;
+	return status->holds_launches && status->mechanism_level < LEVEL_DEACTIVATE ? inject.settings.bound_ns : 0;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_held.c - launches that the daemon holds, and the bound on work in flight that goes with it. */
+#include "exec_rig.h"
+
+#define ATTEMPTS 10
+#define HELD_MS 400
+#define SOME_RECORDS 1 /* a begin */
+
+static void only_launches(struct fake_daemon *d)
+{
+	d->status->mechanism_level = 1;
+	d->status->holds_launches = 1;
+}
+
+static void and_interrupts(struct fake_daemon *d)
+{
+	d->status->mechanism_level = 3;
+	d->status->holds_launches = 1;
+}
+
+static void interrupts(struct fake_daemon *d)
+{
+	d->status->mechanism_level = 3;
+}
+
+static void hold(struct fake_daemon *d)
+{
+	__atomic_store_n(&d->session->hold[0], GPUSEG_HOLD_WAIT, __ATOMIC_RELEASE);
+}
+
+static void let_go(struct fake_daemon *d)
+{
+	__atomic_store_n(&d->session->hold[0], GPUSEG_HOLD_GO, __ATOMIC_RELEASE);
+	futex_wake_all(&d->session->hold[0]);
+}
+
+static void wait_ms(int64_t ms)
+{
+	sleep_ns(ms * NS_PER_MS);
+}
+
+/* A program that launches until it is told to end. */
+static struct run launching(struct fake_daemon *d, const char *options)
+{
+	char copy[256];
+	const char *arguments[ARGUMENTS] = {in_build("gpuseg-exec")};
+	size_t n = 1;
+	struct run r;
+
+	snprintf(copy, sizeof(copy), "%s", options);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		arguments[n++] = word;
+	arguments[n++] = "--";
+	arguments[n++] = APP;
+	arguments[n++] = "without-end";
+	r = start(arguments);
+	follow(&r, "launches\n");
+	CHECK(fake_daemon_wait(d, SOME_RECORDS, NULL));
+	return r;
+}
+
+struct launches {
+	unsigned int launched, in_flight;
+	long longest_ms;
+};
+
+static struct launches ended(struct run *r)
+{
+	struct launches l = {0};
+	const char *at;
+
+	kill(r->pid, SIGTERM);
+	finish(r);
+	passed(r);
+	at = strstr(r->said, "launched ");
+	CHECK(at && sscanf(at, "launched %u in flight %u longest %ld", &l.launched, &l.in_flight, &l.longest_ms) == 3,
+	      "%s", r->said);
+	return l;
+}
+
+static void begin(struct fake_daemon *d, void (*adjust)(struct fake_daemon *))
+{
+	fake_daemon_start(d);
+	prepare(d);
+	adjust(d);
+}
+
+/* ---- refusals: when a hold does not count ---- */
+
+static void not_held(void (*adjust)(struct fake_daemon *), const char *options)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	begin(&d, adjust);
+	hold(&d);
+	r = launching(&d, options); /* held, it would say so after the wait */
+	wait_ms(HELD_MS);
+	ended(&r);
+	CHECK(!strstr(r.said, "was not let go"), "%s", r.said);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_not_hold_real_time_work_where_something_else_preempts)
+{
+	not_held(and_interrupts, "--priority 80 --wait 100ms");
+}
+
+TEST(should_run_unmanaged_after_the_longest_wait)
+{
+	struct fake_daemon d;
+	struct run r;
+	struct launches l;
+
+	begin(&d, only_launches);
+	hold(&d);
+	r = launching(&d, "--best-effort --wait 100ms");
+	wait_ms(HELD_MS);
+	l = ended(&r);
+	CHECK_CONTAINS(r.said, "a launch was not let go within 100 ms; runs unmanaged");
+	CHECK(l.longest_ms >= 99, "%s", r.said);
+	fake_daemon_stop(&d);
+}
+
+/* The daemon falls silent while launches are held; the wait's own limit is far away. */
+static void silent(void (*silence)(struct fake_daemon *))
+{
+	struct fake_daemon d;
+	struct run r;
+	struct launches l;
+
+	begin(&d, only_launches);
+	r = launching(&d, "--best-effort --wait 1000s");
+	hold(&d);
+	wait_ms(50);
+	silence(&d);
+	wait_ms(3 * GPUSEG_HOLD_SILENCE_NS / NS_PER_MS);
+	l = ended(&r);
+	CHECK(l.launched >= 1, "%s", r.said);
+	CHECK(!strstr(r.said, "was not let go"), "%s", r.said);
+	fake_daemon_stop(&d);
+}
+
+static void hang(struct fake_daemon *d)
+{
+	pthread_mutex_lock(&d->mutex);
+	d->beat = false;
+	pthread_mutex_unlock(&d->mutex);
+}
+
+static void drop(struct fake_daemon *d)
+{
+	fake_daemon_drop(d, GPUSEG_POISON_QUOTA);
+}
+
+TEST(should_let_launches_go_if_the_daemon_dies)
+{
+	silent(fake_daemon_kill);
+}
+
+TEST(should_let_launches_go_if_the_daemon_hangs)
+{
+	silent(hang);
+}
+
+TEST(should_let_launches_go_if_the_daemon_drops_the_client)
+{
+	silent(drop);
+}
+
+/* ---- held ---- */
+
+static void held(const char *options)
+{
+	bool kept = false;
+
+	/* The program may stand still just when it is to be held. */
+	for (int i = 0; i < ATTEMPTS && !kept; i++) {
+		struct fake_daemon d;
+		struct launches l;
+		struct run r;
+		size_t before;
+
+		begin(&d, only_launches);
+		r = launching(&d, options);
+		wait_ms(50);
+		hold(&d);
+		wait_ms(HELD_MS / 2);
+		before = fake_daemon_records(&d);
+		wait_ms(HELD_MS / 2);
+		kept = fake_daemon_records(&d) == before;
+		let_go(&d);
+		wait_ms(50);
+		l = ended(&r);
+		kept &= l.longest_ms >= HELD_MS / 2;
+		CHECK_EQ(tally_of(&d).open, 0);
+		fake_daemon_stop(&d);
+	}
+	CHECK(kept, "its launches were not held, or its segment ended meanwhile");
+}
+
+TEST(should_hold_best_effort_and_keep_its_segment_open)
+{
+	held("--best-effort --hold-off 1ms");
+}
+
+TEST(should_hold_real_time_work_where_nothing_else_preempts)
+{
+	held("--priority 30 --hold-off 1ms");
+}
+
+/* ---- the bound on work in flight ---- */
+
+/* The most that the program saw. */
+static unsigned int in_flight(void (*adjust)(struct fake_daemon *), const char *options)
+{
+	struct fake_daemon d;
+	struct launches l;
+	struct run r;
+
+	begin(&d, adjust);
+	r = launching(&d, options);
+	wait_ms(HELD_MS);
+	l = ended(&r);
+	fake_daemon_stop(&d);
+	return l.in_flight;
+}
+
+TEST(should_bound_what_best_effort_has_in_flight_where_nothing_else_preempts)
+{
+	/* Kernels of 1.5 ms: one at a time. The program looks after its launch: one may have ended by then. */
+	CHECK(in_flight(only_launches, "--best-effort") <= 2);
+}
+
+/* On a busy machine the program may launch next to nothing for a while. */
+static void unbounded(void (*adjust)(struct fake_daemon *), const char *options)
+{
+	unsigned int most = 0;
+
+	for (int i = 0; i < ATTEMPTS && most <= 10; i++)
+		most = in_flight(adjust, options);
+	CHECK(most > 10, "%s: %u in flight", options, most);
+}
+
+TEST(should_not_bound_where_it_is_not_needed)
+{
+	unbounded(and_interrupts, "--best-effort");
+	unbounded(interrupts, "--best-effort");
+	unbounded(only_launches, "--priority 80");
+	unbounded(only_launches, "--best-effort --in-flight 0");
+}
+
+/* ---- faults ---- */
+
+TEST(should_not_hang_whenever_launches_are_held_and_the_daemon_is_killed)
+{
+	const int rounds = getenv("GPUSEG_TEST_ROUNDS") ? atoi(getenv("GPUSEG_TEST_ROUNDS")) : 8;
+	unsigned int seed = 20261124;
+	struct fake_daemon d;
+
+	alarm((unsigned int)(CHECK_SECONDS + rounds));
+	begin(&d, only_launches);
+	for (int round = 0; round < rounds; round++) {
+		struct run r = launching(&d, round % 2 ? "--best-effort --wait 200ms" : "--priority 5 --wait 1000s");
+
+		for (int i = rand_r(&seed) % 20; i > 0; i--) {
+			hold(&d);
+			sleep_ns(rand_r(&seed) % 5 * NS_PER_MS);
+			let_go(&d);
+			sleep_ns(rand_r(&seed) % 3 * NS_PER_MS);
+		}
+		hold(&d);
+		sleep_ns(rand_r(&seed) % 50 * NS_PER_MS);
+		fake_daemon_kill(&d);
+		ended(&r);
+		fake_daemon_follow(&d);
+		only_launches(&d);
+	}
+	fake_daemon_stop(&d);
+}
+
+static const struct check_case cases[] = {
+	CASE(should_not_hold_real_time_work_where_something_else_preempts),
+	CASE(should_run_unmanaged_after_the_longest_wait),
+	CASE(should_let_launches_go_if_the_daemon_dies),
+	CASE(should_let_launches_go_if_the_daemon_hangs),
+	CASE(should_let_launches_go_if_the_daemon_drops_the_client),
+	CASE(should_hold_best_effort_and_keep_its_segment_open),
+	CASE(should_hold_real_time_work_where_nothing_else_preempts),
+	CASE(should_bound_what_best_effort_has_in_flight_where_nothing_else_preempts),
+	CASE(should_not_bound_where_it_is_not_needed),
+	CASE(should_not_hang_whenever_launches_are_held_and_the_daemon_is_killed),
+};
+
+CHECK_MAIN(cases)
