@@ -3,10 +3,12 @@
  * gpuseg-hostile - an ordinary user who attacks the daemon, for the campaign `gpuseg faults --hostile`.
  *
  *   gpuseg-hostile ATTACK --dir DIR --seed N --duration DURATION
+ *   gpuseg-hostile load --dir DIR --duration DURATION [--threads N] [--share PERMILLE]
  *
- * Goes on for the duration and prints one line: what it did, how often. It is bounded: 64 connections, 64 processes, 8
- * MiB in files. Exit status 0: the attack was made, whatever the daemon answered; 77: this machine does not permit it,
- * with the reason. SIGKILL at any time leaves nothing behind but what the daemon and the kernel clean up.
+ * Goes on for the duration and prints one line: what it did, how often, and the processor time that it took. `load` is
+ * the control of an attack: it uses as much processor time and leaves the daemon alone. All is bounded: 64 connections,
+ * 64 processes, 8 MiB in files. Exit status 0: the attack was made, whatever the daemon answered; 77: this machine does
+ * not permit it, with the reason. SIGKILL at any time leaves nothing behind but what daemon and kernel clean up.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -43,6 +46,8 @@ enum {
 static const char *dir;
 static int64_t until_ns;
 static int64_t seed;
+static long load_threads = 1;
+static long load_share = 1000; /* of a processor for each thread, in thousandths */
 
 static bool goes_on(void)
 {
@@ -658,6 +663,55 @@ static long hog(void)
 	return turns;
 }
 
+/* ---- the control ------------------------------------------------------------------------------------------------- */
+
+/* Spins for its share of each millisecond, and sleeps for the rest. */
+static void *spin(void *turns)
+{
+	const int64_t busy_ns = load_share * NS_PER_MS / 1000;
+
+	while (goes_on()) {
+		const int64_t from_ns = now_ns();
+
+		while (now_ns() - from_ns < busy_ns && goes_on())
+			++*(long *)turns;
+		if (busy_ns < NS_PER_MS)
+			sleep_until(from_ns + NS_PER_MS, NULL);
+	}
+	return NULL;
+}
+
+static long load(void)
+{
+	pthread_t threads[THREADS];
+	long turns[THREADS] = {0};
+	long started = 0, all = 0;
+
+	while (started < load_threads && pthread_create(&threads[started], NULL, spin, &turns[started]) == 0)
+		started++;
+	for (long i = 0; i < started; i++) {
+		pthread_join(threads[i], NULL);
+		all += turns[i];
+	}
+	return all;
+}
+
+static long milliseconds(struct timeval t)
+{
+	return t.tv_sec * 1000 + t.tv_usec / 1000;
+}
+
+/* Of this process and of those children that it has waited for. */
+static long processor_ms(void)
+{
+	struct rusage own, children;
+
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return milliseconds(own.ru_utime) + milliseconds(own.ru_stime) + milliseconds(children.ru_utime) +
+	       milliseconds(children.ru_stime);
+}
+
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -676,14 +730,15 @@ static const struct {
 	{"forge-files", spoil_files, "changes of files"},
 	{"fake-devices", pretend, "requests as root of a namespace"},
 	{"fifo-hog", hog, "turns"},
+	{"load", load, "turns without an attack"},
 };
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"dir", required_argument, NULL, 'd'},
-						{"seed", required_argument, NULL, 's'},
-						{"duration", required_argument, NULL, 't'},
-						{NULL, 0, NULL, 0}};
+	static const struct option options[] = {
+		{"dir", required_argument, NULL, 'd'},	    {"seed", required_argument, NULL, 's'},
+		{"duration", required_argument, NULL, 't'}, {"threads", required_argument, NULL, 'n'},
+		{"share", required_argument, NULL, 'p'},    {NULL, 0, NULL, 0}};
 	int64_t duration_ns = NS_PER_S;
 	int letter;
 
@@ -699,6 +754,12 @@ int main(int argc, char **argv)
 		case 't':
 			duration_ns = option_duration("--duration", optarg, NS_PER_MS, 60 * NS_PER_S);
 			break;
+		case 'n':
+			load_threads = option_integer("--threads", optarg, 1, THREADS);
+			break;
+		case 'p':
+			load_share = option_integer("--share", optarg, 1, 1000);
+			break;
 		default:
 			usage_error("use ATTACK --dir DIR --seed N --duration DURATION");
 		}
@@ -710,7 +771,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LENGTH(attacks); i++) {
 		if (strcmp(argv[optind], attacks[i].name) == 0) {
 			until_ns = now_ns() + duration_ns;
-			printf("%ld %s\n", attacks[i].make(), attacks[i].does);
+			const long done = attacks[i].make();
+
+			printf("%ld %s, processor time %ld ms\n", done, attacks[i].does, processor_ms());
 			return 0;
 		}
 	}

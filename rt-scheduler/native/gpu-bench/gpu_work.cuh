@@ -91,6 +91,18 @@ static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 #endif
 }
 
+/* One block without iterations: the GPU switches to this context. Its result is that of no job; the next job writes it
+ * anew. */
+static inline void gpu_work_touch(struct gpu_work *w)
+{
+#ifdef __CUDACC__
+	work<<<1, w->threads>>>(w->device, 0);
+#else
+	cuda_standin_launch(w->device, (size_t)w->threads, w->threads, 0, 0);
+#endif
+	CHECK(cudaStreamSynchronize(0));
+}
+
 /* ns per loop iteration at the current clocks; minimum of five runs. */
 static inline double gpu_work_calibrate(struct gpu_work *w)
 {

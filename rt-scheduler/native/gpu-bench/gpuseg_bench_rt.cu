@@ -18,7 +18,11 @@
  *                   [--period-ms X]           one job per period, begun up to --jitter-ms after its release, and the
  *                                             period declared; no pauses; every 16th job checks inside its segment
  *                   [--undeclared]            the period is not declared
+ *                   [--phase-ms X]            releases are X ms after multiples of the period of CLOCK_MONOTONIC
  *                   [--rare]                  from the middle on every second job is left out
+ *                   [--silent]                from the middle on all jobs are left out
+ *                   [--touch-us N]            an empty kernel N us before each job: if nobody else works, the GPU has
+ *                                             switched to this context by the time of its begin
  *                   [--graph N]               the kernel is a graph of N equal ones
  *                   [--warm N]                N jobs before those that are measured
  *
@@ -42,6 +46,7 @@
 
 #define JOBS_MAX 100000
 #define BURST_MAX 16
+#define GATE_LOOK_US 50000 /* a process behind a gate is idle by any measure */
 #define OPEN_LIMIT_NS 60000000000ll
 
 static volatile sig_atomic_t stopping;
@@ -163,25 +168,43 @@ int main(int argc, char **argv)
 	const char *mode = "none", *pids = "", *samples = NULL, *name = "bench-rt";
 	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9, period_ms = 0;
 	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0, gpu = -1;
-	int undeclared = 0, rare = 0, kernels_per_job = 1, warm = 0;
-	long burst_gap_us = 0;
+	int undeclared = 0, rare = 0, silent = 0, kernels_per_job = 1, warm = 0;
+	long burst_gap_us = 0, touch_us = 0;
+	double phase_ms = -1;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
-	static const struct option options[] = {{"mode", 1, 0, 'm'},	  {"kernel-ms", 1, 0, 'k'},
-						{"per", 1, 0, 'p'},	  {"jobs", 1, 0, 'j'},
-						{"seed", 1, 0, 's'},	  {"pids", 1, 0, 'P'},
-						{"priority", 1, 0, 'r'},  {"hint-ms", 1, 0, 'h'},
-						{"slice-us", 1, 0, 'S'},  {"other-slice-us", 1, 0, 'O'},
-						{"samples", 1, 0, 'f'},	  {"calibrate", 0, 0, 'c'},
-						{"gpu", 1, 0, 'u'},	  {"pages", 1, 0, 'G'},
-						{"pause-ms", 1, 0, 'w'},  {"own-page", 1, 0, 'o'},
-						{"name", 1, 0, 'N'},	  {"jitter-ms", 1, 0, 'J'},
-						{"gate", 0, 0, 'A'},	  {"open", 1, 0, 'a'},
-						{"burst", 1, 0, 'b'},	  {"burst-gap-us", 1, 0, 'g'},
-						{"period-ms", 1, 0, 'T'}, {"undeclared", 0, 0, 'U'},
-						{"rare", 0, 0, 'R'},	  {"graph", 1, 0, 'K'},
-						{"warm", 1, 0, 'W'},	  {0, 0, 0, 0}};
+	static const struct option options[] = {{"mode", 1, 0, 'm'},
+						{"kernel-ms", 1, 0, 'k'},
+						{"per", 1, 0, 'p'},
+						{"jobs", 1, 0, 'j'},
+						{"seed", 1, 0, 's'},
+						{"pids", 1, 0, 'P'},
+						{"priority", 1, 0, 'r'},
+						{"hint-ms", 1, 0, 'h'},
+						{"slice-us", 1, 0, 'S'},
+						{"other-slice-us", 1, 0, 'O'},
+						{"samples", 1, 0, 'f'},
+						{"calibrate", 0, 0, 'c'},
+						{"gpu", 1, 0, 'u'},
+						{"pages", 1, 0, 'G'},
+						{"pause-ms", 1, 0, 'w'},
+						{"own-page", 1, 0, 'o'},
+						{"name", 1, 0, 'N'},
+						{"jitter-ms", 1, 0, 'J'},
+						{"gate", 0, 0, 'A'},
+						{"open", 1, 0, 'a'},
+						{"burst", 1, 0, 'b'},
+						{"burst-gap-us", 1, 0, 'g'},
+						{"period-ms", 1, 0, 'T'},
+						{"undeclared", 0, 0, 'U'},
+						{"rare", 0, 0, 'R'},
+						{"graph", 1, 0, 'K'},
+						{"warm", 1, 0, 'W'},
+						{"phase-ms", 1, 0, 'F'},
+						{"silent", 0, 0, 'Q'},
+						{"touch-us", 1, 0, 't'},
+						{0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
 		case 'm':
@@ -259,6 +282,15 @@ int main(int argc, char **argv)
 		case 'W':
 			warm = atoi(optarg);
 			break;
+		case 'F':
+			phase_ms = atof(optarg);
+			break;
+		case 'Q':
+			silent = 1;
+			break;
+		case 't':
+			touch_us = atol(optarg);
+			break;
 		case 'o':
 			own = own_page(optarg);
 			break;
@@ -270,7 +302,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 ||
-	    period_ms < 0 || kernels_per_job < 1 || (kernels_per_job > 1 && burst > 1) || warm < 0 || (gate && !own))
+	    period_ms < 0 || kernels_per_job < 1 || (kernels_per_job > 1 && burst > 1) || warm < 0 || (gate && !own) ||
+	    touch_us < 0 || ((phase_ms >= 0 || silent || rare || touch_us) && period_ms <= 0))
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -353,7 +386,7 @@ int main(int argc, char **argv)
 	if (own)
 		own->first_ns = now_ns(); /* set up */
 	while (gate && !own->reserved && !stopping)
-		usleep(1000);
+		usleep(GATE_LOOK_US);
 	if (opens) {
 		const int64_t limit = now_ns() + OPEN_LIMIT_NS;
 		opens->reserved = 1;
@@ -366,10 +399,12 @@ int main(int argc, char **argv)
 		}
 	}
 	int64_t loop_from = now_ns(), release = loop_from;
+	if (phase_ms >= 0)
+		release += (int64_t)(phase_ms * 1e6) - release % period_ns;
 	uint64_t kernels_from = other_kernels();
 	gpu_work_poison(&w, 0);
 	CHECK(cudaDeviceSynchronize());
-	for (int job = -warm; n < jobs && !stopping && !failed; job++) {
+	for (int job = -warm; (silent ? job : n) < jobs && !stopping && !failed; job++) {
 		if (job == 0) {
 			loop_from = now_ns();
 			kernels_from = other_kernels();
@@ -391,8 +426,16 @@ int main(int argc, char **argv)
 				release += period_ns;
 			at += release;
 		}
+		if (silent && job >= jobs / 2) {
+			sleep_until(at);
+			continue;
+		}
 		if (segment && hint_ms > 0)
 			gpuseg_hint(task, at);
+		if (touch_us) {
+			sleep_until(at - touch_us * 1000);
+			gpu_work_touch(&w);
+		}
 		sleep_until(at);
 		const int64_t job_from = now_ns();
 		for (int i = 0; i < burst; i++) {
@@ -528,5 +571,5 @@ int main(int argc, char **argv)
 		gpuseg_cuda_close(&cuda);
 		gpuseg_disconnect(client);
 	}
-	return wrong || status || (n < jobs && !stopping) ? 1 : 0;
+	return wrong || status || (n < jobs && !stopping && !silent) ? 1 : 0;
 }

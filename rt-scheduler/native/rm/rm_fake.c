@@ -3,6 +3,9 @@
  * libgpuseg-rm-fake.so - preloaded, or loaded by JNA in place of libc, it simulates /dev/nvidiactl for tests: open
  * returns a connection to gpuseg-rm-standin, an ioctl of type 'F' on such a connection is sent there, and readlink of
  * its entry in /proc/<pid>/fd returns /dev/nvidiactl. All other calls go to libc. See rm_wire.h.
+ *
+ * What the kernel sees is a socket. With GPUSEG_RM_SHADOW=DEVICE each open also opens that device, and each ioctl is
+ * repeated on it with the results in place. It fails there, but gpuseg-observer sees what it would see of a driver.
  */
 #define _GNU_SOURCE
 #include "gpuseg_rm.h"
@@ -26,6 +29,10 @@
 #define EXPORT __attribute__((visibility("default")))
 #define DEVICE "/dev/nvidiactl"
 #define REPLY_TIMEOUT_MS 60000
+#define SHADOW_ENV "GPUSEG_RM_SHADOW"
+#define SHADOWS_MAX 1024
+
+static int shadow_of[SHADOWS_MAX]; /* by descriptor of the connection; 0 = none */
 
 /* Hash (FNV-1a) of the stand-in's path: two stand-ins on one machine are two separate drivers. */
 static uint32_t standin_number(void)
@@ -70,8 +77,14 @@ static int connect_standin(void)
 
 static int open_any(int dir, const char *path, int flags, mode_t mode)
 {
-	if (strcmp(path, DEVICE) == 0)
-		return connect_standin();
+	if (strcmp(path, DEVICE) == 0) {
+		const char *device = getenv(SHADOW_ENV);
+		const int fd = connect_standin();
+
+		if (fd >= 0 && fd < SHADOWS_MAX)
+			shadow_of[fd] = device ? (int)syscall(SYS_openat, AT_FDCWD, device, O_RDWR | O_CLOEXEC) : 0;
+		return fd;
+	}
 	return (int)syscall(SYS_openat, dir, path, flags, mode);
 }
 
@@ -196,8 +209,13 @@ EXPORT int ioctl(int fd, unsigned long number, ...)
 	va_start(list, number);
 	arg = va_arg(list, void *);
 	va_end(list);
-	if (((number >> 8) & 0xff) == 'F' && arg && is_standin(fd))
-		return escape(fd, number & 0xff, (number >> 16) & 0x3fff, arg);
+	if (((number >> 8) & 0xff) == 'F' && arg && is_standin(fd)) {
+		const int result = escape(fd, number & 0xff, (number >> 16) & 0x3fff, arg);
+
+		if (result == 0 && fd < SHADOWS_MAX && shadow_of[fd] > 0)
+			syscall(SYS_ioctl, shadow_of[fd], number, arg); /* fails: the device is not a GPU's */
+		return result;
+	}
 	return (int)syscall(SYS_ioctl, fd, number, arg);
 }
 

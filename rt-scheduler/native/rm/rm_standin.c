@@ -21,6 +21,9 @@
  *
  * usage: gpuseg-rm-standin SOCKET [COST_US [GPUS]]   (COST_US: delay of each disable or enable; GPUS: default 1)
  *
+ * With GPUSEG_RM_LOG=FILE it writes a line for each channel that is made or disabled: client, handle, CLOCK_MONOTONIC
+ * ns.
+ *
  * GPU n has RM's number 0x600 + 0x100 n, that is PCI address 0000:06:00.0 + n buses.
  */
 #define _GNU_SOURCE
@@ -38,6 +41,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LOG_ENV "GPUSEG_RM_LOG"
 #define FILES_MAX 256
 #define OBJECTS_MAX 16384
 #define WORK_STEPS 16
@@ -73,6 +77,7 @@ struct object {
 	uint32_t steps;
 };
 
+static FILE *log_file; /* NULL, or when channels were made and disabled */
 static struct object objects[OBJECTS_MAX];
 static int object_count;
 static int files[FILES_MAX];
@@ -179,6 +184,8 @@ static uint32_t allocate(int file, struct rm_wire_alloc *a, const uint8_t *param
 			     .gpu = gpu,
 			     .file = file,
 			     .reply_fd = -1};
+	if (log_file && GPUSEG_RM_IS_CHANNEL(a->class_id))
+		fprintf(log_file, "made %x %x %llu\n", a->client, a->handle, (unsigned long long)now_ns());
 	if (a->class_id == GPUSEG_RM_CLASS_TSG) {
 		if (params_size >= 16)
 			memcpy(&o->engine, params + 12, sizeof(o->engine));
@@ -202,6 +209,8 @@ static uint32_t switch_channels(uint32_t gpu, const struct gpuseg_rm_disable_cha
 
 		if (!o || !GPUSEG_RM_IS_CHANNEL(o->class_id) || o->gpu != gpu)
 			return NV_ERR_INVALID_CHANNEL;
+		if (p->disable && o->disabled == 0 && log_file)
+			fprintf(log_file, "disabled %x %x %llu\n", o->client, o->handle, (unsigned long long)now_ns());
 		if (p->disable)
 			o->disabled++;
 		else if (o->disabled > 0)
@@ -462,6 +471,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: gpuseg-rm-standin SOCKET [COST_US [GPUS]]\n");
 		return 2;
 	}
+	if (getenv(LOG_ENV)) {
+		log_file = fopen(getenv(LOG_ENV), "we");
+		if (!log_file) {
+			perror(getenv(LOG_ENV));
+			return 1;
+		}
+	}
 	cost_us = argc > 2 ? atol(argv[2]) : 0;
 	gpus = argc > 3 ? (uint32_t)atol(argv[3]) : 1;
 	sigaction(SIGTERM, &action, NULL);
@@ -518,5 +534,5 @@ int main(int argc, char **argv)
 				end_file(index[i]);
 	}
 	unlink(argv[1]);
-	return 0;
+	return log_file && fclose(log_file) != 0;
 }

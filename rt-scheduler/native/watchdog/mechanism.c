@@ -5,8 +5,11 @@
 
 #include "common/base.h"
 
-/* The gate delays begins and never disables a context, so there is nothing to enable. */
-static void gate_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns)
+/*
+ * The gate delays begins and never disables a context. Held launches go on by themselves when the daemon is silent: the
+ * programs look at its heartbeat as this one does. So there is nothing to enable.
+ */
+static void nothing_to_release(struct held_context *const contexts[], unsigned count, int64_t deadline_ns)
 {
 	(void)deadline_ns;
 	for (unsigned i = 0; i < count; i++)
@@ -14,11 +17,12 @@ static void gate_release(struct held_context *const contexts[], unsigned count, 
 }
 
 static const struct mechanism mechanisms[] = {
-	{GPUSEG_MECHANISM_GATE, "gate", gate_release, NULL},
+	{GPUSEG_MECHANISM_GATE, "gate", nothing_to_release, NULL},
 	{GPUSEG_MECHANISM_SIM, "sim", mechanism_sim_release, NULL},
 	{GPUSEG_MECHANISM_NVIDIA, "nvidia", mechanism_nvidia_release, mechanism_nvidia_restore_timeslices},
 	{GPUSEG_MECHANISM_TEGRA, "tegra", mechanism_tegra_release, NULL},
 	{GPUSEG_MECHANISM_AMD, "amd", mechanism_amd_release, NULL},
+	{GPUSEG_MECHANISM_LAUNCH, "launch", nothing_to_release, NULL},
 };
 
 const struct mechanism *mechanism_find(uint32_t id)

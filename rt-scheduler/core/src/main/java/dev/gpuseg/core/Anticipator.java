@@ -23,6 +23,11 @@ import java.util.Objects;
  * segment if most of the newest begins of its task followed the end before within twice the cost of disabling (segments
  * back to back), for as long as most of these took.
  *
+ * <h2>After another task</h2>
+ * With {@link Anticipate#LEARNED} a begin can also be expected from the end of another task's segment ({@link
+ * ChainForecast}), if the task has no period, or its begins follow that end more closely than its period. If the begin
+ * usually follows sooner than the others could be enabled and disabled again, they stay disabled after that end.
+ *
  * <h2>Budget</h2>
  * While the GPU is kept free, from the end of the disabling to the begin, no best-effort work runs. That time, and the
  * cost of a disabling in vain, may be a share of the time ({@link #setBudget}). For each task the highest quantile
@@ -115,6 +120,13 @@ public final class Anticipator {
     private final long[] declaredNs;
     private final Anticipate[] wish;
     private final BeginForecast[] forecasts;
+    private final ChainForecast[] chains;
+    /** The begin is expected after the end of another task's segment. */
+    private final boolean[] isChained;
+    /** The task after whose ends this one begins, and the list of those that follow a task; NONE ends it. */
+    private final int[] follows;
+    private final int[] firstFollower;
+    private final int[] nextFollower;
     private final Phase[] phase;
     private final boolean[] announced;
     /** The begin is expected because most follow the end before at once. */
@@ -135,6 +147,10 @@ public final class Anticipator {
     private final TimerHeap timers;
     private final int[][] tasksOf;
     private final int[] taskCount;
+    /** Real-time tasks that ended last, the newest first, each once. */
+    private final int[][] recent;
+    private final long[][] recentNs;
+    private final int[] recentCount;
     /** The task for which the GPU is kept free, or would be if no real-time segment ran. */
     private final int[] reservedFor;
     /** Since when the GPU is kept free with all others disabled, {@link Time#NEVER} if it is not. */
@@ -177,6 +193,13 @@ public final class Anticipator {
         declaredNs = new long[size];
         wish = new Anticipate[size];
         forecasts = new BeginForecast[size];
+        chains = new ChainForecast[size];
+        isChained = new boolean[size];
+        follows = new int[size];
+        firstFollower = new int[size];
+        nextFollower = new int[size];
+        Arrays.fill(follows, NONE);
+        Arrays.fill(firstFollower, NONE);
         phase = new Phase[size];
         Arrays.fill(phase, Phase.IDLE);
         announced = new boolean[size];
@@ -191,6 +214,9 @@ public final class Anticipator {
         timers = new TimerHeap(maxTasks);
         tasksOf = new int[gpus][size];
         taskCount = new int[gpus];
+        recent = new int[gpus][ChainForecast.RECENT];
+        recentNs = new long[gpus][ChainForecast.RECENT];
+        recentCount = new int[gpus];
         reservedFor = new int[gpus];
         Arrays.fill(reservedFor, NONE);
         freeSinceNs = new long[gpus];
@@ -271,6 +297,7 @@ public final class Anticipator {
         if (forecasts[taskId] == null) {
             forecasts[taskId] = new BeginForecast();
             gaps[taskId] = new SortedWindow(GAPS);
+            chains[taskId] = new ChainForecast();
         }
         gaps[taskId].clear();
         endedNs[taskId] = 0;
@@ -292,6 +319,13 @@ public final class Anticipator {
         ratePpm[taskId] = 0;
         final int gpu = gpuOf[taskId];
         final int[] list = tasksOf[gpu];
+        unlink(taskId);
+        chains[taskId].reset();
+        removeRecent(gpu, taskId);
+        for (int i = 0; i < taskCount[gpu]; i++) {
+            chains[list[i]].forget(taskId);
+            link(list[i]);
+        }
         int at = 0;
         while (list[at] != taskId) {
             at++;
@@ -333,6 +367,8 @@ public final class Anticipator {
 
     private void restart(final int t) {
         final Anticipate holds = wish[t] == null ? mode : wish[t];
+        unlink(t);
+        chains[t].reset();
         forecasts[t].reset(holds == Anticipate.OFF ? 0 : declaredNs[t], holds == Anticipate.LEARNED);
         missPermille[t] = 0;
         ratePpm[t] = 0;
@@ -348,6 +384,7 @@ public final class Anticipator {
         phase[t] = Phase.IDLE;
         announced[t] = false;
         followsUp[t] = false;
+        isChained[t] = false;
         timers.set(t, NEVER);
         if (reservedFor[gpu] == t) {
             choose(gpu, nowNs);
@@ -402,6 +439,11 @@ public final class Anticipator {
             return;
         }
         forecasts[taskId].begin(beginNs, releaseNs);
+        if (isLearned(taskId)) {
+            final int gpu = gpuOf[taskId];
+            chains[taskId].begin(taskId, beginNs, recent[gpu], recentNs[gpu], recentCount[gpu]);
+            link(taskId);
+        }
         if (endedNs[taskId] > 0) {
             gaps[taskId].add(Math.max(0, beginNs - endedNs[taskId]));
             endedNs[taskId] = 0;
@@ -424,6 +466,10 @@ public final class Anticipator {
         }
         endedNs[taskId] = nowNs;
         final int gpu = gpuOf[taskId];
+        addRecent(gpu, taskId, nowNs);
+        for (int t = firstFollower[taskId]; t != NONE; t = nextFollower[t]) {
+            chain(t, nowNs);
+        }
         if (scheduler.mayReserve(gpu) && !scheduler.isRealTime(scheduler.runningTask(gpu))) {
             followUp(taskId, nowNs);
             bridge(gpu, nowNs);
@@ -434,7 +480,7 @@ public final class Anticipator {
     private void followUp(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
         final int contexts = scheduler.disabledBy(t);
-        if ((wish[t] == null ? mode : wish[t]) != Anticipate.LEARNED || announced[t] || contexts <= 0
+        if (!isLearned(t) || announced[t] || contexts <= 0
             || gaps[t].size() < GAPS_MIN) {
             return;
         }
@@ -448,6 +494,78 @@ public final class Anticipator {
         final long usualNs = gaps[t].quantile(HALF);
         plan(t, nowNs + usualNs, usualNs, nowNs + holdNs + (holdNs >> SLACK_SHIFT) + GRACE_MIN_NS, nowNs);
         expect(t, nowNs);
+    }
+
+    private boolean isLearned(final int t) {
+        return (wish[t] == null ? mode : wish[t]) == Anticipate.LEARNED;
+    }
+
+    /** The task after whose ends a task begins may be another one now. */
+    private void link(final int t) {
+        final int predecessor = chains[t].predecessor();
+        if (predecessor != follows[t]) {
+            unlink(t);
+            if (predecessor != NONE) {
+                follows[t] = predecessor;
+                nextFollower[t] = firstFollower[predecessor];
+                firstFollower[predecessor] = t;
+            }
+        }
+    }
+
+    private void unlink(final int t) {
+        final int predecessor = follows[t];
+        if (predecessor == NONE) {
+            return;
+        }
+        follows[t] = NONE;
+        if (firstFollower[predecessor] == t) {
+            firstFollower[predecessor] = nextFollower[t];
+            return;
+        }
+        int before = firstFollower[predecessor];
+        while (nextFollower[before] != t) {
+            before = nextFollower[before];
+        }
+        nextFollower[before] = nextFollower[t];
+    }
+
+    private void addRecent(final int gpu, final int t, final long atNs) {
+        removeRecent(gpu, t);
+        final int kept = Math.min(recentCount[gpu], ChainForecast.RECENT - 1);
+        System.arraycopy(recent[gpu], 0, recent[gpu], 1, kept);
+        System.arraycopy(recentNs[gpu], 0, recentNs[gpu], 1, kept);
+        recent[gpu][0] = t;
+        recentNs[gpu][0] = atNs;
+        recentCount[gpu] = kept + 1;
+    }
+
+    private void removeRecent(final int gpu, final int t) {
+        int n = 0;
+        for (int i = 0; i < recentCount[gpu]; i++) {
+            if (recent[gpu][i] != t) {
+                recent[gpu][n] = recent[gpu][i];
+                recentNs[gpu][n++] = recentNs[gpu][i];
+            }
+        }
+        recentCount[gpu] = n;
+    }
+
+    /** Whether a task's begins are expected from the ends of another one. */
+    private boolean isByChain(final int t) {
+        return follows[t] != NONE
+            && (!forecasts[t].isReady() || 2 * chains[t].spreadNs() < forecasts[t].spreadNs());
+    }
+
+    /** The predecessor of a task ended. */
+    private void chain(final int t, final long endNs) {
+        if (!Priority.isRealTime(rank[t]) || announced[t] || phase[t] == Phase.OPEN
+            || scheduler.state(t) != SegmentState.IDLE || !isByChain(t)) {
+            return;
+        }
+        drop(t, endNs);
+        planBy(t, endNs, chains[t].delays(), chains[t].periodNs(), endNs);
+        isChained[t] = phase[t] != Phase.IDLE;
     }
 
     /** Begins that are due before the others would be enabled. */
@@ -551,17 +669,31 @@ public final class Anticipator {
 
     /** Plans the begin that follows from the begins so far, if one does. */
     private void forecast(final int t, final long nowNs) {
+        if (isByChain(t)) {
+            return;   // the end of the predecessor says when
+        }
+        ratePpm[t] = 0;
         final BeginForecast forecast = forecasts[t];
+        if (forecast.isReady()) {
+            planBy(t, forecast.expectedNs(), forecast.errors(), forecast.periodNs(), nowNs);
+        }
+    }
+
+    /**
+     * Plans a begin that is expected at a time plus one of the newest errors.
+     *
+     * @param expected without any error, ns
+     * @param errors   by how much the newest begins came later
+     * @param periodNs usual distance of begins
+     */
+    private void planBy(final int t, final long expected, final SortedWindow errors, final long periodNs,
+        final long nowNs) {
         final int gpu = gpuOf[t];
         ratePpm[t] = 0;
-        if (!forecast.isReady() || !scheduler.mayReserve(gpu)) {
-            return;
-        }
-        final int contexts = scheduler.disabledBy(t);
+        final int contexts = scheduler.mayReserve(gpu) ? scheduler.disabledBy(t) : 0;
         if (contexts <= 0) {
             return;   // nobody to disable
         }
-        final SortedWindow errors = forecast.errors();
         final long meanCostNs = costs[gpu].meanNs(contexts);
         final long graceNs = Math.max(meanCostNs, GRACE_MIN_NS);
         final long latestNs = errors.quantile(SortedWindow.PERMILLE);
@@ -575,10 +707,9 @@ public final class Anticipator {
             final long metNs = errors.meanAbove(earliestNs - (costNs - meanCostNs));
             final long missedNs = latestNs + graceNs - earliestNs + meanCostNs;
             final long lossNs = metNs + missedNs * missPermille[t] / SortedWindow.PERMILLE;
-            ratePpm[t] = lossNs * PPM / forecast.periodNs();
+            ratePpm[t] = lossNs * PPM / periodNs;
             fits = ratePpm[t] <= left;
         }
-        final long expected = forecast.expectedNs();
         plan(t, expected + earliestNs, costNs, expected + latestNs + graceNs, nowNs);
         if (!fits) {
             ratePpm[t] = 0;
@@ -620,6 +751,7 @@ public final class Anticipator {
         final boolean wasReserved = reservedFor[gpu] == t;
         final boolean wasAnnounced = announced[t];
         final boolean isForecast = !wasAnnounced && !followsUp[t];
+        final boolean wasChained = isChained[t];
         if (wasReserved) {
             sink.onWasted(gpu, t, wasAnnounced);
             // after a segment the others would have been enabled once, as they are now
@@ -629,7 +761,12 @@ public final class Anticipator {
         drop(t, nowNs);
         if (isForecast) {
             missPermille[t] += (SortedWindow.PERMILLE - missPermille[t]) >> MISS_SHIFT;
-            forecasts[t].missed();
+            if (wasChained) {
+                chains[t].missed();
+                link(t);
+            } else {
+                forecasts[t].missed();
+            }
         }
         forecast(t, nowNs);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
+import java.util.Arrays;
+
 /**
  * When a task will begin next, from its period and its begins so far. Two forecasts run side by side, and the one whose
  * errors scatter less is used:
@@ -12,8 +14,12 @@ package dev.gpuseg.core;
  * drifts.
  * </ul>
  * The distribution of the newest errors corrects what is systematic: a constant distance of release and begin, a period
- * that is not quite the declared one. A begin that fits neither is ignored if another was shortly before (a further
- * segment of the same job); three in a row start the forecast anew. Integers only, so equal begins give equal
+ * that is not quite the declared one. If no period is declared and the begins show none, but their distances repeat
+ * after two or three, the distances are expected in turn ({@link IntervalCycle}). A period that was learned before is
+ * taken up again after two begins that show it.
+ *
+ * <p>A begin that fits neither forecast is ignored if another was shortly before (a further segment of the same job);
+ * three in a row start the forecast anew. Integers only, so equal begins give equal
  * forecasts.
  */
 final class BeginForecast {
@@ -30,6 +36,8 @@ final class BeginForecast {
     private static final int INTERVALS = 16;
     private static final int INTERVALS_MIN = 6;
     private static final int MISFITS_MAX = 3;
+    /** Where the period was learned a misfit counts 2, and a begin that fits takes 1 back: most may be misfits. */
+    private static final int LEARNED_MISFITS_MAX = 5;
     private static final int STRIDES = 3;
     private static final int PHASE_SHIFT = 3;
     private static final int PERIOD_SHIFT = 7;
@@ -38,10 +46,20 @@ final class BeginForecast {
     private static final int LOW = 100;
     private static final int HALF = 500;
     private static final int HIGH = 900;
+    private static final int KNOWN = 2;
+    private static final int KNOWN_SHIFT = 3;
+    /** Begins that fit, where a known period is taken up again after two. */
+    private static final int KNOWN_FITS = 2;
 
     private final SortedWindow gridErrors = new SortedWindow(WINDOW);
     private final SortedWindow lastErrors = new SortedWindow(WINDOW);
     private final SortedWindow intervals = new SortedWindow(INTERVALS);
+    private final IntervalCycle cycle = new IntervalCycle();
+    /** Periods that were learned and left, the newest first; 0 = none. */
+    private final long[] known = new long[KNOWN];
+    /** The newest begin, whether it was looked at or not, and how long it followed the one before. */
+    private long newestNs;
+    private long intervalNs;
     private long declaredNs;
     private boolean learns;
     private long periodNs;
@@ -69,10 +87,18 @@ final class BeginForecast {
         learns = period == 0 && mayLearn;
         begins = 0;
         intervals.clear();
+        Arrays.fill(known, 0);
+        periodNs = 0;
         restart(0);
     }
 
     private void restart(final long beginNs) {
+        if (declaredNs == 0 && periodNs != 0 && fits >= FITS_MIN) {
+            remember();
+        }
+        intervalNs = 0;
+        newestNs = beginNs;
+        cycle.clear();
         periodNs = declaredNs;
         gridNs = beginNs;
         lastNs = beginNs;
@@ -88,6 +114,17 @@ final class BeginForecast {
         lastErrors.clear();
     }
 
+    private void remember() {
+        if (!isNear(periodNs, known[0])) {
+            known[1] = known[0];
+        }
+        known[0] = periodNs;
+    }
+
+    private static boolean isNear(final long ns, final long periodNs) {
+        return periodNs > 0 && Math.abs(ns - periodNs) <= periodNs >> KNOWN_SHIFT;
+    }
+
     /** A segment began. The release of its job is 0 if it was not marked. */
     void begin(final long beginNs, final long markedNs) {
         if (declaredNs == 0 && !learns || markedNs > 0 && markedNs == releaseNs) {
@@ -101,14 +138,43 @@ final class BeginForecast {
             return;
         }
         if (declaredNs == 0) {
+            if (isAsBefore(beginNs)) {
+                releaseNs = markedNs;
+                return;
+            }
             learnPeriod(sinceNs);
         }
         if (periodNs == 0) {
+            final boolean hadCycle = cycle.isKnown();
+            missed = cycle.add(sinceNs) || !hadCycle ? 0 : missed;
+            if (hadCycle && !cycle.isKnown()) {
+                intervals.clear();   // those of the cycle would hide a period
+            }
             lastNs = beginNs;
             gridNs = beginNs;
             return;
         }
         compare(beginNs, markedNs);
+    }
+
+    /** Two begins that show a period of before, and not the one in use: it is taken up again. */
+    private boolean isAsBefore(final long beginNs) {
+        final long beforeNs = intervalNs;
+        intervalNs = beginNs - newestNs;
+        newestNs = beginNs;
+        for (int i = 0; i < KNOWN; i++) {
+            final long againNs = known[i];
+            if (isNear(intervalNs, againNs) && isNear(beforeNs, againNs) && !isNear(intervalNs, periodNs)) {
+                final long newNs = intervalNs;
+                intervals.clear();
+                restart(beginNs);
+                intervalNs = newNs;
+                periodNs = againNs;
+                fits = KNOWN_FITS;
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The middle one of the newest distances, if most are near it. */
@@ -138,7 +204,7 @@ final class BeginForecast {
             misfit(beginNs, markedNs);
             return;
         }
-        misfits = 0;
+        misfits = declaredNs > 0 ? 0 : Math.max(0, misfits - 1);
         missed = 0;
         fits++;
         stride(lastFits ? lastPeriods : gridPeriods);
@@ -191,7 +257,8 @@ final class BeginForecast {
         if (beginNs - lastNs < periodNs / 2) {
             return;   // a further segment of the same job
         }
-        if (++misfits >= MISFITS_MAX) {
+        misfits += declaredNs > 0 ? 1 : 2;
+        if (misfits >= (declaredNs > 0 ? MISFITS_MAX : LEARNED_MISFITS_MAX)) {
             intervals.clear();
             restart(beginNs);
         }
@@ -219,16 +286,20 @@ final class BeginForecast {
 
     /** Whether enough is known to expect a begin. */
     boolean isReady() {
-        return periodNs > 0 && fits >= FITS_MIN && missed < MISSES_MAX && errors().size() >= FITS_MIN - 1;
+        return missed < MISSES_MAX
+            && (usesCycle() || periodNs > 0 && fits >= FITS_MIN && errors().size() >= FITS_MIN - 1);
     }
 
     /** The usual distance of two begins; 0 if it is not known. */
     long periodNs() {
-        return stride * periodNs;
+        return usesCycle() ? cycle.meanNs() : stride * periodNs;
     }
 
     /** When the next begin would come without any error. Only if {@link #isReady}. */
     long expectedNs() {
+        if (usesCycle()) {
+            return lastNs + cycle.nextNs(missed);
+        }
         if (!usesGrid()) {
             return lastNs + (missed + 1) * stride * periodNs;
         }
@@ -239,7 +310,16 @@ final class BeginForecast {
 
     /** How much later than {@link #expectedNs} the newest begins came; negative: earlier. */
     SortedWindow errors() {
-        return usesGrid() ? gridErrors : lastErrors;
+        return usesCycle() ? cycle.errors() : usesGrid() ? gridErrors : lastErrors;
+    }
+
+    /** How much the begins scatter around the forecast, ns. Only if {@link #isReady}. */
+    long spreadNs() {
+        return spread(errors());
+    }
+
+    private boolean usesCycle() {
+        return periodNs == 0 && cycle.isKnown();
     }
 
     private boolean usesGrid() {

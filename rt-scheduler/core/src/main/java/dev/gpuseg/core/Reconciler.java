@@ -20,6 +20,13 @@ import java.util.Arrays;
  * and all is tried again after {@value #RETRY_NS} ns. A context that was written to the held file stays in it until an
  * enable succeeds: after a failure it may be disabled or not.
  *
+ * <h2>What had no work lately</h2>
+ * A device's call may take longer the more contexts it disables. If a state says that some contexts {@linkplain
+ * Desired#mayFollow may follow}, those that may not are disabled first, in a step of their own. The state is enforced
+ * when all are disabled, as ever: so it is enforced later than with one step, and the contexts that matter are
+ * disabled earlier. Between the two steps the desired state is read again; what it does not want disabled any more
+ * is left as it is. After a failure all are disabled in one step.
+ *
  * <h2>Devices that change all at once</h2>
  * If the device takes disables and enables in one step, as a driver that rewrites its runlist does, a cycle asks for
  * both together, and the state is enforced when the step is done.
@@ -52,6 +59,17 @@ public final class Reconciler {
          * @return its version, not negative
          */
         long snapshot(boolean[] off);
+
+        /**
+         * Whether a context may be disabled after those for which this is false, in a step of its own. Asked for the
+         * state that was read last. Has no effect where the device changes all at once.
+         *
+         * @param context its id
+         * @return false where all are disabled in one step
+         */
+        default boolean mayFollow(final int context) {
+            return false;
+        }
 
         /**
          * Whether contexts of the state that was just read still wait to be attached. The state is then read again in
@@ -151,6 +169,10 @@ public final class Reconciler {
     private int disableCount;
     private int enableCount;
     private boolean lacksRoom;
+    /** Contexts are left for a step after this one. */
+    private boolean someFollow;
+    /** The last step failed in part: the next one is for all. */
+    private boolean together;
 
     private long appliedVersion = NONE;
     private long retryAtNs = Time.NEVER;
@@ -183,6 +205,7 @@ public final class Reconciler {
         Arrays.fill(held, false);
         retryAtNs = Time.NEVER;
         pendingVersion = NONE;
+        together = false;
         invalidate();
     }
 
@@ -309,6 +332,11 @@ public final class Reconciler {
         } else if (!atOnce || enableCount == 0) {
             effects.enforced(version, false);   // what is left to enable does not hold grants up
         }
+        if (disableCount + enableCount == 0 && someFollow) {
+            together = true;   // no room for any of the first: the next step tries all
+            invalidate();
+            return true;
+        }
         if (disableCount + enableCount == 0) {
             if (lacksRoom) {
                 effects.enforced(version, true);
@@ -345,6 +373,30 @@ public final class Reconciler {
         }
         disableCount = disables;
         enableCount = disables > 0 && !atOnce ? 0 : enables;
+        someFollow = false;
+        if (!atOnce && !together) {
+            leaveFollowers();
+        }
+        together = false;
+    }
+
+    /** Only what may not follow is disabled in this step, if there is such a context. */
+    private void leaveFollowers() {
+        int first = 0;
+        for (int i = 0; i < disableCount; i++) {
+            first += desired.mayFollow(toDisable[i]) ? 0 : 1;
+        }
+        if (first == 0 || first == disableCount) {
+            return;
+        }
+        int n = 0;
+        for (int i = 0; i < disableCount; i++) {
+            if (!desired.mayFollow(toDisable[i])) {
+                toDisable[n++] = toDisable[i];
+            }
+        }
+        disableCount = n;
+        someFollow = true;
     }
 
     /** Leaves out those for which there is no room in the held file. */
@@ -385,6 +437,11 @@ public final class Reconciler {
             retryAtNs = Time.addSaturating(nowNs, RETRY_NS);
         }
         final boolean incomplete = disablesFailed || lacksRoom;
+        if (someFollow) {
+            together = incomplete;
+            invalidate();   // look again: the others are left, and a newer state may not want them disabled
+            return;
+        }
         if (wasDisabling || atOnce) {
             effects.enforced(version, incomplete);
         }

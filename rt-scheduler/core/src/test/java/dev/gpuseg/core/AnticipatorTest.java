@@ -258,6 +258,73 @@ class AnticipatorTest {
         assertEquals(LOW, device.reservedFor);
     }
 
+    /** A segment of HIGH at random times, and one of LOW so long after its end; begins of LOW that had to wait. */
+    private int chained(final int jobs, final long delayNs) {
+        int late = 0;
+        for (int i = 0; i < jobs; i++) {
+            segment(HIGH, nowNs + 5 * MS + random.nextLong(20 * MS), SEGMENT_NS);
+            late += segment(LOW, nowNs + delayNs + random.nextLong(50 * US), SEGMENT_NS) > 0 ? 1 : 0;
+        }
+        return late;
+    }
+
+    @Test
+    void shouldExpectABeginAfterTheEndOfAnotherTask() {
+        anticipator.setMode(Anticipate.LEARNED);
+        open(HIGH, 80, 0);
+        open(LOW, 20, 0);
+        chained(30, 3 * MS);
+        final long before = decided.acted[LOW];
+        final int late = chained(100, 3 * MS);
+        assertTrue(late <= 15, late + ": a begin can be earlier than the newest sixteen");
+        assertTrue(decided.acted[LOW] - before >= 90, "" + (decided.acted[LOW] - before));
+        assertEquals(0, decided.acted[HIGH], "whose begins are random");
+        assertTrue(kept() < nowNs * 5 / 100);
+    }
+
+    @Test
+    void shouldKeepOthersDisabledWhereTheFollowerBeginsSoonAfterTheEnd() {
+        anticipator.setMode(Anticipate.LEARNED);
+        open(HIGH, 80, 0);
+        open(LOW, 20, 0);
+        chained(30, 300 * US);
+        segment(HIGH, nowNs + 10 * MS, SEGMENT_NS);
+        assertEquals(LOW, device.reservedFor, "since the end");
+        until(nowNs + 3 * MS);
+        assertEquals(NONE, device.reservedFor, "it did not follow");
+    }
+
+    @Test
+    void shouldForgetAChainWhoseFollowerStaysAwayAndOneWhosePredecessorIsClosed() {
+        anticipator.setMode(Anticipate.LEARNED);
+        open(HIGH, 80, 0);
+        open(LOW, 20, 0);
+        chained(30, 3 * MS);
+        final long wasted = decided.wasted[LOW];
+        for (int i = 0; i < 50; i++) {
+            segment(HIGH, nowNs + 10 * MS + random.nextLong(20 * MS), SEGMENT_NS);
+        }
+        assertTrue(decided.wasted[LOW] - wasted <= 3, "" + (decided.wasted[LOW] - wasted));
+        chained(30, 3 * MS);
+        until(nowNs + 100 * MS);
+        anticipator.close(HIGH, nowNs);
+        scheduler.removeTask(HIGH, nowNs);
+        follow();
+        final long acted = decided.acted[LOW];
+        for (int i = 0; i < 30; i++) {
+            segment(LOW, nowNs + 5 * MS + random.nextLong(50 * MS), SEGMENT_NS);
+        }
+        assertTrue(decided.acted[LOW] - acted <= 3, "its begins are random now: " + (decided.acted[LOW] - acted));
+    }
+
+    @Test
+    void shouldNotLearnAChainUnlessTold() {
+        open(HIGH, 80, 0);
+        open(LOW, 20, 0);
+        chained(60, 3 * MS);
+        assertEquals(0, anticipated());
+    }
+
     @Test
     void shouldNotExpectATaskThatStopped() {
         open(HIGH, 80, PERIOD_NS);

@@ -105,6 +105,44 @@ class BeginForecastTest {
     }
 
     @Test
+    void shouldLearnTwoPeriodsInTurn() {
+        forecast.reset(0, true);
+        long atNs = START_NS;
+        for (int i = 0; i < 40; i++) {
+            if (i > 10) {
+                assertTrue(forecast.isReady(), "after " + i);
+                assertEquals(atNs, forecast.expectedNs(), "begin " + i);
+            }
+            forecast.begin(atNs, 0);
+            atNs += i % 2 == 0 ? 8 * MS : 25 * MS;
+        }
+        forecast.missed();
+        assertEquals(atNs + (40 % 2 == 1 ? 8 : 25) * MS - 17 * MS, forecast.expectedNs(), "the one after that");
+        assertEquals(33 * MS / 2, forecast.periodNs());
+    }
+
+    /** From a cycle to one period and back. */
+    @Test
+    void shouldFollowModesThatAlternate() {
+        forecast.reset(0, true);
+        long atNs = START_NS;
+        final long[] periods = {10 * MS, 33 * MS};
+        final int[] unready = new int[12];
+        for (int mode = 0; mode < unready.length; mode++) {
+            for (int i = 0; i < 50; i++) {
+                final boolean isMet = forecast.isReady() && atNs >= earliestNs() - MS && atNs <= latestNs() + MS;
+                unready[mode] += isMet ? 0 : 1;
+                forecast.begin(atNs, 0);
+                atNs += periods[mode % 2];
+            }
+        }
+        assertTrue(unready[0] > 8, "it learns once");
+        for (int mode = 4; mode < unready.length; mode++) {
+            assertTrue(unready[mode] <= 9, "known from before, mode " + mode + ": " + unready[mode] + " begins");
+        }
+    }
+
+    @Test
     void shouldStayOnItsGridWhenAFrameIsDropped() {
         periodic(50);
         forecast.missed();

@@ -31,6 +31,9 @@ class ReconcilerTest {
         final Set<Integer> disabled = new HashSet<>();
         final Set<Integer> heldFile = new HashSet<>();
         final Set<Integer> failing = new HashSet<>();
+        /** Contexts that had no work lately. */
+        final Set<Integer> idle = new HashSet<>();
+        Set<Integer> idleAtSnapshot = Set.of();
         int room = CONTEXTS;
         long nowNs;
         long version;
@@ -76,7 +79,13 @@ class ReconcilerTest {
                 off[c] = wanted.contains(c);
             }
             wantedAtSnapshot = Set.copyOf(wanted);
+            idleAtSnapshot = Set.copyOf(idle);
             return version;
+        }
+
+        @Override
+        public boolean mayFollow(final int context) {
+            return idleAtSnapshot.contains(context);
         }
 
         @Override
@@ -162,6 +171,59 @@ class ReconcilerTest {
         assertEquals(List.of("hold 3", "disable 3", "disabled 3", "enforced 2", "enforced 2", "enable 1", "enable 2",
             "clear 1", "enabled 1", "clear 2", "enabled 2", "settled 2"), w.want(3).cycles(1));
         assertEquals(List.of(), w.cycles(2));
+    }
+
+    @Test
+    void shouldDisableWhatIsBusyFirstAndEnforceAfterTheRest() {
+        final World w = new World(false).want(1, 2, 3, 4);
+        w.idle.addAll(Set.of(2, 4));
+        assertEquals(List.of("hold 1", "hold 3", "disable 1", "disable 3", "disabled 1", "disabled 3", "hold 2",
+            "hold 4", "disable 2", "disable 4", "disabled 2", "disabled 4", "enforced 1", "enforced 1", "settled 1"),
+            w.cycles(0));
+        assertEquals(List.of("hold 5", "disable 5", "disabled 5", "enforced 2", "enforced 2", "enable 1", "enable 3",
+            "clear 1", "enabled 1", "clear 3", "enabled 3", "settled 2"), w.want(2, 4, 5).cycles(1));
+    }
+
+    @Test
+    void shouldDisableInOneStepWhatIsAllIdle() {
+        final World w = new World(false).want(1, 2);
+        w.idle.addAll(Set.of(1, 2));
+        assertEquals(List.of("hold 1", "hold 2", "disable 1", "disable 2", "disabled 1", "disabled 2", "enforced 1",
+            "enforced 1", "settled 1"), w.cycles(0));
+    }
+
+    @Test
+    void shouldLeaveWhatIsIdleIfItIsNotWantedDisabledAnyMore() {
+        final World w = new World(false).want(1, 2);
+        w.idle.add(2);
+        assertTrue(w.reconciler.cycle(0));
+        assertEquals(Set.of(1), w.disabled);
+        assertEquals(-1, w.enforced, "not before all are disabled");
+        w.log.clear();
+        w.want();
+        w.cycles(1);
+        assertEquals(List.of("enforced 2", "enable 1", "clear 1", "enabled 1", "settled 2"), w.log);
+    }
+
+    @Test
+    void shouldDisableWhatIsIdleAlthoughTheFirstStepFails() {
+        final World w = new World(false).want(1, 2);
+        w.idle.add(2);
+        w.failing.add(1);
+        assertEquals(List.of("hold 1", "disable 1", "failed", "hold 2", "disable 1", "disable 2", "disabled 2",
+            "failed", "enforced 1 incomplete"), w.cycles(0));
+        final World full = new World(false).want(1, 2);
+        full.idle.add(2);
+        full.room = 0;
+        assertEquals(List.of("no room 1", "no room 1", "no room 2", "enforced 1 incomplete"), full.cycles(0));
+    }
+
+    @Test
+    void shouldNotDivideWhatADeviceDoesAtOnce() {
+        final World w = new World(true).want(1, 2);
+        w.idle.add(2);
+        assertEquals(List.of("hold 1", "hold 2", "disable 1", "disable 2", "disabled 1", "disabled 2", "enforced 1",
+            "settled 1"), w.cycles(0));
     }
 
     @Test
@@ -351,11 +413,37 @@ class ReconcilerTest {
                 for (int i = 0; i < enableCount; i++) {
                     assertFalse(wantedAtSnapshot.contains(enable[i]), "nothing is enabled that must be disabled");
                 }
+                if (disableCount > 0 && !reconcilesAtOnce() && !lastFailed) {
+                    boolean hasIdle = false;
+                    boolean hasBusy = false;
+                    for (int i = 0; i < disableCount; i++) {
+                        hasIdle |= idleAtSnapshot.contains(disable[i]);
+                        hasBusy |= !idleAtSnapshot.contains(disable[i]);
+                    }
+                    assertFalse(hasIdle && hasBusy, "what is idle is not disabled with what is busy");
+                }
+                lastFailed = false;
                 return super.apply(disable, disableCount, enable, enableCount);
             }
 
             private boolean reconcilesAtOnce() {
                 return atOnce;
+            }
+
+            /** After a failure all are disabled in one step. */
+            boolean lastFailed;
+
+            @Override
+            public void failed() {
+                lastFailed = true;
+                super.failed();
+            }
+
+            @Override
+            public boolean hold(final int context) {
+                final boolean isHeld = super.hold(context);
+                lastFailed |= !isHeld;
+                return isHeld;
             }
 
             @Override
@@ -372,7 +460,12 @@ class ReconcilerTest {
         for (int i = 0; i < 40; i++) {
             nowNs += random.nextInt(3) * (Reconciler.RETRY_NS / 2 + 3);
             final int c = random.nextInt(CONTEXTS);
-            switch (random.nextInt(8)) {
+            switch (random.nextInt(9)) {
+                case 8 -> {
+                    if (!w.idle.remove(c)) {
+                        w.idle.add(c);
+                    }
+                }
                 case 0 -> {
                     if (!w.failing.remove(c)) {
                         w.failing.add(c);

@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 6;
-    public static final int ABI_VERSION = 65542;
+    public static final int ABI_MINOR = 7;
+    public static final int ABI_VERSION = 65543;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -30,6 +30,7 @@ public final class Abi {
     public static final int FLAGS_KNOWN = 0x00000007;
     public static final int SESSION_MAGIC = 0x47455353;
     public static final int GRANT_SHIFT = 8;
+    public static final int HOLD_SILENCE_NS = 100000000;
     public static final int SESSION_BYTES = 8448;
     public static final int STATUS_MAGIC = 0x47535441;
     public static final int WATCHDOG_MAGIC = 0x47574454;
@@ -78,6 +79,10 @@ public final class Abi {
     public static final int SEGMENT_RUNNING = 2;
     public static final int SEGMENT_PREEMPTED = 3;
 
+    // enum gpuseg_hold
+    public static final int HOLD_GO = 0;
+    public static final int HOLD_WAIT = 1;
+
     // enum gpuseg_mechanism
     public static final int MECHANISM_NONE = 0;
     public static final int MECHANISM_GATE = 1;
@@ -85,6 +90,7 @@ public final class Abi {
     public static final int MECHANISM_NVIDIA = 3;
     public static final int MECHANISM_TEGRA = 4;
     public static final int MECHANISM_AMD = 5;
+    public static final int MECHANISM_LAUNCH = 6;
 
     // enum gpuseg_held_state
     public static final int HELD_FREE = 0;
@@ -256,7 +262,9 @@ public final class Abi {
         public static final int DROPS_OFFSET = 160;
         public static final int DROPS_BYTES = 8;
         public static final int RESERVED2_OFFSET = 168;
-        public static final int RESERVED2_BYTES = 88;
+        public static final int RESERVED2_BYTES = 24;
+        public static final int HOLD_OFFSET = 192;
+        public static final int HOLD_BYTES = 64;
 
         private Session() {
         }
@@ -321,8 +329,10 @@ public final class Abi {
         public static final int SLEEPING_BYTES = 4;
         public static final int STOPPING_OFFSET = 76;
         public static final int STOPPING_BYTES = 4;
-        public static final int RESERVED_OFFSET = 80;
-        public static final int RESERVED_BYTES = 48;
+        public static final int HOLDS_LAUNCHES_OFFSET = 80;
+        public static final int HOLDS_LAUNCHES_BYTES = 8;
+        public static final int RESERVED_OFFSET = 88;
+        public static final int RESERVED_BYTES = 40;
 
         private Status() {
         }

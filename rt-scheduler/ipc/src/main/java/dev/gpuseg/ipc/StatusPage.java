@@ -37,6 +37,22 @@ public final class StatusPage implements AutoCloseable {
      */
     public static StatusPage create(final Path path, final long incarnationNs, final String policy,
         final String mechanism, final int mechanismLevel) {
+        return create(path, incarnationNs, policy, mechanism, mechanismLevel, false);
+    }
+
+    /**
+     * Makes the page (0644), complete before it appears under its name.
+     *
+     * @param path           where
+     * @param incarnationNs  the daemon's start, CLOCK_MONOTONIC ns
+     * @param policy         at most 15 bytes
+     * @param mechanism      at most 15 bytes
+     * @param mechanismLevel 0 observe, 1 gate, 2 deactivate, 3 interrupt
+     * @param holdsLaunches  whether the words by which launches are held are used
+     * @return the page, heartbeat 0, not sleeping
+     */
+    public static StatusPage create(final Path path, final long incarnationNs, final String policy,
+        final String mechanism, final int mechanismLevel, final boolean holdsLaunches) {
         final Path temporary = path.resolveSibling(path.getFileName() + ".new");
         RuntimeDirectory.deleteTree(temporary);
         final StatusPage status = new StatusPage(MappedPage.create(temporary, Abi.Status.SIZE));
@@ -45,6 +61,7 @@ public final class StatusPage implements AutoCloseable {
         buffer.putInt(Abi.Status.MAGIC_OFFSET, Abi.STATUS_MAGIC);
         buffer.putInt(Abi.Status.DAEMON_PID_OFFSET, pid);
         buffer.putInt(Abi.Status.MECHANISM_LEVEL_OFFSET, mechanismLevel);
+        buffer.putLong(Abi.Status.HOLDS_LAUNCHES_OFFSET, holdsLaunches ? 1 : 0);
         buffer.putLong(Abi.Status.INCARNATION_OFFSET, incarnationNs);
         buffer.putLong(Abi.Status.DAEMON_START_TICKS_OFFSET, ProcessStatus.startTicks(pid));
         status.text(Abi.Status.POLICY_OFFSET, Abi.Status.POLICY_BYTES, policy);

@@ -14,9 +14,10 @@ package dev.gpuseg.mechanisms;
  * @param batchMax           contexts one call can carry, at least 1
  * @param timeslice          whether {@link Mechanism#setTimeslice} works
  * @param granularity        what one operation acts on, for reports: "process", "TSG", "queue"
+ * @param holdsLaunches      whether a disable holds the launches of programs under {@code gpuseg exec}
  */
 public record Capabilities(int level, long disableNs, long disablePerContextNs, long enableNs, long enablePerContextNs,
-    int batchMax, boolean timeslice, String granularity) {
+    int batchMax, boolean timeslice, String granularity, boolean holdsLaunches) {
 
     /** Decisions are recorded; nothing waits. */
     public static final int OBSERVE = 0;
@@ -38,12 +39,40 @@ public record Capabilities(int level, long disableNs, long disablePerContextNs, 
     }
 
     /**
-     * Whether a granted segment can be preempted.
+     * Of a mechanism that holds no launches.
      *
-     * @return true for levels 2 and 3
+     * @param level               as above
+     * @param disableNs           as above
+     * @param disablePerContextNs as above
+     * @param enableNs            as above
+     * @param enablePerContextNs  as above
+     * @param batchMax            as above
+     * @param timeslice           as above
+     * @param granularity         as above
+     */
+    public Capabilities(final int level, final long disableNs, final long disablePerContextNs, final long enableNs,
+        final long enablePerContextNs, final int batchMax, final boolean timeslice, final String granularity) {
+        this(level, disableNs, disablePerContextNs, enableNs, enablePerContextNs, batchMax, timeslice, granularity,
+            false);
+    }
+
+    /**
+     * The same, and launches are held besides.
+     *
+     * @return a copy
+     */
+    public Capabilities withHeldLaunches() {
+        return new Capabilities(level, disableNs, disablePerContextNs, enableNs, enablePerContextNs, batchMax,
+            timeslice, granularity, true);
+    }
+
+    /**
+     * Whether a granted segment can be preempted: by the device, or by holding its next launches.
+     *
+     * @return true for levels 2 and 3, and where launches are held
      */
     public boolean preemptive() {
-        return level >= DEACTIVATE;
+        return level >= DEACTIVATE || holdsLaunches;
     }
 
     /**

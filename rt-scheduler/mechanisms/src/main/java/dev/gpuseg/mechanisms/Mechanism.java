@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
+import dev.gpuseg.ipc.LaunchHold;
+import dev.gpuseg.ipc.Session;
+
 /**
  * Disables and enables contexts on one GPU. All calls are made on the thread of that GPU's enforcer, except the
  * constructor and {@link #close}: these are called while the enforcer does not run.
@@ -51,6 +54,28 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
+     * A session of the process of an attached context was opened. Only called if the mechanism
+     * {@linkplain Capabilities#holdsLaunches holds launches}.
+     *
+     * @param context the context
+     * @param session which one; a process may have several, and it must not be accessed
+     * @param word    of that session and this GPU; the mechanism closes it
+     */
+    default void joined(final ContextRef context, final Session session, final LaunchHold word) {
+        word.close();
+    }
+
+    /**
+     * A session that {@link #joined} is gone: its launches are not held any more.
+     *
+     * @param context the context
+     * @param session which one; it may be closed already
+     */
+    default void left(final ContextRef context, final Session session) {
+        // most mechanisms hold no launches
+    }
+
+    /**
      * Disables contexts, then enables others.
      *
      * @param disable      contexts to disable
@@ -69,6 +94,23 @@ public interface Mechanism extends AutoCloseable {
      */
     default boolean changed() {
         return false;
+    }
+
+    /**
+     * Sets what is run when {@link #changed} has become true, so that the enforcer need not wait for its next look.
+     *
+     * @param wake called on a thread of the mechanism; it does not wait
+     */
+    default void changeListener(final Runnable wake) {
+        // a mechanism that is asked for changes often enough
+    }
+
+    /**
+     * Another program, such as the watchdog, enabled contexts that were disabled: what this mechanism remembers of the
+     * state of channels does not hold any more.
+     */
+    default void released() {
+        // a mechanism that remembers nothing of the kind
     }
 
     /**

@@ -7,6 +7,7 @@ import dev.gpuseg.mechanisms.amd.AmdMechanism;
 import dev.gpuseg.mechanisms.amd.AmdSurvey;
 import dev.gpuseg.mechanisms.gate.GateMechanism;
 import dev.gpuseg.mechanisms.gate.ObserveMechanism;
+import dev.gpuseg.mechanisms.launch.LaunchMechanism;
 import dev.gpuseg.mechanisms.nvidia.NvidiaMechanism;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import dev.gpuseg.mechanisms.sim.SimMechanism;
@@ -34,9 +35,10 @@ public final class MechanismCatalog {
             .text("NVIDIA GPUs with the stock driver, as root", "running work of lower rank is interrupted")
             .testedOn("one and two H200, driver 580.159.04")
             .automatic()
+            .observed()
             .calibration(CalibrationMethod.CUDA_KERNELS)
             .survey(directory -> NvidiaSurvey.verdict())
-            .opens(setup -> new NvidiaMechanism(setup.gpu(), setup.protection())),
+            .opens(setup -> new NvidiaMechanism(setup.gpu(), setup.protection(), setup.observer())),
         MechanismDescription.row("tegra", Abi.MECHANISM_TEGRA, Capabilities.INTERRUPT)
             .text("Tegra boards with the stock nvgpu driver, as root", "running work of lower rank is interrupted")
             .experimental("a stand-in of nvgpu; never run on a board")
@@ -59,6 +61,13 @@ public final class MechanismCatalog {
             .calibration(CalibrationMethod.VIRTUAL_GPU)
             .survey(SimMechanism::survey)
             .opens(setup -> new SimMechanism(setup.directory().simControl())),
+        MechanismDescription.row("launch", Abi.MECHANISM_LAUNCH, Capabilities.GATE)
+            .text("NVIDIA GPUs with any driver, also MPS clients; for programs under `gpuseg exec`", "launches of "
+                + "lower rank wait; running work is NOT interrupted, and best effort has at most 500 us of it queued")
+            .testedOn("a stand-in of the CUDA driver")
+            .survey(directory -> new MechanismVerdict(true, Capabilities.GATE,
+                "works with any driver, for programs under `gpuseg exec`: launches of lower rank wait"))
+            .opens(setup -> new LaunchMechanism()),
         MechanismDescription.row("gate", Abi.MECHANISM_GATE, Capabilities.GATE)
             .text("any GPU", "begins wait for their turn; running work is NOT interrupted")
             .testedOn("any machine")

@@ -102,6 +102,15 @@ public final class MechanismDescription {
     }
 
     /**
+     * Whether it uses gpuseg-observer where that works.
+     *
+     * @return false if it scans, or need not know of processes
+     */
+    public boolean observed() {
+        return row.observed;
+    }
+
+    /**
      * The caveat to show wherever its name is shown.
      *
      * @return "simulated GPU", "experimental", or empty
@@ -191,6 +200,7 @@ public final class MechanismDescription {
         private String testedOn;
         private boolean simulated;
         private boolean automatic;
+        private boolean observed;
         private int gpusMax = Abi.GPUS_MAX;
         private CalibrationMethod calibration = CalibrationMethod.NONE;
         private Function<RuntimeDirectory, MechanismVerdict> survey;
@@ -224,6 +234,12 @@ public final class MechanismDescription {
         /** Its results are those of a virtual GPU. */
         Builder simulated() {
             simulated = true;
+            return this;
+        }
+
+        /** It learns of processes from gpuseg-observer. */
+        Builder observed() {
+            observed = true;
             return this;
         }
 

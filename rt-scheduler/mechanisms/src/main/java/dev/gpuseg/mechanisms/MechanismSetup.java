@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms;
 
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.mechanisms.observer.Observer;
 
 /**
  * What a mechanism is opened with.
@@ -9,6 +10,17 @@ import dev.gpuseg.ipc.RuntimeDirectory;
  * @param directory  the daemon's runtime directory
  * @param gpu        index of the GPU, from 0
  * @param protection processes that must not be touched
+ * @param observer   sees processes begin and work; closed by the caller, after the mechanism
  */
-public record MechanismSetup(RuntimeDirectory directory, int gpu, Protection protection) {
+public record MechanismSetup(RuntimeDirectory directory, int gpu, Protection protection, Observer observer) {
+    /**
+     * Without an observer: processes are scanned.
+     *
+     * @param directory  as above
+     * @param gpu        as above
+     * @param protection as above
+     */
+    public MechanismSetup(final RuntimeDirectory directory, final int gpu, final Protection protection) {
+        this(directory, gpu, protection, Observer.none("not asked for"));
+    }
 }

@@ -74,18 +74,47 @@ public final class RemoteDescriptors {
         }
     }
 
+    /** What a thread keeps from visit to visit. */
+    private static final class Scratch {
+        private static final ThreadLocal<Scratch> OF_THREAD = ThreadLocal.withInitial(Scratch::new);
+        private final ProcEntries entries = new ProcEntries();
+        private final Link link = new Link();
+    }
+
     private RemoteDescriptors() {
     }
 
     /**
-     * Visits the descriptors of a process. Opens none of them, because that could block.
+     * Visits the descriptors of a process. Opens none of them, because that could block. Makes no object for a
+     * descriptor, unless a stand-in of the driver is used.
      *
      * @param pid     the process
      * @param driver  whose readlink is used
-     * @param visitor receives each of them
+     * @param visitor receives each of them; visits no other process meanwhile
      * @throws IOException if the process has ended, or may not be examined
      */
     public static void visit(final int pid, final DriverLibrary driver, final Visitor visitor) throws IOException {
+        if (driver.isReplaced()) {
+            visitPaths(pid, driver, visitor);
+            return;
+        }
+        final Scratch scratch = Scratch.OF_THREAD.get();
+        final Link link = scratch.link;
+        try (ProcEntries entries = scratch.entries) {
+            entries.openDescriptors(pid);
+            while (entries.next()) {
+                link.fd = entries.number();
+                link.length = Math.max(0, entries.readlink(link.target));
+                if (!visitor.visit(link)) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** By the names of the descriptors, as a stand-in of the driver wants them. */
+    private static void visitPaths(final int pid, final DriverLibrary driver, final Visitor visitor)
+        throws IOException {
         final Link link = new Link();
         try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
             for (final Path p : list) {

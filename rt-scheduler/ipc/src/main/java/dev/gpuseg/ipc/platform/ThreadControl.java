@@ -63,10 +63,21 @@ public final class ThreadControl {
      * @param priority 1..99, 99 highest; 0 = back to SCHED_OTHER
      */
     public static void realTime(final int priority) {
+        realTime(0, priority);
+    }
+
+    /**
+     * Makes a thread real-time (SCHED_FIFO).
+     *
+     * @param tid      the kernel's id of a thread of this process; 0 = the calling one
+     * @param priority 1..99, 99 highest; 0 = back to SCHED_OTHER
+     * @throws SystemCallException if there is no such thread (any more), or it is not permitted
+     */
+    public static void realTime(final int tid, final int priority) {
         final ByteBuffer parameter = ByteBuffer.allocateDirect(4).order(ByteOrder.nativeOrder());
         parameter.putInt(0, priority);
         final int policy = priority == 0 ? SCHED_OTHER : SCHED_FIFO;
-        if (LibC.schedSetscheduler(0, policy, BufferUtil.address(parameter)) < 0) {
+        if (LibC.schedSetscheduler(tid, policy, BufferUtil.address(parameter)) < 0) {
             throw new SystemCallException("sched_setscheduler", "priority " + priority, Native.getLastError());
         }
     }

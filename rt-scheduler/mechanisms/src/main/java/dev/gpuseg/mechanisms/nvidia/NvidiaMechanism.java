@@ -9,6 +9,7 @@ import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.SystemCalls;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -50,6 +51,9 @@ public class NvidiaMechanism implements Mechanism {
     private final RmTimeslices timeslices;
     private final AtomicBoolean changed = new AtomicBoolean();
     private final ProcessWatch watch;
+    private volatile Runnable onChange = () -> { };
+    /** Enforcer only. */
+    private long releases;
     private RmContext[] batched = new RmContext[64];
     private String lastError = "";
 
@@ -61,11 +65,27 @@ public class NvidiaMechanism implements Mechanism {
      * @throws MechanismException if this machine has no NVIDIA driver that can be used, with the reason
      */
     public NvidiaMechanism(final int gpu, final Protection protection) {
-        this(gpu, protection, MpsPipe.PROC);
+        this(gpu, protection, MpsPipe.PROC, Observer.none("not asked for"));
+    }
+
+    /**
+     * Opens the mechanism for one GPU.
+     *
+     * @param gpu        index, in the order of the PCI bus
+     * @param protection processes that are never touched
+     * @param observer   sees processes begin and work
+     * @throws MechanismException if this machine has no NVIDIA driver that can be used, with the reason
+     */
+    public NvidiaMechanism(final int gpu, final Protection protection, final Observer observer) {
+        this(gpu, protection, MpsPipe.PROC, observer);
     }
 
     /** With another directory in place of /proc for the environments of processes. */
     NvidiaMechanism(final int gpu, final Protection protection, final Path proc) {
+        this(gpu, protection, proc, Observer.none("not asked for"));
+    }
+
+    private NvidiaMechanism(final int gpu, final Protection protection, final Path proc, final Observer observer) {
         this.gpu = gpu;
         rm = new RmControl();
         timeslices = new RmTimeslices(rm, e -> lastError = e);
@@ -81,7 +101,7 @@ public class NvidiaMechanism implements Mechanism {
                 + ", numbered from 0");
         }
         watch = new ProcessWatch(gpu, gpus, protection.allEngines() ? Scope.ALL : Scope.COMPUTE, protection, lock,
-            () -> changed.set(true), proc);
+            this::noteChange, proc, observer);
         watch.start();
     }
 
@@ -113,6 +133,21 @@ public class NvidiaMechanism implements Mechanism {
         watch.listener(listener);
     }
 
+    private void noteChange() {
+        changed.set(true);
+        onChange.run();
+    }
+
+    @Override
+    public void changeListener(final Runnable wake) {
+        onChange = wake;
+    }
+
+    @Override
+    public void released() {
+        releases++;
+    }
+
     @Override
     public boolean changed() {
         return changed.get() && changed.getAndSet(false);
@@ -137,7 +172,9 @@ public class NvidiaMechanism implements Mechanism {
         final int enableCount) {
         synchronized (lock) {   // the watch thread closes descriptors under it
             for (int i = 0; i < disableCount; i++) {
-                enableDisabled(disable[i]);
+                if (!isDisabledPart(disable[i])) {
+                    enableDisabled(disable[i]);
+                }
             }
             for (int i = 0; i < enableCount; i++) {
                 final WatchedProcess p = watched(enable[i]);
@@ -180,9 +217,27 @@ public class NvidiaMechanism implements Mechanism {
         rm.clear();
     }
 
+    /**
+     * Whether what was disabled of a context is certainly disabled, and still a part of it. Then the rest is disabled
+     * without enabling that part, which would let a process run in a segment whenever it makes a channel.
+     */
+    private boolean isDisabledPart(final ContextRef context) {
+        final WatchedProcess p = watched(context);
+        final RmContext c = current(context);
+        return p != null && c != null && p.disabled != null && p.disabledRelease == releases
+            && p.disabled.file().isOpen() && p.exemption == null && c.contains(p.disabled);
+    }
+
+    /** What is already disabled of a context that is to be disabled; null: nothing, or not for certain. */
+    private static RmContext already(final ContextRef context, final boolean disable) {
+        return disable ? watched(context).disabled : null;
+    }
+
     /** Remembers what a call has disabled, or may have disabled although it failed. */
-    private static void note(final ContextRef context, final RmContext switched, final boolean disable) {
-        watched(context).disabled = disable ? switched : null;
+    private void note(final ContextRef context, final RmContext switched, final boolean disable, final boolean sure) {
+        final WatchedProcess p = watched(context);
+        p.disabled = disable ? switched : null;
+        p.disabledRelease = sure ? releases : -1;
     }
 
     private int switchAll(final ContextRef[] contexts, final int count, final boolean disable) {
@@ -206,12 +261,22 @@ public class NvidiaMechanism implements Mechanism {
                 failed += refused ? 1 : 0;
                 continue;
             }
+            final RmContext before = already(contexts[i], disable);
+            if (before != null && c.channelCount() == before.channelCount()) {
+                final long nowNs = System.nanoTime();
+                contexts[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
+                watched(contexts[i]).disabled = c;
+                continue;
+            }
             if (rm.size() > 0 && rm.size() + c.channelCount() > RmControl.BATCH_MAX) {
                 failed += flush(contexts, from, i, carrier, disable);
                 from = i;
                 carrier = null;
             }
             if (c.channelCount() > RmControl.BATCH_MAX) {
+                if (disable) {
+                    enableDisabled(contexts[i]);
+                }
                 failed += alone(contexts[i], c, disable) ? 0 : 1;
                 from = i + 1;
                 continue;
@@ -221,7 +286,9 @@ public class NvidiaMechanism implements Mechanism {
                 from = i;
             }
             for (int k = 0; k < c.channelCount(); k++) {
-                rm.add(c.channelClient(k), c.channel(k));
+                if (before == null || !before.contains(c.channelClient(k), c.channel(k))) {
+                    rm.add(c.channelClient(k), c.channel(k));
+                }
             }
             contexts[i].outcome(ContextRef.Outcome.NONE, 0, 0);   // in the batch
             if (i >= batched.length) {
@@ -248,10 +315,10 @@ public class NvidiaMechanism implements Mechanism {
             }
             if (status == RmStatus.OK) {
                 contexts[i].outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
-                note(contexts[i], batched[i], disable);
+                note(contexts[i], batched[i], disable, true);
             } else {
                 if (disable) {
-                    note(contexts[i], batched[i], true);   // RM stopped somewhere in the list
+                    note(contexts[i], batched[i], true, false);   // RM stopped somewhere in the list
                     enableDisabled(contexts[i]);
                 }
                 failed += alone(contexts[i], current(contexts[i]), disable) ? 0 : 1;
@@ -280,12 +347,12 @@ public class NvidiaMechanism implements Mechanism {
         final long doneNs = System.nanoTime();
         if (status == RmStatus.OK) {
             context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
-            note(context, c, disable);
+            note(context, c, disable, true);
             return true;
         }
         final WatchedProcess p = watched(context);
         if (disable) {
-            note(context, c, true);
+            note(context, c, true, false);
         }
         watch.invalidate(p);   // its channels are not what they were; changed() follows when they are known again
         lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()

@@ -2,12 +2,14 @@
 package dev.gpuseg.mechanisms.nvidia;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.ProcEntries;
 import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.SystemCalls;
+import dev.gpuseg.mechanisms.observer.Observation;
+import dev.gpuseg.mechanisms.observer.ObservationListener;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.io.IOException;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,6 +17,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 
 /**
@@ -22,11 +25,13 @@ import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
  * descriptors of dead ones at once (a duplicate of its descriptor keeps a dead process's GPU memory allocated), and
  * announces processes that have work on the GPU and were never attached.
  *
- * <p>It learns of new processes from inotify on the control device (an open wakes it) and, where that does not work,
- * from a walk through /proc every 250 ms. A process is announced once it has made its channels and one refresh has
- * seen them; refreshes are 20 to 160 ms apart while it is new.
+ * <p>Where an {@link Observer} works, it learns of opens, objects and ends as they happen, and asks RM for what was
+ * reported: nothing is searched in a process of which everything was seen. Otherwise it learns of new processes from
+ * inotify on the control device (an open wakes it) and, where that does not work, from a walk through /proc every
+ * 250 ms. Then a process is announced once it has made its channels and one refresh has seen them; refreshes are 20 to
+ * 160 ms apart while it is new.
  */
-final class ProcessWatch implements Runnable {
+final class ProcessWatch implements Runnable, ObservationListener {
     private static final long MS = 1_000_000;
     static final long REFRESH_MIN_NS = 20 * MS;
     private static final long REFRESH_MAX_NS = 2_000 * MS;
@@ -34,8 +39,9 @@ final class ProcessWatch implements Runnable {
     private static final long REFRESH_KNOWN_NS = 1_000 * MS;
     private static final long REFRESH_YOUNG_NS = 100 * MS;
     private static final long YOUNG_NS = 5_000 * MS;
+    private static final long REFRESH_OBSERVED_NS = 10_000 * MS;
     private static final long WALK_NS = 250 * MS;
-    private static final long WALK_WITH_INOTIFY_NS = 5_000 * MS;
+    private static final long WALK_NOTIFIED_NS = 5_000 * MS;
     private static final long WALK_GAP_NS = 20 * MS;
     private static final long PROTECTED_AGAIN_NS = 3_000 * MS;
     private static final int ANCESTORS_MAX = 8;
@@ -48,24 +54,31 @@ final class ProcessWatch implements Runnable {
     private final Object lock;
     private final Runnable onChange;
     private final MpsRule mps;
+    private final Observer observer;
     private final RmControl rm = new RmControl();
     private final WatchBell bell = new WatchBell();
     private final ManyToOneConcurrentLinkedQueue<WatchedProcess> arrivals = new ManyToOneConcurrentLinkedQueue<>();
-    private final Map<Integer, WatchedProcess> watched = new HashMap<>();
+    private final ManyToOneConcurrentLinkedQueue<Observation> observations = new ManyToOneConcurrentLinkedQueue<>();
+    /** W watch thread, R any thread. */
+    private final Map<Integer, WatchedProcess> watched = new ConcurrentHashMap<>();
+    private final Map<Integer, ObservedProcess> observed = new HashMap<>();
     private final Map<Integer, Long> protectedUntilNs = new HashMap<>();
     private final PollSet polled = new PollSet();
     private final byte[] scratch = new byte[4096];
     private final int ownPid = ProcessStatus.pid();
+    private final ProcEntries processes = new ProcEntries();
     private final int inotify;
     private long nextWalkNs;
     private boolean opened;
+    private volatile boolean interrupted;
     private volatile ProcessListener listener;
     private volatile boolean running = true;
     private volatile String lastError = "";
     private Thread thread;
 
     ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final Protection protection,
-        final Object lock, final Runnable onChange, final Path proc) {
+        final Object lock, final Runnable onChange, final Path proc, final Observer observer) {
+        this.observer = observer;
         this.gpu = gpu;
         this.gpus = gpus;
         this.scope = scope;
@@ -78,18 +91,23 @@ final class ProcessWatch implements Runnable {
     }
 
     void start() {
+        observer.listen(this);
         thread = new Thread(this, "gpuseg-nvidia-watch-" + gpu);
         thread.setDaemon(true);
         thread.start();
     }
 
     void stop() {
+        observer.forget(this);
         running = false;
         bell.ring();
         try {
             thread.join(JOIN_MS);
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+        if (!thread.isAlive()) {
+            bell.close();   // not by the thread: it can end before it is rung above
         }
     }
 
@@ -101,6 +119,11 @@ final class ProcessWatch implements Runnable {
 
     /** Begins to follow a process. Any thread. */
     WatchedProcess attach(final int pid, final long startTicks) {
+        final WatchedProcess known = watched.get(pid);
+        if (known != null && known.startTicks == startTicks && !known.attached) {
+            known.attached = true;   // its channels are known; if it has just ended, it has none
+            return known;
+        }
         final WatchedProcess p = new WatchedProcess(pid, startTicks, System.nanoTime());
         p.attached = true;
         arrivals.add(p);
@@ -134,6 +157,21 @@ final class ProcessWatch implements Runnable {
     }
 
     @Override
+    public void observed(final Observation what) {
+        if (what.kind() != Observation.Kind.WORK
+            && (what.kind() != Observation.Kind.OPEN || what.engine() == Observation.NVIDIA)) {
+            observations.add(what);
+            bell.ring();
+        }
+    }
+
+    @Override
+    public void interrupted() {
+        interrupted = true;
+        bell.ring();
+    }
+
+    @Override
     public void run() {
         while (running) {
             try {
@@ -148,7 +186,6 @@ final class ProcessWatch implements Runnable {
         if (inotify >= 0) {
             SystemCalls.closeOnce(inotify);
         }
-        bell.close();
     }
 
     private void cycle() {
@@ -160,6 +197,7 @@ final class ProcessWatch implements Runnable {
         }
         final boolean woken = bell.answer();
         takeArrivals();
+        takeObservations();
         applyMpsRule();   // before refreshes that may take long: a new task's segment may have begun
         final long nowNs = System.nanoTime();
         final Iterator<WatchedProcess> each = watched.values().iterator();
@@ -191,8 +229,81 @@ final class ProcessWatch implements Runnable {
                 p.mpsServer = known.mpsServer;
                 p.exemption = known.exemption;
                 p.announced = true;
+                p.observed = known.observed;
+                onChange.run();   // it was attached without channels
+            } else {
+                final ObservedProcess seen = observed.get(p.pid);
+                p.observed = seen != null && seen.startTicks() == p.startTicks && seen.isWhole() ? seen : null;
             }
         }
+    }
+
+    private void takeObservations() {
+        if (interrupted) {
+            interrupted = false;
+            observed.clear();
+            for (final WatchedProcess p : watched.values()) {
+                search(p);
+            }
+            nextWalkNs = System.nanoTime();
+        }
+        for (Observation o = observations.poll(); o != null; o = observations.poll()) {
+            take(o);
+        }
+    }
+
+    private void take(final Observation o) {
+        final WatchedProcess p = watched.get(o.pid());
+        if (o.kind() == Observation.Kind.EXIT) {
+            observed.remove(o.pid());   // the pidfd reports the end of what is followed, unless it was never opened
+            if (p != null && p.startTicks == o.startTicks() && p.process == null) {
+                p.dead = true;
+                onChange.run();
+            }
+            return;
+        }
+        ObservedProcess seen = observed.get(o.pid());
+        if (seen == null || seen.startTicks() != o.startTicks()) {
+            if (o.kind() == Observation.Kind.CLOSE || o.kind() == Observation.Kind.EXEC) {
+                return;   // of another driver's device
+            }
+            seen = new ObservedProcess(o);
+            observed.put(o.pid(), seen);
+        }
+        seen.take(o);
+        if (p != null && p.startTicks == o.startTicks()) {
+            news(p, seen);
+        } else if ((p == null || p.dead) && listener != null && o.pid() != ownPid
+            && !protectedUntilNs.containsKey(o.pid())) {
+            final WatchedProcess followed = follow(o.pid(), o.startTicks(), System.nanoTime());
+            if (followed != null) {
+                news(followed, seen);
+            }
+        }
+    }
+
+    private void news(final WatchedProcess p, final ObservedProcess seen) {
+        if (seen.isWhole()) {
+            p.observed = seen;
+            p.nextRefreshNs = System.nanoTime();
+        } else if (p.observed != null) {
+            search(p);
+        } else if (p.process == null || p.process.context(gpu) == null) {
+            p.periodNs = REFRESH_MIN_NS;
+            p.nextRefreshNs = Math.min(p.nextRefreshNs, System.nanoTime() + REFRESH_MIN_NS);
+        }
+    }
+
+    /** What was seen of a process is not all: it is searched from now on. */
+    private void search(final WatchedProcess p) {
+        if (p.observed != null) {
+            p.observed = null;
+            if (p.process != null) {
+                p.process.invalidate();
+            }
+        }
+        p.periodNs = REFRESH_MIN_NS;
+        p.nextRefreshNs = System.nanoTime();
     }
 
     private void applyMpsRule() {
@@ -244,6 +355,9 @@ final class ProcessWatch implements Runnable {
     /** A process opened the device: those that have no context yet are refreshed soon. */
     private void noteOpen() {
         DriverCalls.drain(inotify, scratch);
+        if (observer.isLive()) {
+            return;   // it tells more
+        }
         opened = true;
         for (final WatchedProcess p : watched.values()) {
             if (!p.dead && (p.process == null || p.process.context(gpu) == null)) {
@@ -264,7 +378,12 @@ final class ProcessWatch implements Runnable {
                 return;
             }
         }
-        final RmProcess.Result found = p.process.refresh(nowNs, lock, this::olderThan);
+        final RmProcess.Result found = p.observed == null ? p.process.refresh(nowNs, lock, this::olderThan)
+            : p.process.refreshObserved(nowNs, lock, this::olderThan, p.observed);
+        if (p.observed != null && !p.observed.isWhole()) {
+            search(p);
+            return;
+        }
         switch (found) {
             case CHANGED:
                 p.periodNs = REFRESH_MIN_NS;
@@ -278,7 +397,10 @@ final class ProcessWatch implements Runnable {
                 break;   // the pidfd reports a process that is ending
         }
         p.withoutOwnChannels = mps.usesCudaWithoutChannels(p.process);
-        if (p.process.context(gpu) != null) {
+        if (p.observed != null || p.process.hasNoWork() && !p.process.usesDriver() && observer.sawWhole(p.startTicks)) {
+            p.nextRefreshNs = nowNs + (p.observed != null && p.observed.hasNews() ? 0
+                : p.process.isStale() ? REFRESH_MIN_NS : REFRESH_OBSERVED_NS);
+        } else if (p.process.context(gpu) != null) {
             p.nextRefreshNs = nowNs + (nowNs - p.sinceNs < YOUNG_NS ? REFRESH_YOUNG_NS : REFRESH_KNOWN_NS);
         } else if (!p.process.usesDriver() && found != RmProcess.Result.REFUSED) {
             p.nextRefreshNs = nowNs + REFRESH_WITHOUT_DRIVER_NS;
@@ -352,29 +474,33 @@ final class ProcessWatch implements Runnable {
     /** Searches /proc for processes that have the control device open and are not followed yet. */
     private void walk(final long nowNs) {
         opened = false;
-        nextWalkNs = nowNs + (inotify >= 0 ? WALK_WITH_INOTIFY_NS : WALK_NS);
+        nextWalkNs = nowNs + (inotify >= 0 || observer.isLive() ? WALK_NOTIFIED_NS : WALK_NS);
         protectedUntilNs.values().removeIf(untilNs -> nowNs - untilNs >= 0);
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
-            for (final Path path : list) {
-                final int pid = Integer.parseInt(path.getFileName().toString());
+        try (ProcEntries list = processes) {
+            list.openProcesses();
+            while (list.next()) {
+                final int pid = list.number();
                 if (pid != ownPid && !watched.containsKey(pid) && !protectedUntilNs.containsKey(pid)
                     && !RmProcess.controlDescriptors(pid).isEmpty()) {
-                    follow(pid, nowNs);
+                    follow(pid, ProcessStatus.startTicks(pid), nowNs);
                 }
             }
-        } catch (final IOException | DirectoryIteratorException e) {
+        } catch (final IOException e) {
             lastError = "/proc cannot be read: " + e.getMessage() + "; unmanaged processes are not noticed";
         }
     }
 
-    private void follow(final int pid, final long nowNs) {
+    /** Null if the process must not be touched, or has ended. */
+    private WatchedProcess follow(final int pid, final long startTicks, final long nowNs) {
         if (protection.covers(pid)) {
             protectedUntilNs.put(pid, nowNs + PROTECTED_AGAIN_NS);   // asked again in case the pid is reused
-            return;
+            return null;
         }
-        final long ticks = ProcessStatus.startTicks(pid);
-        if (ticks != 0) {
-            watched.put(pid, new WatchedProcess(pid, ticks, nowNs));
+        if (startTicks == 0) {
+            return null;
         }
+        final WatchedProcess p = new WatchedProcess(pid, startTicks, nowNs);
+        watched.put(pid, p);
+        return p;
     }
 }

@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.nvidia;
 
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -44,7 +45,7 @@ final class RmClient {
     private static final int CLASS_CLIENT = 0x41;
     private static final int CLASS_SUBDEVICE = 0x2080;
     private static final int CLASS_TSG = 0xa06c;
-    private static final int ENGINE_GR0 = 1;
+    static final int ENGINE_GR0 = 1;
     private static final int INVALID_OBJECT = 0x31;
 
     private final ControlFile file;
@@ -107,6 +108,40 @@ final class RmClient {
                 }
             }
         }
+    }
+
+    /**
+     * Takes over an object that the observer saw made, if RM says that it exists.
+     *
+     * @param rm      to ask with
+     * @param object  its handle
+     * @param parent  handle of its parent, as the process says
+     * @param classId its class, as the process says
+     * @param gr0     whether it is a channel group on the engine for compute and graphics
+     * @return false if RM's answer was neither yes nor no
+     */
+    boolean made(final RmControl rm, final int object, final int parent, final int classId, final boolean gr0) {
+        final Node above = objects.get(parent);
+        if (new Node(classId, parent).isComputeOrGraphics() && above != null && above.isChannel()
+            && reportedGr0.contains(above.parent())) {
+            return true;   // it could only tell the engine of that group, which is known
+        }
+        unsure = false;
+        ask(rm, object);
+        final Node node = objects.get(object);
+        if (gr0 && node != null && node.isTsg()) {
+            reportedGr0.add(object);
+        }
+        return !unsure;
+    }
+
+    /** An object was freed, with all that is below it. */
+    void freed(final int object) {
+        objects.remove(object);
+        reportedGr0.remove(object);
+        final List<Integer> below = objects.entrySet().stream().filter(e -> e.getValue().parent() == object
+            && e.getKey() != object).map(Map.Entry::getKey).toList();
+        below.forEach(this::freed);
     }
 
     private void search(final RmControl rm, final boolean full) {

@@ -94,6 +94,25 @@ final class RmContext {
         return heldPayload;
     }
 
+    /** Whether a channel is one of its own. */
+    boolean contains(final int channelClient, final int channel) {
+        for (int i = 0; i < channels.length; i++) {
+            if (channels[i] == channel && clients[i] == channelClient) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether all channels of another one are its own, through the same open file. */
+    boolean contains(final RmContext other) {
+        boolean all = other.file == file;
+        for (int i = 0; all && i < other.channels.length; i++) {
+            all = contains(other.clients[i], other.channels[i]);
+        }
+        return all;
+    }
+
     /** Whether it has the same channels and is reached in the same way. */
     boolean sameAs(final RmContext other) {
         return other != null && file == other.file && client == other.client && subdevice == other.subdevice

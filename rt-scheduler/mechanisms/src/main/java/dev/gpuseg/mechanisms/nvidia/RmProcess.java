@@ -5,6 +5,7 @@ import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.DeviceFile;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
+import dev.gpuseg.mechanisms.observer.Observation;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.util.ArrayList;
@@ -45,6 +46,8 @@ final class RmProcess {
     private static final int CLIENT_NEAR = 0x100;
     private static final int REFRESHES_PER_SEARCH = 4;
     private static final int WIDE_AFTER_REFRESHES = 8;
+    /** The first channels are disabled while the rest is asked for. */
+    private static final int NEWS_AT_ONCE = 8;
     private static final long FULL_REFRESH_NS = 10_000_000_000L;
 
     private final int pid;
@@ -149,7 +152,7 @@ final class RmProcess {
         if (links == null) {
             return Result.GONE;
         }
-        final boolean taken = takeFiles(links, lock, older);
+        final boolean taken = takeFiles(links, lock, older, null);
         if (files.isEmpty()) {
             return refusal.isEmpty() ? publish() : Result.REFUSED;
         }
@@ -180,6 +183,90 @@ final class RmProcess {
     /** The same where no other process is known. */
     Result refresh(final long nowNs, final Object lock) {
         return refresh(nowNs, lock, x -> Map.of());
+    }
+
+    /**
+     * The same for a process of which the observer has seen everything: only what it made is asked for.
+     *
+     * @param nowNs    CLOCK_MONOTONIC
+     * @param lock     as above
+     * @param older    as above
+     * @param observed what was seen; gives up where RM contradicts it
+     * @return what became of it
+     */
+    Result refreshObserved(final long nowNs, final Object lock, final OlderProcesses older,
+        final ObservedProcess observed) {
+        final boolean due = nowNs - lastFullNs >= FULL_REFRESH_NS;
+        if (observed.takeFilesChanged() || due || stale) {
+            final Map<Integer, String> links = links();
+            if (links == null) {
+                return Result.GONE;
+            }
+            takeFiles(links, lock, older, observed);
+            lastFullNs = nowNs;
+        }
+        if (files.isEmpty()) {
+            if (observed.hasNews()) {
+                observed.giveUp();   // through a descriptor that is not found
+            }
+            return refusal.isEmpty() ? publish() : Result.REFUSED;
+        }
+        unsure = false;
+        if (stale) {
+            stale = false;
+            clients.clear();
+            observed.clearNews();
+            observed.objects().forEach(o -> take(o, observed));
+        } else {
+            for (int i = 0; i < NEWS_AT_ONCE && observed.hasNews(); i++) {
+                take(observed.nextNews(), observed);
+            }
+        }
+        if (!observed.isWhole() || unsure) {
+            stale = true;   // asked again, or searched
+            return Result.UNCHANGED;
+        }
+        return publish();
+    }
+
+    private void take(final Observation o, final ObservedProcess observed) {
+        final RmClient client = client(o.client());
+        if (o.kind() == Observation.Kind.FREE) {
+            if (client != null && o.handle() == o.client()) {
+                clients.remove(client);
+            } else if (client != null) {
+                client.freed(o.handle());
+            }
+        } else if (ObservedProcess.isClient(o)) {
+            takeClient(o);
+        } else if (client != null) {
+            unsure |= !client.made(rm, o.handle(), o.parent(), o.classId(), o.engine() == RmClient.ENGINE_GR0);
+        } else if (!unsure && observed.isWhole()) {
+            observed.giveUp();   // an object of a client that RM does not know here
+        }
+    }
+
+    private void takeClient(final Observation o) {
+        final int before = clients.size();
+        for (final ControlFile file : files.values()) {   // that of the call first
+            if (file.remoteFd() == o.fd()) {
+                tryClient(file, o.client());
+            }
+        }
+        for (final ControlFile file : files.values()) {
+            if (clients.size() == before && file.remoteFd() != o.fd()) {
+                tryClient(file, o.client());
+            }
+        }
+    }
+
+    private RmClient client(final int handle) {
+        for (final RmClient c : clients) {
+            if (c.handle() == handle) {
+                return c;
+            }
+        }
+        return null;
     }
 
     /** Numbers of the control descriptors of any process; empty if it has ended or may not be examined. */
@@ -222,7 +309,8 @@ final class RmProcess {
         return found;
     }
 
-    private boolean takeFiles(final Map<Integer, String> links, final Object lock, final OlderProcesses others) {
+    private boolean takeFiles(final Map<Integer, String> links, final Object lock, final OlderProcesses others,
+        final ObservedProcess observed) {
         boolean changed = false;
         final Iterator<Map.Entry<Integer, ControlFile>> known = files.entrySet().iterator();
         while (known.hasNext()) {
@@ -238,10 +326,12 @@ final class RmProcess {
         Map<Integer, List<Integer>> older = null;
         for (final Map.Entry<Integer, String> e : links.entrySet()) {
             if (e.getValue().equals(CONTROL_DEVICE) && !files.containsKey(e.getKey())) {
-                older = older == null ? others.than(pid) : older;
-                if (isBorrowed(e.getKey(), older)) {
-                    borrows = true;
-                    continue;
+                if (observed == null || !observed.opened(e.getKey())) {
+                    older = older == null ? others.than(pid) : older;
+                    if (isBorrowed(e.getKey(), older)) {
+                        borrows = true;
+                        continue;
+                    }
                 }
                 final int fd = CONTROL.duplicate(pid, pidfd, e.getKey(), CONTROL_DEVICE);
                 if (fd >= 0) {
@@ -333,10 +423,8 @@ final class RmProcess {
     }
 
     private void tryClient(final ControlFile file, final int client) {
-        for (final RmClient c : clients) {
-            if (c.handle() == client) {
-                return;
-            }
+        if (client(client) != null) {
+            return;
         }
         final int status = rm.handleInfo(file.fd(), client, client, RmControl.INFO_CLASS);
         unsure |= status != RmStatus.OK && !RmClient.meansAbsent(status);

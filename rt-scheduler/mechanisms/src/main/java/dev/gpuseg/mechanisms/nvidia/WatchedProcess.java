@@ -18,6 +18,10 @@ final class WatchedProcess {
     volatile boolean detached;
     /** Enforcer only: what was disabled last and not enabled since; its channels must be enabled, not today's. */
     RmContext disabled;
+    /** Enforcer only: releases of the watchdog when all of it was disabled; negative = part of it may be enabled. */
+    long disabledRelease = -1;
+    /** W enforcer at attach, R watch thread. */
+    volatile boolean attached;
     /** Enforcer, under the lock: time slices before they were changed, us, by client and channel group. */
     final Map<Long, Long> ownTimeslicesUs = new HashMap<>();
     /** W watch thread, R enforcer, dispatcher: its channels carry the work of other processes. */
@@ -31,8 +35,9 @@ final class WatchedProcess {
     MpsPipe pipe;
     /** Apparently uses CUDA without channels of its own. */
     boolean withoutOwnChannels;
-    boolean attached;
     boolean announced;
+    /** Null if the observer does not see it, or not from its beginning. */
+    ObservedProcess observed;
     long nextRefreshNs;
     long periodNs;
 

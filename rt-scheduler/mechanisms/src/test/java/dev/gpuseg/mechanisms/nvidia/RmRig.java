@@ -23,6 +23,9 @@ import java.util.function.BooleanSupplier;
 /** The RM stand-in, applications that use it, and this very JVM as the one that schedules them. */
 final class RmRig implements AutoCloseable {
     static final long LIMIT_MS = 20_000;
+    /** A device that hardly any program opens: gpuseg-observer sees the ioctls of applications on it. */
+    static final String SHADOW = "/dev/full";
+    static final String SHADOW_OPTION = "nvidia:1:7:any";
     private static final String STANDIN_ENV = "GPUSEG_RM_STANDIN";
     private static final Path BUILD =
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
@@ -151,6 +154,7 @@ final class RmRig implements AutoCloseable {
         if (pipe != null) {
             builder.environment().put(MPS_PIPE, pipe.toString());
         }
+        builder.environment().put("GPUSEG_RM_SHADOW", SHADOW);
         builder.environment().put("LD_PRELOAD",
             (capture ? BUILD.resolve("libgpuseg-preload.so") + " " : "") + FAKE);
         final App app = new App(builder.start(), map(file), childFile == null ? null : map(childFile));

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.launch;
+
+import dev.gpuseg.ipc.LaunchHold;
+import dev.gpuseg.ipc.Session;
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+import dev.gpuseg.mechanisms.ProcessListener;
+
+/**
+ * A mechanism that preempts running work, and holds launches besides: launches of a context are held before the device
+ * is told to disable it, and go on after it is enabled. Best-effort programs under {@code gpuseg exec} honour the hold;
+ * for all others the device alone decides, as without it.
+ */
+public final class HoldingMechanism implements Mechanism {
+    private final Mechanism device;
+    private final HeldLaunches launches = new HeldLaunches();
+
+    /**
+     * Wraps a mechanism.
+     *
+     * @param device what disables and enables; closed with this one
+     */
+    public HoldingMechanism(final Mechanism device) {
+        this.device = device;
+    }
+
+    @Override
+    public String name() {
+        return device.name();
+    }
+
+    @Override
+    public int id() {
+        return device.id();
+    }
+
+    @Override
+    public Capabilities capabilities() {
+        return device.capabilities().withHeldLaunches();
+    }
+
+    @Override
+    public void attach(final ContextRef context) {
+        device.attach(context);
+        launches.attach(context);
+    }
+
+    @Override
+    public void registered(final ContextRef context, final boolean registered) {
+        device.registered(context, registered);
+    }
+
+    @Override
+    public void joined(final ContextRef context, final Session session, final LaunchHold word) {
+        launches.joined(context, session, word);
+    }
+
+    @Override
+    public void left(final ContextRef context, final Session session) {
+        launches.left(context, session);
+    }
+
+    @Override
+    public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
+        final int enableCount) {
+        for (int i = 0; i < disableCount; i++) {
+            launches.hold(disable[i]);
+        }
+        final int failed = device.apply(disable, disableCount, enable, enableCount);
+        for (int i = 0; i < enableCount; i++) {
+            launches.go(enable[i]);
+        }
+        return failed;
+    }
+
+    @Override
+    public boolean changed() {
+        return device.changed();
+    }
+
+    @Override
+    public void changeListener(final Runnable wake) {
+        device.changeListener(wake);
+    }
+
+    @Override
+    public void released() {
+        device.released();
+    }
+
+    @Override
+    public void processListener(final ProcessListener listener) {
+        device.processListener(listener);
+    }
+
+    @Override
+    public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
+        return device.setTimeslice(context, timesliceNs);
+    }
+
+    @Override
+    public byte[] heldPayload(final ContextRef context) {
+        return device.heldPayload(context);
+    }
+
+    @Override
+    public byte[] timeslicePayload(final ContextRef context) {
+        return device.timeslicePayload(context);
+    }
+
+    @Override
+    public int units(final ContextRef context) {
+        return device.units(context);
+    }
+
+    @Override
+    public String remark(final ContextRef context) {
+        return device.remark(context);
+    }
+
+    @Override
+    public void detach(final ContextRef context) {
+        launches.detach(context);
+        device.detach(context);
+    }
+
+    @Override
+    public Mechanism rehearsal() {
+        final Mechanism practice = device.rehearsal();
+        return practice == null ? null : new HoldingMechanism(practice);
+    }
+
+    @Override
+    public String lastError() {
+        return device.lastError();
+    }
+
+    @Override
+    public void close() {
+        launches.close();
+        device.close();
+    }
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.launch;
+
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.LaunchHold;
+import dev.gpuseg.ipc.Session;
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+
+/**
+ * Level 1, without privileges and with any driver: a context is disabled by holding its next launches. What it has
+ * queued runs on; best-effort programs under {@code gpuseg exec} keep that below a bound. Processes that were not
+ * started by {@code gpuseg exec} are not held.
+ */
+public final class LaunchMechanism implements Mechanism {
+    private static final Capabilities CAPABILITIES =
+        new Capabilities(Capabilities.GATE, 0, 0, 0, 0, Integer.MAX_VALUE, false, "process", true);
+    private static final byte[] NOTHING = new byte[0];
+
+    private final HeldLaunches launches = new HeldLaunches();
+
+    /** There is nothing to connect to. */
+    public LaunchMechanism() {
+        // programs come by their sessions
+    }
+
+    @Override
+    public String name() {
+        return "launch";
+    }
+
+    @Override
+    public int id() {
+        return Abi.MECHANISM_LAUNCH;
+    }
+
+    @Override
+    public Capabilities capabilities() {
+        return CAPABILITIES;
+    }
+
+    @Override
+    public void attach(final ContextRef context) {
+        launches.attach(context);
+        context.outcome(ContextRef.Outcome.NONE, 0, 0);
+    }
+
+    @Override
+    public void joined(final ContextRef context, final Session session, final LaunchHold word) {
+        launches.joined(context, session, word);
+    }
+
+    @Override
+    public void left(final ContextRef context, final Session session) {
+        launches.left(context, session);
+    }
+
+    @Override
+    public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
+        final int enableCount) {
+        for (int i = 0; i < disableCount; i++) {
+            final long beganNs = System.nanoTime();
+            outcome(disable[i], launches.hold(disable[i]), beganNs);
+        }
+        for (int i = 0; i < enableCount; i++) {
+            final long beganNs = System.nanoTime();
+            outcome(enable[i], launches.go(enable[i]), beganNs);
+        }
+        return 0;
+    }
+
+    private static void outcome(final ContextRef context, final int sessions, final long beganNs) {
+        context.outcome(sessions == 0 ? ContextRef.Outcome.ABSENT : ContextRef.Outcome.DONE, beganNs,
+            System.nanoTime());
+    }
+
+    @Override
+    public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
+        return false;
+    }
+
+    @Override
+    public byte[] heldPayload(final ContextRef context) {
+        return NOTHING;
+    }
+
+    @Override
+    public void detach(final ContextRef context) {
+        launches.detach(context);
+    }
+
+    @Override
+    public Mechanism rehearsal() {
+        return new LaunchMechanism();
+    }
+
+    @Override
+    public String lastError() {
+        return "";
+    }
+
+    @Override
+    public void close() {
+        launches.close();
+    }
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.nvidia;
+
+import dev.gpuseg.mechanisms.observer.Observation;
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What the observer saw one process do with RM: the descriptors of the control device that it opened, and the objects
+ * that exist. The process can have made any of it up, save the descriptors: RM is asked for the class of a handle
+ * before it is used. Watch thread only.
+ */
+final class ObservedProcess {
+    private static final int CLASS_CLIENT = 0x41;
+    /** A process with more is searched: it may only want this memory. */
+    private static final int OBJECTS_MAX = 16_384;
+
+    private final int pid;
+    private final long startTicks;
+    private final Map<Long, Observation> objects = new LinkedHashMap<>();
+    private final Set<Integer> opened = new HashSet<>();
+    private final Deque<Observation> news = new ArrayDeque<>();
+    private boolean whole;
+    private boolean filesChanged;
+
+    ObservedProcess(final Observation first) {
+        pid = first.pid();
+        startTicks = first.startTicks();
+        whole = first.whole();
+    }
+
+    /** Takes a record of this process. */
+    void take(final Observation o) {
+        switch (o.kind()) {
+            case OPEN -> {
+                opened.add(o.fd());
+                filesChanged = true;
+            }
+            case CLOSE, EXEC -> {
+                if (o.fd() >= 0) {
+                    opened.remove(o.fd());
+                }
+                filesChanged = true;
+            }
+            case ALLOC -> {
+                objects.put(key(o.client(), o.handle()), o);
+                whole &= objects.size() <= OBJECTS_MAX;
+                news.add(o);
+            }
+            case FREE -> {
+                free(o);
+                news.add(o);
+            }
+            case UNSEEN -> whole = false;
+            default -> {
+                // nothing that concerns RM
+            }
+        }
+        if (!whole) {
+            objects.clear();
+            news.clear();
+        }
+    }
+
+    private void free(final Observation o) {
+        objects.remove(key(o.client(), o.handle()));
+        if (o.client() == o.handle()) {
+            objects.values().removeIf(x -> x.client() == o.client());
+            return;
+        }
+        final List<Integer> below = objects.values().stream()
+            .filter(x -> x.client() == o.client() && x.parent() == o.handle() && x.handle() != o.handle())
+            .map(Observation::handle).toList();
+        for (final int handle : below) {
+            free(new Observation(o.kind(), pid, startTicks, o.whole(), o.timeNs(), o.fd(), o.owner(), o.client(),
+                o.handle(), handle, 0, 0));
+        }
+    }
+
+    private static long key(final int client, final int handle) {
+        return (long) client << Integer.SIZE | handle & 0xffffffffL;
+    }
+
+    static boolean isClient(final Observation o) {
+        return o.classId() == CLASS_CLIENT;
+    }
+
+    long startTicks() {
+        return startTicks;
+    }
+
+    /** Whether nothing that it made can be missing here. */
+    boolean isWhole() {
+        return whole;
+    }
+
+    /** It has something that was not seen, or that cannot be explained. For good: it is scanned from now on. */
+    void giveUp() {
+        whole = false;
+        objects.clear();
+        news.clear();
+    }
+
+    /** Whether the process itself opened the control device under this number. */
+    boolean opened(final int fd) {
+        return opened.contains(fd);
+    }
+
+    /** Whether descriptors were opened or closed since the last call. */
+    boolean takeFilesChanged() {
+        final boolean changed = filesChanged;
+        filesChanged = false;
+        return changed;
+    }
+
+    /** The next object that was made or freed, in order; null if there is none. */
+    Observation nextNews() {
+        return news.poll();
+    }
+
+    boolean hasNews() {
+        return !news.isEmpty();
+    }
+
+    /** All that exists is going to be asked for: what is new is among it. */
+    void clearNews() {
+        news.clear();
+    }
+
+    /** Objects that exist, in the order in which they were made. */
+    Collection<Observation> objects() {
+        return objects.values();
+    }
+}

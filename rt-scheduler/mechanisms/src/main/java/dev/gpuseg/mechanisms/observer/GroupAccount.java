@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.observer;
+
+import java.nio.ByteBuffer;
+
+/**
+ * What the processes of a control group did with GPU devices since the observer began. Immutable.
+ *
+ * @param cgroup     inode of its directory in the unified hierarchy
+ * @param processes  that have opened a device and not ended
+ * @param ioctls     on GPU devices
+ * @param ioctlNs    time inside them
+ * @param opens      of GPU devices
+ * @param contexts   channel groups for compute and graphics, or queues, that were made
+ * @param lifetimeNs from first open to end, sum over the processes that have ended
+ */
+public record GroupAccount(long cgroup, int processes, long ioctls, long ioctlNs, long opens, long contexts,
+    long lifetimeNs) {
+
+    /** {@code struct gpuseg_observer_group_record}. */
+    static GroupAccount read(final ByteBuffer b, final int at) {
+        return new GroupAccount(b.getLong(at + 16), b.getInt(at + 4), b.getLong(at + 24), b.getLong(at + 32),
+            b.getLong(at + 40), b.getLong(at + 48), b.getLong(at + 56));
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.mechanisms.observer;
+
+import java.io.BufferedReader;
+import java.io.FilterInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** The two ways to the observer's records. */
+final class ObserverSource {
+    private static final int END_WAIT_MS = 500;
+
+    private ObserverSource() {
+    }
+
+    /** Standard output of a child. When it is closed, the child ends. */
+    static InputStream child(final Path program, final List<String> options) throws IOException {
+        final List<String> command = new ArrayList<>();
+        command.add(program.toString());
+        command.addAll(options);
+        final Process process = new ProcessBuilder(command).redirectInput(ProcessBuilder.Redirect.from(
+            Path.of("/dev/null").toFile())).start();
+        return new ChildStream(process);
+    }
+
+    static InputStream socket(final Path path) throws IOException {
+        final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+        try {
+            channel.connect(UnixDomainSocketAddress.of(path));
+        } catch (final IOException e) {
+            channel.close();
+            throw new IOException("gpuseg-observer at " + path + ": " + e.getMessage()
+                + "; see systemctl status gpuseg-observer", e);
+        }
+        return Channels.newInputStream(channel);
+    }
+
+    private static final class ChildStream extends FilterInputStream {
+        private final Process process;
+
+        ChildStream(final Process process) {
+            super(process.getInputStream());
+            this.process = process;
+        }
+
+        /** At its end, the child's own message becomes the error. */
+        @Override
+        public int read(final byte[] bytes, final int from, final int length) throws IOException {
+            final int n = super.read(bytes, from, length);
+            if (n < 0) {
+                final String said = message();
+                throw new IOException(said.isEmpty() ? "gpuseg-observer ended with status " + status() : said);
+            }
+            return n;
+        }
+
+        private String message() throws IOException {
+            try (BufferedReader errors = process.errorReader(StandardCharsets.UTF_8)) {
+                String last = "";
+                for (String line = errors.readLine(); line != null; line = errors.readLine()) {
+                    last = line;
+                }
+                return last;
+            }
+        }
+
+        private String status() {
+            return await() ? Integer.toString(process.exitValue()) : "unknown";
+        }
+
+        private boolean await() {
+            try {
+                return process.waitFor(END_WAIT_MS, TimeUnit.MILLISECONDS);
+            } catch (final InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            process.destroy();
+            super.close();
+        }
+    }
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg-observer against processes whose ioctls have the layout of NVIDIA's driver, on /dev/full: it is a character
+ * device that hardly any program opens, and its ioctls fail without effect.
+ */
+#define _GNU_SOURCE
+#include "observer/observer_abi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base.h"
+#include "tests/check.h"
+#include "tests/rig.h"
+
+#define DEVICE "/dev/full"
+#define LIMIT_MS 30000
+#define CLIENT 0xc1d00007u
+#define TSG 0x5c000015u
+#define CHANNEL 0x5c00001cu
+#define TICK_NS UINT64_C(10000000)
+
+struct alloc { /* RM's long form */
+	uint32_t client, parent, handle, class_id;
+	uint64_t params, rights;
+	uint32_t params_size, flags, status, pad;
+};
+
+struct observer {
+	pid_t pid;
+	int records;
+};
+
+/* The next record that is no account; the test ends if there is none within the limit. */
+static struct gpuseg_observer_record next(const struct observer *o)
+{
+	struct gpuseg_observer_record r;
+
+	do {
+		for (size_t have = 0; have < sizeof(r);) {
+			struct pollfd ready = {.fd = o->records, .events = POLLIN};
+			const int rc = poll(&ready, 1, LIMIT_MS);
+			const ssize_t n = rc > 0 ? read(o->records, (char *)&r + have, sizeof(r) - have) : 0;
+
+			CHECK(n > 0, "no record within %d ms, or the observer has ended", LIMIT_MS);
+			have += (size_t)n;
+		}
+	} while (r.kind == GPUSEG_OBSERVER_GROUP);
+	return r;
+}
+
+/* The next one of a process; other programs may open the device, too. */
+static struct gpuseg_observer_record next_of(const struct observer *o, pid_t pid)
+{
+	struct gpuseg_observer_record r;
+
+	do
+		r = next(o);
+	while (r.pid != (uint32_t)pid);
+	return r;
+}
+
+static void require_bpf(void)
+{
+	static const char *const check[] = {"--check", NULL};
+	const char *build = getenv("GPUSEG_TEST_BUILD");
+	char path[4096], said[1024];
+
+	snprintf(path, sizeof(path), "%s/gpuseg-observer", build ? build : "build");
+	if (access(path, X_OK) != 0) {
+		CHECK(getenv("CI") == NULL, "gpuseg-observer is not built: apt install clang libbpf-dev");
+		SKIP("gpuseg-observer is not built: apt install clang libbpf-dev");
+	}
+	if (rig_run("gpuseg-observer", check, said, sizeof(said)) != 0)
+		SKIP("%s", said);
+}
+
+static struct observer start_observer(const char *device)
+{
+	const char *const arguments[] = {"--device", device, NULL};
+	struct observer o;
+	struct gpuseg_observer_record hello;
+
+	require_bpf();
+	o.pid = rig_start("gpuseg-observer", arguments, &o.records);
+	hello = next(&o);
+	CHECK_EQ(hello.kind, GPUSEG_OBSERVER_HELLO);
+	CHECK_EQ(hello.handle, GPUSEG_OBSERVER_VERSION);
+	return o;
+}
+
+static int open_device(const char *path)
+{
+	const int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		_exit(99);
+	return fd;
+}
+
+static void allocate_as(int fd, uint32_t parent, uint32_t handle, uint32_t class_id, uint32_t status)
+{
+	uint32_t params[5] = {0, 0, 0, 1, 0};
+	struct alloc a = {.client = CLIENT,
+			  .parent = parent,
+			  .handle = handle,
+			  .class_id = class_id,
+			  .params = (uint64_t)(uintptr_t)params,
+			  .params_size = sizeof(params),
+			  .status = status};
+
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, sizeof(a)), &a);
+}
+
+static void allocate(int fd, uint32_t parent, uint32_t handle, uint32_t class_id)
+{
+	allocate_as(fd, parent, handle, class_id, 0);
+}
+
+static void free_object(int fd, uint32_t handle)
+{
+	uint32_t f[4] = {CLIENT, 0, handle, 0};
+
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x29, sizeof(f)), f);
+}
+
+/* Forks; the child runs and exits with 0. */
+static pid_t in_child(void (*run)(void))
+{
+	const pid_t pid = fork();
+
+	CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		run();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void reap(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid, "waitpid: %s", strerror(errno));
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the process ended with 0x%x", (unsigned)status);
+}
+
+static void live_a_whole_life(void)
+{
+	const int fd = open_device(DEVICE);
+
+	allocate(fd, 0, CLIENT, 0x41);
+	allocate(fd, CLIENT, TSG, 0xa06c);
+	allocate(fd, TSG, CHANNEL, 0xc86f);
+	free_object(fd, CHANNEL);
+	close(fd);
+}
+
+TEST(should_report_a_whole_life_in_order)
+{
+	static const uint32_t kinds[] = {GPUSEG_OBSERVER_OPEN,	GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_ALLOC,
+					 GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_FREE,  GPUSEG_OBSERVER_CLOSE,
+					 GPUSEG_OBSERVER_EXIT};
+	static const uint32_t handles[] = {0, CLIENT, TSG, CHANNEL, CHANNEL, 0, 0};
+	static const uint32_t classes[] = {0, 0x41, 0xa06c, 0xc86f, 0, 0, 0};
+	const struct observer o = start_observer("nvidia:1:7:any");
+	const int64_t before = now_ns();
+	const pid_t pid = in_child(live_a_whole_life);
+	const uint64_t ticks = process_start_ticks(pid); /* of a zombie, too */
+
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+		const struct gpuseg_observer_record r = next_of(&o, pid);
+
+		CHECK(r.kind == kinds[i], "record %zu is of kind %u", i, r.kind);
+		CHECK(r.handle == handles[i], "record %zu has handle %x", i, r.handle);
+		CHECK(r.class_id == classes[i], "record %zu has class %x", i, r.class_id);
+		CHECK(r.start_ns / TICK_NS == ticks, "start %" PRIu64, (uint64_t)r.start_ns);
+		CHECK((int64_t)r.time_ns >= before && (int64_t)r.time_ns <= now_ns(), "time of record %zu", i);
+		if (r.kind == GPUSEG_OBSERVER_ALLOC) {
+			CHECK_EQ(r.client, CLIENT);
+			CHECK_EQ(r.owner, pid);
+			CHECK_EQ(r.engine, r.class_id == 0xa06c ? 1 : 0);
+		}
+	}
+	reap(pid);
+}
+
+static void make_what_is_of_no_interest(void)
+{
+	const int fd = open_device(DEVICE);
+
+	allocate_as(fd, CLIENT, TSG, 0xa06c, 0x56); /* refused by RM */
+	allocate(fd, CLIENT, 0x5c000099, 0x3e);	    /* memory */
+	free_object(fd, 0x5c000099);
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'G', 0x2b, 48), NULL);
+	close(fd);
+}
+
+TEST(should_not_report_refusals_and_other_objects)
+{
+	const struct observer o = start_observer("nvidia:1:7:any");
+	const pid_t pid = in_child(make_what_is_of_no_interest);
+
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_OPEN);
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_CLOSE);
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_EXIT);
+	reap(pid);
+}
+
+TEST(should_not_report_failed_ioctls_of_a_real_driver)
+{
+	const struct observer o = start_observer("nvidia:1:7");
+	const pid_t pid = in_child(live_a_whole_life);
+
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_OPEN);
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_CLOSE);
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_EXIT);
+	reap(pid);
+}
+
+static void share_a_descriptor(void)
+{
+	const int fd = open_device(DEVICE);
+	const pid_t child = fork();
+
+	if (child == 0) {
+		allocate(fd, 0, CLIENT, 0x41);
+		allocate(fd, CLIENT, TSG, 0xa06c);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, NULL, 0) != child)
+		_exit(98);
+}
+
+TEST(should_say_once_that_a_process_uses_what_it_did_not_open)
+{
+	const struct observer o = start_observer("nvidia:1:7:any");
+	const pid_t parent = in_child(share_a_descriptor);
+	struct gpuseg_observer_record r = next_of(&o, parent);
+	int unseen = 0, made = 0;
+
+	CHECK_EQ(r.kind, GPUSEG_OBSERVER_OPEN);
+	do {
+		r = next(&o);
+		unseen += r.kind == GPUSEG_OBSERVER_UNSEEN && r.pid != (uint32_t)parent;
+		if (r.kind == GPUSEG_OBSERVER_ALLOC) {
+			CHECK(unseen == 1, "an object before the warning");
+			CHECK_EQ(r.owner, parent);
+			made++;
+		}
+	} while (!(r.kind == GPUSEG_OBSERVER_EXIT && r.pid == (uint32_t)parent));
+	CHECK_EQ(unseen, 1);
+	CHECK_EQ(made, 2);
+	reap(parent);
+}
+
+TEST(should_recognize_a_device_by_its_number)
+{
+	const char *other_name = rig_path("nvidiactl");
+	const struct observer o = start_observer("nvidia:1:7:any");
+	const int same_name = open("/dev/null", O_RDWR | O_CLOEXEC); /* another number: no record */
+	struct gpuseg_observer_record r;
+	int fd;
+
+	if (mknod(other_name, S_IFCHR | 0600, 1 << 8 | 7) != 0 || (fd = open(other_name, O_RDWR | O_CLOEXEC)) < 0)
+		SKIP("device nodes cannot be made or used in %s: %s", rig_directory(), strerror(errno));
+	r = next_of(&o, getpid());
+	CHECK_EQ(r.kind, GPUSEG_OBSERVER_OPEN);
+	CHECK_EQ(r.fd, fd);
+	close(same_name);
+	close(fd);
+	r = next_of(&o, getpid());
+	CHECK_EQ(r.kind, GPUSEG_OBSERVER_CLOSE);
+	CHECK_EQ(r.fd, fd);
+}
+
+static void *end_at_once(void *unused)
+{
+	return unused;
+}
+
+static void have_threads_that_end(void)
+{
+	const int fd = open_device(DEVICE);
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		if (pthread_create(&thread, NULL, end_at_once, NULL) != 0 || pthread_join(thread, NULL) != 0)
+			_exit(98);
+	allocate(fd, 0, CLIENT, 0x41);
+}
+
+TEST(should_report_the_end_of_a_process_and_not_of_its_threads)
+{
+	const struct observer o = start_observer("nvidia:1:7:any");
+	const pid_t pid = in_child(have_threads_that_end);
+
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_OPEN);
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_ALLOC);
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_EXIT);
+	reap(pid);
+}
+
+/* For each pid: 1 opened, 2 channel made, 3 ended. */
+static uint8_t stages[1 << 22];
+
+TEST(should_miss_none_of_a_thousand_processes)
+{
+	enum { PROCESSES = 1000, AT_ONCE = 20 };
+	const struct observer o = start_observer("nvidia:1:7:any");
+	pid_t pids[PROCESSES];
+	int ended = 0;
+
+	for (int i = 0; i < PROCESSES; i++) {
+		if (i >= AT_ONCE)
+			reap(pids[i - AT_ONCE]);
+		pids[i] = in_child(live_a_whole_life);
+		CHECK(pids[i] < (pid_t)sizeof(stages), "pid %d", (int)pids[i]);
+	}
+	for (int i = PROCESSES - AT_ONCE; i < PROCESSES; i++)
+		reap(pids[i]);
+	while (ended < PROCESSES) {
+		const struct gpuseg_observer_record r = next(&o);
+
+		CHECK(r.kind != GPUSEG_OBSERVER_LOST, "%u records were lost", r.handle);
+		CHECK(r.pid < sizeof(stages), "pid %u", r.pid);
+		if (r.kind == GPUSEG_OBSERVER_OPEN)
+			stages[r.pid] = 1;
+		else if (r.kind == GPUSEG_OBSERVER_ALLOC && r.handle == CHANNEL && stages[r.pid] == 1)
+			stages[r.pid] = 2;
+		else if (r.kind == GPUSEG_OBSERVER_EXIT && stages[r.pid] == 2 && ++ended)
+			stages[r.pid] = 3;
+	}
+	for (int i = 0; i < PROCESSES; i++)
+		CHECK(stages[pids[i]] == 3, "pid %d was missed", (int)pids[i]);
+}
+
+static void make_more_than_fits(void)
+{
+	const int fd = open_device(DEVICE);
+
+	for (uint32_t i = 0; i < 100000; i++)
+		allocate(fd, TSG, 0x5c001000 + i, 0xc86f);
+}
+
+TEST(should_count_what_is_lost_and_go_on)
+{
+	const struct observer o = start_observer("nvidia:1:7:any");
+	struct gpuseg_observer_record r;
+	uint32_t arrived = 0, lost = 0;
+	pid_t pid;
+
+	CHECK(kill(o.pid, SIGSTOP) == 0, "kill: %s", strerror(errno));
+	pid = in_child(make_more_than_fits);
+	reap(pid);
+	CHECK(kill(o.pid, SIGCONT) == 0, "kill: %s", strerror(errno));
+	do {
+		r = next(&o);
+		arrived += r.kind == GPUSEG_OBSERVER_ALLOC && r.pid == (uint32_t)pid;
+		lost += r.kind == GPUSEG_OBSERVER_LOST ? r.handle : 0;
+	} while (lost + arrived < 100000);
+	CHECK(lost > 0, "100000 records fit into the ring buffer: the test shows nothing");
+	pid = in_child(live_a_whole_life); /* later ones arrive whole */
+	while ((r = next(&o)).pid != (uint32_t)pid || r.kind != GPUSEG_OBSERVER_OPEN)
+		;
+	CHECK_EQ(next_of(&o, pid).handle, CLIENT);
+	reap(pid);
+}
+
+TEST(should_account_for_control_groups)
+{
+	const struct observer o = start_observer("nvidia:1:7:any");
+	const pid_t pid = in_child(live_a_whole_life);
+	struct gpuseg_observer_group_record g;
+
+	reap(pid);
+	do {
+		for (size_t have = 0; have < sizeof(g);) {
+			const ssize_t n = read(o.records, (char *)&g + have, sizeof(g) - have);
+
+			CHECK(n > 0, "the observer has ended");
+			have += (size_t)n;
+		}
+	} while (g.kind != GPUSEG_OBSERVER_GROUP || g.contexts == 0);
+	CHECK(g.ioctls >= 4 && g.ioctl_ns > 0, "%" PRIu64 " ioctls", (uint64_t)g.ioctls);
+	CHECK(g.opens >= 1 && g.lifetime_ns > 0, "%" PRIu64 " opens", (uint64_t)g.opens);
+}
+
+TEST(should_end_when_the_daemon_is_gone)
+{
+	const struct observer o = start_observer("nvidia:1:7:any");
+
+	close(o.records);
+	CHECK_EQ(rig_wait(o.pid), 0);
+}
+
+TEST(should_refuse_what_is_no_device)
+{
+	static const char *const arguments[] = {"--device", "nvidia:195", NULL};
+	char said[1024];
+
+	require_bpf();
+	CHECK_EQ(rig_run("gpuseg-observer", arguments, said, sizeof(said)), EXIT_USAGE);
+	CHECK_CONTAINS(said, "nvidia:195");
+}
+
+static const struct check_case cases[] = {
+	CASE(should_report_a_whole_life_in_order),
+	CASE(should_not_report_refusals_and_other_objects),
+	CASE(should_not_report_failed_ioctls_of_a_real_driver),
+	CASE(should_say_once_that_a_process_uses_what_it_did_not_open),
+	CASE(should_recognize_a_device_by_its_number),
+	CASE(should_report_the_end_of_a_process_and_not_of_its_threads),
+	CASE(should_miss_none_of_a_thousand_processes),
+	CASE(should_count_what_is_lost_and_go_on),
+	CASE(should_account_for_control_groups),
+	CASE(should_end_when_the_daemon_is_gone),
+	CASE(should_refuse_what_is_no_device),
+};
+CHECK_MAIN_APART(cases)
