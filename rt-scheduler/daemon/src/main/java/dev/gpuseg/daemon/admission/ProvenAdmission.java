@@ -57,7 +57,7 @@ public final class ProvenAdmission implements AdmissionControl {
     }
 
     private final AdmissionSettings settings;
-    private final int level;
+    private final Capabilities capabilities;
     private final AdmittedFile file;
     private final LongSupplier clockNs;
     private final TaskModels models;
@@ -90,11 +90,11 @@ public final class ProvenAdmission implements AdmissionControl {
         this.settings = settings;
         this.policy = policy;
         this.clockNs = clockNs;
-        level = capabilities.level();
+        this.capabilities = capabilities;
         file = new AdmittedFile(state);
         models = new TaskModels(settings);
-        sound = SoundAnalysis.of(policy, level, settings.waitMode(), settings.cores());
-        final String impossible = impossible(capabilities, gpus);
+        sound = SoundAnalysis.of(policy, capabilities, settings.waitMode(), settings.cores());
+        final String impossible = impossible(gpus);
         if (impossible != null && settings.mode() == AdmissionMode.ENFORCE) {
             throw new IllegalArgumentException("--admission enforce: " + impossible);
         } else if (impossible != null) {
@@ -104,7 +104,7 @@ public final class ProvenAdmission implements AdmissionControl {
         current = judge(sound, tasks);
     }
 
-    private String impossible(final Capabilities capabilities, final int gpus) {
+    private String impossible(final int gpus) {
         if (!sound.exists()) {
             return sound.reason();
         }
@@ -113,7 +113,7 @@ public final class ProvenAdmission implements AdmissionControl {
                 + "; add the others under gpus";
         }
         for (final var gpu : settings.platform().gpus()) {
-            if (level >= Capabilities.DEACTIVATE && gpu.epsilonNs() < capabilities.disableNs()) {
+            if (capabilities.level() >= Capabilities.DEACTIVATE && gpu.epsilonNs() < capabilities.disableNs()) {
                 return "epsilon is " + Durations.format(gpu.epsilonNs()) + ", less than the "
                     + Durations.format(capabilities.disableNs()) + " that one disable of this mechanism takes; measure "
                     + "epsilon on this machine";
@@ -295,7 +295,7 @@ public final class ProvenAdmission implements AdmissionControl {
 
     private String refuseChange(final Policy wanted, final Map<String, OverrunAction> rules) {
         expire();
-        final SoundAnalysis next = SoundAnalysis.of(wanted, level, settings.waitMode(), settings.cores());
+        final SoundAnalysis next = SoundAnalysis.of(wanted, capabilities, settings.waitMode(), settings.cores());
         final Policy policyBefore = policy;
         final Map<String, OverrunAction> rulesBefore = overrunRules;
         policy = wanted;
@@ -393,7 +393,7 @@ public final class ProvenAdmission implements AdmissionControl {
     }
 
     private Admitted.Source source(final Admitted task) {
-        return models.source(effective(task), level == Capabilities.GATE);
+        return models.source(effective(task), capabilities.level() == Capabilities.GATE);
     }
 
     /** The overrun action of a task: the one that an administrator set, else its own. */
@@ -448,7 +448,7 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         // a gate preempts nothing, so contexts do not matter to its analysis
-        String disorder = level == Capabilities.GATE ? "" : SharedProcesses.conflict(admitted);
+        String disorder = capabilities.level() == Capabilities.GATE ? "" : SharedProcesses.conflict(admitted);
         if (disorder.isEmpty()) {
             disorder = SharedClasses.conflict(policy, admitted);
         }

@@ -66,6 +66,24 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
     }
 
     /**
+     * The same for a mechanism that may hold launches.
+     *
+     * @param policy       what decides, with its parameters
+     * @param capabilities of the mechanism
+     * @param mode         what threads do while the GPU works for them
+     * @param cores        how the kernel orders the threads of a core
+     * @return the analysis, or the reason why there is none
+     */
+    static SoundAnalysis of(final Policy policy, final Capabilities capabilities, final WaitMode mode,
+        final CoreOrder cores) {
+        if (capabilities.holdsLaunches() && capabilities.level() < Capabilities.DEACTIVATE) {
+            return none("a mechanism that only holds launches has no sound analysis: what is queued on the GPU runs on "
+                + "beside the segment; use one of level 3 (" + INTERRUPTING + ") or gate, or --admission off");
+        }
+        return of(policy, capabilities.level(), mode, cores);
+    }
+
+    /**
      * Those of the policy's row, or those for level 3 of the policy that it equals, which {@link SharedClasses}
      * restricts.
      */

@@ -25,10 +25,10 @@ public final class CgroupFollower {
     private static final long JITTER_NS = 20_000_000L;
 
     private final CgroupTree tree;
-    private final GroupRules rules;
+    private final LiveRules rules;
     private final GpuTimeAccount account;
     private final GroupSink sink;
-    private final Map<String, Integer> idByPath = new HashMap<>();
+    private final Map<String, Group> groupByPath = new HashMap<>();
     private final Map<Integer, Place> placeByPid = new HashMap<>();
     private volatile List<Membership> members = List.of();
     private long lookedNs = Long.MIN_VALUE / 2;
@@ -43,6 +43,10 @@ public final class CgroupFollower {
     public record Membership(ProcessView process, String path, GroupRule rule) {
     }
 
+    /** A group that has members. */
+    private record Group(int id, GroupRule rule) {
+    }
+
     /** Where a process was at the last look. */
     private record Place(ProcessView process, String path) {
     }
@@ -55,7 +59,7 @@ public final class CgroupFollower {
      * @param account told whose time a context's is
      * @param sink    told of groups and members
      */
-    public CgroupFollower(final CgroupTree tree, final GroupRules rules, final GpuTimeAccount account,
+    public CgroupFollower(final CgroupTree tree, final LiveRules rules, final GpuTimeAccount account,
         final GroupSink sink) {
         this.tree = tree;
         this.rules = rules;
@@ -81,6 +85,7 @@ public final class CgroupFollower {
      */
     public void look(final List<ProcessView> processes, final long nowNs) {
         lookedNs = nowNs;
+        final Set<String> ruledAnew = rules.refresh() ? applyToKnown(rules.now()) : Set.of();
         final List<Membership> found = new ArrayList<>();
         final Set<String> inUse = new HashSet<>();
         final Set<Integer> alive = new HashSet<>();
@@ -89,32 +94,49 @@ public final class CgroupFollower {
             final Place before = placeByPid.get(process.pid());
             // between its end and the scheduler's notice of it a process has no group: the last one stays
             final String path = seen.isEmpty() && before != null ? before.path() : seen;
-            final GroupRule rule = path.isEmpty() ? GroupRule.DEFAULT : rules.of(path);
+            final GroupRule rule = path.isEmpty() ? GroupRule.DEFAULT : rules.now().of(path);
             alive.add(process.pid());
             inUse.add(path);
             found.add(new Membership(process, path, rule));
             final Place now = new Place(process, path);
-            if (!now.equals(before)) {
+            if (!now.equals(before) || ruledAnew.contains(path)) {
                 placeByPid.put(process.pid(), now);
                 account.belongs(process.contexts(), path, nowNs);
                 sink.assign(process, idOf(path, rule), rule.protect());
             }
         }
         placeByPid.keySet().retainAll(alive);
-        idByPath.keySet().retainAll(inUse);
+        groupByPath.keySet().retainAll(inUse);
         members = List.copyOf(found);
     }
 
+    /** Other rules hold: tells of groups whose rule is another one now, and returns their paths. */
+    private Set<String> applyToKnown(final GroupRules now) {
+        final Set<String> changed = new HashSet<>();
+        groupByPath.replaceAll((path, group) -> {
+            final GroupRule rule = path.isEmpty() ? GroupRule.DEFAULT : now.of(path);
+            if (rule.equals(group.rule())) {
+                return group;
+            }
+            changed.add(path);
+            sink.define(group.id(), rule);
+            return new Group(group.id(), rule);
+        });
+        return changed;
+    }
+
     private int idOf(final String path, final GroupRule rule) {
-        final Integer known = idByPath.get(path);
+        final Group known = groupByPath.get(path);
         if (known != null) {
-            return known;
+            return known.id();
         }
+        final Set<Integer> taken = new HashSet<>();
+        groupByPath.values().forEach(group -> taken.add(group.id()));
         int id = 1;
-        while (idByPath.containsValue(id)) {
+        while (taken.contains(id)) {
             id++;
         }
-        idByPath.put(path, id);
+        groupByPath.put(path, new Group(id, rule));
         sink.define(id, rule);
         return id;
     }

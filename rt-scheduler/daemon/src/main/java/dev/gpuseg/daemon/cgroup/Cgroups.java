@@ -22,7 +22,7 @@ public final class Cgroups {
     private static final int SAMPLES = 10;
 
     private final CgroupTree tree;
-    private final GroupRules rules;
+    private final LiveRules rules;
     private final GpuTimeAccount account = new GpuTimeAccount();
     private final CgroupFollower follower;
     private final Deque<Sample> samples = new ArrayDeque<>();
@@ -38,7 +38,7 @@ public final class Cgroups {
      * @param rules of the administrator
      * @param sink  told of groups and members
      */
-    public Cgroups(final CgroupTree tree, final GroupRules rules, final GroupSink sink) {
+    public Cgroups(final CgroupTree tree, final LiveRules rules, final GroupSink sink) {
         this.tree = tree;
         this.rules = rules;
         follower = new CgroupFollower(tree, rules, account, sink);
@@ -99,6 +99,9 @@ public final class Cgroups {
         node.put("mounted", tree.mountPoint() == null ? "" : tree.mountPoint().toString());
         node.put("look_period_ns", follower.members().size() > CgroupFollower.QUICK_PROCESSES
             ? CgroupFollower.SLOW_PERIOD_NS : CgroupFollower.PERIOD_NS);
+        node.put("rules_file", rules.file() == null ? "" : PlainText.of(rules.file().toString(), PATH_SHOWN));
+        node.put("rules_changes", rules.generation());
+        node.put("rules_problem", PlainText.of(rules.problem(), PATH_SHOWN));
         node.put("event_gaps", account.gaps());
         final Map<String, GpuTimeAccount.Usage> now = byPath(nowNs);
         final Map<String, Integer> processes = new HashMap<>();
@@ -128,12 +131,12 @@ public final class Cgroups {
     }
 
     private ObjectNode group(final GpuTimeAccount.Usage usage, final int processes) {
-        final GroupRule rule = usage.path().isEmpty() ? GroupRule.DEFAULT : rules.of(usage.path());
+        final GroupRule rule = usage.path().isEmpty() ? GroupRule.DEFAULT : rules.now().of(usage.path());
         return JsonNodeFactory.instance.objectNode().put("path", PlainText.of(usage.path(), PATH_SHOWN))
             .put("processes", processes)
             .put("rule", rule.equals(GroupRule.DEFAULT) ? "" : rule.pattern()).put("weight", rule.weight())
             .put("cap_quota_ns", rule.quotaNs()).put("cap_period_ns", rule.periodNs())
-            .put("protected", rule.protect()).put("gpu_ns", usage.gpuNs())
+            .put("protected", rule.protect()).put("priority_max", rule.priority()).put("gpu_ns", usage.gpuNs())
             .put("best_effort_ns", usage.bestEffortNs()).put("window_ns", usage.windowNs())
             .put("windows", usage.windows());
     }
@@ -147,7 +150,7 @@ public final class Cgroups {
         for (final GpuTimeAccount.Usage usage : now.values()) {
             final GpuTimeAccount.Usage then = before.get(usage.path());
             shares[n] = usage.bestEffortNs() - (then == null ? 0 : then.bestEffortNs());
-            weights[n] = usage.path().isEmpty() ? GroupRule.DEFAULT_WEIGHT : rules.of(usage.path()).weight();
+            weights[n] = usage.path().isEmpty() ? GroupRule.DEFAULT_WEIGHT : rules.now().of(usage.path()).weight();
             n += shares[n] > 0 ? 1 : 0;
         }
         final Fairness fairness = Fairness.of(java.util.Arrays.copyOf(shares, n), java.util.Arrays.copyOf(weights, n));

@@ -88,7 +88,7 @@ public final class ConductorAgent implements Agent {
     public ConductorAgent(final ConductorConfig config, final AdmissionControl admission,
         final DispatcherProxy dispatcher, final HousekeepingAgent housekeeping) {
         this.config = config;
-        rights = new TaskRights(config.limits(), uid);
+        rights = new TaskRights(config.limits(), uid, config.groups());
         this.admission = admission;
         this.dispatcher = dispatcher;
         this.housekeeping = housekeeping;
@@ -256,6 +256,11 @@ public final class ConductorAgent implements Agent {
         final PeerCredentials peer = connection.peer;
         if (data.getInt(Abi.MsgHello.FLAGS_OFFSET) != 0 || data.getInt(Abi.MsgHello.RESERVED_OFFSET) != 0) {
             refuseHello(connection, seq, Errno.EINVAL, "flags and reserved must be 0; this daemon knows none");
+            return;
+        }
+        if (peer.pid() <= 0) {   // without it no context is found, and no death noticed
+            refuseHello(connection, seq, Errno.EPERM, "the daemon does not see this process: its PID namespace is "
+                + "another; start the daemon's container with --pid=host");
             return;
         }
         if (asksTooOften(hellos, peer)) {

@@ -2,10 +2,12 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.TaskNeed;
+import dev.gpuseg.daemon.cgroup.GroupRule;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import java.util.Set;
+import java.util.function.IntFunction;
 
 /**
  * Settings of the conductor.
@@ -18,9 +20,10 @@ import java.util.Set;
  * @param clientsPerUser    most clients of one uid
  * @param tasksPerUser      most open tasks of one uid
  * @param limits            what users may ask for
+ * @param groups            what rules say of the control group of a process, by pid; asked on the conductor's thread
  */
 public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, Set<TaskNeed> needs,
-    int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits) {
+    int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits, IntFunction<GroupRule> groups) {
     /** Refuses values out of range. */
     public ConductorConfig {
         range("gpuCount", gpuCount, 1, Abi.GPUS_MAX);
@@ -44,7 +47,7 @@ public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, in
     public static ConductorConfig defaults(final RuntimeDirectory directory, final long incarnationNs,
         final int gpuCount) {
         return new ConductorConfig(directory, incarnationNs, gpuCount, Set.of(), ClientQueue.BYTES_DEFAULT, 64, 1024,
-            UserLimits.NONE);
+            UserLimits.NONE, pid -> GroupRule.DEFAULT);
     }
 
     private static void range(final String what, final int value, final int low, final int high) {

@@ -3,15 +3,22 @@ package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Priority;
+import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 
 /**
  * Judges requests by the limits of their user. Root and the daemon's own user have none: they may stop the daemon
- * anyway. One thread.
+ * anyway. Where a rule for the control group of the process says which priorities its tasks may have, that counts in
+ * place of the user's limit, and root in that group is a user as others: root of a container is no administrator.
+ * One thread.
  */
 final class TaskRights {
+    /** So that the whole line fits into a reply. */
+    private static final int PATTERN_SHOWN = 60;
     private static final long PERCENT = 100;
     private static final long MILLION = 1_000_000;
 
@@ -26,14 +33,17 @@ final class TaskRights {
 
     private final UserLimits limits;
     private final int ownUid;
+    private final IntFunction<GroupRule> groupRules;
 
     /**
      * @param limits of users
      * @param ownUid the daemon's
+     * @param groupRules of the control group of a process
      */
-    TaskRights(final UserLimits limits, final int ownUid) {
+    TaskRights(final UserLimits limits, final int ownUid, final IntFunction<GroupRule> groupRules) {
         this.limits = limits;
         this.ownUid = ownUid;
+        this.groupRules = groupRules;
     }
 
     private boolean isExempt(final int uid) {
@@ -80,14 +90,22 @@ final class TaskRights {
      * @return the verdict
      */
     Verdict judge(final TaskOpen request, final Client client, final long load) {
-        if (isExempt(client.uid()) || !Priority.isRealTime(request.priority())) {
+        if (!Priority.isRealTime(request.priority())) {
+            return new Verdict(null, request);
+        }
+        final GroupRule rule = groupRules.apply(client.pid());
+        if (!rule.limitsPriority() && isExempt(client.uid())) {
             return new Verdict(null, request);
         }
         final int uid = client.uid();
         final List<Integer> groups = groups(client.pid(), client.gid());
         final int priority = Priority.higher(request.priority(), request.gpuPriority());
+        if (rule.limitsPriority() && Priority.isHigherThan(priority, rule.priority())) {
+            return refused("priority is " + priority + "; the rule for control group " + PlainText.of(rule.pattern(),
+                PATTERN_SHOWN) + " allows " + rule.priority() + "; change that rule");
+        }
         final UserLimits.Bound highest = limits.of(Limit.PRIORITY, uid, groups);
-        if (priority > highest.value()) {
+        if (!rule.limitsPriority() && priority > highest.value()) {
             return refused("priority is " + priority + "; " + highest.describe(uid));
         }
         final UserLimits.Bound unbudgeted = limits.of(Limit.UNBUDGETED, uid, groups);

@@ -27,7 +27,7 @@ final class Anticipation implements Anticipator.Sink {
     private final long[] publishedNs;
     /** It is not enforced yet. */
     private final boolean[] isAwaited;
-    /** It followed another before that was enforced: how long it takes says nothing about one alone. */
+    /** It followed another before that was enforced, or takes two steps: its time says nothing about one alone. */
     private final boolean[] isMixed;
     private final int[] disabled;
 
@@ -176,7 +176,7 @@ final class Anticipation implements Anticipator.Sink {
         if (version != publishedVersion[gpu]) {
             publishedVersion[gpu] = version;
             publishedNs[gpu] = clock.nowNs();
-            isMixed[gpu] = isAwaited[gpu];
+            isMixed[gpu] = isAwaited[gpu] || desired.enforcer(gpu).desired().mayBeDivided();
             isAwaited[gpu] = true;
             disabled[gpu] = 0;
         }

@@ -142,7 +142,7 @@ final class ClientRegistry {
             parts.doorbells().remove(entry.client);
         } finally {
             clients.remove(entry);
-            parts.processes().unregister(entry.process, entry.removalReason);
+            parts.processes().unregister(entry.process, entry.client.session(), entry.removalReason);
             counters.increment(Counter.CLIENTS_CLOSED);
             journal.clientClosed(entry);
             conductor.clientRemoved(clientId);

@@ -79,6 +79,11 @@ public enum Counter {
     KEPT_FREE_NS("kept_free_ns",
         "Time for which GPUs were kept free for expected or announced begins, ns; for those that did not come, with "
         + "the cost of disabling"),
+    /** Segments with best-effort work beside them. */
+    CO_RUN_SEGMENTS("co_run_segments", "Real-time segments beside which best-effort work was left enabled (--co-run)"),
+    /** Contexts that do not fit. */
+    CO_RUN_UNFIT("co_run_unfit", "Times that a best-effort process was held because it made the segments of a "
+        + "real-time task longer than --co-run allows"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
     /** Longest duty cycle. */

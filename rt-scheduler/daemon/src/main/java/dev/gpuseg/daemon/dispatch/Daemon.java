@@ -8,6 +8,7 @@ import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
+import dev.gpuseg.daemon.cgroup.GroupRule;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.ConductorAgent;
 import dev.gpuseg.daemon.conductor.ConductorConfig;
@@ -30,6 +31,8 @@ import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.MechanismSetup;
+import dev.gpuseg.mechanisms.launch.HoldingMechanism;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -44,6 +47,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntFunction;
 import java.util.function.LongConsumer;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.NoOpIdleStrategy;
@@ -79,6 +83,7 @@ public final class Daemon implements AutoCloseable {
     private final Endpoint metricsAt;
 
     private InstanceLock lock;
+    private Observer observer;
     private HeldFile held;
     private StatusPage status;
     private JournalRing ring;
@@ -183,7 +188,7 @@ public final class Daemon implements AutoCloseable {
         journal = new JournalAgent(ring, config.journal(), config.journalBytes());
         journal.addTap(liveModel);
         status = StatusPage.create(config.directory().status(), incarnationNs, config.policy().name(),
-            mechanisms.get(0).name(), capabilities.level());
+            mechanisms.get(0).name(), capabilities.level(), capabilities.holdsLaunches());
         watchdog = new WatchdogKeeper(config.watchdogPeriodMs() > 0 ? startWatchdog(status::heartbeat) : null,
             () -> startWatchdog(ignored -> { }), this::watchWith);
         startThreads(capabilities);
@@ -213,6 +218,10 @@ public final class Daemon implements AutoCloseable {
             throw new StartUpException("--admission enforce with --unmanaged allow: what unregistered processes do on "
                 + "the GPU is in no analysis; use --unmanaged best-effort, or --admission warn");
         }
+        if (config.site().admission().mode() == AdmissionMode.ENFORCE && config.site().idleLast()) {
+            throw new StartUpException("--admission enforce with --idle-contexts last: bounds count one driver call "
+                + "that disables, not two; use --idle-contexts together, or --admission warn");
+        }
         try {
             return new ProvenAdmission(config.site().admission(), config.policy(), capabilities, config.gpus(),
                 config.directory().admitted(), System::nanoTime);
@@ -226,10 +235,13 @@ public final class Daemon implements AutoCloseable {
     }
 
     private void connectMechanisms() {
+        observer = ObserverLaunch.open(config.site().observer(), config.mechanism());
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
-                mechanisms.add(MechanismCatalog.get(config.mechanism()).open(new MechanismSetup(config.directory(), gpu,
-                    config.site().protection())));
+                final Mechanism device = MechanismCatalog.get(config.mechanism()).open(new MechanismSetup(
+                    config.directory(), gpu, config.site().protection(), observer));
+                mechanisms.add(config.holdLaunches() && device.capabilities().preemptive()
+                    && !device.capabilities().holdsLaunches() ? new HoldingMechanism(device) : device);
             }
         } catch (final MechanismException e) {
             throw new StartUpException(e.getMessage(), e);
@@ -272,7 +284,8 @@ public final class Daemon implements AutoCloseable {
                 enforcersIdle, this::wakeDispatcher);
         }
         enforcers = all;
-        dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
+        dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle(),
+            config.coRunPercent());
         requireUsable(config.settings());
         final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")),
             config.policies().reader());
@@ -281,14 +294,15 @@ public final class Daemon implements AutoCloseable {
             new GroupCommands(dispatcher));
         journal.addTap(cgroups.tap());
         shown = new DaemonStatus(new DaemonStatus.Sources(config, incarnationNs, simulated(), TASKS_MAX, CONTEXTS_MAX,
-            warmUpBytesPerRecord, mechanisms.get(0), counters, counter -> conductor.count(counter), held, ring, journal,
-            liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
+            warmUpBytesPerRecord, mechanisms.get(0), observer, counters, counter -> conductor.count(counter), held,
+            ring, journal, liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
         final DispatcherCommands commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher,
-            background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy()));
+            background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy(),
+            groupOf()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
             config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser(),
-            config.site().limits()),
+            config.site().limits(), groupOf()),
             admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
@@ -310,7 +324,17 @@ public final class Daemon implements AutoCloseable {
         conductorRunner = runner(conductor);
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
-        new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters).start();
+        new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters,
+            config.site().idleLast()).start();
+        if (config.priority() > 0) {
+            RuntimeThreads.raise(config.priority());   // after the warm-up, which may take its time
+        }
+    }
+
+    /** What rules say of the group of a process; the tree that it looks into is the asking thread's own. */
+    private IntFunction<GroupRule> groupOf() {
+        final CgroupTree tree = new CgroupTree(Path.of("/proc"));
+        return pid -> config.site().groups().now().ofProcess(tree.pathOf(pid));
     }
 
     /** Before the first event. */
@@ -564,6 +588,9 @@ public final class Daemon implements AutoCloseable {
         }
         for (final Mechanism mechanism : mechanisms) {
             mechanism.close();
+        }
+        if (observer != null) {
+            observer.close();
         }
         if (ring != null) {
             ring.close();

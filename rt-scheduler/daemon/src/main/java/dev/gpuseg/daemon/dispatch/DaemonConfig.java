@@ -27,10 +27,13 @@ import java.nio.file.Path;
  * @param site             what the administrator decides about users: admission, protection, quotas
  * @param settings         shares, caps and rules for tasks, beside the policy
  * @param policies         where the policy comes from, and those that it may be replaced with
+ * @param holdLaunches     whether launches are held besides, where the mechanism preempts running work
+ * @param coRunPercent     how much longer best-effort work may make real-time segments, per cent; 0 = none runs beside
  */
 public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mechanism, int gpus, IdleMode idle,
     boolean optimistic, Path journal, long journalBytes, int watchdogPeriodMs, int cpu, int priority,
-    int queueBytes, int warmUpRecords, SiteRules site, PolicySettings settings, PolicySource policies) {
+    int queueBytes, int warmUpRecords, SiteRules site, PolicySettings settings, PolicySource policies,
+    boolean holdLaunches, int coRunPercent) {
 
     /** Usual cap of the journal: 256 MiB, about 4 million events. */
     public static final long JOURNAL_BYTES = 256L << 20;
@@ -62,7 +65,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
         final int watchdogPeriodMs, final int cpu, final int priority, final int queueBytes, final int warmUpRecords,
         final SiteRules site) {
         this(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes, watchdogPeriodMs, cpu,
-            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn());
+            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn(), false, 0);
     }
 
     /**
@@ -73,7 +76,8 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSettings(final PolicySettings newSettings) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies, holdLaunches,
+            coRunPercent);
     }
 
     /**
@@ -84,7 +88,8 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withPolicies(final PolicySource source) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source, holdLaunches,
+            coRunPercent);
     }
 
     /**
@@ -103,13 +108,36 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
     }
 
     /**
+     * The same, and launches may be held besides.
+     *
+     * @param hold whether they are, where the mechanism preempts running work
+     * @return a copy
+     */
+    public DaemonConfig withHeldLaunches(final boolean hold) {
+        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, hold, coRunPercent);
+    }
+
+    /**
+     * The same, and best-effort work may run beside real-time segments.
+     *
+     * @param budgetPercent how much longer it may make them, 1..100 per cent; 0 = none runs beside
+     * @return a copy
+     */
+    public DaemonConfig withCoRun(final int budgetPercent) {
+        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, holdLaunches,
+            budgetPercent);
+    }
+
+    /**
      * The same for a test: no warm-up.
      *
      * @return a copy
      */
     public DaemonConfig withoutWarmUp() {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies);
+            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies, holdLaunches, coRunPercent);
     }
 
     /**
@@ -120,6 +148,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSite(final SiteRules other) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies, holdLaunches,
+            coRunPercent);
     }
 }

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.cgroup.Cgroups;
+import dev.gpuseg.daemon.cgroup.ObservedGroups;
 import dev.gpuseg.daemon.conductor.ConductorCounter;
 import dev.gpuseg.daemon.metrics.DaemonReadings;
 import dev.gpuseg.daemon.metrics.LiveModel;
@@ -19,6 +20,7 @@ import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.lang.management.ManagementFactory;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -48,6 +50,7 @@ final class DaemonStatus implements DaemonReadings {
      * @param contextsMax   highest context id
      * @param warmUpBytes   allocated per record in the warm-up, -1 = without
      * @param mechanism     of GPU 0
+     * @param observer      that sees GPU processes, or none
      * @param counters      of the dispatcher
      * @param conductor     its counters
      * @param held          contexts that are disabled
@@ -61,8 +64,9 @@ final class DaemonStatus implements DaemonReadings {
      * @param metricsAt     where Prometheus reads, empty = nowhere
      */
     record Sources(DaemonConfig config, long incarnationNs, boolean simulated, int tasksMax, int contextsMax,
-        double warmUpBytes, Mechanism mechanism, Counters counters, ToLongFunction<ConductorCounter> conductor,
-        HeldFile held, JournalRing ring, JournalAgent journal, LiveModel liveModel, Cgroups cgroups,
+        double warmUpBytes, Mechanism mechanism, Observer observer, Counters counters,
+        ToLongFunction<ConductorCounter> conductor, HeldFile held, JournalRing ring, JournalAgent journal,
+        LiveModel liveModel, Cgroups cgroups,
         ProvenAdmission admission, WatchdogKeeper watchdog, LongSupplier hotPathBytes, Supplier<String> metricsAt) {
     }
 
@@ -91,6 +95,8 @@ final class DaemonStatus implements DaemonReadings {
         node.put("simulated", from.simulated());
         node.put("gpus", config.gpus());
         node.put("preemptive", capabilities.preemptive());
+        node.put("co_run_percent", config.coRunPercent());
+        node.put("holds_launches", capabilities.holdsLaunches());
         node.put("tasks_max", from.tasksMax());
         node.put("contexts_max", from.contextsMax());
         node.put("disable_ns", capabilities.disableNs());
@@ -103,6 +109,7 @@ final class DaemonStatus implements DaemonReadings {
         node.put("watchdog_period_ms", config.watchdogPeriodMs());
         node.put("warm_up_records", config.warmUpRecords());
         node.put("admission", config.site().admission().mode().word());
+        node.put("idle_contexts", config.site().idleLast() ? "last" : "together");
         node.put("unmanaged", config.site().unmanaged() == Unmanaged.ALLOW ? "allow" : "best-effort");
         return node;
     }
@@ -148,7 +155,11 @@ final class DaemonStatus implements DaemonReadings {
         }
         final Set<Integer> own = new HashSet<>();
         root.path("clients").forEach(client -> own.add(client.path("pid").asInt()));
-        root.set("cgroups", from.cgroups().status(System.nanoTime(), pid -> all || own.contains(pid)));
+        final ObjectNode groups = from.cgroups().status(System.nanoTime(), pid -> all || own.contains(pid));
+        if (all) {   // an account is of all members of a group, whoever they belong to
+            ObservedGroups.add(groups, from.observer()::account);
+        }
+        root.set("cgroups", groups);
         if (from.admission() != null) {
             root.set("admission", from.admission().status(all, peer.uid()));
         }
@@ -163,6 +174,11 @@ final class DaemonStatus implements DaemonReadings {
         self.put("watchdog_pid", from.watchdog().pid());
         self.put("watchdog_restarts", from.watchdog().restarts());
         self.put("watchdog_failure", from.watchdog().failure());
+        self.put("observer", from.observer().isLive() ? from.observer().origin() : "");
+        self.put("observer_problem", from.observer().problem());
+        self.put("observer_records", from.observer().records());
+        self.put("observer_lost", from.observer().lost());
+        self.put("observer_restarts", from.observer().restarts());
         self.put("journal_events", from.journal().written());
         self.put("journal_lost", from.journal().lost());
         self.put("journal_failure", from.journal().failure());

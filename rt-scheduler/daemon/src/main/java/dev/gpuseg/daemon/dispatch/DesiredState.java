@@ -17,6 +17,7 @@ final class DesiredState implements Reservation.Target {
     private static final VarHandle VERSION;
     private static final int OFF = 1;
     private static final int SPARED = 2;
+    private static final int IDLE = 4;
 
     static {
         try {
@@ -31,6 +32,9 @@ final class DesiredState implements Reservation.Target {
     private final AtomicIntegerArray state;
     /** The context that the GPU is kept free for; counts only while no context is set off. */
     private final AtomicInteger reserved = new AtomicInteger(NONE);
+    /** 1 = what is disabled is disabled in one step. */
+    private final AtomicInteger oneStep = new AtomicInteger();
+    private int idleCount;
     /** Those that {@link #spare} named. */
     private final int[] spared;
     private int sparedCount;
@@ -46,7 +50,7 @@ final class DesiredState implements Reservation.Target {
     /** Dispatcher: sets one context; visible with the next {@link #commit}. */
     void set(final int contextId, final boolean enabled) {
         change();
-        final int kept = state.getPlain(contextId) & SPARED;
+        final int kept = state.getPlain(contextId) & ~OFF;
         state.setOpaque(contextId, enabled ? kept : kept | OFF);
     }
 
@@ -81,6 +85,32 @@ final class DesiredState implements Reservation.Target {
         }
     }
 
+    /**
+     * Dispatcher: whether a context had no work lately. It does not change what is wanted, and is seen with the next
+     * state that the enforcer reads.
+     */
+    void idle(final int contextId, final boolean idle) {
+        final int before = state.getPlain(contextId);
+        if (((before & IDLE) != 0) != idle) {
+            idleCount += idle ? 1 : -1;
+            state.setOpaque(contextId, before ^ IDLE);
+        }
+    }
+
+    /** Dispatcher: whether what this state disables is to be disabled in one step; with the next {@link #commit}. */
+    void oneStep(final boolean wanted) {
+        final int value = wanted ? 1 : 0;
+        if (oneStep.getPlain() != value) {
+            change();
+            oneStep.setOpaque(value);
+        }
+    }
+
+    /** Dispatcher: whether what this state disables may be disabled in two steps. */
+    boolean mayBeDivided() {
+        return idleCount > 0 && oneStep.getPlain() == 0 && reserved.getPlain() == NONE;
+    }
+
     private void change() {
         if ((open & 1) == 0) {
             open++;
@@ -111,22 +141,28 @@ final class DesiredState implements Reservation.Target {
     /**
      * Enforcer: copies a consistent state.
      *
-     * @param off receives true for each context that is wanted off the hardware
+     * @param off    receives true for each context that is wanted off the hardware
+     * @param follow receives true for each context that may be disabled after the others: it had no work lately, and
+     *               no client waits until all are disabled
      * @return its version
      */
-    long snapshot(final boolean[] off) {
+    long snapshot(final boolean[] off, final boolean[] follow) {
         while (true) {
             final long before = (long) VERSION.getAcquire(this);
             if ((before & 1) == 0) {
+                final boolean divided = oneStep.getOpaque() == 0;
                 boolean someOff = false;
                 for (int i = 0; i < off.length; i++) {
-                    off[i] = (state.getOpaque(i) & OFF) != 0;
+                    final int now = state.getOpaque(i);
+                    off[i] = (now & OFF) != 0;
+                    follow[i] = divided && (now & IDLE) != 0;
                     someOff |= off[i];
                 }
                 final int free = reserved.getOpaque();
                 if (free != NONE && !someOff) {
                     for (int i = 0; i < off.length; i++) {
                         off[i] = i != free && (state.getOpaque(i) & SPARED) == 0;
+                        follow[i] = false;   // nobody has begun: one call takes less than two
                     }
                 }
                 VarHandle.loadLoadFence();

@@ -9,14 +9,24 @@ final class DesiredStates {
     private final Enforcement[] enforcers;
     private final boolean[] changed;
     private final boolean[] disabling;
+    /** By GPU: a client waits until what is published next is enforced. */
+    private final boolean[] isAwaited;
     /** By GPU: version of the newest state that disables a context, or in which a reservation began or ended. */
     private final long[] disableVersion;
+    /** Null: everything that is to be disabled is. */
+    private CoRunning coRunning;
 
     DesiredStates(final Enforcement[] enforcers) {
         this.enforcers = enforcers.clone();
         changed = new boolean[enforcers.length];
         disabling = new boolean[enforcers.length];
+        isAwaited = new boolean[enforcers.length];
         disableVersion = new long[enforcers.length];
+    }
+
+    /** Names what may leave contexts enabled. Before the first event. */
+    void coRunning(final CoRunning beside) {
+        coRunning = beside;
     }
 
     int gpus() {
@@ -29,6 +39,11 @@ final class DesiredStates {
 
     /** A context is wanted on or off; takes effect with the next {@link #publish}. */
     void set(final int gpu, final int contextId, final boolean enabled) {
+        if (coRunning != null && enabled) {
+            coRunning.enabled(contextId);
+        } else if (coRunning != null && coRunning.spares(gpu, contextId)) {
+            return;
+        }
         enforcers[gpu].desired().set(contextId, enabled);
         changed[gpu] = true;
         disabling[gpu] |= !enabled;
@@ -38,15 +53,31 @@ final class DesiredStates {
         enforcers[gpu].timeslice(contextId, timesliceNs);
     }
 
+    /** A client waits until what is published next is enforced: one step takes less time than two. */
+    void awaited(final int gpu) {
+        isAwaited[gpu] = true;
+    }
+
+    /** Whether a context had no work lately. */
+    void idle(final int gpu, final int contextId, final boolean idle) {
+        enforcers[gpu].desired().idle(contextId, idle);
+    }
+
     /**
      * Publishes what was set, if anything was.
      *
      * @param reservationChanged whether a reservation began or ended, which may disable contexts
      */
     void publish(final int gpu, final boolean reservationChanged) {
+        if (coRunning != null) {
+            coRunning.follow(gpu);
+        }
+        final boolean oneStep = isAwaited[gpu];
+        isAwaited[gpu] = false;
         if (!changed[gpu] && !reservationChanged) {
             return;
         }
+        enforcers[gpu].desired().oneStep(oneStep);
         final long version = enforcers[gpu].desired().commit();
         if (disabling[gpu] || reservationChanged) {
             disableVersion[gpu] = version;
@@ -58,7 +89,11 @@ final class DesiredStates {
 
     /** A context is gone: its id counts as wanted on, for the next context that gets it. */
     void forget(final int gpu, final int contextId) {
+        if (coRunning != null) {
+            coRunning.forget(gpu, contextId);
+        }
         enforcers[gpu].desired().set(contextId, true);
+        enforcers[gpu].desired().idle(contextId, false);
         enforcers[gpu].desired().commit();
         enforcers[gpu].detach(contextId);   // wakes the enforcer
     }

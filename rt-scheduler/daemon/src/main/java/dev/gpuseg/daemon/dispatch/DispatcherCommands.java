@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
+import dev.gpuseg.daemon.cgroup.GroupRule;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
@@ -20,9 +21,13 @@ import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
@@ -31,6 +36,7 @@ import java.util.function.Supplier;
  */
 final class DispatcherCommands implements DispatcherProxy {
     private static final int EPERM = -1;
+    private static final int ENOENT = -2;
     private static final int EIO = -5;
     private static final int NOT_ADMITTED = -Abi.ADMISSION_REFUSED;
     private static final int EINVAL = -22;
@@ -47,15 +53,19 @@ final class DispatcherCommands implements DispatcherProxy {
      * @param saved       remembers what is changed; used on the background thread
      * @param admission   asked before a change; null while it is off
      * @param conductor   where answers go; asked for with the first answer
+     * @param groups      what rules say of the control group of a process, by pid; asked on the conductor's thread
      */
     record Context(DispatcherAgent dispatcher, Executor background, DaemonStatus shown, Consumer<String> requestStop,
-        PolicySource policies, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
+        PolicySource policies, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor,
+        IntFunction<GroupRule> groups) {
     }
 
     private final Context context;
     private final DispatcherAgent dispatcher;
     private final Executor background;
     private final ProvenAdmission admission;
+    /** By correlation: of commands in progress whose answer is no JSON. Each command is answered once. */
+    private final Map<Long, AnswerForm> forms = new ConcurrentHashMap<>();
 
     DispatcherCommands(final Context context) {
         this.context = context;
@@ -127,9 +137,23 @@ final class DispatcherCommands implements DispatcherProxy {
             return;
         }
         final String command = request.path("command").asText("");
+        final AnswerForm form = AnswerForm.named(request.path("form").asText(""));
+        if (form == null) {
+            refuse(correlation, EINVAL, "form \"" + request.path("form").asText()
+                + "\" is unknown; use json, text or tasks");
+            return;
+        }
+        if (form != AnswerForm.JSON) {
+            forms.put(correlation, form);
+        }
         if (!"status".equals(command) && !mayChange(peer)) {   // "live" shows all users
             refuse(correlation, EPERM, "command \"" + command + "\": uid " + peer.uid()
                 + " may only ask for the status; use the daemon's user or root");
+            return;
+        }
+        if (!"status".equals(command) && context.groups().apply(peer.pid()).limitsPriority()) {
+            refuse(correlation, EPERM, "command \"" + command + "\": process " + peer.pid() + " is in a control group "
+                + "whose priorities are limited and may only ask for the status; ask from another group");
             return;
         }
         switch (command) {
@@ -239,7 +263,45 @@ final class DispatcherCommands implements DispatcherProxy {
         reply(correlation, answer);
     }
 
+    /** Weight and cap of one process, registered or not; a rule of the policy would hold for all tasks of a name. */
+    private void share(final long correlation, final JsonNode request) {
+        final int pid = request.path("pid").asInt(0);
+        final ObjectNode given = JsonNodeFactory.instance.objectNode();
+        final ObjectNode rule = given.putArray("tasks").addObject().put("task", "process " + pid);
+        for (final String key : List.of("weight", "cap")) {
+            if (request.has(key)) {
+                rule.set(key, request.get(key));
+            }
+        }
+        final PolicySettings settings;
+        try {
+            if (pid <= 0 || rule.size() == 1) {
+                throw new IllegalArgumentException("set: pid " + request.path("pid").asText() + " with neither weight "
+                    + "nor cap; name a process and what to change");
+            }
+            settings = context.policies().reader().read(given, "set");
+            dispatcher.policy().requireUsable(settings);
+        } catch (final IllegalArgumentException e) {
+            refuse(correlation, EINVAL, e.getMessage());
+            return;
+        }
+        ifAdmitted(correlation, proven -> proven.refuseSettings(settings), () -> dispatcher.submit(() -> {
+            final ObjectNode answer = JsonNodeFactory.instance.objectNode();
+            if (dispatcher.policy().setShare(pid, settings.taskRules().get(0).share(),
+                answer.putArray("changed")::add)) {
+                reply(correlation, answer);
+            } else {
+                refuse(correlation, ENOENT, "set: no process " + pid + " uses a GPU; `gpuseg status` lists those that "
+                    + "do");
+            }
+        }));
+    }
+
     private void set(final long correlation, final JsonNode request) {
+        if (request.has("pid")) {
+            share(correlation, request);
+            return;
+        }
         final String task = request.path("task").asText("");
         final int priority = request.path("priority").asInt(Priority.BELOW_ALL);
         final int gpuPriority = request.path("gpu_priority").asInt(0);
@@ -269,11 +331,15 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     private void reply(final long correlation, final ObjectNode node) {
-        context.conductor().get().adminReply(correlation, 0, node.toString());
+        answer(correlation, 0, node);
     }
 
     private void refuse(final long correlation, final int status, final String text) {
-        context.conductor().get().adminReply(correlation, status,
-            JsonNodeFactory.instance.objectNode().put("error", text).toString());
+        answer(correlation, status, JsonNodeFactory.instance.objectNode().put("error", text));
+    }
+
+    private void answer(final long correlation, final int status, final ObjectNode node) {
+        final AnswerForm form = forms.remove(correlation);
+        context.conductor().get().adminReply(correlation, status, form == null ? node.toString() : form.write(node));
     }
 }

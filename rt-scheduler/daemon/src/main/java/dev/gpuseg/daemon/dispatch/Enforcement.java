@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.ipc.Session;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import org.agrona.concurrent.MessageHandler;
@@ -21,6 +22,12 @@ interface Enforcement {
 
     /** The process of a context registered, or has no registration any more. */
     void registered(ContextRef context, boolean registered);
+
+    /** A session of the process of a context was opened. */
+    void joined(ContextRef context, Session session);
+
+    /** A session of the process of a context is about to be closed. */
+    void left(ContextRef context, Session session);
 
     /** A context is gone. */
     void detach(int contextId);

@@ -3,12 +3,15 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.Reconciler;
 import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.LaunchHold;
+import dev.gpuseg.ipc.Session;
 import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.ipc.platform.FaultBarrier;
 import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
+import java.io.UncheckedIOException;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 import org.agrona.concurrent.MessageHandler;
@@ -41,6 +44,8 @@ final class Enforcer implements Enforcement, Runnable {
     private final int maxContexts;
     private final SleepFlag parked = new SleepFlag();
     private Thread thread;
+    /** W a thread of the mechanism, before {@link #kick}, and this one: {@link Mechanism#changed} is to be asked. */
+    private volatile boolean mechanismChanged;
 
     private volatile boolean running = true;
 
@@ -71,6 +76,10 @@ final class Enforcer implements Enforcement, Runnable {
         applied = new AppliedState(gpu, mechanism, held, results, size);
         reconciler = new Reconciler(maxContexts, false, new Wanted(), applied);
         releasesSeen = watchdog == null ? 0 : watchdog.releases();
+        mechanism.changeListener(() -> {
+            mechanismChanged = true;
+            kick();
+        });
     }
 
     // Dispatcher's side.
@@ -96,6 +105,42 @@ final class Enforcer implements Enforcement, Runnable {
         lifecycle.add(() -> {
             if (applied.context(context.contextId()) == context) {
                 mechanism.registered(context, registered);
+            }
+        });
+        kick();
+    }
+
+    @Override
+    public void joined(final ContextRef context, final Session session) {
+        if (!mechanism.capabilities().holdsLaunches()) {
+            return;
+        }
+        final LaunchHold word;
+        try {
+            word = LaunchHold.of(session, gpu);   // while the session is open
+        } catch (final UncheckedIOException | IllegalStateException e) {
+            lifecycle.add(() -> results.error(context + ": its launches cannot be held: " + e.getMessage()));
+            kick();
+            return;
+        }
+        lifecycle.add(() -> {
+            if (applied.context(context.contextId()) == context) {
+                mechanism.joined(context, session, word);
+            } else {
+                word.close();
+            }
+        });
+        kick();
+    }
+
+    @Override
+    public void left(final ContextRef context, final Session session) {
+        if (!mechanism.capabilities().holdsLaunches()) {
+            return;
+        }
+        lifecycle.add(() -> {
+            if (applied.context(context.contextId()) == context) {
+                mechanism.left(context, session);
             }
         });
         kick();
@@ -203,7 +248,8 @@ final class Enforcer implements Enforcement, Runnable {
      */
     boolean announcePark() {
         parked.announce();
-        return running && lifecycle.isEmpty() && !desired.isNewerThan(reconciler.appliedVersion());
+        return running && lifecycle.isEmpty() && !mechanismChanged
+            && !desired.isNewerThan(reconciler.appliedVersion());
     }
 
     /** The thread runs again. */
@@ -221,6 +267,7 @@ final class Enforcer implements Enforcement, Runnable {
             worked = true;
         }
         checkWatchdog();
+        mechanismChanged = false;   // before the question: a change after it is announced again
         if (mechanism.changed()) {
             reconciler.changed();
             for (int i = 0; i <= maxContexts; i++) {
@@ -241,6 +288,7 @@ final class Enforcer implements Enforcement, Runnable {
         final long releases = watchdog.releases();
         if (releases != releasesSeen) {
             releasesSeen = releases;
+            mechanism.released();
             reconciler.released();
             results.released(releases, watchdog.firstReleaseNs());
         }
@@ -287,6 +335,8 @@ final class Enforcer implements Enforcement, Runnable {
 
     /** The dispatcher's newest state. */
     private final class Wanted implements Reconciler.Desired {
+        private final boolean[] follow = new boolean[maxContexts + 1];
+
         @Override
         public boolean isNewerThan(final long version) {
             return desired.isNewerThan(version);
@@ -294,7 +344,12 @@ final class Enforcer implements Enforcement, Runnable {
 
         @Override
         public long snapshot(final boolean[] off) {
-            return desired.snapshot(off);
+            return desired.snapshot(off, follow);
+        }
+
+        @Override
+        public boolean mayFollow(final int context) {
+            return follow[context];
         }
 
         @Override

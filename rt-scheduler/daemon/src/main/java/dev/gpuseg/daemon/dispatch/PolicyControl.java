@@ -326,6 +326,30 @@ final class PolicyControl {
     }
 
     /**
+     * Sets weight and cap of one process. They hold until it ends.
+     *
+     * @param pid   a process that is registered or was found
+     * @param share what is not said stays as it is
+     * @param told  receives one line for each such process: in PID namespaces there may be several
+     * @return false if there is no such process
+     */
+    boolean setShare(final int pid, final PolicySettings.Share share, final Consumer<String> told) {
+        final boolean[] known = {false};
+        processes.forEach(process -> {
+            if (process.pid == pid) {
+                known[0] = true;
+                for (final int contextId : process.contexts) {
+                    apply(scheduler.ownGroup(contextId), share);
+                }
+                told.accept("process " + pid + " \"" + process.name + "\""
+                    + share(scheduler.ownGroup(process.contexts[0])));
+            }
+        });
+        decisions.settle();
+        return known[0];
+    }
+
+    /**
      * Sets the priorities of one task, or of all of a name.
      *
      * @param taskId      0 = by name

@@ -19,6 +19,8 @@ final class ProcessEntry {
     int clients;
     /** Its contexts are never disabled, by a rule for its control group. */
     boolean isProtected;
+    /** It had no work lately; looked for only with {@code --idle-contexts last}. */
+    boolean isIdle;
 
     ProcessEntry(final int pid, final long startTicks, final String name, final ContextRef[] refs) {
         this.pid = pid;

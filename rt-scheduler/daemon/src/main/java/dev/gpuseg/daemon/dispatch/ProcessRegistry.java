@@ -6,6 +6,7 @@ import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
+import dev.gpuseg.ipc.Session;
 import dev.gpuseg.mechanisms.ContextRef;
 import java.util.ArrayList;
 import java.util.List;
@@ -60,6 +61,9 @@ final class ProcessRegistry {
         if (process.clients == 1) {
             tellRegistered(process, true);
         }
+        for (int g = 0; g < process.refs.length; g++) {
+            desired.enforcer(g).joined(process.refs[g], client.session());
+        }
         countOrphans();
         return process;
     }
@@ -67,10 +71,14 @@ final class ProcessRegistry {
     /**
      * A client of a process is gone. A process that lives on counts as unmanaged with its last registration.
      *
-     * @param reason one of {@link Removal}
+     * @param session the client's
+     * @param reason  one of {@link Removal}
      */
-    void unregister(final ProcessEntry process, final int reason) {
+    void unregister(final ProcessEntry process, final Session session, final int reason) {
         process.clients--;
+        for (int g = 0; g < process.refs.length; g++) {
+            desired.enforcer(g).left(process.refs[g], session);
+        }
         if (process.clients == 0) {
             if (reason == Removal.DIED) {
                 remove(process);
@@ -161,6 +169,17 @@ final class ProcessRegistry {
         }
     }
 
+    /** A process had no work lately, or has some again. */
+    void idle(final int pid, final long startTicks, final boolean idle) {
+        final ProcessEntry process = find(pid, startTicks);
+        if (process != null) {
+            process.isIdle = idle;
+            for (int g = 0; g < process.contexts.length; g++) {
+                desired.idle(g, process.contexts[g], idle);
+            }
+        }
+    }
+
     private ProcessEntry find(final int pid, final long startTicks) {
         for (final ProcessEntry process : processes) {
             if (process.pid == pid && process.startTicks == startTicks) {
@@ -170,7 +189,26 @@ final class ProcessRegistry {
         return null;
     }
 
+    /**
+     * The kernel gives a pid out again when its process is dead, which this thread may learn a little later. Until then
+     * nothing of the dead one may be disabled: a mechanism that names processes by their pid would strike the living.
+     */
+    private void outlive(final int pid) {
+        for (final ProcessEntry process : List.copyOf(processes)) {
+            if (process.pid != pid) {
+                continue;
+            }
+            if (process.clients == 0) {
+                remove(process);
+            } else {
+                process.isProtected = true;
+                changeKind(process, ContextKind.PROTECTED);
+            }
+        }
+    }
+
     private ProcessEntry add(final int pid, final long startTicks, final String name, final ContextKind kind) {
+        outlive(pid);
         final ContextRef[] contexts = new ContextRef[desired.gpus()];
         for (int g = 0; g < contexts.length; g++) {
             final int id = freeContext();

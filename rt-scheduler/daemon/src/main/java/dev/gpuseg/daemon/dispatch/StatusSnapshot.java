@@ -71,6 +71,7 @@ final class StatusSnapshot {
             context.put("pid", process.pid);
             context.put("name", process.name);
             context.put("registered", process.clients > 0);
+            context.put("idle", process.isIdle);
             context.put("wanted_on", scheduler.contextDesired(process.contexts[g]));
             final int units = enforcer.mechanism().units(process.refs[g]);
             if (units >= 0) {
@@ -97,6 +98,12 @@ final class StatusSnapshot {
         node.put("anticipations_over_budget", task.anticipationsOverBudget);
         node.put("kept_free_ns", task.keptFreeNs);
         node.put("overruns", task.overruns);
+        if (task.coRun != null) {
+            final ObjectNode coRun = node.putObject("co_run");
+            coRun.put("alone_ns", task.coRun.aloneNs());
+            coRun.put("credit_ns", task.coRun.creditNs());
+            coRun.put("unfit", task.coRun.heldCount());
+        }
         node.put("jobs", task.account.jobs());
         node.put("job_misses", task.account.misses());
         node.put("overdue", task.account.isOverdue());

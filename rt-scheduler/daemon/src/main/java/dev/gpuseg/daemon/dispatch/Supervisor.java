@@ -7,6 +7,7 @@ import dev.gpuseg.daemon.cgroup.Cgroups;
 import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.ipc.platform.ClockReading;
+import dev.gpuseg.ipc.platform.ProcessCpuTime;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.DeviceFile;
 import java.util.List;
@@ -29,6 +30,8 @@ final class Supervisor {
     private final LiveModel liveModel;
     private final ProvenAdmission admission;
     private final Counters counters;
+    /** Null where idle contexts are disabled with the others. */
+    private final IdleProcesses idle;
     /** The processes that the dispatcher reported last. Background thread. */
     private List<ProcessView> knownProcesses = List.of();
     private int knownVersion;
@@ -42,11 +45,13 @@ final class Supervisor {
      * @param liveModel  told of the time
      * @param admission  told of the time; null while it is off
      * @param counters   of the dispatcher, which alone changes them
+     * @param idle       whether processes without work are looked for
      */
     Supervisor(final DispatcherAgent dispatcher, final ScheduledExecutorService background,
         final WatchdogKeeper watchdog, final Cgroups cgroups, final LiveModel liveModel,
-        final ProvenAdmission admission, final Counters counters) {
+        final ProvenAdmission admission, final Counters counters, final boolean idle) {
         this.counters = counters;
+        this.idle = idle ? new IdleProcesses(new ProcessCpuTime()::readNs, this::tellIdle) : null;
         this.dispatcher = dispatcher;
         this.background = background;
         this.watchdog = watchdog;
@@ -80,7 +85,14 @@ final class Supervisor {
             dispatcher.submit(() -> counters.set(Counter.FOREIGN_DESCRIPTORS, foreign));
         }
         followCgroups(nowNs);
+        if (idle != null) {
+            idle.look(knownProcesses);
+        }
         watchdog.keep();
+    }
+
+    private void tellIdle(final ProcessView process, final boolean isIdle) {
+        dispatcher.submit(() -> dispatcher.processes().idle(process.pid(), process.startTicks(), isIdle));
     }
 
     private void forgetDead(final List<ProcessEntry> orphans) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.CoRunBudget;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.JobAccount;
@@ -39,6 +40,8 @@ final class TaskEntry {
     long anticipationsOverBudget;
     /** For how long the GPU was kept free for its begins, ns. */
     long keptFreeNs;
+    /** What may run beside its segments; null before the first, and where nothing may. */
+    CoRunBudget coRun;
     /** Response times of jobs, ns; a longer one counts as an hour. */
     final Histogram responses = new Histogram(1, RESPONSE_MAX_NS, RESPONSE_DIGITS);
 

@@ -8,6 +8,8 @@ final class TaskTable {
     static final int NONE = -1;
 
     private final TaskEntry[] tasks;
+    /** No id above it was ever used. */
+    private int highest;
 
     /**
      * @param maxTasks highest id
@@ -42,6 +44,7 @@ final class TaskTable {
 
     void add(final TaskEntry task) {
         tasks[task.id] = task;
+        highest = Math.max(highest, task.id);
     }
 
     void remove(final TaskEntry task) {
@@ -56,6 +59,21 @@ final class TaskTable {
             }
         }
         return null;
+    }
+
+    /** Whether a context has tasks and all of them are best effort. */
+    boolean isBestEffort(final int contextId) {
+        boolean found = false;
+        for (int id = 1; id <= highest; id++) {
+            final TaskEntry task = tasks[id];
+            if (task != null && task.contextId == contextId) {
+                if (task.isRealTime()) {
+                    return false;
+                }
+                found = true;
+            }
+        }
+        return found;
     }
 
     /** All open tasks, by id. Rare, may allocate. */

@@ -41,7 +41,8 @@ import java.util.concurrent.locks.LockSupport;
  * waiting and late ones are played, with the enforcer at once and later, under the daemon's own policy.
  */
 final class WarmUp {
-    private static final int QUEUE_BYTES = 16 << 20;
+    /** Holds the records of the busiest client, about half of all; the /dev/shm of a container has 64 MiB. */
+    private static final int QUEUE_BYTES = 4 << 20;
     private static final int BATCH = 8;
     /** Each eighth round of each play is one that is rare in reality. */
     private static final int RARE = 8;

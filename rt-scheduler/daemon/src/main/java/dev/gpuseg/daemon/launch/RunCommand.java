@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.launch;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.Node;
+import dev.gpuseg.core.CoRunBudget;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.config.ConfigFile;
@@ -50,6 +51,8 @@ public final class RunCommand implements Callable<Integer> {
      */
     public static final String PARENT_PROPERTY = "gpuseg.parent";
 
+    private static final String LAUNCH = "launch";
+
     @Spec
     private CommandSpec spec;
 
@@ -84,6 +87,18 @@ public final class RunCommand implements Callable<Integer> {
             + "what `gpuseg doctor` calls the best on this machine; a line at the start says which, and whether "
             + "running work is interrupted (default: ${DEFAULT-VALUE}).")
     private String mechanism;
+
+    @Option(names = "--hold-launches", negatable = true, defaultValue = "false", fallbackValue = "true",
+        description = "Hold launches of best-effort programs under `gpuseg exec` besides, where the mechanism disables "
+            + "work by itself (levels 2 and 3). Mechanism launch always does (default: ${DEFAULT-VALUE}).")
+    private boolean holdLaunches;
+
+    @Option(names = "--co-run", paramLabel = "PERCENT", defaultValue = "off",
+        description = "Let best-effort programs launch work beside real-time segments, as long as it makes the "
+            + "segments of each task no more than this share longer: a number of 1 to 100 and a percent sign, or off. "
+            + "The slowdown is measured on the task itself. Needs --mechanism launch. It gains nothing without MPS: "
+            + "there, kernels of two processes never run at the same time (default: ${DEFAULT-VALUE}).")
+    private String coRun;
 
     @Option(names = "--virtual-gpu",
         description = "Start a virtual GPU (gpuseg-vgpu) in the runtime directory unless one runs there, and use "
@@ -154,7 +169,9 @@ public final class RunCommand implements Callable<Integer> {
     private int cpu;
 
     @Option(names = "--priority", paramLabel = "N", defaultValue = "0",
-        description = "SCHED_FIFO priority of the dispatcher, 1..99, or 0 for none (default: ${DEFAULT-VALUE}).")
+        description = "SCHED_FIFO priority of the dispatcher, 1..99, or 0 for none. The daemon's other threads, which "
+            + "it may have to wait for, become real-time as well: priority 1, or this one where they stop all others "
+            + "(default: ${DEFAULT-VALUE}).")
     private int priority;
 
     @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
@@ -370,10 +387,28 @@ public final class RunCommand implements Callable<Integer> {
                 chosen, gpus, IdleMode.named(idle), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies);
+                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies)
+                .withHeldLaunches(holdLaunches).withCoRun(coRunPercent(chosen));
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
+    }
+
+    private int coRunPercent(final String chosen) {
+        if (coRun.equals("off")) {
+            return 0;
+        }
+        final String digits = coRun.endsWith("%") ? coRun.substring(0, coRun.length() - 1) : "";
+        final int percent = digits.matches("[0-9]{1,3}") ? Integer.parseInt(digits) : 0;
+        if (percent < CoRunBudget.PERCENT_MIN || percent > CoRunBudget.PERCENT_MAX) {
+            throw usage("--co-run is " + coRun + "; use " + CoRunBudget.PERCENT_MIN + "%.." + CoRunBudget.PERCENT_MAX
+                + "%, such as 10%, or off");
+        }
+        if (!chosen.equals(LAUNCH)) {
+            throw usage("--co-run is " + coRun + ", and the mechanism is " + chosen + "; use --mechanism " + LAUNCH
+                + ", which can hold one program and let another one launch");
+        }
+        return percent;
     }
 
     private Policy decides(final PolicySource policies, final PolicySettings rules, final String chosen) {

@@ -5,11 +5,12 @@ import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.admission.CoreOrder;
-import dev.gpuseg.daemon.cgroup.GroupRules;
+import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.daemon.dispatch.SiteRules;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Protection;
+import dev.gpuseg.mechanisms.observer.ObserverMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -50,6 +51,19 @@ public final class SiteOptions {
             + "GPU, allow leaves them alone (default: ${DEFAULT-VALUE}).")
     private String unmanaged;
 
+    @Option(names = "--idle-contexts", paramLabel = "together|last", defaultValue = "together",
+        description = "When contexts are disabled whose processes used almost no CPU for a second: together with the "
+            + "others, or last, in a driver call of their own. With last a begin that does not wait has to wait less "
+            + "for the busy ones, and all are disabled later. A begin that waits, and an expected one, disable all in "
+            + "one call (default: ${DEFAULT-VALUE}).")
+    private String idleContexts;
+
+    @Option(names = "--observer", paramLabel = "auto|on|off", defaultValue = "auto",
+        description = "See processes that use a GPU by a BPF program, as they do it: auto if that works here, on or "
+            + "refuse to start, off to scan (default: ${DEFAULT-VALUE}). `gpuseg doctor` says whether it works. "
+            + "Mechanism nvidia uses it; the others scan.")
+    private String observer;
+
     @Option(names = "--protect", paramLabel = "NAME", split = ",",
         description = "Never disable processes that run these programs of root or of the daemon's user, in addition "
             + "to display servers and the driver's services.")
@@ -61,7 +75,8 @@ public final class SiteOptions {
     private String nvidiaScope;
 
     @Option(names = "--cgroup-rules", paramLabel = "FILE",
-        description = "Protection, weights and caps of control groups by path, from this file.")
+        description = "Protection, weights, caps and highest priorities of control groups by path, from this file. It "
+            + "is read again when it changes; a file that is refused changes nothing.")
     private Path cgroupRules;
 
     @Option(names = "--clients-per-user", paramLabel = "N", defaultValue = "64",
@@ -92,9 +107,9 @@ public final class SiteOptions {
         }
         return new SiteRules(AdmissionSettings.read(AdmissionMode.named(admission), taskSet, platform,
             CoreOrder.named(cores), grace.toNanos()), unmanaged(), new Protection(Set.copyOf(protect), allEngines()),
-            cgroupRules == null ? GroupRules.NONE : GroupRules.read(cgroupRules), clientsPerUser, tasksPerUser,
+            cgroupRules == null ? LiveRules.NONE : LiveRules.of(cgroupRules), clientsPerUser, tasksPerUser,
             limits.equals(UserLimits.DIRECTORY) && !Files.exists(limits) ? UserLimits.builtIn()
-                : UserLimits.read(limits));
+                : UserLimits.read(limits), idleLast(), ObserverMode.named(observer));
     }
 
     private static void requireIn(final String what, final int value, final int max) {
@@ -109,6 +124,15 @@ public final class SiteOptions {
             case "allow" -> Unmanaged.ALLOW;
             default -> throw new IllegalArgumentException("--unmanaged is " + unmanaged
                 + "; use best-effort or allow");
+        };
+    }
+
+    private boolean idleLast() {
+        return switch (idleContexts) {
+            case "together" -> false;
+            case "last" -> true;
+            default -> throw new IllegalArgumentException("--idle-contexts is " + idleContexts
+                + "; use together or last");
         };
     }
 

@@ -63,7 +63,7 @@ class ChainAdmissionTest {
     void shouldRefuseTheTaskThatCompletesAChainWhichCanMissItsLimit() throws IOException {
         final ProvenAdmission admission = admission(settings(
             "  - {name: stop, tasks: [camera, detect, show], reaction: 320ms}\n"));
-        // camera 100 + 3 (CPU only: 2 and an epsilon), detect 100 + 9, show more than 100 + 8
+        // camera 100 + 2, detect 100 + 7 (5 and two updates), show 100 + 14
         assertNull(open(admission, 1, "detect", 60));
         final String refusal = open(admission, 2, "show", 50);
         assertTrue(refusal.startsWith("task \"show\": with it chain \"stop\" can miss: reaction bound 3"), refusal);

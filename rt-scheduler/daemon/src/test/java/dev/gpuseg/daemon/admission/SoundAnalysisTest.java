@@ -35,6 +35,20 @@ class SoundAnalysisTest {
     }
 
     @Test
+    void shouldHaveNoneWhereOnlyLaunchesAreHeld() {
+        final Capabilities gate = new Capabilities(Capabilities.GATE, 0, 0, 0, 0, 1, false, "process");
+        final SoundAnalysis launch =
+            SoundAnalysis.of(FixedPriority.INSTANCE, gate.withHeldLaunches(), WaitMode.SUSPEND, CoreOrder.FP);
+        assertFalse(launch.exists());
+        namesEveryMechanismOfLevel3(launch.reason());
+        assertTrue(launch.reason().contains("gate"), launch.reason());
+        assertTrue(SoundAnalysis.of(FixedPriority.INSTANCE, gate, WaitMode.SUSPEND, CoreOrder.FP).exists());
+        final Capabilities both =
+            new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 1, false, "process").withHeldLaunches();
+        assertTrue(SoundAnalysis.of(FixedPriority.INSTANCE, both, WaitMode.SUSPEND, CoreOrder.FP).exists());
+    }
+
+    @Test
     void shouldHaveNoReasonWhereAnAnalysisHolds() {
         final SoundAnalysis fixed =
             SoundAnalysis.of(FixedPriority.INSTANCE, Capabilities.INTERRUPT, WaitMode.SUSPEND, CoreOrder.FP);

@@ -54,7 +54,8 @@ class CgroupFollowerTest {
     }
 
     private CgroupFollower follower(final GroupRule... rules) {
-        return new CgroupFollower(new CgroupTree(proc), new GroupRules(List.of(rules)), new GpuTimeAccount(), sink);
+        return new CgroupFollower(new CgroupTree(proc), LiveRules.fixed(new GroupRules(List.of(rules))),
+            new GpuTimeAccount(), sink);
     }
 
     @Test
@@ -107,6 +108,45 @@ class CgroupFollowerTest {
         place(1, "0::/robot/camera\n");
         follower.look(all, 3 * S);
         assertFalse(protectedPids.get(1), "protection is lost with the group");
+    }
+
+    @Test
+    void shouldApplyAnotherFileOfRulesToGroupsThatAreKnown() throws IOException {
+        final Path file = Files.writeString(proc.resolve("rules.yaml"), "version: 1\ngroups:\n"
+            + "  - {path: /pod/a, weight: 300}\n  - {path: /pod/b, protect: true}\n");
+        final LiveRules rules = LiveRules.of(file);
+        final CgroupFollower follower = new CgroupFollower(new CgroupTree(proc), rules, new GpuTimeAccount(), sink);
+        place(1, "0::/pod/a\n");
+        place(2, "0::/pod/b\n");
+        place(3, "0::/other\n");
+        final List<ProcessView> all = List.of(process(1), process(2), process(3));
+        follower.look(all, 0);
+        calls.clear();
+        replace(file, "version: 1\ngroups:\n  - {path: /pod/a, weight: 7}\n");
+        follower.look(all, S);
+        assertEquals(7, groups.get(groupOfPid.get(1)).weight());
+        assertFalse(protectedPids.get(2), "its rule is gone");
+        assertEquals(List.of(1, 0), List.of(rules.generation(), (int) calls.stream().filter(call ->
+            call.endsWith(" " + groupOfPid.get(3))).count()), "nothing is said of a group whose rule is the same");
+        calls.clear();
+        replace(file, "version: 1\ngroups:\n  - {path: pod, weight: 7}\n");
+        follower.look(all, 2 * S);
+        assertTrue(calls.isEmpty(), () -> "a file that is refused changes nothing: " + calls);
+        assertTrue(rules.problem().contains("must begin with a slash") && rules.problem().contains("still hold"),
+            rules::problem);
+        Files.delete(file);
+        follower.look(all, 3 * S);
+        assertTrue(calls.isEmpty() && rules.problem().contains("rules.yaml"), rules::problem);
+        replace(file, "version: 1\ngroups:\n  - {path: /pod/**, priority: 3}\n");
+        follower.look(all, 4 * S);
+        assertEquals("", rules.problem());
+        assertEquals(3, groups.get(groupOfPid.get(2)).priority());
+    }
+
+    /** As a program should: nobody sees half of it. */
+    private void replace(final Path file, final String text) throws IOException {
+        final Path fresh = Files.writeString(file.resolveSibling("fresh"), text);
+        Files.move(fresh, file, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
     }
 
     @Test

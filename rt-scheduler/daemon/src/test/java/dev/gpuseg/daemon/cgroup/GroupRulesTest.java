@@ -48,6 +48,17 @@ class GroupRulesTest {
     }
 
     @Test
+    void shouldGiveNoPriorityToAProcessWhoseGroupIsNotKnown() throws IOException {
+        final GroupRules rules = read("  - {path: /pods/a/**, priority: 60}\n  - {path: /pods/**, priority: 0}\n");
+        assertEquals(60, rules.ofProcess("/pods/a/1").priority());
+        assertEquals(0, rules.ofProcess("/pods/b/1").priority());
+        assertEquals(GroupRule.NOT_SAID, rules.ofProcess("/system.slice").priority());
+        assertEquals(0, rules.ofProcess("").priority());
+        assertFalse(read("  - {path: /pods/**, weight: 7}\n").ofProcess("").limitsPriority());
+        refused("  - {path: /a, priority: 100}\n", "priority", "100", "0..99");
+    }
+
+    @Test
     void shouldTakeTheFirstRuleThatMatches() throws IOException {
         final GroupRules rules = read("  - {path: /robot.slice/logger.service, weight: 1}\n"
             + "  - {path: /robot.slice/**, weight: 400}\n"

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.TaskNeed;
+import dev.gpuseg.daemon.cgroup.GroupRule;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -44,7 +45,8 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
         final Set<TaskNeed> needs) {
         directory.create();
         conductor = new ConductorAgent(new ConductorConfig(directory, 42, 2, needs,
-            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, UserLimits.NONE), admission, this, housekeeping);
+            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, UserLimits.NONE, pid -> GroupRule.DEFAULT), admission,
+            this, housekeeping);
         conductorThread = start(conductor);
         housekeepingThread = start(housekeeping);
     }

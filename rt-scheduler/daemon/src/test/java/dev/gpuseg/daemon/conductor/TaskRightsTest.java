@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.daemon.cgroup.GroupRule;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,7 +27,7 @@ class TaskRightsTest {
 
     private TaskRights rights(final String text) throws IOException {
         Files.writeString(directory.resolve("50-site.conf"), text);
-        return new TaskRights(UserLimits.read(directory), OWN);
+        return new TaskRights(UserLimits.read(directory), OWN, pid -> GroupRule.DEFAULT);
     }
 
     /** The process does not exist, so has no groups but its own. */
@@ -53,9 +54,33 @@ class TaskRightsTest {
         assertTrue(longest < 256 || verdict.refusal().contains(".conf:"), longest + " bytes do not fit into a reply");
     }
 
+    private static TaskRights inGroup(final int priority) {
+        return new TaskRights(UserLimits.builtIn(), OWN, pid -> new GroupRule("/kubepods.slice/pod1.slice/**", 100, 0,
+            0, false, priority));
+    }
+
+    @Test
+    void shouldLetTheRuleOfTheControlGroupDecideInPlaceOfTheUsersLimit() {
+        assertNull(inGroup(80).judge(task(80, 100, 10), MEMBER, 0).refusal(), "the user's limit is 49");
+        refused(inGroup(40).judge(task(41, 100, 10), MEMBER, 0), "priority is 41",
+            "the rule for control group /kubepods.slice/pod1.slice/** allows 40");
+        refused(inGroup(80).judge(task(1, 81, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "priority is 81");
+        assertNull(inGroup(0).judge(task(0, 0, 0), MEMBER, 0).refusal(), "best effort is always allowed");
+    }
+
+    /** Root of a container is root to the daemon, too, unless it has a user namespace. */
+    @Test
+    void shouldTreatRootInARuledGroupAsAUser() {
+        final Client root = client(0, 0);
+        refused(inGroup(0).judge(task(1, 100, 10), root, 0), "allows 0");
+        final TaskRights.Verdict unbudgeted = inGroup(50).judge(task(50, 100, 0), root, 0);
+        assertEquals(200 * MS, unbudgeted.request().budgetNs(), "it gets the budget of everybody");
+        assertNull(inGroup(GroupRule.NOT_SAID).judge(task(99, 0, 0), root, 0).refusal());
+    }
+
     @Test
     void shouldRefuseMembersAPriorityAbove49AndSayWhereThatIsChanged() throws IOException {
-        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN);
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> GroupRule.DEFAULT);
         refused(rights.judge(task(50, 100, 10), MEMBER, 0), "priority is 50", "limit priority of user 1001 is 49",
             "/etc/gpuseg/limits.d/*.conf");
         refused(rights.judge(task(10, 99, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "priority is 99");
@@ -78,7 +103,7 @@ class TaskRightsTest {
 
     @Test
     void shouldGiveAMemberWithoutABudgetOneThatEndsItsSegment() throws IOException {
-        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN);
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> GroupRule.DEFAULT);
         final TaskOpen given = rights.judge(task(40, 0, 0), MEMBER, 0).request();
         assertEquals(200 * MS, given.budgetNs());
         assertEquals(OverrunAction.DEMOTE, given.overrun());
@@ -92,7 +117,7 @@ class TaskRightsTest {
 
     @Test
     void shouldRefuseBudgetsThatAreTooLongOrEndNothing() throws IOException {
-        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN);
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> GroupRule.DEFAULT);
         refused(rights.judge(task(40, 0, 201), MEMBER, 0), "budget is 201ms", "limit budget", "200ms");
         refused(rights.judge(task(40, 40, 0, 10, OverrunAction.NOTIFY), MEMBER, 0), "notify", "use demote");
         assertNull(rights("* budget unlimited").judge(task(40, 40, 0, 10, OverrunAction.NOTIFY), MEMBER, 0).refusal());

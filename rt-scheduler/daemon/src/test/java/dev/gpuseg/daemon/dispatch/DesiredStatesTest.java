@@ -57,6 +57,49 @@ class DesiredStatesTest {
     }
 
     @Test
+    void shouldLetIdleContextsFollowWhereNobodyWaits() {
+        desired.idle(0, 2, true);
+        desired.set(0, 2, false);
+        desired.set(0, 3, false);
+        desired.publish(0, false);
+        assertEquals(List.of(2, 3), first.off());
+        assertEquals(List.of(2), first.following());
+        assertTrue(first.desired.mayBeDivided());
+        desired.awaited(0);
+        desired.set(0, 4, false);
+        desired.publish(0, false);
+        assertEquals(List.of(), first.following(), "a client waits until all are disabled");
+        assertFalse(first.desired.mayBeDivided());
+        desired.set(0, 4, true);
+        desired.publish(0, false);
+        assertEquals(List.of(2), first.following(), "that held for one state");
+    }
+
+    @Test
+    void shouldNotDivideWhatIsDisabledForAnExpectedBegin() {
+        desired.idle(0, 2, true);
+        first.desired.reserve(1);
+        desired.publish(0, true);
+        assertEquals(List.of(2, 3, 4), first.off());
+        assertEquals(List.of(), first.following());
+        assertFalse(first.desired.mayBeDivided());
+    }
+
+    @Test
+    void shouldForgetThatAContextWasIdle() {
+        desired.idle(0, 2, true);
+        desired.idle(0, 2, true);
+        desired.forget(0, 2);
+        desired.set(0, 2, false);
+        desired.publish(0, false);
+        assertEquals(List.of(), first.following());
+        assertFalse(first.desired.mayBeDivided());
+        desired.idle(0, 3, true);
+        desired.idle(0, 3, false);
+        assertFalse(first.desired.mayBeDivided());
+    }
+
+    @Test
     void shouldNotBeSettledUntilAReservationIsEnforced() {
         first.desired.reserve(3);
         desired.publish(0, true);

@@ -11,7 +11,8 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
-import dev.gpuseg.daemon.cgroup.GroupRules;
+import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.policy.SavedPolicy;
@@ -22,6 +23,7 @@ import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -35,6 +37,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** Commands as the conductor hands them over, through a dispatcher whose cycles the test runs, and what they show. */
 @Timeout(60)
 class DispatcherCommandsTest {
+    /** A process of a group with limited priorities. */
+    private static final int CONTAINED = 77;
     private static final PeerCredentials OWNER = new PeerCredentials(1, ProcessStatus.effectiveUid(), 0);
     private static final PeerCredentials STRANGER = new PeerCredentials(2, 54321, 54321);
 
@@ -66,14 +70,16 @@ class DispatcherCommandsTest {
         final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(directory.toString()),
             PolicyCatalog.builtIn().standard(), "gate").withoutWarmUp();
         final DaemonStatus shown = new DaemonStatus(new DaemonStatus.Sources(config, 0, true, 4, 4, -1,
-            enforcer.mechanism, counters, counter -> 7, opened(HeldFile.openOrCreate(directory.resolve("held"))), ring,
-            journal, new LiveModel(), new Cgroups(new CgroupTree(Path.of("/proc")), GroupRules.NONE,
-                new GroupCommands(dispatcher)), null, new WatchdogKeeper(null, () -> null, p -> { }), () -> 0,
+            enforcer.mechanism, Observer.none("a test"), counters, counter -> 7,
+            opened(HeldFile.openOrCreate(directory.resolve("held"))), ring, journal, new LiveModel(),
+            new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new GroupCommands(dispatcher)), null,
+            new WatchdogKeeper(null, () -> null, p -> { }), () -> 0,
             () -> ""));
         savedFile = directory.resolve("saved.json");
         final PolicySource policies = PolicySource.builtIn();
         commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher, background, shown, stops::add,
-            policies, new SavedPolicy(savedFile, policies.reader()), null, () -> conductor));
+            policies, new SavedPolicy(savedFile, policies.reader()), null, () -> conductor, pid -> pid == CONTAINED
+                ? new GroupRule("/pod/**", 100, 0, 0, false, 50) : GroupRule.DEFAULT));
     }
 
     @AfterEach
@@ -103,6 +109,17 @@ class DispatcherCommandsTest {
     void shouldRefuseWhatIsNoCommand() {
         assertTrue(ask(OWNER, "{").startsWith("reply 5 status -22"), conductor.last());
         assertTrue(ask(OWNER, "{\"command\":\"reboot\"}").contains("use status, live, stop, set or policy"));
+    }
+
+    /** Root of a container may reach the socket; it is no administrator of this machine. */
+    @Test
+    void shouldLetRootOfARuledGroupOnlyLook() {
+        final PeerCredentials root = new PeerCredentials(CONTAINED, 0, 0);
+        for (final String command : List.of("live", "stop", "policy", "set")) {
+            assertTrue(ask(root, "{\"command\":\"" + command + "\"}").contains("is in a control group whose"), command);
+        }
+        assertTrue(ask(root, "{\"command\":\"status\"}").startsWith("reply 5 status 0"), conductor.last());
+        assertTrue(stops.isEmpty());
     }
 
     @Test

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.LaunchHold;
+import dev.gpuseg.ipc.Session;
 import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
@@ -37,6 +39,7 @@ class EnforcerTest {
         private String error = "the device is broken";
         private boolean absent;
         private boolean changed;
+        private boolean holdsLaunches;
         private Runnable during = () -> { };
         private Runnable duringDetach = () -> { };
 
@@ -52,7 +55,18 @@ class EnforcerTest {
 
         @Override
         public Capabilities capabilities() {
-            return new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 64, true, "process");
+            return new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 64, true, "process", holdsLaunches);
+        }
+
+        @Override
+        public void joined(final ContextRef context, final Session session, final LaunchHold word) {
+            calls.add("joined " + context.contextId());
+            word.close();
+        }
+
+        @Override
+        public void left(final ContextRef context, final Session session) {
+            calls.add("left " + context.contextId());
         }
 
         @Override
@@ -198,6 +212,39 @@ class EnforcerTest {
         settle();
         assertEquals(List.of("-2-3 held 2", "+2+3 held 2"), device.calls);
         assertEquals(0, held.count());
+    }
+
+    @Test
+    void shouldTellOfSessionsInOrderIfTheMechanismHoldsLaunches() {
+        final ContextRef context = new ContextRef(1, 0, 200, 1, "next");
+        try (Session session = Session.create(1, 1)) {
+            enforcer.joined(context, session);
+            enforcer.left(context, session);
+            settle();
+            assertEquals(List.of(), device.calls, "it holds none");
+            device.holdsLaunches = true;
+            enforcer.detach(1);
+            enforcer.attach(context);
+            enforcer.joined(context, session);
+            enforcer.left(context, session);
+            enforcer.detach(1);
+            enforcer.joined(context, session);
+            settle();
+            assertEquals(List.of("detach 1", "attach 1", "joined 1", "left 1", "detach 1"), device.calls);
+        }
+    }
+
+    @Test
+    void shouldReportASessionWhoseLaunchesCannotBeHeld() {
+        device.holdsLaunches = true;
+        final Session session = Session.create(1, 1);
+        session.close();
+        enforcer.joined(new ContextRef(1, 0, 101, 1, "test"), session);
+        settle();
+        assertEquals(List.of(), device.calls);
+        final List<String> told = results();
+        assertEquals(1, told.size(), told.toString());
+        assertTrue(told.get(0).contains("(pid 101") && told.get(0).contains("cannot be held"), told.get(0));
     }
 
     @Test

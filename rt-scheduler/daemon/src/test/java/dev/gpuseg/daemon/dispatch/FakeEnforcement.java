@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.ipc.Session;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import java.util.ArrayList;
@@ -34,8 +35,16 @@ final class FakeEnforcement implements Enforcement {
     /** The contexts that an enforcer would disable now. */
     List<Integer> off() {
         final boolean[] off = new boolean[contexts];
-        desired.snapshot(off);
+        desired.snapshot(off, new boolean[contexts]);
         return IntStream.range(1, contexts).filter(c -> off[c]).boxed().toList();
+    }
+
+    /** Those of them that it would disable after the others. */
+    List<Integer> following() {
+        final boolean[] off = new boolean[contexts];
+        final boolean[] follow = new boolean[contexts];
+        desired.snapshot(off, follow);
+        return IntStream.range(1, contexts).filter(c -> off[c] && follow[c]).boxed().toList();
     }
 
     int kicks() {
@@ -60,6 +69,16 @@ final class FakeEnforcement implements Enforcement {
     @Override
     public void registered(final ContextRef context, final boolean registered) {
         calls.add("registered " + context.contextId() + " " + registered);
+    }
+
+    @Override
+    public void joined(final ContextRef context, final Session session) {
+        calls.add("joined " + context.contextId());
+    }
+
+    @Override
+    public void left(final ContextRef context, final Session session) {
+        calls.add("left " + context.contextId());
     }
 
     @Override

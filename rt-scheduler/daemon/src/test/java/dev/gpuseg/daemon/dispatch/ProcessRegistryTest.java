@@ -52,7 +52,7 @@ class ProcessRegistryTest {
         assertEquals(2, process.contexts.length);
         assertNotEquals(process.contexts[0], process.contexts[1]);
         assertEquals(List.of("attach " + process.contexts[0] + " pid " + PID, "registered " + process.contexts[0]
-            + " true"), rig.enforcers[0].calls);
+            + " true", "joined " + process.contexts[0]), rig.enforcers[0].calls);
         assertTrue(rig.scheduler.contextDesired(process.contexts[1]));
         assertEquals(List.of(EventKind.CONTEXT_OPEN, EventKind.CONTEXT_OPEN), rig.events.kinds());
     }
@@ -74,11 +74,31 @@ class ProcessRegistryTest {
         assertNotEquals(old.contexts[0], young.contexts[0]);
     }
 
+    /** The disable of a dead process, named by its pid, would freeze the one that has the pid now. */
+    @Test
+    void shouldDisableNothingOfAProcessWhosePidWasGivenOutAgain() {
+        final ProcessEntry dead = processes.register(client(1, PID, START));
+        processes.register(client(2, PID, START + 1));
+        assertEquals(List.of(code(ContextKind.PROTECTED), code(ContextKind.PROTECTED)), kinds());
+        assertTrue(dead.isProtected);
+        processes.unregister(dead, null, Removal.DIED);
+        assertEquals(1, processes.count());
+    }
+
+    @Test
+    void shouldForgetAnOrphanWhosePidWasGivenOutAgain() {
+        processes.addUnmanaged(PID, START, "dead");
+        final ProcessEntry young = processes.register(client(1, PID, START + 1));
+        assertEquals(1, processes.count());
+        assertFalse(processes.hasOrphans());
+        assertTrue(rig.scheduler.contextDesired(young.contexts[0]));
+    }
+
     @Test
     void shouldKeepAProcessThatHangsUpButLivesAsUnmanaged() {
         final ProcessEntry process = processes.register(client(1, PID, START));
         final int version = processes.version();
-        processes.unregister(process, Removal.CLOSED);
+        processes.unregister(process, null, Removal.CLOSED);
         assertEquals(1, processes.count());
         assertEquals(version, processes.version());
         assertTrue(processes.hasOrphans());
@@ -95,11 +115,25 @@ class ProcessRegistryTest {
     void shouldNotForgetAProcessThatIsStillRegisteredElsewhere() {
         final ProcessEntry process = processes.register(client(1, PID, START));
         processes.register(client(2, PID, START));
-        processes.unregister(process, Removal.DIED);
+        processes.unregister(process, null, Removal.DIED);
         assertEquals(1, processes.count());
         assertFalse(processes.hasOrphans());
         processes.forgetOrphan(process);
         assertEquals(1, processes.count(), "it is no orphan");
+    }
+
+    @Test
+    void shouldTellTheEnforcersOfEverySessionOfAProcess() {
+        final ProcessEntry process = processes.register(client(1, PID, START));
+        processes.register(client(2, PID, START));
+        processes.unregister(process, null, Removal.CLOSED);
+        processes.unregister(process, null, Removal.DIED);
+        for (int gpu = 0; gpu < 2; gpu++) {
+            final int context = process.contexts[gpu];
+            assertEquals(List.of("joined " + context, "joined " + context, "left " + context, "left " + context,
+                "detach " + context), rig.enforcers[gpu].calls.stream()
+                .filter(call -> call.matches("(joined|left|detach) .*")).toList(), "a context is left before it goes");
+        }
     }
 
     @Test
@@ -108,7 +142,7 @@ class ProcessRegistryTest {
         final int version = processes.version();
         rig.desired.set(0, process.contexts[0], false);
         rig.desired.publish(0, false);
-        processes.unregister(process, Removal.DIED);
+        processes.unregister(process, null, Removal.DIED);
         assertEquals(0, processes.count());
         assertFalse(processes.hasOrphans());
         assertNotEquals(version, processes.version());

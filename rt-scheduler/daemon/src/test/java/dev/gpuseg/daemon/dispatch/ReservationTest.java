@@ -50,7 +50,7 @@ class ReservationTest {
         reservation.follow();
         desired.commit();
         final boolean[] off = new boolean[CONTEXTS];
-        desired.snapshot(off);
+        desired.snapshot(off, new boolean[CONTEXTS]);
         return IntStream.rangeClosed(LOW, BYSTANDER).filter(c -> off[c]).boxed().toList();
     }
 

@@ -11,8 +11,8 @@ import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
 import dev.gpuseg.daemon.cgroup.GroupRule;
-import dev.gpuseg.daemon.cgroup.GroupRules;
 import dev.gpuseg.daemon.cgroup.GroupSink;
+import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.metrics.LiveModel;
@@ -20,6 +20,7 @@ import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -60,8 +61,8 @@ class SupervisorTest {
             Unmanaged.BEST_EFFORT), new Enforcement[] {new FakeEnforcement(4)}, events, status, new Counters(),
             IdleMode.SPIN);
         supervisor = new Supervisor(dispatcher, background, new WatchdogKeeper(null, () -> null, page -> { }),
-            new Cgroups(new CgroupTree(Path.of("/proc")), GroupRules.NONE, new Assigned()), new LiveModel(), null,
-            new Counters());
+            new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()), new LiveModel(), null,
+            new Counters(), true);
     }
 
     @AfterEach
@@ -124,12 +125,33 @@ class SupervisorTest {
         final Supervisor keeping = new Supervisor(dispatcher, background, new WatchdogKeeper(new Dead(), () -> {
             watchdogs.add("started");
             return new Dead();
-        }, page -> { }), new Cgroups(new CgroupTree(Path.of("/proc")), GroupRules.NONE, new Assigned()),
+        }, page -> { }), new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()),
             new LiveModel(), null,
-            new Counters());
+            new Counters(), false);
         keeping.look();
         keeping.look();
         assertEquals(List.of("started", "started"), watchdogs);
+    }
+
+    @Test
+    void shouldNoticeThatAProcessHasNoWork() throws IOException, InterruptedException {
+        final Process sleeper = new ProcessBuilder("sleep", "1000").start();
+        try {
+            final int pid = (int) sleeper.pid();
+            dispatcher.processes().addUnmanaged(pid, ProcessStatus.startTicks(pid), "sleep");
+            for (int i = 0; i < IdleProcesses.QUIET_LOOKS + 5 && !isIdle(); i++) {   // the first looks see its start
+                look();
+            }
+            assertTrue(isIdle());
+        } finally {
+            sleeper.destroyForcibly().waitFor();
+        }
+    }
+
+    private boolean isIdle() {
+        final boolean[] idle = new boolean[1];
+        dispatcher.processes().forEach(process -> idle[0] |= process.isIdle);
+        return idle[0];
     }
 
     private static final class Dead implements Watchdog {

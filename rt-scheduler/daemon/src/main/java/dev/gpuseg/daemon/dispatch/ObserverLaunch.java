@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.observer.Observer;
+import dev.gpuseg.mechanisms.observer.ObserverMode;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Starts the observer of a daemon, connects to the one that runs as a service, or says why there is none. */
+public final class ObserverLaunch {
+    /** Socket of the service gpuseg-observer. */
+    public static final Path SERVICE = Path.of("/run/gpuseg-observer/socket");
+    /** The program. */
+    public static final String PROGRAM = "gpuseg-observer";
+    /** Property: options of the program, separated by blanks, for tests on a stand-in. */
+    static final String OPTIONS_PROPERTY = "gpuseg.observer.options";
+    private static final long START_MS = 5_000;
+
+    private ObserverLaunch() {
+    }
+
+    /**
+     * Opens the observer.
+     *
+     * @param mode      of the daemon
+     * @param mechanism name of its mechanism
+     * @return an observer that sees, or none, with the reason
+     * @throws StartUpException if there must be one and it does not work, with the reason
+     */
+    static Observer open(final ObserverMode mode, final String mechanism) {
+        if (mode == ObserverMode.OFF) {
+            return Observer.none("switched off (--observer off)");
+        }
+        if (!MechanismCatalog.get(mechanism).observed()) {
+            if (mode == ObserverMode.ON) {
+                throw new StartUpException("--observer on with --mechanism " + mechanism
+                    + ", which does not use it; use --observer auto");
+            }
+            return Observer.none("mechanism " + mechanism + " does not use it");
+        }
+        final Observer observer = start();
+        if (observer.await(START_MS)) {
+            return observer;
+        }
+        final String problem = observer.problem().isEmpty() ? "no answer in " + START_MS + " ms" : observer.problem();
+        observer.close();
+        if (mode == ObserverMode.ON) {
+            throw new StartUpException("--observer on: " + problem + "; use --observer auto to scan instead");
+        }
+        return Observer.none(problem);
+    }
+
+    /** Waits for nothing. */
+    private static Observer start() {
+        final String options = System.getProperty(OPTIONS_PROPERTY, "").strip();
+        try {
+            return Observer.open(SERVICE, NativePrograms.named(PROGRAM),
+                options.isEmpty() ? List.of() : List.of(options.split("\\s+")));
+        } catch (final IllegalStateException e) {
+            return Observer.none(e.getMessage() + " (it is built where clang and libbpf-dev are installed)");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.ipc.platform.SystemCallException;
+import dev.gpuseg.ipc.platform.ThreadControl;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * The daemon's threads that a real-time dispatcher may have to wait for. The JVM stops it at a safepoint until its VM
+ * thread has done what it stopped for, and until every thread that executes Java code has noticed; compilers hold locks
+ * that resolving a call takes. If these threads are ordinary ones, any user's busy threads delay them, and so the
+ * dispatcher, whatever priority it has: up to 51 ms were measured under a flood of records on two processors.
+ *
+ * <p>So threads that work while all others stand still (the VM thread, a collector's) get the dispatcher's priority,
+ * and every other one the lowest real-time priority: it precedes all ordinary threads of the machine, and no real-time
+ * thread of an application waits for it. Threads that are started later inherit this, and child processes do.
+ */
+final class RuntimeThreads {
+    /** Of threads that hold up the dispatcher only if they do not run at all. */
+    static final int LOWEST = 1;
+    private static final int SCHED_OTHER = 0;
+    /** Field "policy" of /proc/PID/stat, counted from the state, which follows the name. */
+    private static final int POLICY_FIELD = 38;
+
+    private RuntimeThreads() {
+    }
+
+    /**
+     * Gives all ordinary threads of this process their real-time priority. Real-time ones keep theirs.
+     *
+     * @param priority of the dispatcher, 1..99
+     * @return threads that were changed
+     * @throws SystemCallException if it is not permitted
+     */
+    static int raise(final int priority) {
+        int raised = 0;
+        try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/self/task"))) {
+            for (final Path thread : threads) {
+                raised += raise(thread, priority) ? 1 : 0;
+            }
+        } catch (final IOException e) {
+            throw new UncheckedIOException("/proc/self/task: " + e.getMessage(), e);
+        }
+        return raised;
+    }
+
+    private static boolean raise(final Path thread, final int priority) throws IOException {
+        try {
+            final String stat = Files.readString(thread.resolve("stat"));
+            final int nameEnd = stat.lastIndexOf(')');
+            final String name = stat.substring(stat.indexOf('(') + 1, nameEnd);
+            if (policy(stat.substring(nameEnd + 2)) != SCHED_OTHER) {
+                return false;
+            }
+            ThreadControl.realTime(Integer.parseInt(thread.getFileName().toString()),
+                stopsTheOthers(name) ? priority : LOWEST);
+            return true;
+        } catch (final IOException e) {
+            if (Files.exists(thread)) {
+                throw e;
+            }
+            return false;   // it ended meanwhile
+        } catch (final SystemCallException e) {
+            if (e.errno() == Errno.ESRCH) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    private static int policy(final String fromState) {
+        return Integer.parseInt(fromState.split(" ")[POLICY_FIELD]);
+    }
+
+    /** As HotSpot names its threads: the VM thread, the workers of a collector's pauses. */
+    static boolean stopsTheOthers(final String name) {
+        return name.equals("VM Thread") || name.startsWith("GC Thread") || name.startsWith("ParGC");
+    }
+}
