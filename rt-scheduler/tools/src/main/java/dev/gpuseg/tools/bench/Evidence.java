@@ -47,7 +47,7 @@ final class Evidence implements AutoCloseable {
     private final Thread sampler = new Thread(this::sample, "gpuseg-evidence");
     private final long startNs = System.nanoTime();
     private volatile boolean running = true;
-    private final List<Long> safepoints = new ArrayList<>();
+    private final List<JvmEvent> safepoints = new ArrayList<>();
     private final List<Long> collections = new ArrayList<>();
     private final Map<Integer, Long> stolenBefore = stolenTicks();
 
@@ -117,9 +117,10 @@ final class Evidence implements AutoCloseable {
         }
         final Matcher safepoint = SAFEPOINT.matcher(text);
         if (safepoint.matches()) {   // written at its end
-            safepoints.add(atNs);
-            jvm.add(new JvmEvent(atNs - Long.parseLong(safepoint.group(2)), atNs, "safepoint "
-                + safepoint.group(1)));
+            final JvmEvent stop = new JvmEvent(atNs - Long.parseLong(safepoint.group(2)), atNs, "safepoint "
+                + safepoint.group(1));
+            safepoints.add(stop);
+            jvm.add(stop);
         } else if (text.contains("Pause ")) {
             collections.add(atNs);
         } else if (text.contains("made not entrant")) {
@@ -131,7 +132,18 @@ final class Evidence implements AutoCloseable {
 
     /** Safepoints from a time on. */
     long safepoints(final long fromNs) {
-        return safepoints.stream().filter(atNs -> atNs >= fromNs).count();
+        return safepoints.stream().filter(stop -> stop.toNs >= fromNs).count();
+    }
+
+    /** How long the longest of them stopped the JVM, ns; 0 if there is none. */
+    long longestSafepointNs(final long fromNs) {
+        return safepoints.stream().filter(stop -> stop.toNs >= fromNs).mapToLong(stop -> stop.toNs - stop.fromNs).max()
+            .orElse(0);
+    }
+
+    /** How long they stopped the JVM together, ns. */
+    long safepointNs(final long fromNs) {
+        return safepoints.stream().filter(stop -> stop.toNs >= fromNs).mapToLong(stop -> stop.toNs - stop.fromNs).sum();
     }
 
     /** Collections that stopped the JVM, from a time on. */

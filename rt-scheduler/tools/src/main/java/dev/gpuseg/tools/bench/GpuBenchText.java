@@ -48,8 +48,8 @@ public final class GpuBenchText {
             together(scenario);
             return;
         }
-        to.printf(Locale.ROOT, "%-3s %-38s %8s %8s %8s %9s %9s %8s%n", "BE", "strategy", "p50", "p99", "max",
-            "p99/alone", "begin p50", "BE kept");
+        to.printf(Locale.ROOT, "%-3s %-38s %8s %8s %8s %9s %9s %9s %8s%n", "BE", "strategy", "p50", "p99", "max",
+            "p50/alone", "p99/alone", "begin p50", "BE kept");
         line(0, "alone", scenario.path("alone"));
         if (scenario.has("alone_second")) {
             line(0, "alone, GPU 1", scenario.path("alone_second"));
@@ -69,6 +69,9 @@ public final class GpuBenchText {
             if (cell.has("others_to_unanticipated")) {
                 to.printf(Locale.ROOT, "        best-effort work to that without anticipation: %.1f%%; late jobs: %s%n",
                     cell.path("others_to_unanticipated").asDouble() * PERCENT, cell.path("missed").asText());
+            }
+            if (cell.path("known_idle").asInt() > 0) {
+                to.printf("        processes that the daemon took for idle: %s%n", cell.path("known_idle").asText());
             }
             if (cell.has("later_ns")) {
                 to.printf(Locale.ROOT, "    %-38s %8.3f %8.3f %8.3f   driver calls per burst: %s%n",
@@ -94,6 +97,12 @@ public final class GpuBenchText {
                     ms(task, "response_ns", "p99"), ms(task, "response_ns", "max"),
                     task.path("p50_to_alone").asDouble(),
                     task.path("p99_to_alone").asDouble(), task.path("missed").asLong(), task.path("skipped").asLong());
+            }
+            if (cell.has("kept_free_share")) {
+                to.printf(Locale.ROOT, "%-12s %-24s GPU kept free %.2f%% of the time; begins anticipated %d, in vain "
+                    + "%d, over budget %d%n", "", strategy, cell.path("kept_free_share").asDouble() * PERCENT,
+                    cell.path("anticipated").asLong(), cell.path("anticipations_wasted").asLong(),
+                    cell.path("anticipations_over_budget").asLong());
             }
             if (cell.has("others_to_unanticipated")) {
                 to.printf(Locale.ROOT, "%-12s %-24s best-effort work to that without anticipation: %.1f%%%n", "",
@@ -121,9 +130,9 @@ public final class GpuBenchText {
                 ? "failed: " + cell.path("failed").asText() : "not run: " + cell.path("not_run").asText());
             return;
         }
-        to.printf(Locale.ROOT, "%-3d %-38s %8.3f %8.3f %8.3f %9.3f %9s %8s%n", others, name,
+        to.printf(Locale.ROOT, "%-3d %-38s %8.3f %8.3f %8.3f %9.3f %9.3f %9s %8s%n", others, name,
             ms(cell, "response_ns", "p50"), ms(cell, "response_ns", "p99"), ms(cell, "response_ns", "max"),
-            cell.path("p99_to_alone").asDouble(1),
+            cell.path("p50_to_alone").asDouble(1), cell.path("p99_to_alone").asDouble(1),
             cell.has("begin_ns") ? String.format(Locale.ROOT, "%.4f", ms(cell, "begin_ns", "p50")) : "-",
             cell.has("others_kept")
                 ? String.format(Locale.ROOT, "%.1f%%", cell.path("others_kept").asDouble() * PERCENT) : "-");

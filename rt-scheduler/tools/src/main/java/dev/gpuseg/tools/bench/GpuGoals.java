@@ -93,6 +93,7 @@ public final class GpuGoals {
         goals.add(atMost("begin to grant / bare call, worst p50", ENFORCEMENT, enforcement(all, "begin_to_bare_p50")));
         goals.add(atMost("the daemon's driver call / bare call, worst p50", ENFORCEMENT,
             enforcement(all, "call_to_bare_p50")));
+        goals.addAll(AnticipationGoals.judge(all));
         goals.add(atMost("wrong results", 0, OptionalDouble.of(wrong(result))));
         goals.add(atMost("new Xid lines in the kernel's log", 0,
             xidLines == null ? OptionalDouble.empty() : OptionalDouble.of(xidLines)));

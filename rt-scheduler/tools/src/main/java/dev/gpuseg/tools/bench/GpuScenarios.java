@@ -32,7 +32,8 @@ public final class GpuScenarios {
      * @param others     numbers of best-effort processes of the scenario {@code long}
      * @param strategies in the order of the table; a scenario leaves out those that say nothing in it
      * @return long kernels with every strategy; kernels shorter than a time slice; two real-time processes; segments
-     *     back to back; a control loop and a camera that are anticipated; a robot; ResNet-50; two GPUs
+     *     back to back; a control loop and a camera that are anticipated; what a switch of contexts costs; a task
+     *     that does not keep to its period; a robot; ResNet-50; two GPUs
      */
     public static List<GpuScenario> all(final double kernelMs, final double otherMs, final List<Integer> others,
         final List<GpuStrategy> strategies) {
@@ -42,11 +43,12 @@ public final class GpuScenarios {
             new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
                 strategies.stream().filter(SHORT_STRATEGIES::contains).toList()),
             new LevelsScenario(), new BurstScenario(),
-            new PeriodicScenario("control", CONTROL_MS, CONTROL_KERNELS, CONTROL_PERIOD_MS, CONTROL_FACTOR,
-                List.of(CONTROL_OTHER_MS, SHORT_OTHER_MS)),
-            new PeriodicScenario("periodic", PERIODIC_MS, 1, PERIODIC_PERIOD_MS, PERIODIC_FACTOR,
+            new PeriodicScenario(new PeriodicJob("control", CONTROL_MS, CONTROL_KERNELS, CONTROL_PERIOD_MS,
+                CONTROL_FACTOR), List.of(CONTROL_OTHER_MS, SHORT_OTHER_MS)),
+            new PeriodicScenario(new PeriodicJob("periodic", PERIODIC_MS, 1, PERIODIC_PERIOD_MS, PERIODIC_FACTOR),
                 List.of(CONTROL_OTHER_MS)),
-            new RobotScenario(), new TorchScenario(), new GpusScenario(kernelMs, otherMs));
+            new SwitchScenario(), new DisturbScenario(), new RobotScenario(), new TorchScenario(),
+            new GpusScenario(kernelMs, otherMs));
     }
 
     /**

@@ -23,10 +23,14 @@ import java.util.concurrent.TimeoutException;
  * @param durationMs of each measurement
  * @param rate       begins per second
  * @param cores      CPUs, two or more
+ * @param churn      processes that come and go in each second meanwhile, 0 = none
  */
-public record GrantTail(long durationMs, int rate, Cores cores) {
+public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
     private static final int LIMIT_S = 60;
     private static final int LISTED = 20;
+    /** A process that comes and goes. */
+    private static final List<String> PASSING = List.of("--clients", "1", "--rate", "100", "--warmup", "0ms",
+        "--duration", "50ms");
     private static final int CPUS_WITH_WITNESS = 5;
     private static final long GOAL_P99_99_NS = 20_000;
     private static final long GOAL_MAX_NS = 200_000;
@@ -48,6 +52,9 @@ public record GrantTail(long durationMs, int rate, Cores cores) {
         SETTINGS.put("pre-touch", new Setting("-XX:+AlwaysPreTouch"));
         SETTINGS.put("periodic-safepoints", new Setting("-XX:GuaranteedSafepointInterval=1000"));
         SETTINGS.put("z-collector", new Setting("-XX:-UseSerialGC", "-XX:+UseZGC"));
+        SETTINGS.put("g1-collector", new Setting("-XX:-UseSerialGC", "-XX:+UseG1GC"));
+        SETTINGS.put("no-collector", new Setting("-XX:-UseSerialGC", "-XX:+UnlockExperimentalVMOptions",
+            "-XX:+UseEpsilonGC", "-Xms1g", "-Xmx1g"));
         SETTINGS.put("huge-pages", new Setting("-XX:+UseTransparentHugePages"));
         SETTINGS.put("c2-only", new Setting("-XX:-TieredCompilation"));
         SETTINGS.put("together", new Setting("-XX:-UsePerfData", "-XX:+AlwaysPreTouch",
@@ -100,13 +107,15 @@ public record GrantTail(long durationMs, int rate, Cores cores) {
             final Child generator = rig.clients(client);
             final long clientPid = childOf(generator.pid());
             final JsonNode before = rig.status();
-            try (Evidence evidence = new Evidence(rig.daemon().pid(), clientPid)) {
+            try (Evidence evidence = new Evidence(rig.daemon().pid(), clientPid);
+                Churn comeAndGo = churn == 0 ? null : new Churn(rig.clientsCommand(PASSING), churn)) {
                 final JsonNode seen = LoadRig.result(generator, LIMIT_S + (int) (durationMs / 1000));
+                final int passed = comeAndGo == null ? 0 : comeAndGo.finish();
                 final JsonNode after = rig.status();
                 rig.stop();
                 evidence.finish(log);
                 final ObjectNode one = judged(seen, before, after, evidence);
-                one.put("fifo", priority);
+                one.put("fifo", priority).put("churn", churn).put("processes_came_and_went", passed);
                 evidence.stolen(cores.fromTop(0), cores.fromTop(1)).forEach(one::put);
                 return one;
             }
@@ -138,6 +147,8 @@ public record GrantTail(long durationMs, int rate, Cores cores) {
             / Math.max(1, seen.path("begins").asLong()));
         final long fromNs = seen.path("from_ns").asLong();
         one.put("collections", evidence.collections(fromNs)).put("safepoints", evidence.safepoints(fromNs));
+        one.put("longest_safepoint_ns", evidence.longestSafepointNs(fromNs))
+            .put("safepoint_ns", evidence.safepointNs(fromNs));
         if (seen.has("witness")) {
             one.set("witness", seen.path("witness"));
         }

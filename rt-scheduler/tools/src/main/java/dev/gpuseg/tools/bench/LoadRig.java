@@ -63,10 +63,14 @@ final class LoadRig implements AutoCloseable {
     }
 
     Child clients(final List<String> options) {
+        return machine.start("clients", clientsCommand(options));
+    }
+
+    List<String> clientsCommand(final List<String> options) {
         final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-bench-load").toString(),
             "--dir", root.toString()));
         command.addAll(options);
-        return machine.start("clients", command);
+        return command;
     }
 
     static JsonNode result(final Child clients, final int limitSeconds) throws IOException, InterruptedException,

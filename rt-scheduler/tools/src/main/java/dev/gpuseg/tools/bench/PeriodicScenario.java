@@ -18,18 +18,17 @@ import java.util.concurrent.TimeoutException;
  * <p>The first two seconds are not measured: the daemon learns. Best-effort work to that without anticipation = kernels
  * in each nanosecond of the loop, over those of the cell in which the daemon anticipates nothing.
  *
- * @param name     of the scenario
- * @param kernelMs length of a job
- * @param kernels  of which it consists; launched as one graph if there are more than one
- * @param periodMs of the jobs
- * @param factor   jobs for each job of the plan: short jobs are many
+ * @param job      of the task
  * @param otherMs  lengths of the best-effort kernels; the first kind is measured with every cell
  */
-record PeriodicScenario(String name, double kernelMs, int kernels, double periodMs, int factor,
-    List<Double> otherMs) implements GpuScenario {
+record PeriodicScenario(PeriodicJob job, List<Double> otherMs) implements GpuScenario {
+    static final String DECLARED = "period declared";
+    static final String LEARNED_TITLE = "period learned";
+    static final String WITH_IDLE = "declared, 3 idle contexts more";
+    /** In a title, before what the best-effort kernels take where they are not those of the first kind. */
+    static final String AGAINST = ", BE ";
     private static final int OTHERS = 3;
     private static final int IDLE = 3;
-    private static final double WARM_MS = 2_000;
     private static final String SEGMENT = "segment";
     private static final List<String> OFF = List.of("--anticipate", "off");
     private static final List<String> LEARNED = List.of("--anticipate", "learned");
@@ -53,20 +52,25 @@ record PeriodicScenario(String name, double kernelMs, int kernels, double period
         new Way("default", "none", GpuStrategy.NONE, null, List.of(), true, 0),
         new Way("not anticipated", "off", GpuStrategy.OPTIMISTIC, OFF, List.of(), true, 0),
         new Way("hint 1 ms ahead", "hint", GpuStrategy.HINT, OFF, List.of("--hint-ms", "1"), true, 0),
-        new Way("period declared", "declared", GpuStrategy.OPTIMISTIC, LEARNED, List.of(), true, 0),
-        new Way("period learned", "learned", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--undeclared"), true, 0),
+        new Way(DECLARED, "declared", GpuStrategy.OPTIMISTIC, LEARNED, List.of(), true, 0),
+        new Way(LEARNED_TITLE, "learned", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--undeclared"), true, 0),
         new Way("declared, jitter of +-2 ms", "jitter", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--jitter-ms", "4"),
             false, 0),
         new Way("declared, then twice the period", "rare", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--rare"), false,
             0),
-        new Way("declared, 3 idle contexts more", "idle", GpuStrategy.OPTIMISTIC, LEARNED, List.of(), false, IDLE));
+        new Way(WITH_IDLE, "idle", GpuStrategy.OPTIMISTIC, LEARNED, List.of(), false, IDLE));
+
+    @Override
+    public String name() {
+        return job.name();
+    }
 
     @Override
     public void measure(final GpuBench bench, final ObjectNode into)
         throws IOException, InterruptedException, TimeoutException {
-        into.put("kernel_ms", kernelMs).put("kernels_per_job", kernels).put("period_ms", periodMs)
-            .put("other_kernel_ms", otherMs.get(0)).put("warm_jobs", warm());
-        final ObjectNode alone = bench.measured(name + "-alone", command(bench, "none", List.of()), null);
+        into.put("kernel_ms", job.kernelMs()).put("kernels_per_job", job.kernels()).put("period_ms", job.periodMs())
+            .put("other_kernel_ms", otherMs.get(0)).put("warm_jobs", job.warm());
+        final ObjectNode alone = bench.measured(name() + "-alone", job.command(bench, "none", List.of()), null);
         into.set("alone", alone);
         final ArrayNode cells = into.putArray("cells");
         for (final double other : otherMs) {
@@ -77,10 +81,6 @@ record PeriodicScenario(String name, double kernelMs, int kernels, double period
                 }
             });
         }
-    }
-
-    private int warm() {
-        return (int) Math.ceil(WARM_MS / periodMs);
     }
 
     /** Ways that run under one daemon stand together, those without one come first. */
@@ -94,14 +94,6 @@ record PeriodicScenario(String name, double kernelMs, int kernels, double period
         return groups;
     }
 
-    private List<String> command(final GpuBench bench, final String mode, final List<String> options) {
-        final List<String> command = bench.realTimeCommand(mode, kernelMs, bench.plan().jobs() * factor);
-        command.addAll(List.of("--period-ms", Double.toString(periodMs), "--graph", Integer.toString(kernels), "--warm",
-            Integer.toString(warm()), "--jitter-ms", "0"));
-        command.addAll(options);
-        return command;
-    }
-
     private double measureGroup(final GpuBench bench, final List<Way> ways, final double other,
         final List<CudaBench.Other> running, final JsonNode alone, final ArrayNode cells, final double offBefore)
         throws IOException, InterruptedException, TimeoutException {
@@ -113,7 +105,7 @@ record PeriodicScenario(String name, double kernelMs, int kernels, double period
                     continue;
                 }
                 final double basis = offPerNs;
-                final ObjectNode cell = bench.cell(way.title() + (first ? "" : ", BE " + other + " ms"),
+                final ObjectNode cell = bench.cell(way.title() + (first ? "" : AGAINST + other + " ms"),
                     running.size() + way.idle(), cells, () -> measureWay(bench, way, other, running, daemon, alone,
                         basis));
                 if (way.key().equals("off") && cell.has("response_ns")) {
@@ -128,14 +120,14 @@ record PeriodicScenario(String name, double kernelMs, int kernels, double period
     private ObjectNode measureWay(final GpuBench bench, final Way way, final double other,
         final List<CudaBench.Other> running, final GpuBench.Daemon daemon, final JsonNode alone, final double offPerNs)
         throws IOException, InterruptedException, TimeoutException {
-        final String cellName = name + "-" + other + "-" + way.key();
+        final String cellName = name() + "-" + other + "-" + way.key();
         final List<CudaBench.Other> idle = new ArrayList<>();
         try {
             for (int i = 0; i < way.idle(); i++) {
-                idle.add(idle(bench, cellName + "-" + i));
+                idle.add(PeriodicJob.idle(bench, cellName + "-" + i));
             }
             awaitSetUp(idle);
-            final List<String> command = command(bench, way.daemon() == null ? "none" : SEGMENT, way.options());
+            final List<String> command = job.command(bench, way.daemon() == null ? "none" : SEGMENT, way.options());
             command.addAll(List.of("--name", cellName));
             command.addAll(GpuBench.pages(running));
             final ObjectNode measured = bench.measured(cellName, command, daemon);
@@ -147,15 +139,6 @@ record PeriodicScenario(String name, double kernelMs, int kernels, double period
         } finally {
             CudaBench.close(idle);
         }
-    }
-
-    /** Has a context and does nothing: it waits for a gate that nobody opens. */
-    private static CudaBench.Other idle(final GpuBench bench, final String processName) throws IOException {
-        return bench.cuda().startCounting(processName, bench.plan().user(), page -> {
-            final List<String> command = bench.realTimeCommand("none", 1, 1);
-            command.addAll(List.of("--own-page", page.toString(), "--gate"));
-            return command;
-        });
     }
 
     static void awaitSetUp(final List<CudaBench.Other> waiting) throws InterruptedException {

@@ -41,21 +41,27 @@ final class BenchTailCommand implements Callable<Integer> {
         description = "Begins per second, 1..100000 (default: ${DEFAULT-VALUE}).")
     private int rate;
 
+    @Option(names = "--churn", paramLabel = "N", defaultValue = "5",
+        description = "Processes that register, work for a moment and end, in each second meanwhile, 0..100 (default: "
+            + "${DEFAULT-VALUE}).")
+    private int churn;
+
     @Mixin
     private CoreOptions coreOptions;
 
     @Option(names = "--settings", paramLabel = "NAME", split = ",", defaultValue = "default",
         description = "Sets of options of JVM and daemon to compare: default, no-fifo, no-lock-memory, no-perf-data, "
-            + "pre-touch, periodic-safepoints, z-collector, huge-pages, c2-only, together, or all (default: "
-            + "${DEFAULT-VALUE}).")
+            + "pre-touch, periodic-safepoints, z-collector, g1-collector, no-collector (1 GiB, then it ends), "
+            + "huge-pages, c2-only, together, or all (default: ${DEFAULT-VALUE}).")
     private List<String> settings;
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         final Cores cores = coreOptions.cores();
-        if (form.durationMs() < 1_000 || rate < 1 || rate > 100_000 || cores.count() < 2) {
+        if (form.durationMs() < 1_000 || rate < 1 || rate > 100_000 || cores.count() < 2 || churn < 0
+            || churn > 100) {
             throw usage("--duration is " + form.durationMs() + "ms, --rate " + rate + ", --cpus " + cores.cpus()
-                + "; use at least 1s, 1..100000 and two CPUs");
+                + ", --churn " + churn + "; use at least 1s, 1..100000, two CPUs and 0..100");
         }
         final List<String> chosen = settings.contains("all") ? GrantTail.settings() : settings;
         for (final String name : chosen) {
@@ -68,7 +74,7 @@ final class BenchTailCommand implements Callable<Integer> {
         result.put("simulated", true).put("cpus", cores.count()).put("indicative", !cores.enough()).put("rate", rate);
         result.put("dispatcher_cpu", cores.fromTop(0)).put("client_cpu", cores.fromTop(1));
         result.put("jdk", Runtime.version().toString()).put("kernel", System.getProperty("os.version"));
-        final GrantTail bench = new GrantTail(form.durationMs(), rate, cores);
+        final GrantTail bench = new GrantTail(form.durationMs(), rate, cores, churn);
         final PrintWriter out = spec.commandLine().getOut();
         for (final String name : chosen) {
             final ObjectNode one = bench.measure(name);
@@ -93,9 +99,11 @@ final class BenchTailCommand implements Callable<Integer> {
                 v.path("p50").asLong(), v.path("p99").asLong(), v.path("p99_9").asLong(), v.path("p99_99").asLong(),
                 v.path("max").asLong(), v.path("n").asLong());
         }
-        out.printf("  hot path allocated %d bytes, %d collections, %d safepoints; %d begins above 100 us, of the "
-            + "first %d:%n",
+        out.printf(Locale.ROOT, "  hot path allocated %d bytes, %d collections, %d safepoints (longest %.1f us, "
+            + "together %.1f ms), %d processes came and went; %d begins above 100 us, of the first %d:%n",
             one.path("allocated_bytes").asLong(), one.path("collections").asInt(), one.path("safepoints").asInt(),
+            one.path("longest_safepoint_ns").asLong() / 1e3, one.path("safepoint_ns").asLong() / 1e6,
+            one.path("processes_came_and_went").asInt(),
             one.path("stalls").asLong(), one.path("stalls_examined").asInt());
         int lines = 0;
         for (final Map.Entry<String, JsonNode> cause : one.path("stalls_by_cause").properties()) {

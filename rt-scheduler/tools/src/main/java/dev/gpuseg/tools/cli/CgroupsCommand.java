@@ -2,6 +2,7 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.cgroup.GroupRule;
 import java.io.PrintWriter;
 import java.util.Locale;
 import picocli.CommandLine.Command;
@@ -26,17 +27,21 @@ final class CgroupsCommand extends DaemonQuery {
         for (final JsonNode group : cgroups.path("groups")) {
             total += group.path("gpu_ns").asLong();
         }
-        out.printf("%6s %6s %-12s %9s %12s %7s %9s  %s%n", "PROCS", "WEIGHT", "CAP", "PROTECTED", "GPU ms", "SHARE",
-            "WINDOWS", "CGROUP");
+        out.printf("%6s %6s %-12s %8s %9s %12s %7s %9s  %s%n", "PROCS", "WEIGHT", "CAP", "PRIORITY", "PROTECTED",
+            "GPU ms", "SHARE", "WINDOWS", "CGROUP");
         for (final JsonNode group : cgroups.path("groups")) {
             final long ns = group.path("gpu_ns").asLong();
             final String path = group.path("path").asText();
-            out.printf(Locale.ROOT, "%6d %6d %-12s %9s %12.1f %6.1f%% %9d  %s%n", group.path("processes").asInt(),
-                group.path("weight").asInt(), cap(group), group.path("protected").asBoolean() ? "yes" : "-",
-                ns / NS_PER_MS, total == 0 ? 0 : PERCENT * ns / total, group.path("windows").asLong(),
+            out.printf(Locale.ROOT, "%6d %6d %-12s %8s %9s %12.1f %6.1f%% %9d  %s%n",
+                group.path("processes").asInt(), group.path("weight").asInt(), cap(group), priority(group),
+                group.path("protected").asBoolean() ? "yes" : "-", ns / NS_PER_MS,
+                total == 0 ? 0 : PERCENT * ns / total, group.path("windows").asLong(),
                 path.isEmpty() ? "(none)" : path.replaceAll("\\p{Cntrl}", "?"));
         }
         out.println();
+        if (!cgroups.path("rules_problem").asText().isEmpty()) {
+            out.println("rules: " + cgroups.path("rules_problem").asText());
+        }
         fairness("since start", cgroups.path("fairness"), out);
         fairness(String.format(Locale.ROOT, "last %.1f s", cgroups.path("fairness_recent").path("over_ns").asLong()
             / NS_PER_MS / 1e3), cgroups.path("fairness_recent"), out);
@@ -46,6 +51,12 @@ final class CgroupsCommand extends DaemonQuery {
         out.printf(Locale.ROOT, "best-effort time by weight, %s: %d groups, Jain index %.3f, coefficient of variation "
             + "%.3f%n", when, fairness.path("groups").asInt(), fairness.path("jain").asDouble(),
             fairness.path("coefficient_of_variation").asDouble());
+    }
+
+    /** The highest that its tasks may have; - where the limits of their users say it. */
+    private static String priority(final JsonNode group) {
+        final int most = group.path("priority_max").asInt(GroupRule.NOT_SAID);
+        return most == GroupRule.NOT_SAID ? "-" : Integer.toString(most);
     }
 
     private static String cap(final JsonNode group) {

@@ -51,7 +51,7 @@ final class ExecCommand implements Callable<Integer> {
     private String deadline;
 
     @Option(names = "--budget", paramLabel = "TIME",
-        description = "Longest time that a segment may hold the GPU (default: no limit).")
+        description = "Longest time that a segment may hold the GPU, besides the hold-off (default: no limit).")
     private String budget;
 
     @Option(names = "--weight", paramLabel = "N", description = "Share of best-effort time, 1..10000 (initially 100).")
@@ -83,7 +83,8 @@ final class ExecCommand implements Callable<Integer> {
     private String streams;
 
     @Option(names = "--in-flight", paramLabel = "TIME",
-        description = "With --streams priority: most work in flight on lower streams (default: 500us).")
+        description = "Most work in flight: on lower streams with --streams priority, and of best effort where the "
+            + "daemon's mechanism is launch (default: 500us).")
     private String inFlight;
 
     @Option(names = "--wait", paramLabel = "TIME",

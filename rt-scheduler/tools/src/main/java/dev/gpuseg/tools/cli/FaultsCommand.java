@@ -10,6 +10,7 @@ import dev.gpuseg.tools.faults.Fault;
 import dev.gpuseg.tools.faults.FaultRounds;
 import dev.gpuseg.tools.faults.Round;
 import dev.gpuseg.tools.faults.Tally;
+import dev.gpuseg.tools.process.InterruptHook;
 import dev.gpuseg.tools.process.MemoryDirectory;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -59,7 +60,8 @@ final class FaultsCommand implements Callable<Integer> {
 
     @Option(names = "--hostile",
         description = "Attacks instead of accidents: a member of the group floods, forges, pretends and holds, beside "
-            + "an honest client of another user, whose 99th percentile may be twice the undisturbed one at most. Needs "
+            + "an honest client of another user, whose 99th percentile may be twice the undisturbed one at most (or "
+            + "twice the one beside the control, which uses as much processor time and leaves the daemon alone). Needs "
             + "root to become these users. With --fault: flood-status, flood-commands, flood-connections, flood-opens, "
             + "flood-records, flood-processes, hold-gpu, forge-memory, forge-files, fake-devices, fifo-hog, kill-both, "
             + "read-only, out-of-memory, full-disk.")
@@ -72,6 +74,11 @@ final class FaultsCommand implements Callable<Integer> {
 
     @Option(names = "--no-watchdog", description = "Run the daemon without its watchdog. The campaign must then fail.")
     private boolean noWatchdog;
+
+    @Option(names = "--time-limit", paramLabel = "DURATION", converter = DurationConverter.class,
+        description = "Begin no round after this time, 1s..86400s; the rounds that were played are judged (default: "
+            + "none).")
+    private Duration timeLimit;
 
     @Option(names = "--out", paramLabel = "DIR",
         description = "Directory for journal and messages (default: a new temporary directory, deleted if the "
@@ -89,6 +96,9 @@ final class FaultsCommand implements Callable<Integer> {
         if (period.toMillis() < 40 || period.toMillis() > 10_000) {
             throw usage("--watchdog-period is " + period.toMillis() + "ms; use 40ms..10s");
         }
+        if (timeLimit != null && (timeLimit.toMillis() < 1_000 || timeLimit.toHours() > 24)) {
+            throw usage("--time-limit is " + timeLimit.toMillis() + "ms; use 1s..86400s");
+        }
         final List<Fault> chosen = chosen();
         final long drawn = seed == null ? System.currentTimeMillis() : seed;
         final boolean ownOut = out == null;
@@ -98,9 +108,11 @@ final class FaultsCommand implements Callable<Integer> {
         }
         final Path base = MemoryDirectory.create("gpuseg-faults-");
         boolean passed = false;
+        final InterruptHook hook = InterruptHook.deleting(List.of(base));
         try {
             passed = campaign(Round.plan(rounds == null ? chosen.size() : rounds, drawn, chosen), drawn, base, kept);
         } finally {
+            hook.remove();
             RuntimeDirectory.deleteTree(base);
             if (ownOut && passed) {
                 RuntimeDirectory.deleteTree(kept);
@@ -143,7 +155,11 @@ final class FaultsCommand implements Callable<Integer> {
         }
         try (FaultRounds played = new FaultRounds(base, kept, noWatchdog ? 0 : (int) period.toMillis(),
             hostile)) {
+            final long beganNs = System.nanoTime();
             for (final Round round : plan) {
+                if (timeLimit != null && System.nanoTime() - beganNs > timeLimit.toNanos()) {
+                    break;
+                }
                 final Tally.Outcome outcome = played.play(round);
                 tally.add(outcome);
                 report(outcome, to);
@@ -179,20 +195,23 @@ final class FaultsCommand implements Callable<Integer> {
     private void print(final ObjectNode result, final boolean passed, final PrintWriter to) {
         to.println();
         to.printf("%-18s %7s %9s %9s %14s%s%n", "fault", "rounds", "injected", "survived", "freeze max ms",
-            hostile ? "  honest p99 ms" : "");
+            hostile ? "  honest p99 ms  of control" : "");
         for (final Map.Entry<String, JsonNode> entry : result.path("by_fault").properties()) {
             final JsonNode node = entry.getValue();
             to.printf(Locale.ROOT, "%-18s %7d %9d %9d %14.1f%s  %s%n", entry.getKey(), node.path("rounds").asInt(),
                 node.path("injected").asInt(), node.path("survived").asInt(),
                 node.path("longest_freeze_ms").asDouble(), node.has("innocent_p99_ms")
-                ? String.format(Locale.ROOT, "%15.2f", node.path("innocent_p99_ms").asDouble()) : "",
+                ? String.format(Locale.ROOT, "%15.2f %11.2f", node.path("innocent_p99_ms").asDouble(),
+                node.path("control_p99_ms").asDouble()) : "",
                 node.path("skipped").asText(""));
         }
         if (hostile) {
             to.printf(Locale.ROOT, "honest client: p99 %.2f ms under attack (%d segments, %d misses), %.2f ms "
-                + "undisturbed; %d daemons exhausted%n", result.path("innocent_p99_ms").asDouble(),
+                + "undisturbed, %.2f ms beside the same processor time without an attack; %d daemons "
+                + "exhausted%n", result.path("innocent_p99_ms").asDouble(),
                 result.path("innocent_segments").asLong(), result.path("innocent_misses").asLong(),
-                result.path("innocent_undisturbed_p99_ms").asDouble(), result.path("daemons_exhausted").asInt());
+                result.path("innocent_undisturbed_p99_ms").asDouble(),
+                result.path("innocent_control_p99_ms").asDouble(), result.path("daemons_exhausted").asInt());
         }
         to.printf(Locale.ROOT, "%d rounds, seed %d: %d injected, %d survived, %d lost, %d hung, longest freeze %.1f ms "
             + "(allowed %d), load average %.1f: %s%n", result.path("rounds").asInt(), result.path("seed").asLong(),

@@ -3,11 +3,15 @@ package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.launch.DirectoryOption;
+import dev.gpuseg.daemon.launch.DurationConverter;
+import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.SeqPacketSocket;
+import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.live.LiveServer;
 import java.io.PrintWriter;
-import java.nio.file.Files;
+import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine;
@@ -20,13 +24,12 @@ import picocli.CommandLine.Spec;
 /** The running daemon's last seconds in a browser. */
 @Command(name = "live", mixinStandardHelpOptions = true,
     description = "Show the running daemon's timeline, response times and deadline misses in a browser, until Ctrl-C "
-        + "or a minute after the daemon ended. Exit status 3: no daemon runs.",
+        + "or a minute (--linger) after the daemon ended. Exit status 3: no daemon runs.",
     footer = "%nThe printed address contains a random word: only a reader who has it can see the page. The page is "
         + "served on 127.0.0.1 and loads nothing from elsewhere. From another machine: ssh -L PORT:127.0.0.1:PORT "
         + "HOST, and open the same address there.")
 final class LiveCommand implements Callable<Integer> {
-    /** How long it waits for the next daemon. */
-    private static final int GONE_S = 60;
+    private static final int CONNECT_MS = 5_000;
 
     @Spec
     private CommandSpec spec;
@@ -37,6 +40,11 @@ final class LiveCommand implements Callable<Integer> {
     @Option(names = "--port", paramLabel = "N", defaultValue = "0",
         description = "Port of 127.0.0.1, 0..65535; 0 takes any free port (default: ${DEFAULT-VALUE}).")
     private int port;
+
+    @Option(names = "--linger", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "60s",
+        description = "End when no daemon has answered for this long: the next one is shown, too (default: "
+            + "${DEFAULT-VALUE}).")
+    private Duration linger;
 
     @Override
     public Integer call() throws InterruptedException {
@@ -51,15 +59,29 @@ final class LiveCommand implements Callable<Integer> {
             out.flush();
             awaitEnd(where);
         }
-        throw new IllegalStateException("no daemon answered in " + where.root() + " for " + GONE_S + " s; live ends");
+        spec.commandLine().getErr().println("gpuseg: no daemon has answered in " + where.root() + " for "
+            + linger.toSeconds() + " s; live ends");
+        spec.commandLine().getErr().flush();
+        return ExitCode.NO;
     }
 
     /** Until a signal ends the process, or the daemon is gone for good: another may follow it. */
-    private static void awaitEnd(final RuntimeDirectory where) throws InterruptedException {
-        int missing = 0;
-        while (missing < GONE_S) {
+    private void awaitEnd(final RuntimeDirectory where) throws InterruptedException {
+        long seenNs = System.nanoTime();
+        while (System.nanoTime() - seenNs < linger.toNanos()) {
             TimeUnit.SECONDS.sleep(1);
-            missing = Files.exists(where.socket()) ? 0 : missing + 1;
+            if (answers(where)) {
+                seenNs = System.nanoTime();
+            }
+        }
+    }
+
+    /** Whether somebody accepts connections: the socket of a killed daemon is still there. */
+    private static boolean answers(final RuntimeDirectory where) {
+        try (SeqPacketSocket socket = SeqPacketSocket.connect(where.socket(), CONNECT_MS)) {
+            return socket != null;
+        } catch (final SystemCallException e) {
+            return false;
         }
     }
 

@@ -10,7 +10,28 @@ import java.util.TreeSet;
 
 /** The open tasks of a daemon's status, by what a user calls them. */
 final class OpenTasks {
+    private static final int PID_DIGITS = 9;
+
     private OpenTasks() {
+    }
+
+    /**
+     * Whether a process is meant, and not a task.
+     *
+     * @param status the answer to {@code status}
+     * @param called name or id of a task, or pid of a process
+     * @return the pid; 0 if it is the name or the id of a task, or no number
+     */
+    static int pid(final JsonNode status, final String called) {
+        if (called.isEmpty() || called.length() > PID_DIGITS || !called.chars().allMatch(c -> c >= '0' && c <= '9')) {
+            return 0;
+        }
+        for (final JsonNode task : status.path("tasks")) {
+            if (called.equals(task.path("name").asText()) || called.equals(task.path("id").asText())) {
+                return 0;
+            }
+        }
+        return Integer.parseInt(called);
     }
 
     /**

@@ -36,7 +36,9 @@ class SetCommand implements Callable<Integer> {
     private DirectoryOption directory;
 
     @Parameters(paramLabel = "TASK",
-        description = "Name or id of an open task, or the pid of a process, which means all of its tasks.")
+        description = "Name or id of an open task, or the pid of a process, which means all of its tasks. Weight and "
+            + "cap can be set for every process that uses a GPU, with and without tasks: by its pid for that process "
+            + "alone until it ends, by the name of a task also for tasks of that name that open later.")
     private String task;
 
     @Option(names = "--priority", paramLabel = "N",
@@ -74,7 +76,11 @@ class SetCommand implements Callable<Integer> {
             throw usage("--gpu-priority is " + gpuPriority + "; it goes with --priority");
         }
         final RuntimeDirectory where = directory.find();
-        final List<JsonNode> found = OpenTasks.named(AdminClient.ask(where, AdminClient.command("status")), task);
+        final JsonNode status = AdminClient.ask(where, AdminClient.command("status"));
+        final int pid = OpenTasks.pid(status, task);
+        final boolean shares = weight != null || cap != null;
+        final List<JsonNode> found = pid != 0 && priority == null && overrun == null ? List.of()
+            : OpenTasks.named(status, task);
         final List<String> changed = new ArrayList<>();
         if (priority != null) {
             for (final JsonNode one : found) {
@@ -83,10 +89,13 @@ class SetCommand implements Callable<Integer> {
                     .forEach(line -> changed.add(line.asText()));
             }
         }
-        if (weight != null || cap != null || overrun != null) {
+        if (pid != 0 && shares) {
+            changed.addAll(share(where, pid));
+        }
+        if (pid == 0 && shares || overrun != null) {
             final Set<String> names = new LinkedHashSet<>();
             found.forEach(one -> names.add(one.path("name").asText()));
-            names.forEach(name -> changed.add(rule(where, name)));
+            names.forEach(name -> changed.add(rule(where, name, pid == 0)));
         }
         final PrintWriter out = spec.commandLine().getOut();
         if (json) {
@@ -100,15 +109,36 @@ class SetCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    private String rule(final RuntimeDirectory where, final String name) {
+    private List<String> share(final RuntimeDirectory where, final int pid) {
+        final ObjectNode request = AdminClient.command("set").put("pid", pid);
+        if (weight != null) {
+            request.put("weight", weight);
+        }
+        if (cap != null) {
+            request.put("cap", cap);
+        }
+        final List<String> said = new ArrayList<>();
+        ask(where, request).path("changed").forEach(line -> said.add(line.asText()));
+        return said;
+    }
+
+    private JsonNode ask(final RuntimeDirectory where, final ObjectNode request) {
+        try {
+            return AdminClient.ask(where, request);
+        } catch (final AdminClient.InvalidRequestException e) {
+            throw usage(e.getMessage());
+        }
+    }
+
+    private String rule(final RuntimeDirectory where, final String name, final boolean shares) {
         final ObjectNode request = AdminClient.command("policy");
         final ObjectNode rule = request.putObject("settings").putArray("tasks").addObject().put("task", name);
         final List<String> said = new ArrayList<>();
-        if (weight != null) {
+        if (shares && weight != null) {
             rule.put("weight", weight);
             said.add("weight " + weight);
         }
-        if (cap != null) {
+        if (shares && cap != null) {
             rule.put("cap", cap);
             said.add("cap " + cap);
         }
@@ -116,11 +146,7 @@ class SetCommand implements Callable<Integer> {
             rule.put("overrun", overrun);
             said.add("overrun " + overrun);
         }
-        try {
-            AdminClient.ask(where, request);
-        } catch (final AdminClient.InvalidRequestException e) {
-            throw usage(e.getMessage());
-        }
+        ask(where, request);
         return "task \"" + name + "\" " + String.join(", ", said);
     }
 

@@ -10,6 +10,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
@@ -40,6 +42,11 @@ final class TraceRecordCommand implements Callable<Integer> {
         description = "Directory of the journal (default: the one of the runtime directory).")
     private Path journal;
 
+    @Option(names = "--label", paramLabel = "NAME=VALUE", split = ",",
+        description = "Where it comes from, kept in the manifest: robot=NAME and version=NAME are what gpuseg-fleet "
+            + "compares; several with commas.")
+    private Map<String, String> labels = new LinkedHashMap<>();
+
     @ArgGroup(exclusive = false)
     private Following following;
 
@@ -60,8 +67,8 @@ final class TraceRecordCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--out " + out + " exists, and recordings are "
                 + "never changed; name a new file");
         }
-        final ObjectNode manifest = following == null ? Recorder.copy(from, out)
-            : Recorder.follow(from, out, following.duration, following.all);
+        final ObjectNode manifest = following == null ? Recorder.copy(from, out, labels)
+            : Recorder.follow(from, out, following.duration, following.all, labels);
         spec.commandLine().getOut().println(out + ": " + manifest.path("events").asLong() + " events in "
             + manifest.path("duration_ns").asLong() / 1_000_000 + " ms, " + manifest.path("lost_events").asLong()
             + " lost, " + Files.size(out) + " bytes"

@@ -10,6 +10,9 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.SimulatedMachine;
+import dev.gpuseg.tools.trace.Source;
+import dev.gpuseg.tools.trace.Trace;
+import dev.gpuseg.tools.trace.TraceBuilder;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.IntStream;
 
 /**
  * Plays a workload twice on a virtual GPU of its own, first with round robin as the driver alone would, then with
@@ -95,11 +99,11 @@ public final class DemoRun implements AutoCloseable {
             options.addAll(List.of("--policy-jar", policyJar.toAbsolutePath().toString()));
         }
         machine.startDaemon(options.toArray(new String[0]));
-        final List<TaskFigures> baseline = phase(OBSERVING, 1);
+        final int[] before = phase(OBSERVING, 1);
         final ObjectNode change = AdminClient.command("policy");
         change.putObject("settings").put("policy", policy);
         AdminClient.ask(machine.directory(), change);
-        final List<TaskFigures> tasks = phase(policy, 2);
+        final int[] after = phase(policy, 2);
         progress.step("stopping the daemon and checking the run");
         final int status = machine.stopDaemon();
         if (status != 0) {
@@ -113,10 +117,17 @@ public final class DemoRun implements AutoCloseable {
         for (final long[] entry : beginsByPid) {
             lost += Math.abs(entry[1] - finding.begins().getOrDefault((int) entry[0], 0L));
         }
-        return new Result(baseline, tasks, finding, lost, held);
+        final Trace trace = TraceBuilder.read(Source.open(journal()));
+        return new Result(figures(trace, before), figures(trace, after), finding, lost, held);
     }
 
-    private List<TaskFigures> phase(final String name, final int number) throws IOException, InterruptedException,
+    private List<TaskFigures> figures(final Trace trace, final int[] pids) {
+        return IntStream.range(0, pids.length).mapToObj(i -> TaskFigures.of(workload.tasks().get(i), trace, pids[i]))
+            .toList();
+    }
+
+    /** Returns the processes of the tasks, in the order of the workload. */
+    private int[] phase(final String name, final int number) throws IOException, InterruptedException,
         TimeoutException {
         final long startNs = System.nanoTime() + LEAD_NS;
         final List<Child> tasks = new ArrayList<>();
@@ -130,7 +141,7 @@ public final class DemoRun implements AutoCloseable {
         }
         // an overloaded GPU works its backlog off: about as long again at most
         final int limit = END_LIMIT_S + (int) duration.toSeconds();
-        final List<TaskFigures> figures = new ArrayList<>();
+        final int[] pids = new int[tasks.size()];
         for (int i = 0; i < tasks.size(); i++) {
             final Task task = workload.tasks().get(i);
             final Child child = tasks.get(i);
@@ -139,10 +150,10 @@ public final class DemoRun implements AutoCloseable {
             }
             final JsonNode summary = JSON.readTree(child.lastLine());
             beginsByPid.add(new long[] {child.pid(), summary.path("begins").asLong()});
-            figures.add(TaskFigures.read(task, jobs(task, name)));
+            pids[i] = (int) child.pid();
         }
         TimeUnit.MILLISECONDS.sleep(POLL_MS);   // the daemon takes leave of them
-        return figures;
+        return pids;
     }
 
     /** Jobs and misses as the daemon counts them, of the tasks that are connected: those of this phase. */

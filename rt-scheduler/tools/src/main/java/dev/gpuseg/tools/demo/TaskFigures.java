@@ -3,10 +3,8 @@ package dev.gpuseg.tools.demo;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.model.Task;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.List;
+import dev.gpuseg.tools.trace.Trace;
+import dev.gpuseg.tools.trace.TraceStats;
 
 /**
  * What one task achieved in one phase.
@@ -23,29 +21,18 @@ public record TaskFigures(Task task, int jobs, int misses, long p50Ns, long p99N
     private static final double DIGITS = 1e3;
 
     /**
-     * Reads the file that a task wrote, one line per job.
+     * What the journal says of a task, as every other command counts it.
      *
-     * @param task which
-     * @param file release_ns,response_ns,miss
+     * @param task  which
+     * @param trace the demo's journal
+     * @param pid   the process that was the task in this phase
      * @return its figures
-     * @throws IOException if the file cannot be read
      */
-    static TaskFigures read(final Task task, final Path file) throws IOException {
-        final List<String> lines = Files.readAllLines(file);
-        final long[] responses = new long[lines.size() - 1];
-        int misses = 0;
-        for (int i = 0; i < responses.length; i++) {
-            final String[] fields = lines.get(i + 1).split(",");
-            responses[i] = Long.parseLong(fields[1]);
-            misses += Integer.parseInt(fields[2]);
-        }
-        java.util.Arrays.sort(responses);
-        return new TaskFigures(task, responses.length, misses, at(responses, 50), at(responses, 99),
-            at(responses, 100));
-    }
-
-    private static long at(final long[] sorted, final int percent) {
-        return sorted.length == 0 ? 0 : sorted[(sorted.length * percent + 99) / 100 - 1];
+    static TaskFigures of(final Task task, final Trace trace, final int pid) {
+        final TraceStats.Jobs jobs = TraceStats.jobsOf(trace, pid);
+        final TraceStats.Times response = jobs.response();
+        return new TaskFigures(task, response.count(), jobs.misses(), response.p50Ns(), response.p99Ns(),
+            response.maxNs());
     }
 
     public static double milliseconds(final long ns) {

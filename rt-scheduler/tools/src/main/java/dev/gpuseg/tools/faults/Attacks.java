@@ -5,6 +5,7 @@ import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.Polling;
 import dev.gpuseg.tools.process.RealTime;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -13,6 +14,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The hostile user of the campaign, and the honest one beside him. Both are real users without privileges, members of
@@ -31,6 +34,13 @@ final class Attacks implements AutoCloseable {
     private static final int NOT_PERMITTED = 77;
     private static final int USAGE = 2;
     private static final int EXIT_S = 30;
+    private static final long NS_PER_MS = 1_000_000;
+    private static final long PUNCTUAL_NS = 25 * NS_PER_MS;
+    private static final int PUNCTUAL_LIMIT_MS = 30_000;
+    private static final long WHOLE = 1000;
+    /** As many as the attack has that writes records. */
+    private static final String RECORD_THREADS = "4";
+    private static final Pattern PROCESSOR_TIME = Pattern.compile("processor time (\\d+) ms");
     private static final int BASE_MODE = 0711;
     private static final int PROGRAM_MODE = 0755;
 
@@ -42,7 +52,6 @@ final class Attacks implements AutoCloseable {
     private final String refusal;
     private Responses responses;
     private int started;
-    private long beganNs;
 
     /**
      * Makes what the users need. The daemon is started afterwards, with {@link #daemonOptions}.
@@ -104,9 +113,11 @@ final class Attacks implements AutoCloseable {
         if (refusal.isEmpty()) {
             start.addAll(as(HONEST));
         }
-        return rig.client("innocent", start, demoTask, pages, List.of("--period", "5ms", "--segments",
-            "gpu:200us+1ms", "--priority", Integer.toString(INNOCENT_PRIORITY), "--budget", "5ms", "--always-wait",
-            "--scheduling", realTime ? "fifo:" + INNOCENT_THREAD : "other"));
+        final List<String> options = new ArrayList<>(FaultRig.STAYS);
+        options.addAll(List.of("--period", "5ms", "--segments", "gpu:200us+1ms", "--priority",
+            Integer.toString(INNOCENT_PRIORITY), "--budget", "5ms", "--always-wait", "--scheduling",
+            realTime ? "fifo:" + INNOCENT_THREAD : "other"));
+        return rig.client("innocent", start, demoTask, pages, options);
     }
 
     /** Begins to measure the honest client. */
@@ -115,7 +126,19 @@ final class Attacks implements AutoCloseable {
         follow(innocent);
     }
 
-    /** As long as the attack that follows: so the machine has the same other load. */
+    /** After a daemon was replaced the honest client is late; that is not the doing of the attack that follows. */
+    private void awaitPunctual() throws InterruptedException {
+        final boolean punctual = Polling.until(() -> {
+            responses.read();
+            return System.nanoTime() - responses.lastReleaseNs() < PUNCTUAL_NS;
+        }, PUNCTUAL_LIMIT_MS);
+        if (!punctual) {
+            throw new IllegalStateException("the honest client is late by more than " + PUNCTUAL_NS / NS_PER_MS
+                + " ms although no attack goes on");
+        }
+    }
+
+    /** As long as the attack: so the machine has the same other load. */
     private void measureUndisturbed(final int lengthMs) throws InterruptedException {
         final long fromNs = System.nanoTime();
         TimeUnit.MILLISECONDS.sleep(lengthMs);
@@ -123,15 +146,9 @@ final class Attacks implements AutoCloseable {
         responses.undisturbed(fromNs, System.nanoTime());
     }
 
-    /** Counts the honest client's responses within an attack. */
-    void measure(final Fault fault, final long fromNs, final long toNs) {
+    private void measure(final Fault fault, final long fromNs, final long toNs) {
         responses.read();
         responses.attacked(fault, fromNs, toNs);
-    }
-
-    /** When the last attack began. */
-    long beganNs() {
-        return beganNs;
     }
 
     Responses responses() {
@@ -144,7 +161,8 @@ final class Attacks implements AutoCloseable {
     }
 
     /**
-     * Measures the honest client without an attack, then makes one and waits until it is over.
+     * Makes an attack and waits until it is over. In a third of the rounds the honest client is measured without one
+     * before, in another third beside its control after it; and so it is where there is no such figure yet.
      *
      * @param round which, how long, by how many processes
      * @return why it could not be made here; empty if it was made
@@ -154,42 +172,83 @@ final class Attacks implements AutoCloseable {
         if (!refusal.isEmpty()) {
             return refusal;
         }
-        final boolean hog = round.fault() == Fault.FIFO_HOG;
+        final Fault fault = round.fault();
+        final boolean hog = fault == Fault.FIFO_HOG;
         if (hog && !RealTime.isPermitted()) {
             return "SCHED_FIFO is not permitted";
         }
-        if (round.fault().isProgram()) {
+        if (fault.isProgram()) {
+            awaitPunctual();
+        }
+        final int turn = round.variant() / ATTACKERS % ATTACKERS;
+        if (fault.isProgram() && (turn == 0 || !responses.hasUndisturbed())) {
             measureUndisturbed(round.lengthMs());
         }
-        beganNs = System.nanoTime();
-        final List<Child> attackers = new ArrayList<>();
+        final List<String> before = new ArrayList<>();
+        if (hog) {
+            final int cpu = round.variant() % Runtime.getRuntime().availableProcessors();
+            before.addAll(List.of("taskset", "--cpu-list", Integer.toString(cpu)));
+            before.addAll(fifo(HOG_PRIORITY));
+        }
+        final List<String> said = new ArrayList<>();
+        final long beganNs = System.nanoTime();
+        final String skipped = together(round, before, List.of(attack(fault).label()), said);
+        if (!skipped.isEmpty() || !fault.isProgram()) {
+            return skipped;
+        }
+        measure(fault, beganNs, System.nanoTime());
+        // a hog does nothing but use a processor: there is no control that differs from it
+        if (!hog && (turn == 1 || !responses.hasControl(fault))) {
+            final long fromNs = System.nanoTime();
+            together(round, List.of(), load(fault, said, round.lengthMs()), new ArrayList<>());
+            responses.read();
+            responses.controlled(fault, fromNs, System.nanoTime());
+        }
+        return "";
+    }
+
+    /** The control of an attack: what one that never sleeps does, or as much processor time as it says it took. */
+    private static List<String> load(final Fault fault, final List<String> said, final int lengthMs) {
+        final boolean sleepless = fault == Fault.FLOOD_RECORDS;
+        long processorMs = 0;
+        for (final String line : said) {
+            final Matcher found = PROCESSOR_TIME.matcher(line);
+            processorMs += found.find() ? Long.parseLong(found.group(1)) : 0;
+        }
+        final long permille = processorMs * WHOLE / Math.max(1, (long) lengthMs * said.size());
+        return List.of("load", "--threads", sleepless ? RECORD_THREADS : "1", "--share",
+            Long.toString(sleepless ? WHOLE : Math.min(WHOLE, Math.max(1, permille))));
+    }
+
+    /** Runs as many processes of the hostile user as the round has attackers, until all have ended. */
+    private String together(final Round round, final List<String> before, final List<String> what,
+        final List<String> said) throws IOException, InterruptedException {
+        final List<Child> processes = new ArrayList<>();
+        final int many = round.fault() == Fault.FIFO_HOG ? 1 : 1 + round.variant() % ATTACKERS;
         try {
-            for (int i = 0; i <= (hog ? 0 : round.variant() % ATTACKERS); i++) {
-                final List<String> command = new ArrayList<>();
-                if (hog) {
-                    final int cpu = round.variant() % Runtime.getRuntime().availableProcessors();
-                    command.addAll(List.of("taskset", "--cpu-list", Integer.toString(cpu)));
-                    command.addAll(fifo(HOG_PRIORITY));
-                }
+            for (int i = 0; i < many; i++) {
+                final List<String> command = new ArrayList<>(before);
                 command.addAll(as(HOSTILE));
-                command.addAll(List.of(program.toString(), attack(round.fault()).label(), "--dir",
-                    rig.outside().toString(), "--seed", Integer.toString(round.variant() + i), "--duration",
-                    round.lengthMs() + "ms"));
-                attackers.add(Child.start("attacker", command, out.resolve("attacker-" + ++started % 100 + ".err")));
+                command.add(program.toString());
+                command.addAll(what);
+                command.addAll(List.of("--dir", rig.outside().toString(), "--seed",
+                    Integer.toString(round.variant() + i), "--duration", round.lengthMs() + "ms"));
+                processes.add(Child.start("attacker", command, out.resolve("attacker-" + ++started % 100 + ".err")));
             }
-            for (final Child attacker : attackers) {
-                final int status = attacker.awaitExit(EXIT_S);
+            for (final Child process : processes) {
+                final int status = process.awaitExit(EXIT_S);
                 if (status == NOT_PERMITTED) {
-                    return attacker.said().strip();
+                    return process.said().strip();
                 }
                 if (status == USAGE || status == 1) {
-                    throw new IllegalStateException("the attacker failed: " + attacker.said());
+                    throw new IllegalStateException("the attacker failed: " + process.said());
                 }
+                said.add(process.lastLine());
             }
         } catch (final TimeoutException e) {
             throw new IllegalStateException("the attacker did not end: " + e.getMessage(), e);
         } finally {
-            attackers.forEach(Child::close);
+            processes.forEach(Child::close);
         }
         return "";
     }

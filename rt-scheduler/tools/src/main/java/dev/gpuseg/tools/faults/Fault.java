@@ -110,6 +110,11 @@ public enum Fault {
         return Stream.of(values()).filter(fault -> fault.kind != Kind.ACCIDENT || fault == FULL_DISK).toList();
     }
 
+    /** Whether it may happen without anybody's intent. */
+    boolean isAccident() {
+        return kind == Kind.ACCIDENT;
+    }
+
     /** Whether {@code gpuseg-hostile} makes it. */
     boolean isProgram() {
         return kind == Kind.PROGRAM;

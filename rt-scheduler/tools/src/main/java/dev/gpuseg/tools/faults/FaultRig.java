@@ -32,6 +32,8 @@ final class FaultRig implements AutoCloseable {
     static final int USR2 = 12;
     static final int CONT = 18;
     static final int STOP = 19;
+    /** For clients that stay: longer than any campaign. The task counts at most 4 million jobs. */
+    static final List<String> STAYS = List.of("--duration", "16000s");
 
     private static final int START_LIMIT_S = 40;
     private static final int STOP_LIMIT_S = 20;

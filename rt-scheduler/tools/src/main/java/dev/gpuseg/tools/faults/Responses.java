@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.faults;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.journal.JournalReader;
@@ -25,6 +26,9 @@ final class Responses implements AutoCloseable {
     private static final int DIGITS = 3;
     private static final int BATCH = 4096;
     private static final int KEPT = 100_000;
+    private static final int MOST_TIMES = 2;
+    /** Below so many segments a 99th percentile is one event, and the attack alone is not judged. */
+    private static final int JUDGED_ALONE = 1_000;
 
     private record Segment(long releasedNs, long endedNs) {
     }
@@ -32,11 +36,14 @@ final class Responses implements AutoCloseable {
     private final JournalReader reader;
     private final Histogram undisturbed = new Histogram(1, LONGEST_NS, DIGITS);
     private final Histogram attacked = new Histogram(1, LONGEST_NS, DIGITS);
-    private final Map<Fault, Histogram> byFault = new EnumMap<>(Fault.class);
+    private final Histogram controlled = new Histogram(1, LONGEST_NS, DIGITS);
+    private final Map<Fault, Histogram> attackedBy = new EnumMap<>(Fault.class);
+    private final Map<Fault, Histogram> controlOf = new EnumMap<>(Fault.class);
     private final Map<Long, Long> begun = new HashMap<>();
     private final Deque<Segment> segments = new ArrayDeque<>();
     private int pid;
     private int clientId;
+    private long lastReleaseNs;
     private final List<Long> missedNs = new ArrayList<>();
     private long misses;
 
@@ -71,12 +78,18 @@ final class Responses implements AutoCloseable {
         } else if (event.kind() == EventKind.END) {
             final Long releasedNs = begun.remove(event.ticket());
             if (releasedNs != null) {
+                lastReleaseNs = releasedNs;
                 segments.add(new Segment(releasedNs, event.arg0()));
             }
             if (segments.size() > KEPT) {
                 segments.removeFirst();
             }
         }
+    }
+
+    /** When the job of the last segment that ended was released, as far as read; CLOCK_MONOTONIC ns, 0 = none yet. */
+    long lastReleaseNs() {
+        return lastReleaseNs;
     }
 
     /** Counts segments that were released within an interval as undisturbed; forgets all others. */
@@ -87,13 +100,33 @@ final class Responses implements AutoCloseable {
 
     /** Counts segments that were released within an interval as attacked; forgets all others. */
     void attacked(final Fault fault, final long fromNs, final long toNs) {
-        final Histogram of = byFault.computeIfAbsent(fault, key -> new Histogram(1, LONGEST_NS, DIGITS));
-        final Histogram now = new Histogram(1, LONGEST_NS, DIGITS);
-        count(now, fromNs, toNs);
-        of.add(now);
-        attacked.add(now);
+        count(attacked, attackedBy, fault, fromNs, toNs);
         misses += missedNs.stream().filter(missNs -> missNs - fromNs >= 0 && toNs - missNs >= 0).count();
         missedNs.clear();
+    }
+
+    /** Counts segments beside the control of an attack: as much processor time, the daemon left alone. */
+    void controlled(final Fault fault, final long fromNs, final long toNs) {
+        count(controlled, controlOf, fault, fromNs, toNs);
+        missedNs.clear();
+    }
+
+    /** Whether segments without any attack were counted. */
+    boolean hasUndisturbed() {
+        return undisturbed.getTotalCount() > 0;
+    }
+
+    /** Whether segments beside the control of an attack were counted. */
+    boolean hasControl(final Fault fault) {
+        return controlOf.containsKey(fault);
+    }
+
+    private void count(final Histogram all, final Map<Fault, Histogram> byFault, final Fault fault, final long fromNs,
+        final long toNs) {
+        final Histogram now = new Histogram(1, LONGEST_NS, DIGITS);
+        count(now, fromNs, toNs);
+        byFault.computeIfAbsent(fault, key -> new Histogram(1, LONGEST_NS, DIGITS)).add(now);
+        all.add(now);
     }
 
     private void count(final Histogram to, final long fromNs, final long toNs) {
@@ -105,29 +138,38 @@ final class Responses implements AutoCloseable {
         segments.clear();
     }
 
-    double undisturbedP99Ms() {
-        return undisturbed.getValueAtPercentile(P99) / NS_PER_MS;
+    private static double p99Ms(final Histogram of) {
+        return of.getValueAtPercentile(P99) / NS_PER_MS;
     }
 
-    double attackedP99Ms() {
-        return attacked.getValueAtPercentile(P99) / NS_PER_MS;
+    /**
+     * The figures, and their judgement: an honest client's 99th percentile under attack is at most twice what it is
+     * without one. Where the same processor time without an attack delays it more than that, the attack is not the
+     * cause, and it is at most twice that one. Judged are all attacks together, and each with enough segments alone.
+     *
+     * @param to receives {@code innocent_p99_ms, innocent_undisturbed_p99_ms, innocent_control_p99_ms,
+     *           innocent_segments, innocent_misses}, and for each attack {@code innocent_p99_ms, control_p99_ms}
+     * @return whether all of them are within that limit
+     */
+    boolean describe(final ObjectNode to) {
+        to.put("innocent_p99_ms", p99Ms(attacked));
+        to.put("innocent_undisturbed_p99_ms", p99Ms(undisturbed));
+        to.put("innocent_control_p99_ms", p99Ms(controlled));
+        to.put("innocent_segments", attacked.getTotalCount());
+        to.put("innocent_misses", misses);
+        boolean holds = holds(attacked, controlled);
+        for (final Map.Entry<Fault, Histogram> entry : attackedBy.entrySet()) {
+            final ObjectNode node = (ObjectNode) to.path("by_fault").path(entry.getKey().label());
+            final Histogram control = controlOf.getOrDefault(entry.getKey(), undisturbed);
+            node.put("innocent_p99_ms", p99Ms(entry.getValue()));
+            node.put("control_p99_ms", p99Ms(control));
+            holds &= entry.getValue().getTotalCount() < JUDGED_ALONE || holds(entry.getValue(), control);
+        }
+        return holds;
     }
 
-    /** The same by attack. */
-    Map<Fault, Double> p99Ms() {
-        final Map<Fault, Double> figures = new EnumMap<>(Fault.class);
-        byFault.forEach((fault, of) -> figures.put(fault, of.getValueAtPercentile(P99) / NS_PER_MS));
-        return figures;
-    }
-
-    /** Segments that the attacked figure is made of. */
-    long attackedCount() {
-        return attacked.getTotalCount();
-    }
-
-    /** Deadlines that it missed under attack. */
-    long misses() {
-        return misses;
+    private boolean holds(final Histogram under, final Histogram control) {
+        return p99Ms(under) <= MOST_TIMES * Math.max(p99Ms(undisturbed), p99Ms(control));
     }
 
     @Override

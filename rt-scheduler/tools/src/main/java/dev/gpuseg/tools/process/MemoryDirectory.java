@@ -27,6 +27,8 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class MemoryDirectory {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+    /** A daemon, its queues and some clients. */
+    private static final long ROOM_BYTES = 48L << 20;
     private static final String OWNER = "owner.lock";
     /** What the daemon of a runtime directory keeps locked. */
     private static final String DAEMON = "lock";
@@ -38,16 +40,17 @@ public final class MemoryDirectory {
     }
 
     /**
-     * Makes a directory for this process alone, in {@code /dev/shm} if that can be written, else in the temporary
-     * directory.
+     * Makes a directory for this process alone, in {@code /dev/shm} if that can be written and has room, else in the
+     * temporary directory.
      *
      * @param prefix of its name
      * @return the directory; the caller deletes it
      * @throws IOException if it cannot be made
      */
     public static Path create(final String prefix) throws IOException {
-        return own(Files.isWritable(SHARED_MEMORY) ? Files.createTempDirectory(SHARED_MEMORY, prefix)
-            : Files.createTempDirectory(prefix));
+        final boolean room = Files.isWritable(SHARED_MEMORY)
+            && Files.getFileStore(SHARED_MEMORY).getUsableSpace() >= ROOM_BYTES;
+        return own(room ? Files.createTempDirectory(SHARED_MEMORY, prefix) : Files.createTempDirectory(prefix));
     }
 
     /**

@@ -31,7 +31,22 @@ public final class Recorder {
      * @throws IOException if it cannot be written
      */
     public static ObjectNode copy(final Path journal, final Path out) throws IOException {
+        return copy(journal, out, Map.of());
+    }
+
+    /**
+     * Records all that a journal holds now.
+     *
+     * @param journal its directory
+     * @param out     the recording
+     * @param labels  where it comes from, as {@link RecordingWriter#label} takes them
+     * @return its manifest
+     * @throws IOException if it cannot be written
+     */
+    public static ObjectNode copy(final Path journal, final Path out, final Map<String, String> labels)
+        throws IOException {
         try (JournalReader reader = new JournalReader(journal); RecordingWriter writer = new RecordingWriter(out)) {
+            labels.forEach(writer::label);
             drain(reader, event -> addTo(writer, event));
             return writer.finish(commit());
         }
@@ -44,14 +59,16 @@ public final class Recorder {
      * @param out      the recording
      * @param duration how long
      * @param all      with what was in it before; otherwise only what is still open of that
+     * @param labels   where it comes from, as {@link RecordingWriter#label} takes them
      * @return the manifest
      * @throws IOException          if it cannot be written
      * @throws InterruptedException if the waiting is interrupted; nothing is left behind
      */
-    public static ObjectNode follow(final Path journal, final Path out, final Duration duration, final boolean all)
-        throws IOException, InterruptedException {
+    public static ObjectNode follow(final Path journal, final Path out, final Duration duration, final boolean all,
+        final Map<String, String> labels) throws IOException, InterruptedException {
         final long untilNs = System.nanoTime() + duration.toNanos();
         try (JournalReader reader = new JournalReader(journal); RecordingWriter writer = new RecordingWriter(out)) {
+            labels.forEach(writer::label);
             if (!all) {
                 final Preface preface = new Preface();
                 drain(reader, preface::onEvent);

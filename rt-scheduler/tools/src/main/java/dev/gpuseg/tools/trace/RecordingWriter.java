@@ -37,6 +37,7 @@ public final class RecordingWriter implements AutoCloseable {
     static final String EVENTS = "events.bin";
     static final String MANIFEST = "manifest.json";
     static final String FORMAT = "gpuseg-recording";
+    private static final int LABEL_MAX = 256;
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Path file;
@@ -92,6 +93,25 @@ public final class RecordingWriter implements AutoCloseable {
                 flush();   // the entry ends, the archive goes on
             }
         };
+    }
+
+    /**
+     * Says where the recording comes from: a name of the manifest's object {@code labels}, such as {@code robot} and
+     * {@code version}.
+     *
+     * @param name  1..64 of a-z, 0-9, dot, underscore, hyphen
+     * @param value 1..256 characters
+     * @throws IllegalArgumentException if one of them is not so
+     */
+    public void label(final String name, final String value) {
+        if (!name.matches("[a-z0-9._-]{1,64}")) {
+            throw new IllegalArgumentException("label \"" + name + "\": a name has 1..64 of a-z 0-9 . _ -");
+        }
+        if (value.isEmpty() || value.length() > LABEL_MAX) {
+            throw new IllegalArgumentException("label \"" + name + "\": its value has " + value.length()
+                + " characters; it must have 1.." + LABEL_MAX);
+        }
+        manifest.withObject("/labels").put(name, value);
     }
 
     /**

@@ -105,14 +105,13 @@ public final class ResponseCharts {
     }
 
     /**
-     * The table of {@link TraceStats} and the drawings, which stand below each other where there is little width.
+     * The beginning of a page of its own, up to its styles; the caller adds styles of its own and closes them.
      *
-     * @param trace what happened
-     * @return an HTML document
+     * @param out   appended to
+     * @param title of the page, plain text without markup
      */
-    public static String html(final Trace trace) {
-        final List<String> policies = policies(trace);
-        final StringBuilder out = new StringBuilder(1 << 15).append("""
+    public static void pageHead(final StringBuilder out, final String title) {
+        out.append("""
             <!DOCTYPE html>
             <html lang="en">
             <head>
@@ -121,12 +120,23 @@ public final class ResponseCharts {
             <meta http-equiv="Content-Security-Policy"
               content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
             <link rel="icon" href="data:,">
-            <title>gpuseg response times</title>
-            <style>
-            """).append(STYLE).append(PAGE_STYLE);
+            <title>""").append(title).append("</title>\n<style>\n").append(STYLE)
+            .append(PAGE_STYLE);
         for (int i = 0; i < COLOURS; i++) {
             out.append("i.f").append(i).append(" { background: var(--p").append(i).append("); }\n");
         }
+    }
+
+    /**
+     * The table of {@link TraceStats} and the drawings, which stand below each other where there is little width.
+     *
+     * @param trace what happened
+     * @return an HTML document
+     */
+    public static String html(final Trace trace) {
+        final List<String> policies = policies(trace);
+        final StringBuilder out = new StringBuilder(1 << 15);
+        pageHead(out, "gpuseg response times");
         out.append("</style>\n</head>\n<body class=\"gs\"><main>\n<h1>Response times</h1>\n<p>");
         if (trace.simulated) {
             out.append("<span class=\"sim\">SIMULATED GPU</span> ");

@@ -193,9 +193,12 @@ public final class TaskSetDrawing {
         return sorted.length == 0 ? 0 : sorted[Math.max(0, (sorted.length * percentile + 99) / 100 - 1)];
     }
 
-    /** Longest time until the hardware obeyed, without theta. */
+    /**
+     * Longest time until the hardware obeyed, without theta. Where lower work was always disabled ahead of the begins
+     * (anticipation), no segment had to wait for it, and the operations themselves tell.
+     */
     static long enforcementNs(final Trace trace) {
-        long longestNs = 0;
+        long longestNs = trace.longestDisableNs;
         for (final Trace.Task task : trace.tasks) {
             for (final Trace.Segment s : task.segments) {
                 if (Trace.isEnforced(s.policy) && task.isRealTime() && s.enforcedNs != 0 && s.decidedNs != 0

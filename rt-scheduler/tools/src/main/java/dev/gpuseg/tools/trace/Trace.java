@@ -174,6 +174,8 @@ public final class Trace {
         long budgetNs;
         String onOverrun = "demote";
         boolean open;
+        /** How many jobs. */
+        int released;
         final List<Segment> segments = new ArrayList<>();
         final List<Job> jobs = new ArrayList<>();
         Segment begun;
@@ -234,6 +236,8 @@ public final class Trace {
     String levelName = "";
     String consequence = "";
     boolean simulated;
+    /** The longest operation that disabled a context, also ahead of a begin; 0 if there was none. */
+    long longestDisableNs;
     boolean preemptive = true;
     int gpus = 1;
     /** Of the machine that recorded it. */

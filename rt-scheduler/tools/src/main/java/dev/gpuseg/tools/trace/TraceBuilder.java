@@ -18,8 +18,29 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** Puts a {@link Trace} together, event by event. One thread. */
+/**
+ * Puts a {@link Trace} together, event by event. One thread.
+ *
+ * <p>With a listener nothing is kept that is over: jobs and segments are handed over when they end, and marks, phases,
+ * gaps, clocks and times off the hardware are dropped. The memory then depends on the tasks and contexts, not on the
+ * number of events.
+ */
 public final class TraceBuilder {
+    /** Receives what is over. */
+    interface Listener {
+        /** An event, after it was taken into account; {@code task} is the one that it concerns, null = none. */
+        void onEvent(JournalEvent event, Trace.Task task);
+
+        /** A job was released. */
+        void onRelease(Trace.Job job);
+
+        /** Nothing of a segment changes any more; it may have no end. */
+        void onSegment(Trace.Segment segment);
+
+        /** Nothing of a job changes any more; it may have no end. */
+        void onJob(Trace.Job job);
+    }
+
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String[] CONTEXT_KINDS = {"managed", "unmanaged", "protected"};
 
@@ -37,9 +58,13 @@ public final class TraceBuilder {
     private int runs;
     private boolean prefaceOver;
     private final GpuTime[] gpuTimes = new GpuTime[Abi.GPUS_MAX];
+    /** Null = everything is kept. */
+    private final Listener listener;
+    private long lostEvents;
 
-    private TraceBuilder(final long prefaceUntilSeq) {
+    private TraceBuilder(final long prefaceUntilSeq, final Listener listener) {
         this.prefaceUntilSeq = prefaceUntilSeq;
+        this.listener = listener;
     }
 
     /**
@@ -50,10 +75,43 @@ public final class TraceBuilder {
      * @throws IOException if it cannot be read
      */
     public static Trace read(final Source source) throws IOException {
-        final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1));
+        final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1), null);
         source.forEach(builder::add);
         builder.trace.cpus = source.manifest().path("host").path("cpus").asInt(builder.trace.cpus);
         return builder.build(source.path().toString());
+    }
+
+    /**
+     * Reads a source and hands over what is over.
+     *
+     * @param source   recording or journal
+     * @param listener receives events, jobs and segments
+     * @return what is said of the whole: times, mechanism, number of events
+     * @throws IOException if it cannot be read
+     */
+    static Streamed stream(final Source source, final Listener listener) throws IOException {
+        final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1),
+            listener);
+        source.forEach(event -> {
+            final Trace.Task before = builder.byId.get(event.taskId());   // a TASK_CLOSE forgets it
+            builder.add(event);
+            final Trace.Task task = builder.byId.get(event.taskId());
+            listener.onEvent(event, task == null ? before : task);
+        });
+        final Trace trace = builder.build(source.path().toString());
+        for (final Trace.Task task : trace.tasks) {
+            if (task.begun != null) {
+                listener.onSegment(task.begun);
+            }
+            if (task.current != null) {
+                listener.onJob(task.current);
+            }
+        }
+        return new Streamed(trace, builder.lostEvents);
+    }
+
+    /** A trace without what was handed over, and how many events are missing. */
+    record Streamed(Trace trace, long lostEvents) {
     }
 
     private Trace build(final String title) {
@@ -161,7 +219,7 @@ public final class TraceBuilder {
             case OVERRUN -> {
                 if (segment != null) {
                     segment.overrunNs = nowNs;
-                    if (!"notify".equals(task.onOverrun)) {
+                    if (!"notify".equals(task.onOverrun) && listener == null) {
                         task.ranks.put(nowNs, 0);   // until its end
                     }
                 }
@@ -169,6 +227,7 @@ public final class TraceBuilder {
             }
             case HINT -> mark(kind, event, 0, "begin announced for " + event.arg0());
             case DISABLE -> {
+                trace.longestDisableNs = Math.max(trace.longestDisableNs, event.arg1());
                 final Trace.Context context = contexts.get(event.contextId());
                 if (context != null && context.offSinceNs == 0) {
                     context.offSinceNs = event.arg0() + event.arg1();
@@ -192,7 +251,9 @@ public final class TraceBuilder {
             case PRIORITY -> {
                 if (task != null) {
                     task.gpuPriority = (int) (event.arg1() > 0 ? event.arg1() : event.arg0());
-                    task.ranks.put(nowNs, task.gpuPriority);
+                    if (listener == null) {
+                        task.ranks.put(nowNs, task.gpuPriority);
+                    }
                 }
                 mark(kind, event, 0, "priority " + event.arg0() + " counts from here");
             }
@@ -226,7 +287,10 @@ public final class TraceBuilder {
             lastSeq = 0;
         }
         if (event.seq() > lastSeq + 1) {
-            trace.gaps.add(new Trace.Gap(lastSeq, event.seq(), event.timeNs()));
+            lostEvents += event.seq() - lastSeq - 1;
+            if (listener == null) {
+                trace.gaps.add(new Trace.Gap(lastSeq, event.seq(), event.timeNs()));
+            }
         }
         lastSeq = event.seq();
     }
@@ -266,7 +330,7 @@ public final class TraceBuilder {
     }
 
     private void endPhase(final long nowNs) {
-        if (!policy.isEmpty()) {
+        if (!policy.isEmpty() && listener == null) {
             trace.phases.add(new Trace.Phase(policy, policySinceNs, nowNs));
         }
         policySinceNs = nowNs;
@@ -280,12 +344,14 @@ public final class TraceBuilder {
         final Trace.Context context = new Trace.Context(event.contextId(), event.gpu(), (int) event.arg0(),
             PlainText.of(event.text()), kindName(event.arg1()), event.timeNs());
         contexts.put(event.contextId(), context);
-        trace.contexts.add(context);
+        if (listener == null) {
+            trace.contexts.add(context);
+        }
     }
 
-    private static void closeOff(final Trace.Context context, final long nowNs) {
+    private void closeOff(final Trace.Context context, final long nowNs) {
         if (context.offSinceNs != 0) {
-            if (nowNs > context.offSinceNs) {
+            if (nowNs > context.offSinceNs && listener == null) {
                 context.off.add(new Trace.Span(context.offSinceNs, nowNs));
             }
             context.offSinceNs = 0;
@@ -316,7 +382,9 @@ public final class TraceBuilder {
         task.onOverrun = attributes.path("on_overrun").asText("demote");
         task.open = true;
         task.account.reopened();
-        task.ranks.put(event.timeNs(), task.gpuPriority);
+        if (listener == null) {
+            task.ranks.put(event.timeNs(), task.gpuPriority);
+        }
         byId.put(event.taskId(), task);
         openTasks.add(event.taskId());
     }
@@ -330,6 +398,7 @@ public final class TraceBuilder {
                 leave(task.begun, nowNs);
                 task.begun.endNs = nowNs;
                 task.begun.aborted = true;
+                over(task.begun);
                 task.begun = null;
             }
             giveUp(task);
@@ -343,19 +412,38 @@ public final class TraceBuilder {
             task.account.released(event.arg0());
             startJob(task, event.arg0(), true);
             task.current.stampNs = event.arg1();
+            if (listener != null) {
+                listener.onRelease(task.current);
+            }
         }
     }
 
     private void startJob(final Trace.Task task, final long releaseNs, final boolean marked) {
         giveUp(task);
-        task.current = new Trace.Job(task, task.jobs.size() + 1, releaseNs, marked, policy, runs);
-        task.jobs.add(task.current);
+        task.released++;
+        task.current = new Trace.Job(task, task.released, releaseNs, marked, policy, runs);
+        if (listener == null) {
+            task.jobs.add(task.current);
+        }
     }
 
-    private static void giveUp(final Trace.Task task) {
+    private void giveUp(final Trace.Task task) {
         if (task.current != null) {
             task.current.givenUp = true;
+            over(task.current);
             task.current = null;
+        }
+    }
+
+    private void over(final Trace.Segment segment) {
+        if (listener != null) {
+            listener.onSegment(segment);
+        }
+    }
+
+    private void over(final Trace.Job job) {
+        if (listener != null) {
+            listener.onJob(job);
         }
     }
 
@@ -390,9 +478,12 @@ public final class TraceBuilder {
         final Trace.Segment segment = new Trace.Segment(task, event.ticket(), event.seq(), policy, optimistic,
             event.arg0(), event.timeNs(), event.arg1() > 0 ? event.arg1() : event.arg0(),
             event.arg2() == Long.MAX_VALUE ? 0 : event.arg2());
-        task.segments.add(segment);
+        if (listener == null) {
+            task.segments.add(segment);
+        }
         if (task.begun != null) {
             leave(task.begun, event.timeNs());   // its END was lost
+            over(task.begun);
         }
         final boolean marked = task.account.marks();
         task.account.begun(event.arg0(), event.arg1());
@@ -432,10 +523,11 @@ public final class TraceBuilder {
         segment.deviceNs = cancelled ? 0 : event.arg1();
         segment.cancelled = cancelled;
         task.begun = null;
-        if (segment.overrunNs != 0) {
+        if (segment.overrunNs != 0 && listener == null) {
             task.ranks.put(event.timeNs(), task.gpuPriority);
         }
         leave(segment, event.timeNs());
+        over(segment);
         if (cancelled) {
             task.account.segmentWithdrawn();
             if (!task.account.marks()) {
@@ -447,15 +539,16 @@ public final class TraceBuilder {
         }
     }
 
-    private static void responded(final Trace.Task task, final long endNs, final long responseNs) {
+    private void responded(final Trace.Task task, final long endNs, final long responseNs) {
         if (responseNs != JobAccount.NONE && task.current != null) {
             task.current.endNs = endNs;
             task.current.responseNs = responseNs;
+            over(task.current);
             task.current = null;
         }
     }
 
-    private static void jobEnd(final Trace.Task task, final JournalEvent event) {
+    private void jobEnd(final Trace.Task task, final JournalEvent event) {
         if (task != null) {
             responded(task, event.arg0(), task.account.jobEnded(event.arg1(), task.priority, task.deadlineNs));
         }
@@ -463,11 +556,17 @@ public final class TraceBuilder {
 
     private void clock(final JournalEvent event) {
         final JsonNode others = json(event);
+        if (listener != null) {
+            return;
+        }
         trace.clocks.add(new Trace.Clock(event.arg0(), event.arg1(), others.path("boottime_ns").asLong(),
             others.path("uncertainty_ns").asLong()));
     }
 
     private void mark(final EventKind kind, final JournalEvent event, final long durationNs, final String text) {
+        if (listener != null) {
+            return;
+        }
         final long timeNs = kind == EventKind.GC ? event.arg0()
             : kind == EventKind.WATCHDOG ? event.timeNs() - durationNs : event.timeNs();
         trace.marks.add(new Trace.Mark(kind.name(), timeNs, durationNs, event.gpu(), byId.get(event.taskId()),

@@ -62,7 +62,39 @@ public final class TraceStats {
         double gpuShare) {
     }
 
+    /**
+     * The jobs of one process.
+     *
+     * @param misses   those that ended late or were given up late; 0 for best effort
+     * @param response of complete jobs, from release
+     */
+    public record Jobs(int misses, Times response) {
+    }
+
     private TraceStats() {
+    }
+
+    /**
+     * The jobs of one process, whatever the policy was.
+     *
+     * @param trace what happened
+     * @param pid   of the process that released them
+     * @return its figures; no job if the trace does not have the process
+     */
+    public static Jobs jobsOf(final Trace trace, final int pid) {
+        final List<Long> responses = new ArrayList<>();
+        int misses = 0;
+        for (final Trace.Task one : trace.tasks) {
+            for (final Trace.Job job : one.jobs) {
+                if (job.pid == pid) {
+                    misses += job.isLate() ? 1 : 0;
+                    if (job.isComplete()) {
+                        responses.add(job.responseNs);
+                    }
+                }
+            }
+        }
+        return new Jobs(misses, Times.of(responses));
     }
 
     /**

@@ -261,6 +261,53 @@ class BenchGpuTest {
     }
 
     @Test
+    void shouldMeasureWhatASwitchOfContextsCosts() throws Exception {
+        final Ended run = bench(List.of(), "--scenarios", "switch", "--strategies", "NONE,HINT");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("switch");
+        assertEquals(List.of("alone, touched", "one works between, no daemon", "the same, touched",
+            "busy, hint 4 ms ahead"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(10 * JOBS, cell.path("jobs").asInt(), all);
+        }
+        assertEquals(0, GpuGoals.wrong(result));
+        RecordedRunsTest.assertFollows(root.resolve("out/bench/results.json"));
+        assertTrue(goal(result, "3 idle contexts, 0.35 ms, not anticipated: p50").path("measured").isNull(), all);
+    }
+
+    @Test
+    void shouldMeasureWhatAnIrregularTaskCostsOthers() throws Exception {
+        final Ended run = bench(List.of(), "--scenarios", "disturb", "--strategies", "OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("disturb");
+        assertEquals(List.of("regular", "stops", "doubles its period", "jitters by +-2 ms"), strategies(scenario), all);
+        final List<Integer> jobsOfChanging = new ArrayList<>();
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertTrue(cell.path("kept_free_share").asDouble() >= 0 && cell.has("anticipations_wasted"), all);
+            jobsOfChanging.add(cell.path("tasks").get(1).path("jobs").asInt());
+            for (final int kept : new int[] {0, 2}) {
+                assertTrue(cell.path("tasks").get(kept).path("p99_to_regular").asDouble() > 0, all);
+            }
+        }
+        assertEquals(List.of(5 * JOBS, 5 * JOBS / 2, (5 * JOBS * 2 + 2) / 3, 5 * JOBS), jobsOfChanging,
+            "all; the first half; as many as fit if the second half has twice the period; all");
+        assertEquals(1, scenario.path("cells").get(0).path("tasks").get(0).path("p99_to_regular").asDouble());
+        assertEquals(0, GpuGoals.wrong(result));
+        assertTrue(run.out().contains("GPU kept free"), run.out());
+        assertTrue(goal(result, "a task stops").path("measured").asDouble() > 0, all);
+        RecordedRunsTest.assertFollows(root.resolve("out/bench/results.json"));
+    }
+
+    private static JsonNode goal(final JsonNode result, final String start) {
+        return StreamSupport.stream(result.path("goals").spliterator(), false)
+            .filter(goal -> goal.path("goal").asText().startsWith(start)).findFirst().orElseThrow();
+    }
+
+    @Test
     void shouldMeasureTwoGpusUnderOneDaemon() throws Exception {
         standin.destroyForcibly().waitFor();
         startStandin(2);

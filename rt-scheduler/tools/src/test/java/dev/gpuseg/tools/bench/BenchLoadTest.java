@@ -44,6 +44,7 @@ class BenchLoadTest {
         assertEquals(ExitCode.OK, tail.status(), tail.text());
         final JsonNode one = new ObjectMapper().readTree(tail.out()).path("settings").path("default");
         assertEquals(1000, one.path("due_to_grant_ns").path("n").asLong());
+        assertTrue(one.path("processes_came_and_went").asInt() > 0, tail.text());
         long named = 0;
         for (final JsonNode cause : one.path("stalls_by_cause")) {
             named += cause.path("count").asLong();

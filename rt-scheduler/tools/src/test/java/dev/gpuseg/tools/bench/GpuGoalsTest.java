@@ -54,6 +54,35 @@ class GpuGoalsTest {
     }
 
     @Test
+    void shouldJudgeAnticipationByTheWorstKindOfOthersAndIdleContextsAgainstNone() throws Exception {
+        final String cells = "\"control\":{\"cells\":["
+            + cell("period declared", 1.1, 1.2, ",\"others_to_unanticipated\":0.96")
+            + "," + cell("period declared, BE 0.5 ms", 1.0, 1.31, ",\"others_to_unanticipated\":0.949")
+            + "," + cell("period learned", 1.1, 1.32, "") + "],\"alone\":{}},"
+            + "\"periodic\":{\"cells\":[" + cell("period declared", 1.0, 1.05, "") + ","
+            + cell("declared, 3 idle contexts more", 1.04, 1.1, "") + "]},"
+            + "\"disturb\":{\"cells\":[{\"strategy\":\"regular\",\"kept_free_share\":0.02,"
+            + "\"tasks\":[{\"p99_to_regular\":1}]},{\"strategy\":\"stops\",\"kept_free_share\":0.051,"
+            + "\"tasks\":[{\"p99_to_regular\":1.02},{\"p99\":9},{\"p99_to_regular\":1.04}]}]}";
+        final List<GpuGoals.Goal> goals = judge(cells, 0);
+        assertEquals("no", goal(goals, "0.35 ms at 100 Hz, period declared, worst p99").answer());
+        assertEquals(1.31, goal(goals, "0.35 ms at 100 Hz, period declared, worst p99").measured().orElseThrow());
+        assertEquals("yes", goal(goals, "0.35 ms at 100 Hz, period declared, worst p50").answer());
+        assertEquals("yes", goal(goals, "5 ms at 30 Hz, period declared").answer());
+        assertEquals(0.949, goal(goals, "best-effort work kept, period").measured().orElseThrow());
+        assertEquals("yes", goal(goals, "0.35 ms at 100 Hz, period learned").answer(), "1.32 / 1.2");
+        assertEquals("no", goal(goals, "3 idle contexts, anticipated: p50").answer());
+        assertEquals("yes", goal(goals, "3 idle contexts, anticipated: p99").answer());
+        assertEquals("not measured", goal(goals, "3 idle contexts, 0.35 ms, not anticipated: p99").answer());
+        assertEquals(1.04, goal(goals, "a task stops").measured().orElseThrow());
+        assertEquals("no", goal(goals, "GPU kept free").answer());
+    }
+
+    private static String cell(final String title, final double p50, final double p99, final String more) {
+        return "{\"strategy\":\"" + title + "\",\"p50_to_alone\":" + p50 + ",\"p99_to_alone\":" + p99 + more + "}";
+    }
+
+    @Test
     void shouldAddUpWrongResultsOfEverybodyAndSeeWhatFailed() throws Exception {
         final JsonNode node = JSON.readTree("{\"a\":{\"cells\":[{\"wrong\":2,\"others_wrong\":9,"
             + "\"low\":{\"wrong\":3}}],\"checked\":[{\"wrong\":4}]}}");

@@ -30,8 +30,8 @@ class DemoTest {
     }
 
     private String demo() throws Exception {
-        final StringOutput demo = StringOutput.of("demo", "--duration", "2s", "--json", "--out",
-            directory.resolve("out" + demos++).toString());
+        final Path out = directory.resolve("out" + demos++);
+        final StringOutput demo = StringOutput.of("demo", "--duration", "2s", "--json", "--out", out.toString());
         assertEquals(ExitCode.OK, demo.status(), demo.text());
         final JsonNode result = new ObjectMapper().readTree(demo.out());
         final List<String> keys = new ArrayList<>();
@@ -41,6 +41,7 @@ class DemoTest {
         assertEquals("sim", result.path("mechanism").asText());
         assertEquals(2.0, result.path("duration_s").asDouble());
         assertEquals("{\"overlaps\":0,\"lost_records\":0,\"held_after_stop\":0}", result.path("invariants").toString());
+        sameAsTheJournal(result, out);
         final List<Task> tasks = Workload.named(Workload.DEFAULT).tasks();
         assertEquals(5, tasks.size());
         assertEquals(tasks.size(), result.path("tasks").size());
@@ -65,5 +66,24 @@ class DemoTest {
         }
         assertTrue(missedBefore > 10, "round robin alone misses the camera's next image: " + result);
         return missedAfter == 0 ? worse : missedAfter + " missed with gpuseg: " + result.path("tasks");
+    }
+
+    /** The demo counts as every other command does. */
+    private static void sameAsTheJournal(final JsonNode result, final Path out) throws Exception {
+        final StringOutput stats = StringOutput.of("trace", "stats", out.toString(), "--json");
+        assertEquals(ExitCode.OK, stats.status(), stats.text());
+        int compared = 0;
+        for (final JsonNode row : new ObjectMapper().readTree(stats.out()).path("tasks")) {
+            for (final JsonNode task : result.path("rr".equals(row.path("policy").asText()) ? "baseline" : "tasks")) {
+                if (task.path("name").equals(row.path("name"))) {
+                    compared++;
+                    assertEquals(row.path("jobs").asInt(), task.path("jobs").asInt(), row + " against " + task);
+                    assertEquals(row.path("misses").asInt(), task.path("misses").asInt(), row + " against " + task);
+                    assertEquals(row.path("response_ns").path("max").asLong() / 1e6,
+                        task.path("response_ms").path("max").asDouble(), 1e-3, row + " against " + task);
+                }
+            }
+        }
+        assertEquals(10, compared, "five tasks, twice");
     }
 }

@@ -8,10 +8,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.tools.cli.Gpuseg;
 import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
+import dev.gpuseg.tools.rig.SystemRig;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -36,6 +40,32 @@ class FaultsTest {
         final StringOutput accident = StringOutput.of("faults", "--hostile", "--fault", "kill-client");
         assertEquals(ExitCode.USAGE, accident.status());
         assertTrue(accident.text().contains("leave out --hostile"), accident.text());
+    }
+
+    /** Daemons, watchdogs and hostile programs of root would go on for ever, some of them with a real-time priority. */
+    @Test
+    void shouldLeaveNothingBehindWhenItIsEndedByASignal() throws Exception {
+        final List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElseThrow()));
+        ManagementFactory.getRuntimeMXBean().getInputArguments().stream().filter(argument ->
+            argument.startsWith("--add-") || argument.startsWith("-Dgpuseg.") || argument.startsWith("--enable-native")
+            || argument.startsWith("--sun-misc")).forEach(command::add);
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), Gpuseg.class.getName(), "faults",
+            "--hostile", "--rounds", "1000", "--seed", "1", "--watchdog-period", LIMIT_MS + "ms"));
+        final Process faults = new ProcessBuilder(command).redirectErrorStream(true)
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        try {
+            // virtual GPU, daemon, watchdog, three clients: the campaign is on its way
+            SystemRig.await("the campaign", 120_000, () -> faults.descendants().count() >= 6 || !faults.isAlive());
+            assertTrue(faults.isAlive(), "it ended by itself");
+            final List<ProcessHandle> before = faults.descendants().toList();
+            faults.destroy();   // SIGTERM; a process that a shell starts in the background ignores SIGINT
+            assertTrue(faults.waitFor(60, TimeUnit.SECONDS), "it does not end");
+            SystemRig.await("the end of what it had started", 20_000, () ->
+                before.stream().noneMatch(ProcessHandle::isAlive));
+        } finally {
+            faults.descendants().forEach(ProcessHandle::destroyForcibly);
+            faults.destroyForcibly();
+        }
     }
 
     @Test

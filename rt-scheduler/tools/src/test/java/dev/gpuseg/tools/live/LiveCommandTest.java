@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.http.Endpoint;
+import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.tools.cli.Gpuseg;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
@@ -157,6 +158,22 @@ class LiveCommandTest {
             + ".getImageData(0, 0, c.width, c.height).data, seen = new Set(); for (let i = 0; i < d.length; i += 4)"
             + " { seen.add(d[i] * 65536 + d[i + 1] * 256 + d[i + 2]); } return seen.size; })()").asInt() > 5,
             "the timeline is not empty");
+    }
+
+    @Test
+    void shouldEndAfterAKilledDaemon() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        final Child live = rig.start("live", JavaCommand.of(Gpuseg.class,
+            List.of("live", "--linger", "3s", "--dir", rig.directory().root().toString())));
+        live.await("Ctrl-C", 60);
+        Thread.sleep(5_000);
+        assertTrue(live.isAlive(), () -> "while a daemon answers it goes on: " + live.said());
+        SystemRig.signal(daemon, "KILL");
+        assertEquals(ExitCode.NO, live.awaitExit(90), live::said);
+        assertTrue(Files.exists(rig.directory().socket()), "a killed daemon leaves its socket");
+        assertTrue(live.said().contains("no daemon has answered in " + rig.directory().root() + " for 3 s; live ends"),
+            live::said);
     }
 
     private void shouldSayWhenTheDaemonIsGone(final Browser browser) throws IOException, InterruptedException {

@@ -52,7 +52,7 @@ class AdmissionSystemTest {
     }
 
     private Path fails() throws IOException {
-        return taskSet(CONTROL, CAMERA, String.format(LIDAR, 40), LOGGER);
+        return taskSet(CONTROL, CAMERA, String.format(LIDAR, 45), LOGGER);
     }
 
     private static JsonNode analyze(final Path file, final String analysis, final int status) throws IOException {

@@ -14,6 +14,7 @@ import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.process.Polling;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -77,6 +78,19 @@ class ChosenMechanismTest {
         ProcessHandle.of(killed.pid()).orElseThrow().destroyForcibly();
         assertTrue(Polling.until(() -> !MechanismCatalog.get("sim").survey(where).usable(), LIMIT_S * 1000L),
             "the virtual GPU of a killed daemon ends");
+    }
+
+    @Test
+    void shouldRefuseToEnforceAdmissionWhereLaunchesAreHeldOrRunBeside() throws IOException {
+        final Path set = rig.file("set.yaml");
+        Files.writeString(set, "version: 1\nid: s\nplatform: {cpus: 1, epsilon: 1ms}\nmode: suspend\ntasks:\n"
+            + "  - {name: a, cpu: 1, period: 80ms, priority: 7, segments: [{gpu: {host: 1ms, device: 1ms}}]}\n");
+        final StringOutput refused = StringOutput.of("run", "--mechanism", "launch", "--co-run", "10%", "--admission",
+            "enforce", "--taskset", set.toString(), "--dir", rig.directory().root().toString(), "--policy", "fp");
+        assertEquals(ExitCode.FAILURE, refused.status(), refused.text());
+        assertTrue(refused.err().contains("--admission enforce: a mechanism that only holds launches has no sound "
+            + "analysis"), refused.err());
+        assertEquals(1, refused.err().lines().count(), refused.err());
     }
 
     @Test

@@ -291,7 +291,7 @@ class EndToEndTest {
         rig.gpu();
         rig.daemon();
         final String dir = rig.directory().root().toString();
-        rig.task("camera", 30, "50ms", "gpu:0ms+2ms", "10s");
+        rig.task("camera", 30, "50ms", "gpu:0ms+2ms", "200s");
         SystemRig.await("camera runs", 20_000, () -> rig.counter("ends") > 2);
         assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--set", "edf").status());
         assertEquals("edf", rig.status().path("policy").asText());
@@ -305,6 +305,18 @@ class EndToEndTest {
             "25ms/100ms");
         assertEquals(ExitCode.OK, pid.status(), pid.text());
         assertTrue(pid.out().contains("priority 78") && pid.out().contains("weight 3, cap 25ms/100ms"), pid.out());
+        final int process = rig.status().path("tasks").get(0).path("pid").asInt();
+        final StringOutput again = StringOutput.of("set", "--dir", dir, Integer.toString(process), "--weight", "4");
+        assertEquals("process " + process + " \"camera\" weight 4, cap 25ms/100ms", again.out().strip());
+        final StringOutput later = StringOutput.of("policy", "--dir", dir);
+        assertTrue(later.out().contains("weight 4, cap 25ms/100ms"), "of this process alone: " + later);
+        final StringOutput nobody = StringOutput.of("set", "--dir", dir, "999999999", "--weight", "4");
+        assertEquals(ExitCode.FAILURE, nobody.status());
+        assertTrue(nobody.err().contains("no process 999999999 uses a GPU"), nobody.text());
+        final StringOutput heavy = StringOutput.of("set", "--dir", dir, Integer.toString(process), "--weight", "0");
+        assertEquals(ExitCode.USAGE, heavy.status(), heavy.text());
+        assertEquals(ExitCode.OK, StringOutput.of("set", "--dir", dir, Integer.toString(process), "--weight", "3")
+            .status());
         final StringOutput shown = StringOutput.of("policy", "--dir", dir);
         assertTrue(shown.out().contains("weight 3, cap 25ms/100ms"), "durations come back as they went in: " + shown);
         final StringOutput wrong = StringOutput.of("policy", "--dir", dir, "--task", "nosuch", "--weight", "3");

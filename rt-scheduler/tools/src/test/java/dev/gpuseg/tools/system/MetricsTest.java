@@ -4,20 +4,13 @@ package dev.gpuseg.tools.system;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.rig.PrometheusServer;
 import dev.gpuseg.tools.rig.SystemRig;
 import java.io.IOException;
-import java.net.ServerSocket;
-import java.net.URI;
-import java.net.URLEncoder;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -40,32 +33,17 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(240)
 class MetricsTest {
     private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
-    private static final Path PROMETHEUS = program("prometheus");
-    private static final Path PROMTOOL = program("promtool");
+    private static final Path PROMTOOL = PrometheusServer.program("promtool");
     private static final Path ALERTS = ROOT.resolve("rt-scheduler/daemon/monitoring/gpuseg-alerts.yml");
     private static final Path DASHBOARD = ROOT.resolve("rt-scheduler/daemon/monitoring/gpuseg-dashboard.json");
     private static final Path DOCUMENTATION = ROOT.resolve("rt-scheduler/docs/metrics.md");
     private static final Pattern NAME = Pattern.compile("\\b(?:gpuseg|jvm|process)_[a-z_]+\\b");
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final HttpClient HTTP = HttpClient.newHttpClient();
 
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
     @TempDir
     private Path directory;
-
-    private static String get(final String address) throws IOException, InterruptedException {
-        final HttpResponse<String> response = HTTP.send(HttpRequest.newBuilder(URI.create(address)).build(),
-            HttpResponse.BodyHandlers.ofString());
-        assertEquals(200, response.statusCode(), address + ": " + response.body());
-        return response.body();
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket probe = new ServerSocket(0)) {
-            return probe.getLocalPort();
-        }
-    }
 
     private String daemonAddress() throws InterruptedException {
         rig.gpu();
@@ -86,12 +64,6 @@ class MetricsTest {
         }
     }
 
-    /** Installed, or as the launcher unpacks it for this test. */
-    private static Path program(final String name) {
-        final Path unpacked = Path.of(System.getProperty("gpuseg.root"), ".gpuseg", "tools", "usr", "bin", name);
-        return Files.isExecutable(unpacked) ? unpacked : Path.of("/usr/bin", name);
-    }
-
     private int promtool(final Path input, final String... arguments) throws IOException, InterruptedException {
         final List<String> command = new ArrayList<>(List.of(PROMTOOL.toString()));
         command.addAll(List.of(arguments));
@@ -106,10 +78,6 @@ class MetricsTest {
         return Files.readString(directory.resolve("promtool.out"));
     }
 
-    private static void assumeInstalled(final Path program) {
-        assumeTrue(Files.isExecutable(program), program + " missing (Debian package prometheus)");
-    }
-
     // ---- what is exposed ------------------------------------------------------------------------------------------
 
     @Test
@@ -119,7 +87,7 @@ class MetricsTest {
         rig.task("resident", 5, "200ms", "gpu:1ms+1ms", "120s");   // some metrics are there while a task is open
         SystemRig.await("resident", 20_000, () -> !"gone".equals(rig.state("resident")));
         load();
-        final String scrape = get("http://" + address + "/metrics");
+        final String scrape = PrometheusServer.get("http://" + address + "/metrics");
         final Map<String, String> types = new TreeMap<>();
         final Map<String, String> helps = new TreeMap<>();
         scrape.lines().filter(line -> line.startsWith("# ")).map(line -> line.split(" ", 4))
@@ -172,11 +140,11 @@ class MetricsTest {
 
     @Test
     void shouldPassPrometheusOwnCheckOfMetricsAndRules() throws IOException, InterruptedException, TimeoutException {
-        assumeInstalled(PROMTOOL);
+        PrometheusServer.assumeInstalled(PROMTOOL);
         final String address = daemonAddress();
         load();
         final Path scrape = directory.resolve("scrape");
-        Files.writeString(scrape, get("http://" + address + "/metrics"));
+        Files.writeString(scrape, PrometheusServer.get("http://" + address + "/metrics"));
         assertEquals(0, promtool(scrape, "check", "metrics"), promtoolSaid());
         assertEquals("", promtoolSaid().strip(), "no complaint");
         assertEquals(0, promtool(null, "check", "rules", ALERTS.toString()), promtoolSaid());
@@ -184,7 +152,7 @@ class MetricsTest {
 
     @Test
     void shouldAlertWhenItIsTimeAndNotOtherwise() throws IOException, InterruptedException {
-        assumeInstalled(PROMTOOL);
+        PrometheusServer.assumeInstalled(PROMTOOL);
         final Path cases = ALERTS.resolveSibling("gpuseg-alerts-test.yml");
         assertEquals(0, promtool(null, "test", "rules", cases.toString()), promtoolSaid());
         for (final String line : Files.readAllLines(ALERTS)) {
@@ -205,10 +173,9 @@ class MetricsTest {
     @Test
     void shouldLetARealPrometheusAnswerWhatTheDaemonsStatusSays() throws IOException, InterruptedException,
         TimeoutException {
-        assumeInstalled(PROMETHEUS);
         final String address = daemonAddress();
-        final String classic = prometheus("classic", address);
-        final String natives = prometheus("native", address, "--enable-feature=native-histograms");
+        final PrometheusServer classic = prometheus("classic", address);
+        final PrometheusServer natives = prometheus("native", address, "--enable-feature=native-histograms");
         load();
         SystemRig.await("the journal's thread", 20_000, () -> rig.counter("ends") > 0);
         final Map<String, String> same = Map.of("gpuseg_events_total{event=\"begins\"}", "begins",
@@ -220,21 +187,20 @@ class MetricsTest {
             "gpuseg_conductor_events_total{event=\"tasks_opened\"}", "conductor_tasks_opened");
         for (final Map.Entry<String, String> entry : same.entrySet()) {
             final long said = rig.counter(entry.getValue());
-            awaitValue(classic, entry.getKey(), said);
+            classic.awaitValue(entry.getKey(), said);
         }
         assertTrue(rig.counter("preemptions") > 0 && rig.counter("deadline_misses") > 0, "the load must do something");
-        awaitValue(natives, "sum(histogram_count(gpuseg_job_response_seconds))", rig.counter("jobs"));
-        final double median = awaitNumber(natives,
+        natives.awaitValue("sum(histogram_count(gpuseg_job_response_seconds))", rig.counter("jobs"));
+        final double median = natives.awaitNumber(
             "histogram_quantile(0.5, gpuseg_job_response_seconds{task=\"camera\"})");
-        final double classicMedian = awaitNumber(classic, "histogram_quantile(0.5, sum by (le) "
+        final double classicMedian = classic.awaitNumber("histogram_quantile(0.5, sum by (le) "
             + "(gpuseg_job_response_seconds_bucket{task=\"camera\"}))");
         assertTrue(median > 0.006 && median < 1, "a job of camera takes 7 ms and more: " + median);
         assertTrue(Math.abs(median - classicMedian) < classicMedian, median + " against " + classicMedian);
-        awaitValue(classic, "gpuseg_daemon_info{simulated=\"true\",mechanism=\"sim\"}", 1);
-        awaitValue(classic, "gpuseg_tasks", 0);
-        awaitValue(classic, "count(ALERTS{alertname=\"GpusegDown\"}) or vector(0)", 0);
-        final JsonNode rules = JSON.readTree(get(classic + "/api/v1/rules")).path("data").path("groups").path(0)
-            .path("rules");
+        classic.awaitValue("gpuseg_daemon_info{simulated=\"true\",mechanism=\"sim\"}", 1);
+        classic.awaitValue("gpuseg_tasks", 0);
+        classic.awaitValue("count(ALERTS{alertname=\"GpusegDown\"}) or vector(0)", 0);
+        final JsonNode rules = classic.rules();
         assertTrue(rules.size() >= 10, "the alert rules are loaded");
         for (final JsonNode rule : rules) {
             assertFalse("err".equals(rule.path("health").asText()), rule.toString());
@@ -249,8 +215,7 @@ class MetricsTest {
 
     @Test
     void shouldAnswerEveryQueryOfTheDashboardAndEveryRule() throws IOException, InterruptedException {
-        assumeInstalled(PROMETHEUS);
-        final String prometheus = prometheus("dashboard", daemonAddress());
+        final PrometheusServer prometheus = prometheus("dashboard", daemonAddress());
         rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "120s");
         rig.task("hasty", 20, "40ms", "gpu:1ms+36ms", "120s");
         rig.task("mapping", 0, "100ms", "gpu:1ms+10ms", "120s");
@@ -267,100 +232,20 @@ class MetricsTest {
             }
         }
         assertTrue(open.size() > 25, open.toString());
-        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (!open.isEmpty() && System.nanoTime() - limitNs < 0) {
-            TimeUnit.MILLISECONDS.sleep(500);
-            for (final String expression : List.copyOf(open)) {
-                if (hasNumbers(results(prometheus, query(expression)))) {
-                    open.remove(expression);
-                }
-            }
-        }
-        assertEquals(Set.of(), open, "queries without an answer");
-        assertFalse(hasNumbers(results(prometheus, "gpuseg_no_such_metric")), "this test can fail");
+        assertEquals(List.of(), prometheus.unanswered(open.stream().map(MetricsTest::query).toList()),
+            "queries without an answer");
+        assertFalse(prometheus.answers("gpuseg_no_such_metric"), "this test can fail");
         int rules = 0;
-        for (final JsonNode rule : JSON.readTree(get(prometheus + "/api/v1/rules")).path("data").path("groups").path(0)
-            .path("rules")) {
-            results(prometheus, rule.path("query").asText());
+        for (final JsonNode rule : prometheus.rules()) {
+            prometheus.results(rule.path("query").asText());
             rules++;
         }
         assertEquals(Files.readAllLines(ALERTS).stream().filter(line -> line.contains("- alert: ")).count(), rules);
     }
 
-    private static JsonNode results(final String prometheus, final String query) throws IOException,
-        InterruptedException {
-        final JsonNode answer = JSON.readTree(get(prometheus + "/api/v1/query?query="
-            + URLEncoder.encode(query, StandardCharsets.UTF_8)));
-        assertEquals("success", answer.path("status").asText(), query + ": " + answer);
-        return answer.path("data").path("result");
-    }
-
-    private static boolean hasNumbers(final JsonNode results) {
-        for (final JsonNode result : results) {
-            if (!"NaN".equals(result.path("value").path(1).asText())) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private String prometheus(final String name, final String target, final String... options) throws IOException,
-        InterruptedException {
-        final Path home = Files.createDirectories(directory.resolve(name));
-        final Path config = home.resolve("prometheus.yml");
-        Files.writeString(config, "global: {scrape_interval: 500ms, scrape_timeout: 450ms, evaluation_interval: 1s}\n"
-            + "rule_files: ['" + ALERTS + "']\nscrape_configs:\n  - job_name: gpuseg\n    static_configs:\n"
-            + "      - targets: ['" + target + "']\n");
-        final int port = freePort();
-        final List<String> command = new ArrayList<>(List.of(PROMETHEUS.toString(), "--config.file=" + config,
-            "--storage.tsdb.path=" + home.resolve("data"), "--web.listen-address=127.0.0.1:" + port,
-            "--log.level=warn"));
-        command.addAll(List.of(options));
-        final Child child = rig.start("prometheus-" + name, command);
-        final String address = "http://127.0.0.1:" + port;
-        SystemRig.await("Prometheus " + child.said(), 40_000, () -> isReady(address));
-        return address;
-    }
-
-    private static boolean isReady(final String address) {
-        try {
-            return get(address + "/-/ready").contains("Ready");
-        } catch (final IOException | AssertionError e) {
-            return false;   // not yet
-        } catch (final InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return false;
-        }
-    }
-
-    private static double value(final String prometheus, final String query) throws IOException,
-        InterruptedException {
-        final JsonNode answer = JSON.readTree(get(prometheus + "/api/v1/query?query="
-            + URLEncoder.encode(query, StandardCharsets.UTF_8)));
-        final String text = answer.path("data").path("result").path(0).path("value").path(1).asText();
-        return text.isEmpty() ? Double.NaN : Double.parseDouble(text);
-    }
-
-    /** The first answer that is a number: while a scrape failed there is none. */
-    private static double awaitNumber(final String prometheus, final String query) throws IOException,
-        InterruptedException {
-        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        double seen = value(prometheus, query);
-        while (Double.isNaN(seen) && System.nanoTime() - limitNs < 0) {
-            TimeUnit.MILLISECONDS.sleep(250);
-            seen = value(prometheus, query);
-        }
-        return seen;
-    }
-
-    private static void awaitValue(final String prometheus, final String query, final double expected)
+    private PrometheusServer prometheus(final String name, final String target, final String... options)
         throws IOException, InterruptedException {
-        final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        double seen = value(prometheus, query);
-        while (seen != expected && System.nanoTime() - limitNs < 0) {
-            TimeUnit.MILLISECONDS.sleep(250);
-            seen = value(prometheus, query);
-        }
-        assertEquals(expected, seen, query);
+        return PrometheusServer.start(rig, directory.resolve(name), ALERTS, List.of("{targets: ['" + target + "']}"),
+            options);
     }
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.bench;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.tools.client.AdminClient;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeoutException;
+
+/** Periodic real-time processes of different rank that run at the same time and begin their jobs together. */
+final class PeriodicProcesses {
+    private static final double WARM_MS = 2_000;
+    /** For each job of the plan. */
+    private static final double MS_PER_JOB = 100;
+    private static final int ALONE_PART = 4;
+    private static final int ALONE_JOBS_MIN = 20;
+    private static final int LIMIT_S = 180;
+    private static final double NS_PER_MS = 1e6;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /**
+     * A process.
+     *
+     * @param name     of its task
+     * @param kernelMs length of a job
+     * @param kernels  of which it consists
+     * @param periodMs of the jobs
+     * @param priority of its task
+     * @param share    of the jobs that fit into the time of a cell, for processes that leave jobs out
+     * @param options  more for gpuseg-bench-rt
+     */
+    record Part(String name, double kernelMs, int kernels, double periodMs, int priority, double share,
+        List<String> options) {
+        Part(final String name, final double kernelMs, final int kernels, final double periodMs, final int priority,
+            final String... options) {
+            this(name, kernelMs, kernels, periodMs, priority, 1, List.of(options));
+        }
+    }
+
+    private final GpuBench bench;
+    /** Of the scenario; names files. */
+    private final String scenario;
+
+    PeriodicProcesses(final GpuBench bench, final String scenario) {
+        this.bench = bench;
+        this.scenario = scenario;
+    }
+
+    /** Each by itself, with nobody else on the GPU and without a daemon. */
+    void alone(final List<Part> parts, final ArrayNode into)
+        throws IOException, InterruptedException, TimeoutException {
+        for (final Part part : parts) {
+            final int jobs = Math.max(ALONE_JOBS_MIN, jobs(part) / ALONE_PART);
+            into.add(bench.measured(scenario + "-alone-" + part.name(), command(part, "none", jobs, 0), null)
+                .put("task", part.name()));
+        }
+    }
+
+    /**
+     * All at the same time.
+     *
+     * @param key     of the cell, in names of files
+     * @param parts   the processes
+     * @param alone   what {@link #alone} gave for processes of the same order
+     * @param daemon  options of the daemon; null = none
+     * @param running best-effort processes, whose kernels are counted
+     * @return figures of each process, late jobs, kernels of the others; with a daemon what it kept free
+     */
+    ObjectNode together(final String key, final List<Part> parts, final JsonNode alone, final List<String> daemon,
+        final List<CudaBench.Other> running) throws IOException, InterruptedException, TimeoutException {
+        final List<CudaBench.Other> started = new ArrayList<>();
+        try (GpuBench.Daemon held = daemon == null ? null : bench.startDaemon(daemon)) {
+            for (final Part part : parts) {
+                started.add(start(key, part, held));
+            }
+            PeriodicScenario.awaitSetUp(started);
+            final long kernelsBefore = kernels(running);
+            final long fromNs = System.nanoTime();
+            started.forEach(CudaBench.Other::openGate);
+            final ObjectNode cell = JSON.createObjectNode();
+            final ArrayNode tasks = cell.putArray("tasks");
+            long late = 0;
+            for (int i = 0; i < parts.size(); i++) {
+                final ObjectNode task = finished(key, parts.get(i), held != null, started.get(i), alone.get(i));
+                late += task.path("missed").asLong() + task.path("skipped").asLong();
+                tasks.add(task);
+            }
+            final double tookNs = System.nanoTime() - fromNs;
+            cell.put("late_jobs", late).put("others_per_ms", (kernels(running) - kernelsBefore) * NS_PER_MS / tookNs);
+            if (held != null) {
+                figures(AdminClient.ask(RuntimeDirectory.find(held.directory().toString()),
+                    AdminClient.command("status")), tookNs, cell);
+            }
+            return cell;
+        } finally {
+            CudaBench.close(started);
+        }
+    }
+
+    /** What the daemon says of the whole cell. */
+    private static void figures(final JsonNode status, final double tookNs, final ObjectNode cell) {
+        for (final String name : List.of("anticipated", "anticipations_wasted", "anticipations_over_budget")) {
+            cell.put(name, AdminClient.counter(status, name));
+        }
+        cell.put("kept_free_share", GpuBench.rounded(AdminClient.counter(status, "kept_free_ns") / tookNs));
+    }
+
+    private int jobs(final Part part) {
+        return (int) Math.ceil(bench.plan().jobs() * MS_PER_JOB * part.share() / part.periodMs());
+    }
+
+    private List<String> command(final Part part, final String mode, final int jobs, final int warm) {
+        final List<String> command = bench.realTimeCommand(mode, part.kernelMs(), jobs);
+        command.addAll(List.of("--period-ms", Double.toString(part.periodMs()), "--graph",
+            Integer.toString(part.kernels()), "--warm", Integer.toString(warm), "--jitter-ms", "0", "--priority",
+            Integer.toString(part.priority())));
+        command.addAll(part.options());
+        return command;
+    }
+
+    private String cellName(final String key, final Part part) {
+        return scenario + "-" + key + "-" + part.name();
+    }
+
+    private CudaBench.Other start(final String key, final Part part, final GpuBench.Daemon daemon) throws IOException {
+        final String cellName = cellName(key, part);
+        final List<String> command = command(part, daemon == null ? "none" : "segment", jobs(part),
+            (int) Math.ceil(WARM_MS / part.periodMs()));
+        command.addAll(List.of("--name", cellName, "--samples", bench.samples(cellName).toString()));
+        return bench.cuda().startCounting(cellName, -1, page -> {
+            final List<String> all = new ArrayList<>(GpuBench.in(daemon, command));
+            all.addAll(List.of("--own-page", page.toString(), "--gate"));
+            return all;
+        });
+    }
+
+    private ObjectNode finished(final String key, final Part part, final boolean isScheduled,
+        final CudaBench.Other process, final JsonNode alone) throws InterruptedException, TimeoutException {
+        final int status = process.child().awaitExit(LIMIT_S);
+        final String cellName = cellName(key, part);
+        try {
+            if (!(JSON.readTree(process.child().lastLine()) instanceof ObjectNode task) || !task.has("response_ns")) {
+                throw new IllegalStateException(cellName + " failed with status " + status + ": "
+                    + process.child().said());
+            }
+            GpuBench.compare(task, alone, 0);
+            task.put("task", part.name()).put("priority", part.priority()).put("exit_status", status);
+            if (bench.plan().samples() != null) {
+                task.put("samples", bench.samples(cellName).getFileName().toString());
+            }
+            return task;
+        } catch (final JsonProcessingException e) {
+            throw new IllegalStateException(cellName + " failed with status " + status + ": "
+                + process.child().said(), e);
+        }
+    }
+
+    private static long kernels(final List<CudaBench.Other> running) {
+        return running.stream().mapToLong(CudaBench.Other::kernels).sum();
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.doctor;
+
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.dispatch.ObserverLaunch;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+
+/** Whether gpuseg-observer can see GPU processes here: its BPF program is loaded once, and removed at once. */
+final class ObserverCheck {
+    private static final String NAME = "observer (BPF)";
+    private static final String INSTEAD = "; until then processes are scanned, and noticed up to 0.3 s late";
+    private static final int LIMIT_S = 20;
+
+    private ObserverCheck() {
+    }
+
+    static DoctorCheck run() throws InterruptedException {
+        if (Files.exists(ObserverLaunch.SERVICE)) {
+            return DoctorCheck.of(NAME, true, "runs as a service at " + ObserverLaunch.SERVICE, "");
+        }
+        final Path program;
+        try {
+            program = NativePrograms.named(ObserverLaunch.PROGRAM);
+        } catch (final IllegalStateException e) {
+            return DoctorCheck.of(NAME, false, "gpuseg-observer is not built",
+                "apt install clang libbpf-dev, then ./gpuseg build" + INSTEAD);
+        }
+        try {
+            final Process check = new ProcessBuilder(program.toString(), "--check").redirectErrorStream(true).start();
+            final String said = new String(check.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            if (!check.waitFor(LIMIT_S, TimeUnit.SECONDS)) {
+                check.destroyForcibly();
+                return DoctorCheck.of(NAME, false, program + " --check does not end", "look at the kernel's log");
+            }
+            return DoctorCheck.of(NAME, check.exitValue() == 0, said.isEmpty() ? "status " + check.exitValue() : said,
+                "run as root on a kernel of 5.11 or later with BTF" + INSTEAD);
+        } catch (final IOException e) {
+            return DoctorCheck.of(NAME, false, program + " does not start: " + e.getMessage(),
+                "apt install libbpf1" + INSTEAD);
+        }
+    }
+}

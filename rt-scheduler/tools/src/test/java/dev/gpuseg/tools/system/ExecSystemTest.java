@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.system;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.rig.StringOutput;
+import dev.gpuseg.tools.rig.SystemRig;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** A daemon and CUDA programs as they are, on the stand-ins of libcuda and libcupti. */
+@Timeout(240)
+class ExecSystemTest {
+    // Both are built by: make -C segment-api stand-ins
+    private final Path app = NativePrograms.ofClientLibrary("tests/cuda/inject_app");
+    private final Path cupti = NativePrograms.ofClientLibrary("tests/cuda/libcupti.so.13");
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+
+    private Child program(final String name, final String... options) throws InterruptedException {
+        final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + rig.directory().root(),
+            "GPUSEG_CUPTI=" + cupti, NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
+        command.addAll(List.of(options));
+        command.addAll(List.of("--", app.toString(), "while", "120000"));
+        final int before = rig.status().path("tasks").size();
+        final Child child = rig.start(name, command);
+        SystemRig.await(name + " has a task", 30_000, () -> rig.status().path("tasks").size() == before + 1);
+        return child;
+    }
+
+    private JsonNode task(final Child program) {
+        for (final JsonNode task : rig.status().path("tasks")) {
+            if (task.path("pid").asLong() == program.pid()) {
+                return task;
+            }
+        }
+        throw new AssertionError("pid " + program.pid() + " has no task: " + rig.status().path("tasks"));
+    }
+
+    @Test
+    void shouldChangeRankWeightAndCapOfOneOfTwoProcessesOfTheSameName() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final String dir = rig.directory().root().toString();
+        final Child first = program("first", "--priority", "30");
+        final Child second = program("second", "--best-effort");
+        assertEquals("exec:inject_app", task(first).path("name").asText());
+        assertEquals("exec:inject_app", task(second).path("name").asText());
+        final StringOutput set = StringOutput.of("set", "--dir", dir, Long.toString(second.pid()), "--priority", "44",
+            "--weight", "7", "--cap", "25ms/100ms");
+        assertEquals(ExitCode.OK, set.status(), set.text());
+        assertEquals(44, task(second).path("priority").asInt());
+        assertEquals(30, task(first).path("priority").asInt());
+        final String policy = StringOutput.of("policy", "--dir", dir).out();
+        final String name = " \"exec:inject_app\" ";
+        assertTrue(policy.contains("process " + second.pid() + name + "weight 7, cap 25ms/100ms"), policy);
+        assertTrue(policy.contains("process " + first.pid() + name + "weight 100\n"), policy);
+        final long ends = rig.counter("ends");
+        SystemRig.await("both go on", 30_000, () -> rig.counter("ends") > ends + 20);
+        for (final Child child : List.of(first, second)) {
+            SystemRig.signal(child, "TERM");
+            assertEquals(0, child.awaitExit(30), child.said());
+        }
+    }
+}
