@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.fleet.recordings;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.fleet.engine.Engine;
+import dev.gpuseg.fleet.engine.TestEngine;
+import dev.gpuseg.fleet.make.RecordingPlan;
+import dev.gpuseg.fleet.make.SimulatedRecordings;
+import dev.gpuseg.tools.trace.Source;
+import dev.gpuseg.tools.trace.TraceBuilder;
+import dev.gpuseg.tools.trace.TraceStats;
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Recordings of simulated robots, some of them damaged, become tables and a report. */
+@Timeout(600)
+class FleetRecordingsTest {
+    private static final int MADE = 48;
+    private static final int DAMAGED = 6;
+    @TempDir
+    private static Path directory;
+    private static Engine engine;
+    private static Path recordings;
+    private static Path out;
+    private static List<Outcome> outcomes;
+    private static Figures figures;
+
+    @BeforeAll
+    static void makeAndConvert() throws IOException {
+        engine = TestEngine.local(5);
+        recordings = directory.resolve("recordings");
+        final RecordingPlan plan = new RecordingPlan(MADE, 2, List.of("2.9", "2.10"), 2, 100, DAMAGED, 7);
+        new SimulatedRecordings(plan, sets("autoware", "robot")).write(engine, recordings);
+        Files.writeString(recordings.resolve("notes.gpuseg"), "no recording at all");
+        out = directory.resolve("out");
+        final FleetRecordings fleet = new FleetRecordings(engine, out);
+        outcomes = fleet.convert(recordings);
+        figures = fleet.report(outcomes, null, null);
+    }
+
+    @AfterAll
+    static void stop() {
+        engine.close();
+    }
+
+    private static Path sets(final String... names) throws IOException {
+        final Path from = Path.of(System.getProperty("gpuseg.root"), "traces", "workloads");
+        final Path to = Files.createDirectories(directory.resolve("sets"));
+        for (final String name : names) {
+            Files.copy(from.resolve(name + ".yaml"), to.resolve(name + ".yaml"));
+        }
+        return to;
+    }
+
+    private static Dataset<Row> table(final String name) {
+        return engine.session().read().parquet(out.resolve(name).toString());
+    }
+
+    @Test
+    void shouldNameEveryFileThatItLeavesOutAndWhy() {
+        assertEquals(MADE + 1, outcomes.size());
+        final List<Outcome> bad = outcomes.stream().filter(o -> !o.isOk()).toList();
+        assertEquals(DAMAGED + 1, bad.size(), bad::toString);
+        assertEquals(Outcome.FOREIGN, outcomes.stream().filter(o -> o.name().equals("notes.gpuseg")).findFirst()
+            .orElseThrow().status());
+        assertTrue(bad.stream().allMatch(o -> !o.reason().isBlank() && !o.reason().contains("\n")), bad::toString);
+        assertTrue(bad.stream().anyMatch(o -> o.status().equals(Outcome.TRUNCATED)), bad::toString);
+        assertEquals(bad.size(), table("recordings").where("status <> 'ok'").count());
+        final List<Row> without = table("jobs").select("recording").distinct().except(table("recordings")
+            .where("status = 'ok'").select("recording")).collectAsList();
+        assertEquals(List.of(), without);
+    }
+
+    /** The rows that stream by say what the reader of whole recordings says. */
+    @Test
+    void shouldHaveTheFiguresOfEachRecordingThatTraceStatsHas() throws IOException {
+        int compared = 0;
+        for (final Outcome one : outcomes.stream().filter(Outcome::isOk).limit(3).toList()) {
+            for (final TraceStats.Row row : TraceStats.of(TraceBuilder.read(Source.open(recordings.resolve(
+                one.name()))))) {
+                final Figures.OfRecording found = figures.byRecording().stream().filter(r -> r.recording().equals(
+                    one.name()) && r.task().equals(row.task())).findFirst().orElseThrow();
+                assertEquals(row.jobs(), found.complete(), row.task());
+                assertEquals(Math.max(0, row.misses()), found.late(), row.task());
+                assertEquals(row.response().maxNs(), found.maxNs(), row.task());
+                assertEquals(row.response().p99Ns(), found.p99Ns(), row.response().p99Ns() * 0.001, row.task());
+                assertEquals(row.segments(), table("segments").where("recording = '" + one.name() + "' and task = '"
+                    + row.task() + "'").count(), row.task());
+                compared++;
+            }
+        }
+        assertTrue(compared >= 9, compared + " rows");
+    }
+
+    @Test
+    void shouldFindTheTaskThatTheNewVersionMadeSlower() {
+        final List<String> slower = figures.drift().compared().stream()
+            .filter(c -> c.verdict() == Drift.Verdict.SLOWER && c.measure() == Drift.Measure.P99)
+            .map(Drift.Compared::task).toList();
+        assertEquals("2.9", figures.drift().before());
+        assertEquals("2.10", figures.drift().after());
+        assertTrue(slower.contains("robot.obstacle_stop"), () -> figures.drift().toString());
+        assertFalse(slower.contains("autoware.ekf"), () -> figures.drift().toString());
+    }
+
+    @Test
+    void shouldFollowSamplesThroughTheChainsOfASet() {
+        assertTrue(figures.chains().stream().anyMatch(c -> c.source().equals("autoware.lidar_detector")
+            && c.task().equals("autoware.multi_object_tracker") && c.ages().total() > 10),
+            () -> figures.chains().toString());
+        assertTrue(table("decisions").where("kind = 'PREEMPT' and by_task is not null").count() > 0);
+    }
+
+    @Test
+    void shouldGiveTheSameFiguresWhateverTheNumberOfParts() throws IOException {
+        final String expected = Files.readString(out.resolve("report.json"));
+        assertTrue(expected.length() > 10_000, expected);
+        engine.close();
+        engine = TestEngine.local(1);
+        final Path again = directory.resolve("again");
+        final FleetRecordings fleet = new FleetRecordings(engine, again);
+        fleet.report(fleet.convert(recordings), "2.9", "2.10");
+        assertEquals(expected, Files.readString(again.resolve("report.json")));
+        assertEquals(Files.readString(out.resolve("report.html")), Files.readString(again.resolve("report.html")));
+    }
+
+    @Test
+    void shouldWriteOnePageThatLoadsNothing() throws IOException {
+        final String html = Files.readString(out.resolve("report.html"));
+        assertTrue(html.contains("SIMULATED GPU") && html.contains("notes.gpuseg") && html.contains("robot.people"));
+        assertFalse(html.contains("<script") || html.contains("src=") || html.contains("@import"), "loads something");
+        assertFalse(Files.exists(out.resolve(".parts")));
+    }
+
+    @Test
+    void shouldRefuseWhatItCannotDoInOneLine() throws IOException {
+        final FleetRecordings fleet = new FleetRecordings(engine, out);
+        assertThrows(FileAlreadyExistsException.class, () -> fleet.convert(recordings));
+        final Path empty = Files.createDirectories(directory.resolve("empty"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> new FleetRecordings(engine,
+            directory.resolve("never")).convert(empty)).getMessage().contains("no *.gpuseg below it"));
+        assertThrows(IllegalArgumentException.class, () -> new RecordingPlan(0, 1, List.of("1"), 1, 0, 0, 1));
+    }
+
+    @Test
+    void shouldDocumentEveryColumn() throws IOException {
+        final String page = Files.readString(Path.of(System.getProperty("gpuseg.root"), "fleet", "docs", "tables.md"));
+        final List<String> missing = new ArrayList<>(Tables.documentation());
+        missing.removeIf(page::contains);
+        assertEquals(List.of(), missing, "fleet/docs/tables.md must have these lines");
+    }
+
+    @Test
+    void shouldDivideFilesIntoPartsOfAboutEqualSizes() {
+        final List<RecordingFile> files = new ArrayList<>();
+        Stream.of(900L, 100L, 500L, 400L, 300L, 200L).forEach(bytes -> files.add(new RecordingFile("/" + bytes,
+            "" + bytes, null, null, bytes)));
+        assertEquals(List.of(List.of("300", "900"), List.of("100", "200", "400", "500")), RecordingFile.divide(files, 2)
+            .stream().map(part -> part.stream().map(RecordingFile::name).toList()).toList());
+    }
+}
