@@ -24,7 +24,8 @@ import java.util.Map;
  * and the virtual GPU's execution log (what ran). Windows are counted from the moment in which a preemptive policy was
  * chosen. In them the window's process alone may run, and a task of higher rank that began without waiting, from that
  * begin, by its own clock, until the daemon received it: its context stays enabled. Where the watchdog enabled all
- * contexts because the daemon was silent, nothing was enforced from then until the daemon learned of it.
+ * contexts because the daemon was silent, nothing was enforced from then until the daemon learned of it. The virtual
+ * GPU may hear of a process's death after the daemon: what that process ran when it died may run until it is removed.
  */
 public final class InvariantCheck {
     /**
@@ -49,6 +50,10 @@ public final class InvariantCheck {
     private record Ahead(int pid, int priority, long beginNs, long heardNs) {
     }
 
+    /** The daemon learned that a process is dead. */
+    private record Death(int pid, long heardNs) {
+    }
+
     private static final int DETAILS_MAX = 10;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -58,6 +63,7 @@ public final class InvariantCheck {
     private final Map<Integer, Integer> running = new HashMap<>();
     private final List<Window> windows = new ArrayList<>();
     private final List<Ahead> ahead = new ArrayList<>();
+    private final List<Death> deaths = new ArrayList<>();
     private final List<String> details = new ArrayList<>();
     private boolean judging;
     private long openNs;
@@ -124,6 +130,9 @@ public final class InvariantCheck {
                 break;
             case CLIENT_OPEN:
                 pidOfClient.put(event.clientId(), (int) event.arg0());
+                break;
+            case CONTEXT_CLOSE:
+                deaths.add(new Death((int) event.arg0(), event.timeNs()));
                 break;
             case TASK_OPEN:
                 priorityOfTask.put(task, gpuPriority(event));
@@ -218,17 +227,25 @@ public final class InvariantCheck {
             final long startNs = in.getLong(at + Abi.SimSpan.START_NS_OFFSET);
             final long endNs = in.getLong(at + Abi.SimSpan.END_NS_OFFSET);
             final int pid = in.getInt(at + Abi.SimSpan.PID_OFFSET);
+            final boolean removed = in.getInt(at + Abi.SimSpan.FLAGS_OFFSET) == 0;
             while (first < windows.size() && windows.get(first).toNs() <= startNs) {
                 first++;
             }
             for (int w = first; w < windows.size() && windows.get(w).fromNs() < endNs; w++) {
-                if (windows.get(w).pid() != pid && !mayRun(pid, startNs, endNs, windows.get(w))) {
+                if (windows.get(w).pid() != pid && !mayRun(pid, startNs, endNs, windows.get(w))
+                    && !(removed && diedBefore(pid, startNs, windows.get(w)))) {
                     overlap("process " + pid + " ran " + startNs + ".." + endNs + " ns in the window of process "
                         + windows.get(w).pid() + ", " + windows.get(w).fromNs() + ".." + windows.get(w).toNs() + " ns");
                 }
             }
         }
         return count;
+    }
+
+    /** True if the process was executing when the daemon learned of its death, and that was before the window. */
+    private boolean diedBefore(final int pid, final long startNs, final Window window) {
+        return deaths.stream()
+            .anyMatch(d -> d.pid() == pid && startNs <= d.heardNs() && d.heardNs() <= window.fromNs());
     }
 
     /** True if the overlap falls between the task's begin and the moment the daemon received it. */

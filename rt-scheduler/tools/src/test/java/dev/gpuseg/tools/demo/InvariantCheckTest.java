@@ -25,6 +25,9 @@ class InvariantCheckTest {
     private static final int LOW = 2;
     private static final int HIGH_PID = 1001;
     private static final int LOW_PID = 1002;
+    // Why an execution ended, as in engine.h of the virtual GPU.
+    private static final int REMOVED = 0;
+    private static final int COMPLETED = 1;
 
     @TempDir
     private Path directory;
@@ -54,7 +57,11 @@ class InvariantCheckTest {
     }
 
     private void span(final long startNs, final long endNs, final int pid) {
-        spans.putLong(startNs).putLong(endNs).putInt(pid).putInt(0).putLong(0);
+        span(startNs, endNs, pid, COMPLETED);
+    }
+
+    private void span(final long startNs, final long endNs, final int pid, final int flags) {
+        spans.putLong(startNs).putLong(endNs).putInt(pid).putInt(flags).putLong(0);
         assertEquals(0, spans.position() % Abi.SimSpan.SIZE);
     }
 
@@ -149,6 +156,36 @@ class InvariantCheckTest {
         event(110, EventKind.PREEMPT, LOW);
         event(120, EventKind.END, HIGH);
         assertEquals(0, judge().overlaps());
+    }
+
+    /** The daemon learned at a time that the lower process is dead. */
+    private void died(final long atNs) {
+        ring.write(EventKind.CONTEXT_CLOSE, atNs, 0, 0, 0, 0, LOW, 0, LOW_PID, 0, 0);
+    }
+
+    @Test
+    void shouldAcceptThatTheGpuHearsOfADeathAfterTheDaemon() throws IOException {
+        died(90);
+        window(100, 200);
+        span(50, 106, LOW_PID, REMOVED);
+        assertEquals(0, judge().overlaps());
+    }
+
+    @Test
+    void shouldFindADeadProcessThatRanOnOrBeganAgain() throws IOException {
+        died(90);
+        window(100, 200);
+        span(50, 106, LOW_PID, COMPLETED);
+        span(106, 110, LOW_PID, REMOVED);
+        assertEquals(2, judge().overlaps());
+    }
+
+    @Test
+    void shouldFindAProcessThatWasKilledInsideTheWindow() throws IOException {
+        window(100, 200);
+        span(50, 150, LOW_PID, REMOVED);
+        died(160);
+        assertEquals(1, judge().overlaps());
     }
 
     /** A window of the lower task from 100 on, taken over at 180 by a begin of the task at a time. */
