@@ -124,12 +124,9 @@ public final class ProvenAdmission implements AdmissionControl {
     }
 
     private String impossible(final int gpus) {
-        final int counted = settings.platform().coRunPercent();
-        if (coRunPercent > counted) {
-            return "--co-run " + coRunPercent + "% lets work beside a GPU segment make it " + coRunPercent
-                + "% longer, and the bounds count " + (counted == 0 ? "none (no co_run)" : "co_run: " + counted + "%")
-                + "; write co_run: " + coRunPercent + "% into the platform of the task set, or give --co-run "
-                + (counted == 0 ? "off" : counted + "%");
+        final String slowed = uncountedSlowdown();
+        if (!slowed.isEmpty()) {
+            return slowed;
         }
         if (!sound.exists()) {
             return sound.reason();
@@ -155,6 +152,15 @@ public final class ProvenAdmission implements AdmissionControl {
         final Prospect cpuOnly = judge(sound, List.of());
         return cpuOnly.proven() ? null : "the CPU-only tasks of the task-set file alone: "
             + Refusal.text(cpuOnly, null);
+    }
+
+    /** Why no bound holds beside the work that the daemon lets run beside segments; empty if that is counted. */
+    private String uncountedSlowdown() {
+        final int counted = settings.platform().coRunPercent();
+        return coRunPercent <= counted ? "" : "--co-run " + coRunPercent + "% lets work beside a GPU segment make it "
+            + coRunPercent + "% longer, and the bounds count " + (counted == 0 ? "none (no co_run)"
+            : "co_run: " + counted + "%") + "; write co_run: " + coRunPercent + "% into the platform of the task set, "
+            + "or give --co-run " + (counted == 0 ? "off" : counted + "%");
     }
 
     private void load() {
@@ -454,6 +460,10 @@ public final class ProvenAdmission implements AdmissionControl {
     private Prospect judge(final SoundAnalysis plain, final List<Admitted> admitted) {
         if (!plain.exists()) {
             return Prospect.unproven(null, plain.reason());
+        }
+        final String slowed = uncountedSlowdown();
+        if (!slowed.isEmpty()) {
+            return Prospect.unproven(plain.analysis(), slowed);
         }
         final boolean boosts = admitted.stream().anyMatch(Boosts::counts);
         final SoundAnalysis by = boosts ? plain.boosted() : plain;

@@ -566,9 +566,12 @@ class ProvenAdmissionTest {
         assertNull(admission.refuse(open(1, "camera", 70, 0), client(1, 1000)));
         assertTrue(admission.status(true, 0).path("claim").asText().contains("if B1: "), "what is not checked is said");
         coRunning(withCoRun(none, 20), LEVEL_3);
-        assertTrue(new ProvenAdmission(new AdmissionSettings(AdmissionMode.WARN, less.declared(), less.platform(),
-            CoreOrder.FP, GRACE_NS), FixedPriority.INSTANCE, LEVEL_3, 10, 1, directory.resolve("warned.json"),
-            () -> nowNs).refuse(open(1, "camera", 70, 0), client(1, 1000)) == null, "warn admits");
+        final ProvenAdmission warned = new ProvenAdmission(new AdmissionSettings(AdmissionMode.WARN, less.declared(),
+            less.platform(), CoreOrder.FP, GRACE_NS), FixedPriority.INSTANCE, LEVEL_3, 10, 1,
+            directory.resolve("warned.json"), () -> nowNs);
+        assertNull(warned.refuse(open(1, "camera", 70, 0), client(1, 1000)));
+        assertFalse(warned.status(true, 0).path("proven").asBoolean(), "admitted without proof");
+        assertTrue(warned.status(true, 0).path("problem").asText().contains("the bounds count co_run: 5%"));
     }
 
     /** Queued work runs on beside the segment: no factor makes that sound. */
