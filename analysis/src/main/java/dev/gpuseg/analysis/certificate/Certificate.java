@@ -155,7 +155,7 @@ public record Certificate(@JsonProperty(required = true) String format, @JsonPro
                     + "processes only");
             }
         }
-        return WindowBounds.of(set).map(bounds -> of(set, bounds));
+        return WindowBounds.of(set).map(bounds -> of(set.slowed(), bounds));
     }
 
     private static Certificate of(final TaskSet set, final WindowBounds bounds) {

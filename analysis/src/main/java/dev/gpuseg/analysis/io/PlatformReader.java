@@ -20,7 +20,8 @@ import java.util.Set;
  */
 final class PlatformReader {
     private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
-        "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn", "simulated");
+        "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn", "simulated",
+        "co_run");
     private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
     private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
@@ -71,7 +72,8 @@ final class PlatformReader {
         final Node optimistic = lookUp(node, base, "optimistic");
         final List<Gpu> gpus = gpus(lookUp(node, base, "gpus"), toGpu(node, base, null));
         try {
-            return new Platform(count, gpus, optimistic != null && optimistic.flag(), profile, isSimulated(node, base));
+            return new Platform(count, gpus, optimistic != null && optimistic.flag(), profile, isSimulated(node, base),
+                coRunPercent(lookUp(node, base, "co_run")));
         } catch (final InvalidModelException e) {
             throw given.refusal(e.getMessage());
         }
@@ -84,6 +86,21 @@ final class PlatformReader {
         final Node flag = own != null || measured == null || measured.kind() != Node.Kind.MAPPING ? own
             : measured.get("simulated");
         return flag != null && flag.flag();
+    }
+
+    /** How much longer work beside a segment may make it; 0 if that is not said. */
+    private static int coRunPercent(final Node node) throws InvalidFileException {
+        if (node == null) {
+            return 0;
+        }
+        final String text = node.kind() == Node.Kind.TEXT ? node.text() : "";
+        final int percent = text.matches("[1-9][0-9]{0,2}%")
+            ? Integer.parseInt(text.substring(0, text.length() - 1)) : 0;
+        if (percent < 1 || percent > Platform.MAX_CO_RUN) {
+            throw node.refuse("is " + node.show() + "; write how much longer work beside a GPU segment may make it, "
+                + "1%.." + Platform.MAX_CO_RUN + "%, like co_run: 10%, or leave it out");
+        }
+        return percent;
     }
 
     /** The profile with the delays that were measured while no process made or freed a context. */

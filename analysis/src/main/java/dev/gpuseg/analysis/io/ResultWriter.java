@@ -120,6 +120,9 @@ public final class ResultWriter {
             if (indent && set.platform().simulated()) {
                 out.writeBooleanField("simulated", true);
             }
+            if (set.platform().coRunPercent() > 0) {
+                out.writeNumberField("co_run_percent", set.platform().coRunPercent());
+            }
             out.writeObjectFieldStart("results");
             for (final AnalysisResult result : results) {
                 out.writeObjectFieldStart(result.analysis());

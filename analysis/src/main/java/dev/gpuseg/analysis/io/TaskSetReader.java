@@ -88,7 +88,8 @@ public final class TaskSetReader {
      */
     public Platform readPlatform(final Path path) throws IOException {
         final Platform read = platforms.readProfile(path);
-        return new Platform(read.cpus(), read.gpus(), read.optimistic(), defaultId(path.toString()), read.simulated());
+        return new Platform(read.cpus(), read.gpus(), read.optimistic(), defaultId(path.toString()), read.simulated(),
+            read.coRunPercent());
     }
 
     /**

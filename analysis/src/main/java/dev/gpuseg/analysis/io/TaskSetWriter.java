@@ -77,6 +77,9 @@ public final class TaskSetWriter {
         if (set.platform().simulated()) {
             out.writeBooleanField("simulated", true);
         }
+        if (set.platform().coRunPercent() > 0) {
+            out.writeStringField("co_run", set.platform().coRunPercent() + "%");
+        }
         if (set.platform().gpus().size() == 1) {
             writeGpu(out, set.platform().gpus().get(0));
         } else {

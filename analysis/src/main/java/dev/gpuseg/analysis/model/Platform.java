@@ -12,13 +12,19 @@ import java.util.List;
  *                   changes where epsilon is paid, see {@code analysis/docs/window.md}
  * @param profile    name of the measured profile that the constants came from, or null
  * @param simulated  true if times or constants were measured on the virtual GPU: every report says so
+ * @param coRunPercent how much longer best-effort work beside a GPU segment may make it, 0..{@link #MAX_CO_RUN}; 0 =
+ *                     none runs beside one. See {@link TaskSet#slowed}
  */
-public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String profile, boolean simulated) {
+public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String profile, boolean simulated,
+    int coRunPercent) {
     /** Most cores that a platform may have. */
     public static final int MAX_CPUS = 1024;
 
     /** Most GPUs that a platform may have. */
     public static final int MAX_GPUS = 64;
+
+    /** The largest slowdown by work that runs beside a segment, per cent. */
+    public static final int MAX_CO_RUN = 100;
 
     /** Validates the ranges and copies the list. */
     public Platform {
@@ -30,6 +36,24 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
             throw new InvalidModelException("platform: there are " + gpus.size() + " GPUs; at most " + MAX_GPUS
                 + " are allowed");
         }
+        if (coRunPercent < 0 || coRunPercent > MAX_CO_RUN) {
+            throw new InvalidModelException("platform: co_run is " + coRunPercent + "%; it must be 1%.." + MAX_CO_RUN
+                + "%");
+        }
+    }
+
+    /**
+     * A platform on which nothing runs beside a segment.
+     *
+     * @param cpus       as above
+     * @param gpus       as above
+     * @param optimistic as above
+     * @param profile    as above
+     * @param simulated  as above
+     */
+    public Platform(final int cpus, final List<Gpu> gpus, final boolean optimistic, final String profile,
+        final boolean simulated) {
+        this(cpus, gpus, optimistic, profile, simulated, 0);
     }
 
     /**
@@ -45,12 +69,32 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
     }
 
     /**
-     * The caveat to show behind its name.
+     * The caveats to show behind its name.
      *
-     * @return ", SIMULATED GPU", or empty
+     * @return such as ", SIMULATED GPU", or empty
      */
     public String caveat() {
-        return simulated ? ", SIMULATED GPU" : "";
+        return (simulated ? ", SIMULATED GPU" : "") + (coRunPercent == 0 ? "" : ", " + coRunText());
+    }
+
+    /**
+     * What {@link #coRunPercent} does to the bounds.
+     *
+     * @return without a full stop; empty if it is 0
+     */
+    public String coRunText() {
+        return coRunPercent == 0 ? "" : "co_run " + coRunPercent + "%: every GPU segment counts " + coRunPercent
+            + "% longer than declared";
+    }
+
+    /**
+     * The same platform with another slowdown by work beside a segment.
+     *
+     * @param percent 0..{@link #MAX_CO_RUN}
+     * @return the changed copy
+     */
+    public Platform withCoRunPercent(final int percent) {
+        return new Platform(cpus, gpus, optimistic, profile, simulated, percent);
     }
 
     /**
@@ -72,6 +116,6 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
      */
     public Platform withEpsilonNs(final long epsilonNs) {
         return new Platform(cpus, gpus.stream().map(g -> g.withEpsilonNs(epsilonNs)).toList(), optimistic, profile,
-            simulated);
+            simulated, coRunPercent);
     }
 }

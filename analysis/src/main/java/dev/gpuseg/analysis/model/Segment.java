@@ -24,6 +24,8 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
      *                 the window contains time that needs neither; at least the longer of the two
      */
     record Gpu(long hostNs, long deviceNs, long totalNs) implements Segment {
+        private static final int WHOLE = 100;
+
         /** Validates ranges and the relation of the three. */
         public Gpu {
             Task.requireTime("gpu segment: host", hostNs);
@@ -43,6 +45,20 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
          */
         public long spanNs() {
             return Math.max(totalNs, Math.addExact(hostNs, deviceNs));
+        }
+
+        /**
+         * The window where other work may run beside it.
+         *
+         * @param percent how much longer each of its parts may take, 0 or more
+         * @return each time longer by so much, rounded up
+         */
+        public Gpu slowed(final int percent) {
+            return new Gpu(slower(hostNs, percent), slower(deviceNs, percent), slower(totalNs, percent));
+        }
+
+        private static long slower(final long ns, final int percent) {
+            return IntegerMath.ceilDiv(Math.multiplyExact(ns, (long) WHOLE + percent), WHOLE);
         }
 
         /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.model;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;
 
@@ -247,6 +248,20 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
     public Task withSegments(final List<Segment> newSegments) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
             process, missLimit, overload, newSegments);
+    }
+
+    /**
+     * The same task where other work may run beside its windows.
+     *
+     * @param percent how much longer each of its windows may take, 0 or more
+     * @return the changed copy
+     */
+    public Task slowed(final int percent) {
+        final List<Segment> slow = new ArrayList<>(segments.size());
+        for (final Segment segment : segments) {
+            slow.add(segment instanceof Segment.Gpu window ? window.slowed(percent) : segment);
+        }
+        return withSegments(slow);
     }
 
     /**

@@ -63,6 +63,19 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
     }
 
     /**
+     * The set that bounds and simulations count: with {@link Platform#coRunPercent}, every window is longer by so much.
+     * What runs beside the windows is not in the set, so the result has no slowdown of its own.
+     *
+     * @return this set if nothing runs beside a window
+     * @throws InvalidModelException if a time leaves the range of the model
+     */
+    public TaskSet slowed() {
+        final int percent = platform.coRunPercent();
+        return percent == 0 ? this : new TaskSet(id, platform.withCoRunPercent(0), mode,
+            tasks.stream().map(task -> task.slowed(percent)).toList(), chains);
+    }
+
+    /**
      * The same set with other tasks.
      *
      * @param newTasks in file order

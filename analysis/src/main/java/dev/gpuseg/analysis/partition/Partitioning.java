@@ -54,11 +54,12 @@ public enum Partitioning {
      */
     public TaskSet partition(final TaskSet set) {
         final int count = set.tasks().size();
+        final TaskSet slowed = set.slowed();
         final int[] gpu = new int[count];
         if (!set.platform().gpus().isEmpty()) {
             final long[] gpuLoad = new long[count];
             for (int i = 0; i < count; i++) {
-                final Task task = set.tasks().get(i);
+                final Task task = slowed.tasks().get(i);
                 gpuLoad[i] = task.gpuSegmentCount() == 0 ? 0
                     : load(withUpdates(task.gpuNs(), task, smallestEpsilon(set)), task.periodNs());
             }
@@ -67,7 +68,7 @@ public enum Partitioning {
         final long[] cpuLoad = new long[count];
         final int[] cpu = new int[count];
         for (int i = 0; i < count; i++) {
-            final Task task = set.tasks().get(i);
+            final Task task = slowed.tasks().get(i);
             final boolean spins = set.mode() == WaitMode.BUSY && task.gpuSegmentCount() > 0;
             final BigInteger work = spins
                 ? withUpdates(task.cpuNs() + task.gpuNs(), task, set.platform().gpus().get(gpu[i]).epsilonNs())

@@ -70,6 +70,9 @@ public final class HtmlReport {
             + (set.platform().gpus().size() == 1 ? "" : "s")
             + (set.platform().profile() == null ? "" : ", profile " + escape(set.platform().profile()))
             + (set.platform().simulated() ? ", <strong id=\"simulated\">SIMULATED GPU</strong>" : ""));
+        if (set.platform().coRunPercent() > 0) {
+            fact(out, "Work beside", "<span id=\"co-run\">" + set.platform().coRunText() + "</span>");
+        }
         for (int g = 0; g < set.platform().gpus().size(); g++) {
             final Gpu gpu = set.platform().gpus().get(g);
             fact(out, "GPU " + g, "&epsilon; " + Figures.duration(gpu.epsilonNs()) + ", &theta; "

@@ -37,6 +37,9 @@ public final class JsonReport {
             json.writeStringField("id", report.set().id());
             json.writeBooleanField("schedulable", report.schedulable());
             json.writeBooleanField("simulated", report.set().platform().simulated());
+            if (report.set().platform().coRunPercent() > 0) {
+                json.writeNumberField("co_run_percent", report.set().platform().coRunPercent());
+            }
             json.writeObjectFieldStart("input");
             json.writeStringField("file", report.inputName());
             json.writeStringField("sha256", report.inputSha256());

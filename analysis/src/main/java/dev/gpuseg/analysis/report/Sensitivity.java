@@ -150,7 +150,7 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
             gpus.add(gpu.withEpsilonNs(Math.min(epsilonNs, Durations.MAX_NS)));
         }
         return new Platform(set.platform().cpus(), gpus, set.platform().optimistic(), set.platform().profile(),
-            set.platform().simulated());
+            set.platform().simulated(), set.platform().coRunPercent());
     }
 
     /**

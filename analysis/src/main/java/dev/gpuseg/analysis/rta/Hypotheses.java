@@ -19,6 +19,8 @@ public final class Hypotheses {
         ASSUMED,
         /** The programs decide it when they open their tasks; the set does not say it. */
         NOT_STATED,
+        /** Neither set nor daemon can keep it or check it. */
+        NOT_CHECKED,
         /** The set or the scheduler breaks it. */
         FAILS;
 
@@ -57,8 +59,7 @@ public final class Hypotheses {
         final Model model = analysis.model();
         final List<Finding> all = new ArrayList<>();
         for (final Hypothesis hypothesis : Hypothesis.values()) {
-            final boolean speaksOfMisses = hypothesis == Hypothesis.W1;
-            if (speaksOfMisses ? set != null && WeaklyHard.concerns(set) : concerns(hypothesis, analysis)) {
+            if (concerns(hypothesis, analysis, set)) {
                 all.add(find(hypothesis, analysis, model, set, boosted));
             }
         }
@@ -76,9 +77,12 @@ public final class Hypotheses {
         return analysis.model().conflict(prepared(set, analysis), analysis.mode());
     }
 
-    private static boolean concerns(final Hypothesis hypothesis, final AnalysisDescription analysis) {
+    private static boolean concerns(final Hypothesis hypothesis, final AnalysisDescription analysis,
+        final TaskSet set) {
         final Model model = analysis.model();
         return switch (hypothesis) {
+            case W1 -> set != null && WeaklyHard.concerns(set);
+            case B1 -> set != null && set.platform().coRunPercent() > 0;
             case M2, M10 -> model.disablesContexts();
             case M6 -> model.needsOneOrder() || model == Model.PARTITIONS;
             case M8 -> model == Model.BOOSTED_WINDOWS || model == Model.BOOSTED_DEADLINE_WINDOWS;
@@ -100,6 +104,9 @@ public final class Hypotheses {
             case M6 -> check(hypothesis, set == null ? null : prepared(set, analysis).orderConflict());
             case M8 -> boost(analysis, set, boosted);
             case M10 -> contexts(analysis, set);
+            case B1 -> new Finding(hypothesis, Status.NOT_CHECKED, "with co_run " + set.platform().coRunPercent()
+                + "% no single segment becomes more than " + set.platform().coRunPercent() + "% longer; the daemon "
+                + "keeps the mean of a task's segments, which is no bound of one");
             case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
                 ? new Finding(hypothesis, Status.HOLDS, "") : new Finding(hypothesis, Status.ASSUMED, "");
             default -> new Finding(hypothesis, Status.ASSUMED, hypothesis == Hypothesis.S1 ? stalls(set) : "");

@@ -38,6 +38,9 @@ public enum Hypothesis {
     M12("M12", "a task waits for its declared blocking outside of its windows"),
     /** Stops of the GPU. */
     S1("S1", "nothing but the scheduler stops a GPU, or only as the platform declares it (stall)"),
+    /** Work beside segments. */
+    B1("B1", "work that runs beside a GPU segment makes no part of it longer than by the factor co_run of the "
+        + "platform"),
     /** Deadlines. */
     E1("E1", "jobs mark their release, so that the deadline of a window is that of its job"),
     /** Ties of deadlines. */

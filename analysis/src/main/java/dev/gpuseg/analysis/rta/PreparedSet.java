@@ -62,8 +62,8 @@ public final class PreparedSet {
     /** Number of such contexts; 0 = nothing is shared. */
     final int contextCount;
 
-    private PreparedSet(final TaskSet set, final boolean needPriorities) {
-        this.set = set;
+    private PreparedSet(final TaskSet declared, final boolean needPriorities) {
+        set = declared.slowed();
         final int n = set.tasks().size();
         count = n;
         index = new int[n];
@@ -303,7 +303,7 @@ public final class PreparedSet {
     }
 
     /**
-     * The set that was prepared.
+     * The set that was prepared, see {@link TaskSet#slowed}.
      *
      * @return the task set
      */

@@ -25,7 +25,7 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
     public enum Verdict {
         /** It does, under the hypotheses that are assumed. */
         SOUND,
-        /** It does, if the programs do what the set does not state. */
+        /** It does, if the programs do what the set does not state, and what nothing checks is so. */
         CONDITIONAL,
         /** It need not. */
         NOT_SOUND;
@@ -78,7 +78,9 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
         final List<Finding> findings = Hypotheses.of(analysis, set, boosted);
         final String where = where(analysis.name());
         final String fails = list(findings, Status.FAILS);
-        final String open = list(findings, Status.NOT_STATED);
+        final String stated = list(findings, Status.NOT_STATED);
+        final String checked = list(findings, Status.NOT_CHECKED);
+        final String open = stated + (stated.isEmpty() || checked.isEmpty() ? "" : "; ") + checked;
         if (!fails.isEmpty() || where.isEmpty()) {
             return new Soundness(Verdict.NOT_SOUND, "not sound for this scheduler"
                 + (fails.isEmpty() ? "" : ": " + fails), findings);

@@ -61,8 +61,8 @@ final class SimulatedSet {
      *
      * @throws InvalidModelException if a core is missing, or the set is beyond the limits of the scheduler core
      */
-    SimulatedSet(final TaskSet set) {
-        this.set = set;
+    SimulatedSet(final TaskSet declared) {
+        set = declared.slowed();
         busy = set.mode() == WaitMode.BUSY;
         taskCount = set.tasks().size();
         cpuCount = set.platform().cpus();

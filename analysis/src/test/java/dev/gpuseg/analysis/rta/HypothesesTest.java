@@ -200,7 +200,7 @@ class HypothesesTest {
         final Path docs = Path.of(System.getProperty("gpuseg.root"), "analysis/docs");
         String all = "";
         for (final String page : List.of("window.md", "stalls.md", "edf.md", "partitions.md",
-            "misses.md")) {
+            "misses.md", "beside.md")) {
             all += Files.readString(docs.resolve(page));
         }
         for (final Hypothesis hypothesis : Hypothesis.values()) {

@@ -5,14 +5,13 @@ import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
 
 /** The descriptors of another process: what they refer to, and the right to duplicate them. Any thread. */
 public final class RemoteDescriptors {
     private static final int TARGET_BYTES = 256;
+    /** What stand-ins of drivers make their descriptors of. */
+    private static final String SOCKET = "socket:[";
+    private static final String MEMORY = "/memfd:";
 
     /** Receives the descriptors of a process one after another. */
     @FunctionalInterface
@@ -86,7 +85,7 @@ public final class RemoteDescriptors {
 
     /**
      * Visits the descriptors of a process. Opens none of them, because that could block. Makes no object for a
-     * descriptor, unless a stand-in of the driver is used.
+     * descriptor, save for those that a stand-in of the driver may have made.
      *
      * @param pid     the process
      * @param driver  whose readlink is used
@@ -94,10 +93,6 @@ public final class RemoteDescriptors {
      * @throws IOException if the process has ended, or may not be examined
      */
     public static void visit(final int pid, final DriverLibrary driver, final Visitor visitor) throws IOException {
-        if (driver.isReplaced()) {
-            visitPaths(pid, driver, visitor);
-            return;
-        }
         final Scratch scratch = Scratch.OF_THREAD.get();
         final Link link = scratch.link;
         try (ProcEntries entries = scratch.entries) {
@@ -105,27 +100,13 @@ public final class RemoteDescriptors {
             while (entries.next()) {
                 link.fd = entries.number();
                 link.length = Math.max(0, entries.readlink(link.target));
+                if (driver.isReplaced() && (link.startsWith(SOCKET) || link.startsWith(MEMORY))) {
+                    link.length = Math.max(0, driver.readlink("/proc/" + pid + "/fd/" + link.fd, link.target));
+                }
                 if (!visitor.visit(link)) {
                     return;
                 }
             }
-        }
-    }
-
-    /** By the names of the descriptors, as a stand-in of the driver wants them. */
-    private static void visitPaths(final int pid, final DriverLibrary driver, final Visitor visitor)
-        throws IOException {
-        final Link link = new Link();
-        try (DirectoryStream<Path> list = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
-            for (final Path p : list) {
-                link.fd = Integer.parseInt(p.getFileName().toString());
-                link.length = Math.max(0, driver.readlink(p.toString(), link.target));
-                if (!visitor.visit(link)) {
-                    return;
-                }
-            }
-        } catch (final DirectoryIteratorException e) {
-            throw e.getCause();
         }
     }
 

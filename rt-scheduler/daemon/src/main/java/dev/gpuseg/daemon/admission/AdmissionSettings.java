@@ -58,6 +58,9 @@ public record AdmissionSettings(AdmissionMode mode, TaskSet declared, Platform p
             Platform constants = declared == null ? null : declared.platform();
             if (platform != null) {
                 constants = new TaskSetReader().readPlatform(platform);
+                if (constants.coRunPercent() == 0 && declared != null) {
+                    constants = constants.withCoRunPercent(declared.platform().coRunPercent());
+                }
                 declared = declared == null ? null : declared.withPlatform(constants);
             }
             return new AdmissionSettings(mode, declared, constants, cores, graceNs);

@@ -16,8 +16,10 @@ import java.util.Map;
  */
 final class TaskModels {
     private final Map<String, Task> declared = new HashMap<>();
+    private final int coRunPercent;
 
     TaskModels(final AdmissionSettings settings) {
+        coRunPercent = settings.declared() == null ? 0 : settings.declared().platform().coRunPercent();
         if (settings.declared() != null) {
             for (final Task task : settings.declared().tasks()) {
                 declared.put(task.name(), task);
@@ -112,9 +114,10 @@ final class TaskModels {
         }
         for (final Segment segment : task.segments()) {
             if (segment instanceof Segment.Gpu window && request.budgetNs() > 0
-                && request.budgetNs() < window.totalNs()) {
+                && request.budgetNs() < window.slowed(coRunPercent).totalNs()) {
                 return who + "budget is " + Durations.format(request.budgetNs()) + ", less than its declared window of "
-                    + Durations.format(window.totalNs()) + "; raise the budget";
+                    + Durations.format(window.slowed(coRunPercent).totalNs())
+                    + (coRunPercent == 0 ? "" : " (with co_run " + coRunPercent + "%)") + "; raise the budget";
             }
         }
         return null;

@@ -223,8 +223,8 @@ public final class Daemon implements AutoCloseable {
                 + "that disables, not two; use --idle-contexts together, or --admission warn");
         }
         try {
-            return new ProvenAdmission(config.site().admission(), config.policy(), capabilities, config.gpus(),
-                config.directory().admitted(), System::nanoTime);
+            return new ProvenAdmission(config.site().admission(), config.policy(), capabilities,
+                config.coRunPercent(), config.gpus(), config.directory().admitted(), System::nanoTime);
         } catch (final IllegalArgumentException e) {
             throw new StartUpException(e.getMessage(), e);
         }

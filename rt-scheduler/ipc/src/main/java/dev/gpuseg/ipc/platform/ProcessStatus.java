@@ -21,24 +21,7 @@ public final class ProcessStatus {
      * @return field 22 of /proc/pid/stat (clock ticks since boot), or 0 if there is no such process
      */
     public static long startTicks(final int pid) {
-        final String stat;
-        try {
-            stat = new String(Files.readAllBytes(Path.of("/proc", Integer.toString(pid), "stat")),
-                StandardCharsets.ISO_8859_1);
-        } catch (final IOException e) {
-            return 0;
-        }
-        return startTicks(stat);
-    }
-
-    static long startTicks(final String stat) {
-        // the command in parentheses may itself contain blanks and parentheses
-        final int close = stat.lastIndexOf(')');
-        if (close < 0) {
-            return 0;
-        }
-        final String[] fields = stat.substring(close + 2).split(" ");
-        return fields.length > 19 ? Long.parseLong(fields[19]) : 0;
+        return StatFile.field(pid, StatFile.START);
     }
 
     /**
@@ -48,14 +31,7 @@ public final class ProcessStatus {
      * @return its parent's pid, 0 if it has none or has ended
      */
     public static int parent(final int pid) {
-        try {
-            final String stat = Files.readString(Path.of("/proc", Integer.toString(pid), "stat"),
-                StandardCharsets.ISO_8859_1);
-            final String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-            return fields.length > 1 ? Integer.parseInt(fields[1]) : 0;
-        } catch (final IOException e) {
-            return 0;
-        }
+        return (int) StatFile.field(pid, StatFile.PARENT);
     }
 
     /**

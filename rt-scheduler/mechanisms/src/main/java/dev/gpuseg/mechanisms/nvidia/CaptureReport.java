@@ -24,6 +24,10 @@ final class CaptureReport {
     static final int ALLOC = 1;
     static final int FREE = 2;
 
+    /** Reports are read again and again while a process is new: memory for the longest one is kept by each thread. */
+    private static final ThreadLocal<ByteBuffer> BUFFER = ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(
+        HEADER_BYTES + ENTRIES_MAX * ENTRY_BYTES).order(ByteOrder.LITTLE_ENDIAN));
+
     /** An object that the application claims to have made. */
     record Entry(int fd, int client, int parent, int handle, int classId, int engine) {
     }
@@ -44,7 +48,7 @@ final class CaptureReport {
      * @return the report, null if it is not one of that process (a forked child inherits its parent's) or unreadable
      */
     static CaptureReport read(final int pid, final int fd) {
-        final ByteBuffer b = ByteBuffer.allocate(HEADER_BYTES + ENTRIES_MAX * ENTRY_BYTES);
+        final ByteBuffer b = BUFFER.get().clear();
         try (FileChannel file = FileChannel.open(Path.of("/proc/" + pid + "/fd/" + fd))) {
             while (b.hasRemaining() && file.read(b) > 0) {
                 continue;
@@ -53,7 +57,7 @@ final class CaptureReport {
             return null;   // the process is ending; the caller searches without a report
         }
         b.flip();
-        return parse(pid, b.order(ByteOrder.LITTLE_ENDIAN));
+        return parse(pid, b);
     }
 
     static CaptureReport parse(final int pid, final ByteBuffer b) {

@@ -32,22 +32,36 @@ record MpsPipe(String name, Path seen) {
      */
     static MpsPipe of(final Path proc, final int pid) {
         final Path process = proc.resolve(Integer.toString(pid));
-        final String environment;
+        final byte[] environment;
         try {
-            environment = new String(Files.readAllBytes(process.resolve("environ")), StandardCharsets.ISO_8859_1);
+            environment = Files.readAllBytes(process.resolve("environ"));
         } catch (final IOException e) {
             return UNKNOWN;
         }
-        String directory = DEFAULT;
-        for (final String entry : environment.split("\0")) {
-            if (entry.startsWith(VARIABLE)) {
-                directory = new String(entry.substring(VARIABLE.length()).getBytes(StandardCharsets.ISO_8859_1),
-                    StandardCharsets.UTF_8);
-                break;   // as getenv
-            }
-        }
+        final String directory = variable(environment);
         return directory.startsWith("/")
             ? new MpsPipe(Path.of(directory).normalize().toString(), Path.of(process + "/root" + directory)) : UNKNOWN;
+    }
+
+    /** The value of the first entry of that name, as getenv has it; the default if there is none. */
+    private static String variable(final byte[] environment) {
+        int entry = 0;
+        while (entry < environment.length) {
+            int end = entry;
+            while (end < environment.length && environment[end] != 0) {
+                end++;
+            }
+            int same = 0;
+            while (same < VARIABLE.length() && entry + same < end
+                && environment[entry + same] == VARIABLE.charAt(same)) {
+                same++;
+            }
+            if (same == VARIABLE.length()) {
+                return new String(environment, entry + same, end - entry - same, StandardCharsets.UTF_8);
+            }
+            entry = end + 1;
+        }
+        return DEFAULT;
     }
 
     /**

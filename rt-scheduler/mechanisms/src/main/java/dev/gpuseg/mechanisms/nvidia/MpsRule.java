@@ -34,6 +34,9 @@ final class MpsRule {
     private static final String CUDA = "/libcuda.so";
 
     private final Path proc;
+    /** Kept from call to call: there are many calls while processes come and go, mostly without a server. */
+    private final List<WatchedProcess> servers = new ArrayList<>();
+    private final Map<Integer, Exemption> exemptions = new HashMap<>();
     private boolean serverRuns;
 
     /** Reads environments of processes below this directory, usually /proc. */
@@ -47,7 +50,7 @@ final class MpsRule {
      * @return true if one has changed
      */
     boolean update(final Collection<WatchedProcess> all) {
-        final List<WatchedProcess> servers = new ArrayList<>();
+        servers.clear();
         for (final WatchedProcess p : all) {
             if (p.pipe == null && !p.dead) {   // once: the environment is that of the process's start
                 p.pipe = MpsPipe.of(proc, p.pid);
@@ -58,7 +61,7 @@ final class MpsRule {
             }
         }
         serverRuns = !servers.isEmpty();
-        final Map<Integer, Exemption> exemptions = new HashMap<>();
+        exemptions.clear();
         for (final WatchedProcess server : servers) {
             final Exemption exemption = exemption(server, all);
             if (exemption != null) {

@@ -67,6 +67,10 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private final byte[] scratch = new byte[4096];
     private final int ownPid = ProcessStatus.pid();
     private final ProcEntries processes = new ProcEntries();
+    private final RmProcess.ControlSearch controls = new RmProcess.ControlSearch();
+    /** Of the present wait: the processes whose pidfds are polled, in that order, and those that have ended. */
+    private final List<WatchedProcess> order = new ArrayList<>();
+    private final List<WatchedProcess> ended = new ArrayList<>();
     private final int inotify;
     private long nextWalkNs;
     private boolean opened;
@@ -314,7 +318,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     /** Waits for a death, an open of the device, a request or the next refresh. Returns the dead. */
     private List<WatchedProcess> awaitDeaths() {
-        final List<WatchedProcess> order = new ArrayList<>();
+        order.clear();
+        ended.clear();
         final long nowNs = System.nanoTime();
         long wakeNs = nowNs + REFRESH_KNOWN_NS;
         polled.clear();
@@ -338,18 +343,17 @@ final class ProcessWatch implements Runnable, ObservationListener {
             wakeNs = nowNs + WALK_GAP_NS;
         }
         final long leftNs = wakeNs - nowNs;
-        final List<WatchedProcess> dead = new ArrayList<>();
         if (polled.await(leftNs <= 0 ? 0 : (int) ((leftNs + MS - 1) / MS))) {
             if (opens >= 0 && polled.isReady(opens)) {
                 noteOpen();
             }
             for (int i = 0; i < order.size(); i++) {
                 if (polled.isReady(first + i)) {
-                    dead.add(order.get(i));
+                    ended.add(order.get(i));
                 }
             }
         }
-        return dead;
+        return ended;
     }
 
     /** A process opened the device: those that have no context yet are refreshed soon. */
@@ -481,7 +485,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
             while (list.next()) {
                 final int pid = list.number();
                 if (pid != ownPid && !watched.containsKey(pid) && !protectedUntilNs.containsKey(pid)
-                    && !RmProcess.controlDescriptors(pid).isEmpty()) {
+                    && controls.finds(pid)) {
                     follow(pid, ProcessStatus.startTicks(pid), nowNs);
                 }
             }

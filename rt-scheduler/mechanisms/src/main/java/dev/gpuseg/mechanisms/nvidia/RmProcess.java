@@ -269,6 +269,30 @@ final class RmProcess {
         return null;
     }
 
+    /** Whether any process has a control descriptor. Allocates nothing for a process that has none. Not thread-safe. */
+    static final class ControlSearch implements RemoteDescriptors.Visitor {
+        private int pid;
+        private boolean found;
+
+        /** False also if the process has ended or may not be examined. */
+        boolean finds(final int ofPid) {
+            pid = ofPid;
+            found = false;
+            try {
+                RemoteDescriptors.visit(pid, DriverCalls.DRIVER, this);
+            } catch (final IOException e) {
+                return false;
+            }
+            return found;
+        }
+
+        @Override
+        public boolean visit(final RemoteDescriptors.Link link) {
+            found = isControl(pid, link);
+            return !found;
+        }
+    }
+
     /** Numbers of the control descriptors of any process; empty if it has ended or may not be examined. */
     static List<Integer> controlDescriptors(final int pid) {
         final List<Integer> found = new ArrayList<>();

@@ -139,7 +139,7 @@ public final class TraceCheck {
      */
     public static Result of(final Trace trace, final TaskSet set, final AnalysisResult bounds,
         final long toleranceNs) {
-        final TraceCheck check = new TraceCheck(trace, set, bounds, toleranceNs);
+        final TraceCheck check = new TraceCheck(trace, set.slowed(), bounds, toleranceNs);
         check.lost();
         check.tasks();
         check.inversions();
