@@ -2,13 +2,15 @@
 /*
  * gpuseg-hostile - an ordinary user who attacks the daemon, for the campaign `gpuseg faults --hostile`.
  *
- *   gpuseg-hostile ATTACK --dir DIR --seed N --duration DURATION
+ *   gpuseg-hostile ATTACK --dir DIR --seed N --duration DURATION [--at-most DURATION]
  *   gpuseg-hostile load --dir DIR --duration DURATION [--threads N] [--share PERMILLE]
  *
- * Goes on for the duration and prints one line: what it did, how often, and the processor time that it took. `load` is
- * the control of an attack: it uses as much processor time and leaves the daemon alone. All is bounded: 64 connections,
- * 64 processes, 8 MiB in files. Exit status 0: the attack was made, whatever the daemon answered; 77: this machine does
- * not permit it, with the reason. SIGKILL at any time leaves nothing behind but what daemon and kernel clean up.
+ * Goes on for the duration, and until --at-most while it has done too little to be called an attack; the table below says
+ * how much that is. Prints one line: what it did, how often, and the processor time that it took. `load` is the control
+ * of an attack: it uses as much processor time and leaves the daemon alone. All is bounded: 64 connections,
+ * 64 processes, 8 MiB in files. Exit status 0: the attack was made, whatever the daemon answered; 3: it did too little;
+ * 77: this machine does not permit it, with the reason. SIGKILL at any time leaves nothing behind but what daemon and
+ * kernel clean up.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +19,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,7 @@
 #include "gpuseg_abi.h"
 
 enum {
+	EXIT_DID_NOT_BITE = 3,
 	EXIT_NOT_PERMITTED = 77,
 	CONNECTIONS = 60,
 	THREADS = 4,
@@ -45,13 +49,24 @@ enum {
 
 static const char *dir;
 static int64_t until_ns;
+static int64_t at_most_ns;	/* until then it goes on while it has done too little */
+static long enough;		/* of what it counts, to be called an attack */
+static atomic_long done_so_far; /* any thread of the attack; relaxed, it orders nothing */
 static int64_t seed;
 static long load_threads = 1;
 static long load_share = 1000; /* of a processor for each thread, in thousandths */
 
 static bool goes_on(void)
 {
-	return now_ns() < until_ns;
+	const int64_t now = now_ns();
+
+	return now < until_ns ||
+	       (now < at_most_ns && atomic_load_explicit(&done_so_far, memory_order_relaxed) < enough);
+}
+
+static void did(long more)
+{
+	atomic_fetch_add_explicit(&done_so_far, more, memory_order_relaxed);
 }
 
 static void pause_us(long us)
@@ -195,6 +210,7 @@ static long flood(bool status_only)
 				continue;
 			if (send(fds[i], packet, size, MSG_NOSIGNAL) > 0) {
 				sent++;
+				did(1);
 			} else if (errno != EAGAIN) {
 				close(fds[i]);
 				fds[i] = -1;
@@ -241,11 +257,13 @@ static long connect_storm(void)
 	unsigned char noise[512];
 	long made = 0;
 
-	for (; goes_on(); made++) {
+	for (; goes_on(); made++, did(1)) {
 		const int fd = draw(3) == 0 ? hello("storm") : dial(SOCK_NONBLOCK);
 		struct gpuseg_msg_hello ask = {.msg = header(GPUSEG_MSG_HELLO, sizeof(ask)), .name = "storm"};
 
 		if (fd < 0) {
+			made--;
+			did(-1);
 			pause_us(2000);
 			continue;
 		}
@@ -343,6 +361,7 @@ static long flood_opens(void)
 			continue;
 		}
 		sent++;
+		did(1);
 	}
 	return sent;
 }
@@ -408,6 +427,7 @@ static void *write_records(void *of)
 			}
 		}
 		writer->written += BURST;
+		did(BURST);
 	}
 	return NULL;
 }
@@ -442,7 +462,10 @@ static long hold_the_gpu(void)
 	long begun = 0;
 
 	while (task != NULL && goes_on()) {
-		begun += gpuseg_begin(task) >= 0;
+		if (gpuseg_begin(task) >= 0) {
+			begun++;
+			did(1);
+		}
 		while (goes_on() && draw(4) != 0)
 			pause_us(50000);
 		if (draw(2) == 0)
@@ -490,7 +513,7 @@ static long scribble(void)
 	const int n = shared_memory(shared);
 	long written = 0;
 
-	for (; task != NULL && n > 0 && goes_on(); written++) {
+	for (; task != NULL && n > 0 && goes_on(); written++, did(1)) {
 		const struct mapping *m = &shared[draw(n)];
 		const size_t reach = draw(2) == 0 ? 4096 : draw(2) == 0 ? 131072 : m->size;
 
@@ -507,7 +530,10 @@ static long scribble(void)
 /* A fault in a file that this process has shortened itself is its own. */
 static void end_at_once(int signal)
 {
+	static const char said[] = "1 changes of files, after which it met its own missing page, processor time 0 ms\n";
+
 	(void)signal;
+	(void)!write(STDOUT_FILENO, said, sizeof(said) - 1);
 	_exit(0);
 }
 
@@ -521,7 +547,7 @@ static long spoil_files(void)
 	long done = 0;
 
 	signal(SIGBUS, end_at_once);
-	for (; task != NULL && n > 0 && goes_on(); done++) {
+	for (; task != NULL && n > 0 && goes_on(); done++, did(1)) {
 		const struct mapping *m = &shared[draw(n)];
 		const int fd = open(m->path, O_RDWR | O_CLOEXEC);
 		char other[300];
@@ -584,6 +610,7 @@ static long flood_processes(void)
 			kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 		made++;
+		did(1);
 	}
 	return made;
 }
@@ -639,11 +666,14 @@ static long pretend(void)
 	gpuseg_client *client = join();
 	gpuseg_task *task = client == NULL ? NULL : open_task(client, "pretender", 10, 0);
 
-	for (; goes_on(); asked++) {
+	while (goes_on()) {
 		const int fd = dial(SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			(void)send(fd, packet, command(packet, "{\"command\":\"stop\"}"), MSG_NOSIGNAL);
+			if (send(fd, packet, command(packet, "{\"command\":\"stop\"}"), MSG_NOSIGNAL) > 0) {
+				asked++;
+				did(1);
+			}
 			pause_us(5000);
 			close(fd);
 		}
@@ -718,28 +748,32 @@ static const struct {
 	const char *name;
 	long (*make)(void);
 	const char *does;
+	long enough;
 } attacks[] = {
-	{"flood-status", flood_status, "status requests"},
-	{"flood-commands", flood_commands, "commands"},
-	{"flood-connections", connect_storm, "connections"},
-	{"flood-opens", flood_opens, "requests to open a task"},
-	{"flood-records", flood_records, "records"},
-	{"flood-processes", flood_processes, "processes"},
-	{"hold-gpu", hold_the_gpu, "segments without an end"},
-	{"forge-memory", scribble, "scribbles"},
-	{"forge-files", spoil_files, "changes of files"},
-	{"fake-devices", pretend, "requests as root of a namespace"},
-	{"fifo-hog", hog, "turns"},
-	{"load", load, "turns without an attack"},
+	{"flood-status", flood_status, "status requests", 100},
+	{"flood-commands", flood_commands, "commands", 100},
+	{"flood-connections", connect_storm, "connections", 20},
+	{"flood-opens", flood_opens, "requests to open a task", 20},
+	{"flood-records", flood_records, "records", 1000},
+	{"flood-processes", flood_processes, "processes", 5},
+	{"hold-gpu", hold_the_gpu, "segments without an end", 1},
+	{"forge-memory", scribble, "scribbles", 100},
+	{"forge-files", spoil_files, "changes of files", 3},
+	{"fake-devices", pretend, "requests as root of a namespace", 5},
+	{"fifo-hog", hog, "turns", 0}, /* never longer than asked: it has a real-time priority */
+	{"load", load, "turns without an attack", 0},
 };
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"dir", required_argument, NULL, 'd'},	    {"seed", required_argument, NULL, 's'},
-		{"duration", required_argument, NULL, 't'}, {"threads", required_argument, NULL, 'n'},
-		{"share", required_argument, NULL, 'p'},    {NULL, 0, NULL, 0}};
-	int64_t duration_ns = NS_PER_S;
+	static const struct option options[] = {{"dir", required_argument, NULL, 'd'},
+						{"seed", required_argument, NULL, 's'},
+						{"duration", required_argument, NULL, 't'},
+						{"threads", required_argument, NULL, 'n'},
+						{"share", required_argument, NULL, 'p'},
+						{"at-most", required_argument, NULL, 'm'},
+						{NULL, 0, NULL, 0}};
+	int64_t duration_ns = NS_PER_S, longest_ns = 0;
 	int letter;
 
 	program_name = "gpuseg-hostile";
@@ -753,6 +787,9 @@ int main(int argc, char **argv)
 			break;
 		case 't':
 			duration_ns = option_duration("--duration", optarg, NS_PER_MS, 60 * NS_PER_S);
+			break;
+		case 'm':
+			longest_ns = option_duration("--at-most", optarg, NS_PER_MS, 60 * NS_PER_S);
 			break;
 		case 'n':
 			load_threads = option_integer("--threads", optarg, 1, THREADS);
@@ -770,11 +807,15 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (size_t i = 0; i < ARRAY_LENGTH(attacks); i++) {
 		if (strcmp(argv[optind], attacks[i].name) == 0) {
-			until_ns = now_ns() + duration_ns;
+			const int64_t now = now_ns();
+
+			until_ns = now + duration_ns;
+			at_most_ns = now + longest_ns;
+			enough = attacks[i].enough;
 			const long done = attacks[i].make();
 
 			printf("%ld %s, processor time %ld ms\n", done, attacks[i].does, processor_ms());
-			return 0;
+			return done < enough ? EXIT_DID_NOT_BITE : 0;
 		}
 	}
 	usage_error("there is no attack \"%s\"", argv[optind]);

@@ -38,6 +38,7 @@ import picocli.CommandLine.Spec;
         + "tenth of the period for its wake-up and its operations, so a slower machine fails here.")
 final class FaultsCommand implements Callable<Integer> {
     private static final int MOST_ROUNDS = 100_000;
+    private static final int MOST_FIRST = 1_000_000;
     private static final long NS_PER_MS = 1_000_000;
 
     @Spec
@@ -51,6 +52,11 @@ final class FaultsCommand implements Callable<Integer> {
     @Option(names = "--seed", paramLabel = "S",
         description = "Seed; the same seed gives the same rounds (default: the time).")
     private Long seed;
+
+    @Option(names = "--first-round", paramLabel = "K", defaultValue = "1",
+        description = "Begin with this round of the seed, 1..1000000, to continue a campaign or to repeat one round of "
+            + "it with --rounds 1 (default: ${DEFAULT-VALUE}).")
+    private int firstRound;
 
     @Option(names = "--fault", paramLabel = "NAME", split = ",",
         description = "Only these faults: kill-client, kill-gpu-user, kill-daemon, kill-watchdog, stop-holder, "
@@ -93,6 +99,9 @@ final class FaultsCommand implements Callable<Integer> {
         if (rounds != null && (rounds < 1 || rounds > MOST_ROUNDS)) {
             throw usage("--rounds is " + rounds + "; use 1.." + MOST_ROUNDS);
         }
+        if (firstRound < 1 || firstRound > MOST_FIRST) {
+            throw usage("--first-round is " + firstRound + "; use 1.." + MOST_FIRST);
+        }
         if (period.toMillis() < 40 || period.toMillis() > 10_000) {
             throw usage("--watchdog-period is " + period.toMillis() + "ms; use 40ms..10s");
         }
@@ -110,7 +119,7 @@ final class FaultsCommand implements Callable<Integer> {
         boolean passed = false;
         final InterruptHook hook = InterruptHook.deleting(List.of(base));
         try {
-            passed = campaign(Round.plan(rounds == null ? chosen.size() : rounds, drawn, chosen), drawn, base, kept);
+            passed = campaign(planned(chosen, drawn), drawn, base, kept);
         } finally {
             hook.remove();
             RuntimeDirectory.deleteTree(base);
@@ -119,6 +128,11 @@ final class FaultsCommand implements Callable<Integer> {
             }
         }
         return passed ? ExitCode.OK : ExitCode.FAILURE;
+    }
+
+    private List<Round> planned(final List<Fault> chosen, final long drawn) {
+        final int last = firstRound - 1 + (rounds == null ? chosen.size() : rounds);
+        return Round.plan(last, drawn, chosen).subList(firstRound - 1, last);
     }
 
     private List<Fault> chosen() {
@@ -166,6 +180,7 @@ final class FaultsCommand implements Callable<Integer> {
             }
             atEnd = played.finish();
             result = tally.asJson();
+            played.describe(result);
             fair = !hostile || played.describeAttacks(result);
         }
         final boolean passed = fair && atEnd.isEmpty() && tally.holds(period.toMillis() * NS_PER_MS);
@@ -213,6 +228,10 @@ final class FaultsCommand implements Callable<Integer> {
                 result.path("innocent_undisturbed_p99_ms").asDouble(),
                 result.path("innocent_control_p99_ms").asDouble(), result.path("daemons_exhausted").asInt());
         }
+        to.printf(Locale.ROOT, "%d daemons, at most %d rounds with one; it held at most %d descriptors and %d MiB more "
+            + "than after its first round%n", result.path("daemons_started").asInt(),
+            result.path("rounds_of_one_daemon_max").asInt(), result.path("descriptors_growth_max").asInt(),
+            result.path("resident_growth_max_mib").asInt());
         to.printf(Locale.ROOT, "%d rounds, seed %d: %d injected, %d survived, %d lost, %d hung, longest freeze %.1f ms "
             + "(allowed %d), load average %.1f: %s%n", result.path("rounds").asInt(), result.path("seed").asLong(),
             result.path("injected").asInt(), result.path("survived").asInt(), result.path("lost").asLong(),

@@ -10,34 +10,57 @@ import dev.gpuseg.tools.process.Polling;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** What happens to a robot without malice: each fault strikes its victims and repairs what an operator would repair. */
-final class Accidents {
+final class Accidents implements AutoCloseable {
     private static final int STOPS_MAX = 20;
     private static final long NS_PER_S = 1_000_000_000;
     private static final int BYTES_PER_FILL = 1 << 16;
-    private static final String SMALL_FILE_SYSTEM = "24m";
+    private static final int ROLLS = 2;
+    private static final long FULL_LENGTHS = 4;
+    private static final long LOOK_MS = 20;
+    private static final long NS_PER_MS = 1_000_000;
     private static final long[] CLOCK_STEPS_S = {1, -1, 3_600, -3_600, 86_400, -86_400, 315_360_000, -315_360_000};
 
     private final Stage stage;
     private final FaultRig rig;
     private final Judgement judgement;
+    private final SmallDisk smallDisk;
 
     /** @param judgement of a rig of its own */
     Accidents(final Stage stage, final Judgement judgement) {
         this.stage = stage;
         this.judgement = judgement;
         rig = stage.rig();
+        smallDisk = new SmallDisk(stage);
+    }
+
+    /** What is left of these rounds is ended; what was not as it must be is returned, one line each. */
+    List<String> finish() throws InterruptedException, TimeoutException {
+        return smallDisk.end();
+    }
+
+    @Override
+    public void close() {
+        smallDisk.close();
+    }
+
+    /** Daemons that were started beside those of the rig. */
+    int daemonsStarted() {
+        return smallDisk.daemonsStarted();
     }
 
     /** Lets the round's fault strike. */
@@ -125,12 +148,10 @@ final class Accidents {
         stage.awaitStep(victim);
         stage.struck();
         victim.signal(FaultRig.STOP);
-        TimeUnit.MILLISECONDS.sleep(stage.round().lengthMs());
-        final List<FaultClient> others = new ArrayList<>(stage.residents().values());
-        stage.goOn(others, "while a client is stopped");
+        stage.othersGoOn("while a client is stopped");
         stage.over();
         victim.signal(FaultRig.CONT);
-        stage.goOn(List.of(victim), "after it was stopped");
+        stage.alsoGoesOn(victim, "after it was stopped");
     }
 
     private void stopDaemon() throws InterruptedException {
@@ -141,7 +162,7 @@ final class Accidents {
             stage.struck();
             rig.signalDaemon(FaultRig.STOP);
         }
-        TimeUnit.MILLISECONDS.sleep(stage.round().lengthMs());
+        stage.lasts(0);
         stage.over();
         rig.signalDaemon(FaultRig.CONT);
     }
@@ -186,7 +207,8 @@ final class Accidents {
         if (files == 0) {
             throw new IllegalStateException("no queue file of process " + victim.pid() + " was found to truncate");
         }
-        TimeUnit.MILLISECONDS.sleep(stage.round().lengthMs());
+        // the daemon drops it, or it met its own missing pages; at a table of a roll nobody may look again
+        Polling.until(() -> rig.ledger().hasLeft(victim.pid()), stage.round().lengthMs());
         stage.over();
     }
 
@@ -194,7 +216,9 @@ final class Accidents {
         final FaultClient victim = stage.victim("--period", "100us", "--segments", "gpu:0ms+0ms", "--duration", "60s");
         TimeUnit.MILLISECONDS.sleep(stage.round().delayMs());
         stage.struck();
-        TimeUnit.MILLISECONDS.sleep(stage.round().lengthMs());
+        if (!awaitRolls(victim)) {
+            stage.skip("the queue did not roll within " + Stage.STATE_MS + " ms");
+        }
         stage.over();
         if (stage.round().variant() % 2 == 0) {
             victim.signal(FaultRig.KILL);
@@ -202,6 +226,31 @@ final class Accidents {
             stage.goOn(List.of(victim), "under load");
             victim.signal(FaultRig.TERM);
         }
+    }
+
+    /** Until its queue has rolled a few times; on a slow machine once is enough after the drawn length. */
+    private boolean awaitRolls(final FaultClient victim) throws InterruptedException {
+        final Set<String> cycles = new HashSet<>();
+        final long drawnNs = stage.struckNs() + stage.round().lengthMs() * NS_PER_MS;
+        return Polling.until(() -> {
+            cycles.addAll(cyclesOf(victim));
+            return cycles.size() > ROLLS || cycles.size() > 1 && System.nanoTime() - drawnNs > 0;
+        }, Stage.STATE_MS);
+    }
+
+    private Set<String> cyclesOf(final FaultClient victim) {
+        final Set<String> names = new HashSet<>();
+        try (DirectoryStream<Path> clients = Files.newDirectoryStream(rig.outside().resolve("clients"),
+            "*-" + victim.pid())) {
+            for (final Path client : clients) {
+                try (DirectoryStream<Path> queue = Files.newDirectoryStream(client.resolve("queue"), "*.cq4")) {
+                    queue.forEach(file -> names.add(file.getFileName().toString()));
+                }
+            }
+        } catch (final IOException | DirectoryIteratorException e) {
+            return names;   // deleted while it was read
+        }
+        return names;
     }
 
     private void upgradeDaemon() throws InterruptedException, TimeoutException {
@@ -223,9 +272,8 @@ final class Accidents {
         TimeUnit.MILLISECONDS.sleep(stage.round().delayMs());
         stage.struck();
         rig.stepClock(CLOCK_STEPS_S[stage.round().variant() % CLOCK_STEPS_S.length] * NS_PER_S);
-        TimeUnit.MILLISECONDS.sleep(stage.round().lengthMs());
         stage.goOn(new ArrayList<>(stage.residents().values()), "after the clock was stepped");
-        stage.over();
+        stage.over();   // the clock stays where it is, for the rounds that follow
     }
 
     private void foreignClock() throws InterruptedException {
@@ -258,8 +306,7 @@ final class Accidents {
         if (second.pid() != first.pid()) {
             throw new IllegalStateException("pid " + first.pid() + " was not given out again");
         }
-        stage.goOn(List.of(second), "with the pid of a killed client");
-        second.signal(FaultRig.TERM);
+        stage.alsoGoesOn(second, "with the pid of a killed client");
     }
 
     private void fork() throws InterruptedException {
@@ -276,7 +323,20 @@ final class Accidents {
         stage.awaitStep(victim);
         stage.struck();
         victim.signal(FaultRig.USR2);
-        TimeUnit.MILLISECONDS.sleep(stage.round().lengthMs());
+        if (!Polling.until(() -> isAnother(victim), Stage.STATE_MS)) {
+            throw new IllegalStateException("the client did not become another program: " + victim.process().said());
+        }
+        if (!Polling.until(() -> rig.ledger().hasLeft(victim.pid()), Stage.NOTICE_MS)) {
+            stage.problem("a client that became another program is still one");
+        }
+    }
+
+    private static boolean isAnother(final FaultClient victim) {
+        try {
+            return !Files.readString(Path.of("/proc/" + victim.pid() + "/comm")).startsWith("gpuseg");
+        } catch (final IOException e) {
+            return true;   // it has ended meanwhile
+        }
     }
 
     private void infiniteKernel() throws InterruptedException {
@@ -286,8 +346,7 @@ final class Accidents {
             throw new IllegalStateException("the infinite kernel does not begin: " + victim.process().said());
         }
         stage.struck();
-        stage.goOn(new ArrayList<>(stage.residents().values()), "beside an infinite kernel");
-        TimeUnit.MILLISECONDS.sleep(stage.round().lengthMs());
+        stage.othersGoOn("beside an infinite kernel");
         stage.over();
         victim.signal(FaultRig.KILL);
     }
@@ -298,10 +357,10 @@ final class Accidents {
             stage.skip("mounting a small file system needs root");
             return;
         }
-        final Path own = Files.createDirectory(stage.base().resolve("small-" + stage.round().number()));
-        try (FaultRig small = new FaultRig(own, null, stage.out(), SMALL_FILE_SYSTEM, stage.periodMs())) {
-            small.startDaemon();
-            final Map<String, FaultClient> clients = new HashMap<>();
+        final FaultRig small = smallDisk.rig();
+        final Map<String, FaultClient> clients = new HashMap<>();
+        boolean survived = false;
+        try {
             for (final String name : List.of("background", "steady", "camera")) {
                 clients.put(name, Stage.resident(small, name));
             }
@@ -314,19 +373,35 @@ final class Accidents {
                 final Child newcomer = Child.start("newcomer", List.of("nsenter",
                     "--mount=/proc/" + small.daemon().pid() + "/ns/mnt", "--",
                     NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
-                    own.resolve("run").toString(), "--name", "newcomer", "--period", "5ms", "--segments",
+                    small.inside().toString(), "--name", "newcomer", "--period", "5ms", "--segments",
                     "gpu:0ms+1ms", "--duration", "100ms"), stage.out().resolve("newcomer.err"));
                 stage.await("a client that registered on a full disk", newcomer);
             }
-            TimeUnit.MILLISECONDS.sleep(4L * stage.round().lengthMs());
+            awaitFullJournal(small);
             stage.goOn(new ArrayList<>(clients.values()), "while the disk is full");
             Files.delete(filler);
             stage.over();
             judgement.judge(small, clients);
-            if (small.stopDaemon() != 0) {
-                stage.problem("on the small file system: the daemon did not stop cleanly: " + small.daemon().said());
+            for (final FaultClient client : clients.values()) {
+                client.signal(FaultRig.TERM);
+                stage.await(client.name() + " on the small file system", client.process());
             }
-            small.stopGpu();
+            survived = stage.outcome().faults().isEmpty();
+        } finally {
+            clients.values().forEach(client -> {
+                client.close();
+                small.ledger().remove(client.page());
+            });
+            smallDisk.played(survived).forEach(stage::problem);
+        }
+    }
+
+    /** Until the journal has met the end of the space, or for four times the drawn length. */
+    private void awaitFullJournal(final FaultRig small) throws InterruptedException {
+        final long untilNs = stage.struckNs() + FULL_LENGTHS * stage.round().lengthMs() * NS_PER_MS;
+        while (System.nanoTime() - untilNs < 0
+            && small.status().path("daemon").path("journal_failure").asText().isEmpty()) {
+            TimeUnit.MILLISECONDS.sleep(LOOK_MS);
         }
     }
 

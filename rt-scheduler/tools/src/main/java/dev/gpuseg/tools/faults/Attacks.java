@@ -33,6 +33,13 @@ final class Attacks implements AutoCloseable {
     private static final int ATTACKERS = 3;
     private static final int NOT_PERMITTED = 77;
     private static final int USAGE = 2;
+    private static final int DID_NOT_BITE = 3;
+    private static final int TURNS = 6;
+    private static final int WHOLE_LENGTHS = 8;
+    private static final int SHARE_PERCENT = 40;
+    private static final int PERCENT = 100;
+    /** On a slow machine an attack goes on for so long until it has done enough. */
+    private static final int AT_MOST_MS = 3_000;
     private static final int EXIT_S = 30;
     private static final long NS_PER_MS = 1_000_000;
     private static final long PUNCTUAL_NS = 25 * NS_PER_MS;
@@ -161,8 +168,8 @@ final class Attacks implements AutoCloseable {
     }
 
     /**
-     * Makes an attack and waits until it is over. In a third of the rounds the honest client is measured without one
-     * before, in another third beside its control after it; and so it is where there is no such figure yet.
+     * Makes an attack and waits until it is over. In a sixth of the rounds the honest client is measured without one
+     * before, in another sixth beside its control after it; and so it is where there is no such figure yet.
      *
      * @param round which, how long, by how many processes
      * @return why it could not be made here; empty if it was made
@@ -180,9 +187,9 @@ final class Attacks implements AutoCloseable {
         if (fault.isProgram()) {
             awaitPunctual();
         }
-        final int turn = round.variant() / ATTACKERS % ATTACKERS;
+        final int turn = round.variant() / ATTACKERS % TURNS;
         if (fault.isProgram() && (turn == 0 || !responses.hasUndisturbed())) {
-            measureUndisturbed(round.lengthMs());
+            measureUndisturbed(attackMs(round));
         }
         final List<String> before = new ArrayList<>();
         if (hog) {
@@ -200,11 +207,17 @@ final class Attacks implements AutoCloseable {
         // a hog does nothing but use a processor: there is no control that differs from it
         if (!hog && (turn == 1 || !responses.hasControl(fault))) {
             final long fromNs = System.nanoTime();
-            together(round, List.of(), load(fault, said, round.lengthMs()), new ArrayList<>());
+            together(round, List.of(), load(fault, said, attackMs(round)), new ArrayList<>());
             responses.read();
             responses.controlled(fault, fromNs, System.nanoTime());
         }
         return "";
+    }
+
+    /** How long the attack lasts, if it has done enough by then: in one of eight rounds the whole drawn length. */
+    private static int attackMs(final Round round) {
+        return round.variant() / (ATTACKERS * TURNS) % WHOLE_LENGTHS == 0 ? round.lengthMs()
+            : round.lengthMs() * SHARE_PERCENT / PERCENT;
     }
 
     /** The control of an attack: what one that never sleeps does, or as much processor time as it says it took. */
@@ -224,6 +237,7 @@ final class Attacks implements AutoCloseable {
     private String together(final Round round, final List<String> before, final List<String> what,
         final List<String> said) throws IOException, InterruptedException {
         final List<Child> processes = new ArrayList<>();
+        String blunt = "";
         final int many = round.fault() == Fault.FIFO_HOG ? 1 : 1 + round.variant() % ATTACKERS;
         try {
             for (int i = 0; i < many; i++) {
@@ -232,13 +246,17 @@ final class Attacks implements AutoCloseable {
                 command.add(program.toString());
                 command.addAll(what);
                 command.addAll(List.of("--dir", rig.outside().toString(), "--seed",
-                    Integer.toString(round.variant() + i), "--duration", round.lengthMs() + "ms"));
+                    Integer.toString(round.variant() + i), "--duration", attackMs(round) + "ms", "--at-most",
+                    Math.max(AT_MOST_MS, round.lengthMs()) + "ms"));
                 processes.add(Child.start("attacker", command, out.resolve("attacker-" + ++started % 100 + ".err")));
             }
             for (final Child process : processes) {
                 final int status = process.awaitExit(EXIT_S);
                 if (status == NOT_PERMITTED) {
                     return process.said().strip();
+                }
+                if (status == DID_NOT_BITE) {
+                    blunt = "the attack did too little to count: " + process.lastLine();
                 }
                 if (status == USAGE || status == 1) {
                     throw new IllegalStateException("the attacker failed: " + process.said());
@@ -250,7 +268,7 @@ final class Attacks implements AutoCloseable {
         } finally {
             processes.forEach(Child::close);
         }
-        return "";
+        return blunt;
     }
 
     @Override

@@ -42,6 +42,10 @@ final class FaultRig implements AutoCloseable {
     private static final int VGPU_PRIORITY = 98;
     private static final int DAEMON_PRIORITY = 80;
     private static final String NO_FILE_SYSTEM = "";
+    /** Halves the processor time of a start. Code is slower than the service's after some minutes, not faster. */
+    static final String QUICK_COMPILER = "-XX:TieredStopAtLevel=1";
+    /** One daemon of so many is started exactly as the service starts it. */
+    private static final int AS_THE_SERVICE = 4;
 
     private final Path base;
     private final Path inside;
@@ -56,9 +60,14 @@ final class FaultRig implements AutoCloseable {
     private final Path journal;
     private final OperationLog operations;
     private List<String> daemonOptions = List.of();
+    private final Path classes;
+    private final boolean standsBy;
     private Child daemon;
+    private Child nextDaemon;
+    private Child nextRelease;
     private Ledger ledger;
     private int clients;
+    private int daemons;
 
     /**
      * Starts the virtual GPU.
@@ -76,6 +85,8 @@ final class FaultRig implements AutoCloseable {
         this.periodMs = periodMs;
         inside = base.resolve("run");
         clockStep = base.resolve("clock-step");
+        classes = base.resolve("classes");
+        standsBy = fileSystem.equals(NO_FILE_SYSTEM);
         realTime = RealTime.isPermitted();
         Files.createDirectories(inside);
         Files.write(clockStep, new byte[Long.BYTES]);
@@ -102,6 +113,7 @@ final class FaultRig implements AutoCloseable {
     }
 
     private Child start(final String name, final List<String> command) {
+        children.removeIf(child -> !child.isAlive());
         final Child child = Child.start(name, command, errors.resolve(name + ".err"));
         children.add(child);
         return child;
@@ -120,13 +132,32 @@ final class FaultRig implements AutoCloseable {
         daemonOptions = options;
     }
 
-    /** Starts a daemon and does not wait until it is ready. */
+    /** Starts a daemon from nothing and does not wait until it is ready. */
     Child launchDaemon() {
         return launchDaemon(List.of());
     }
 
     /** The same by way of another program. */
     Child launchDaemon(final List<String> before) {
+        final List<String> java = JavaCommand.daemon(daemonArguments());
+        if (isQuick(++daemons)) {
+            java.add(1, QUICK_COMPILER);
+        }
+        if (daemons == 1) {
+            java.add(1, "-Xlog:class+load:file=" + classes + ":none");
+        }
+        final List<String> command = prefix();
+        command.addAll(before);
+        command.addAll(java);
+        daemon = start("daemon", command);
+        return daemon;
+    }
+
+    private static boolean isQuick(final int number) {
+        return number % AS_THE_SERVICE != 0;
+    }
+
+    private List<String> daemonArguments() {
         final List<String> arguments = new ArrayList<>(List.of("--dir", inside.toString(), "--mechanism", "sim",
             "--policy", "fp", "--no-warm-up", "--journal", journal.toString(), "--queue-size", "256KiB"));
         arguments.addAll(periodMs == 0 ? List.of("--no-watchdog")
@@ -135,16 +166,44 @@ final class FaultRig implements AutoCloseable {
             arguments.addAll(List.of("--priority", Integer.toString(DAEMON_PRIORITY)));
         }
         arguments.addAll(daemonOptions);
-        final List<String> command = prefix();
-        command.addAll(before);
-        command.addAll(JavaCommand.daemon(arguments));
-        daemon = start("daemon", command);
-        return daemon;
+        return arguments;
     }
 
-    /** Starts a daemon; it accepts clients when this returns. */
+    /** A JVM that waits for its command, for the next start: as the service's, or with the quick compiler. */
+    private Child standby(final String name, final boolean quick) {
+        final List<String> java = JavaCommand.standby(classes);
+        if (quick) {
+            java.add(1, QUICK_COMPILER);
+        }
+        final List<String> command = prefix();
+        command.addAll(java);
+        children.removeIf(child -> !child.isAlive());
+        final Child child = Child.startListening(name, command, errors.resolve(name + ".err"));
+        children.add(child);
+        return child;
+    }
+
+    private static void command(final Child standby, final String name, final List<String> arguments) {
+        final List<String> lines = new ArrayList<>(List.of(name));
+        lines.addAll(arguments);
+        lines.add("");
+        standby.tell(lines);
+    }
+
+    /**
+     * Starts a daemon; it accepts clients when this returns. Its JVM has been started before where that was possible:
+     * that is time in which nothing is broken.
+     */
     void startDaemon() throws InterruptedException {
-        launchDaemon().await("ready", START_LIMIT_S);
+        if (nextDaemon == null || !nextDaemon.isAlive()) {
+            launchDaemon();
+        } else {
+            daemons++;
+            daemon = nextDaemon;
+            command(daemon, "run", daemonArguments());
+        }
+        daemon.await("ready", START_LIMIT_S);
+        nextDaemon = standsBy ? standby("daemon", isQuick(daemons + 1)) : null;
         if (ledger == null) {
             final Path seen = journal.startsWith(inside) ? outside.resolve(inside.relativize(journal)) : journal;
             ledger = new Ledger(seen);
@@ -185,6 +244,11 @@ final class FaultRig implements AutoCloseable {
         return daemon;
     }
 
+    /** How many were started, those included that were killed while they started. */
+    int daemonsStarted() {
+        return daemons;
+    }
+
     Ledger ledger() {
         return ledger;
     }
@@ -195,6 +259,11 @@ final class FaultRig implements AutoCloseable {
 
     Path journal() {
         return journal;
+    }
+
+    /** The runtime directory, as the rig's processes see it. */
+    Path inside() {
+        return inside;
     }
 
     /** The runtime directory, as this process sees it. */
@@ -224,9 +293,18 @@ final class FaultRig implements AutoCloseable {
 
     /** Enables what a dead daemon holds, by the command that the service runs after it. */
     void release() throws InterruptedException, TimeoutException {
-        final List<String> command = new ArrayList<>(enter);
-        command.addAll(JavaCommand.release("--dir", inside.toString()));
-        final int status = start("release", command).awaitExit(STOP_LIMIT_S);
+        final List<String> arguments = List.of("--dir", inside.toString());
+        final Child release;
+        if (nextRelease == null || !nextRelease.isAlive()) {
+            final List<String> command = new ArrayList<>(enter);
+            command.addAll(JavaCommand.release(arguments.toArray(new String[0])));
+            release = start("release", command);
+        } else {
+            release = nextRelease;
+            command(release, "release", arguments);
+        }
+        final int status = release.awaitExit(STOP_LIMIT_S);
+        nextRelease = standsBy ? standby("release", true) : null;
         if (status != 0) {
             throw new IllegalStateException("release ended with status " + status);
         }

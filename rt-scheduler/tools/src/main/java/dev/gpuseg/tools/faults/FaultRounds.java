@@ -85,7 +85,10 @@ public final class FaultRounds implements AutoCloseable {
             stage.hung(e.getMessage());
             restoreDaemon();
         }
-        stage.victims().forEach(FaultClient::close);
+        for (final FaultClient victim : stage.victims()) {
+            victim.close();
+            rig.ledger().remove(victim.page());
+        }
         return stage.outcome();
     }
 
@@ -119,9 +122,19 @@ public final class FaultRounds implements AutoCloseable {
     }
 
     /**
+     * The daemons of the campaign. After {@link #finish}.
+     *
+     * @param to receives {@code daemons_started} and what {@link Footprints#describe} says
+     */
+    public void describe(final ObjectNode to) {
+        to.put("daemons_started", rig.daemonsStarted() + accidents.daemonsStarted());
+        judgement.footprints().describe(to);
+    }
+
+    /**
      * How the honest client of a hostile campaign fared.
      *
-     * @param to as {@link HostileRounds#describe}
+     * @param to as {@link HostileRounds#describe}; {@link #describe} has been called
      * @return whether no daemon ended and the honest client kept its response times
      */
     public boolean describeAttacks(final ObjectNode to) {
@@ -134,7 +147,7 @@ public final class FaultRounds implements AutoCloseable {
      * @return what was not as it must be, one line each
      */
     public List<String> finish() throws InterruptedException, TimeoutException {
-        final List<String> problems = new ArrayList<>();
+        final List<String> problems = new ArrayList<>(accidents.finish());
         for (final FaultClient client : stage.residents().values()) {
             client.signal(FaultRig.TERM);
             client.process().awaitExit(Stage.EXIT_S);
@@ -156,6 +169,7 @@ public final class FaultRounds implements AutoCloseable {
         if (attacks != null) {
             attacks.close();
         }
+        accidents.close();
         rig.close();
     }
 }

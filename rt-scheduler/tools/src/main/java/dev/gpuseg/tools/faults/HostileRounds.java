@@ -73,7 +73,9 @@ final class HostileRounds {
         stage.struck();
         final List<String> command = new ArrayList<>(List.of("unshare", "--mount", "sh", "-c",
             "mount -t tmpfs -o ro gpuseg-faults \"$0\" && exec \"$@\"", own.toString()));
-        command.addAll(JavaCommand.daemon("--dir", own.toString(), "--mechanism", "gate", "--no-warm-up"));
+        final List<String> java = JavaCommand.daemon("--dir", own.toString(), "--mechanism", "gate", "--no-warm-up");
+        java.add(1, FaultRig.QUICK_COMPILER);
+        command.addAll(java);
         try (Child refused = Child.start("read-only", command, stage.out().resolve("read-only.err"))) {
             final int status = refused.awaitExit(Stage.EXIT_S);
             if (status != ExitCode.FAILURE || !refused.said().contains(own.toString())) {

@@ -16,6 +16,7 @@ final class Judgement {
 
     private final Stage stage;
     private final boolean hostile;
+    private final Footprints footprints = new Footprints();
 
     /**
      * @param stage   of the rounds
@@ -26,6 +27,10 @@ final class Judgement {
         this.hostile = hostile;
     }
 
+    Footprints footprints() {
+        return footprints;
+    }
+
     /**
      * Waits until all go on and every freeze is over, settles the accounts and tells the stage of the longest freeze.
      *
@@ -34,7 +39,7 @@ final class Judgement {
      */
     void judge(final FaultRig on, final Map<String, FaultClient> clients) throws IOException,
         InterruptedException {
-        stage.goOn(new ArrayList<>(clients.values()), "afterwards");
+        stage.goOnAfterwards(new ArrayList<>(clients.values()));
         for (final FaultClient victim : stage.victims()) {
             victim.close();   // what it holds is released
         }
@@ -42,7 +47,13 @@ final class Judgement {
         account(on);
         stage.froze(on.operations().longestNs(stage.struckNs(), stage.overNs(), System.nanoTime(),
             livingHolders(on, clients)));
-        final JsonNode status = on.status();
+        final JsonNode status;
+        try {
+            status = footprints.judge(on, clients.size(), Stage.SETTLE_MS);
+        } catch (final IllegalStateException e) {
+            stage.problem(e.getMessage());
+            return;
+        }
         for (final String label : List.of("cycle_errors", "journal_drops")) {
             if (AdminClient.counter(status, label) > 0) {
                 stage.problem(label + " is " + AdminClient.counter(status, label));
@@ -79,12 +90,12 @@ final class Judgement {
 
     private void account(final FaultRig on) throws InterruptedException {
         final Ledger ledger = on.ledger();
-        final long reported = reportedLosses(on);
         ledger.ask();
         Polling.until(() -> ledger.missing() == 0, Stage.SETTLE_MS);
         final StringBuilder who = new StringBuilder();
         final long missing = ledger.missing(who);
         if (missing > 0) {
+            final long reported = reportedLosses(on);
             stage.lost(missing, missing + " acknowledged records are not in the journal:" + who + " the daemon reports "
                 + reported + " lost events, " + ledger.gaps() + " sequence numbers are missing");
         }
@@ -92,7 +103,6 @@ final class Judgement {
             stage.lost(ledger.gaps(), ledger.gaps() + " sequence numbers are missing in the journal");
         }
         ledger.writeOff();
-        stage.victims().forEach(victim -> ledger.remove(victim.page()));
     }
 
     private static long reportedLosses(final FaultRig on) {

@@ -59,6 +59,7 @@ public final class Ledger implements AutoCloseable {
     private final Map<Integer, Account> accounts = new HashMap<>();
     private final Map<Integer, Integer> pidOfClient = new HashMap<>();
     private final Set<Integer> excluded = new HashSet<>();
+    private final Set<Integer> left = new HashSet<>();
     private Map<Integer, long[]> asked = Map.of();
     private final Map<Integer, Integer> priorityOfTask = new HashMap<>();
     private final Map<Integer, Window> open = new HashMap<>();
@@ -100,7 +101,23 @@ public final class Ledger implements AutoCloseable {
      * @param page of the process
      */
     public void remove(final ProgressPage page) {
-        pages.remove(page);
+        if (pages.remove(page) && pages.stream().noneMatch(other -> other.pid() == page.pid())) {
+            // another process may get its pid, and has accounts of its own
+            accounts.remove(page.pid());
+            excluded.remove(page.pid());
+            left.remove(page.pid());
+        }
+    }
+
+    /**
+     * Whether the daemon has dropped a client, or seen it leave, as far as written.
+     *
+     * @param pid its process
+     * @return true once the journal says so
+     */
+    public boolean hasLeft(final int pid) {
+        read();
+        return left.contains(pid);
     }
 
     /** Reads what the journal has got since. */
@@ -124,6 +141,9 @@ public final class Ledger implements AutoCloseable {
         }
         if (kind == EventKind.CLIENT_OPEN) {
             pidOfClient.put(event.clientId(), (int) event.arg0());
+            left.remove((int) event.arg0());
+        } else if (kind == EventKind.CLIENT_CLOSE || kind == EventKind.CLIENT_POISON) {
+            left.add(pidOfClient.getOrDefault(event.clientId(), 0));
         } else if (kind == EventKind.BEGIN) {
             final Account account = account(pidOfClient.getOrDefault(event.clientId(), 0));
             account.begins++;

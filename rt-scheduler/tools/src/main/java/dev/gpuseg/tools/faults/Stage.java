@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -30,6 +31,9 @@ final class Stage {
     static final int BUDGET_MS = 30;
 
     private static final int GO_ON_JOBS = 3;
+    /** How long three jobs of the slowest client that stays take. */
+    private static final int GO_ON_TYPICAL_MS = 75;
+    private static final long NS_PER_MS = 1_000_000;
 
     private final FaultRig rig;
     private final Path base;
@@ -47,6 +51,7 @@ final class Stage {
     private long overNs;
     private long freezeNs;
     private String skipped;
+    private final Map<FaultClient, String> alsoGoOn = new LinkedHashMap<>();
 
     /**
      * @param rig      on which the rounds are played
@@ -73,6 +78,7 @@ final class Stage {
         hung = 0;
         freezeNs = 0;
         skipped = "";
+        alsoGoOn.clear();
         struck();
     }
 
@@ -211,6 +217,25 @@ final class Stage {
         overNs = struckNs;
     }
 
+    /** Lets the fault last until some time before its drawn length is over. */
+    void lasts(final long lessMs) throws InterruptedException {
+        final long untilNs = struckNs + (round.lengthMs() - lessMs) * NS_PER_MS;
+        for (long leftNs = untilNs - System.nanoTime(); leftNs > 0; leftNs = untilNs - System.nanoTime()) {
+            TimeUnit.NANOSECONDS.sleep(leftNs);
+        }
+    }
+
+    /**
+     * Others must go on while the fault lasts: asked at the end of its drawn length, and over not before that.
+     *
+     * @param when for the message
+     */
+    void othersGoOn(final String when) throws InterruptedException {
+        lasts(GO_ON_TYPICAL_MS);
+        goOn(new ArrayList<>(residents.values()), when);
+        lasts(0);
+    }
+
     /** The fault is over; what is disabled from now on is not its doing. */
     void over() {
         overNs = System.nanoTime();
@@ -289,16 +314,37 @@ final class Stage {
         return pid;
     }
 
-    /** Every client must complete some jobs, scheduled by a daemon. */
+    /** One of the round that must go on like those that stay: asked together with them. */
+    void alsoGoesOn(final FaultClient client, final String when) {
+        alsoGoOn.put(client, when);
+    }
+
+    /** Every one of these, and of those that this round adds, goes on after the fault. */
+    void goOnAfterwards(final List<FaultClient> clients) throws InterruptedException {
+        final Map<FaultClient, String> all = new LinkedHashMap<>();
+        clients.forEach(client -> all.put(client, "afterwards"));
+        all.putAll(alsoGoOn);
+        goOn(all);
+    }
+
     void goOn(final List<FaultClient> clients, final String when) throws InterruptedException {
-        for (final FaultClient client : clients) {
-            final long jobs = client.page().jobs();
+        final Map<FaultClient, String> all = new LinkedHashMap<>();
+        clients.forEach(client -> all.put(client, when));
+        goOn(all);
+    }
+
+    /** Every client must complete some jobs from now on, scheduled by a daemon. */
+    private void goOn(final Map<FaultClient, String> clients) throws InterruptedException {
+        final Map<FaultClient, Long> before = new HashMap<>();
+        clients.keySet().forEach(client -> before.put(client, client.page().jobs()));
+        for (final FaultClient client : clients.keySet()) {
+            final long jobs = before.get(client);
             if (!client.await(() -> client.page().jobs() >= jobs + GO_ON_JOBS && client.page().isManaged(),
                 GO_ON_MS)) {
-                hung(client.name() + " does not go on " + when + ": "
+                hung(client.name() + " does not go on " + clients.get(client) + ": "
                     + (client.isAlive() ? client.page().jobs() - jobs + " jobs in " + GO_ON_MS + " ms, "
                     + (client.page().isManaged() ? "managed" : "unmanaged") : "it ended") + "; "
-                    + client.process().said());
+                    + client.process().said() + "; " + Pressure.now());
             }
         }
     }

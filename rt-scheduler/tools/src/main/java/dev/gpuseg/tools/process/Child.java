@@ -4,6 +4,7 @@ package dev.gpuseg.tools.process;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,6 +49,37 @@ public final class Child implements AutoCloseable {
                 .redirectError(ProcessBuilder.Redirect.appendTo(errors.toFile())).start(), errors);
         } catch (final IOException e) {
             throw new IllegalStateException(name + " does not start: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Starts a process that is told more later, by {@link #tell}.
+     *
+     * @param name    for messages
+     * @param command what to run
+     * @param errors  file for its standard error
+     * @return the process
+     */
+    public static Child startListening(final String name, final List<String> command, final Path errors) {
+        try {
+            return new Child(name, new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.appendTo(errors.toFile())).start(), errors);
+        } catch (final IOException e) {
+            throw new IllegalStateException(name + " does not start: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Writes lines to its standard input, and ends that.
+     *
+     * @param text the lines
+     * @throws IllegalStateException if it does not read
+     */
+    public void tell(final List<String> text) {
+        try (OutputStream to = process.getOutputStream()) {
+            to.write((String.join("\n", text) + "\n").getBytes(StandardCharsets.UTF_8));
+        } catch (final IOException e) {
+            throw new IllegalStateException(name + " does not listen: " + e.getMessage() + "; " + said(), e);
         }
     }
 

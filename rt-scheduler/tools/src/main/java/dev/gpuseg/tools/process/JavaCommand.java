@@ -56,6 +56,18 @@ public final class JavaCommand {
     }
 
     /**
+     * A JVM like a daemon's that waits for a command of {@code gpuseg-daemon}: {@link Standby}.
+     *
+     * @param classes file with the names of classes to load before
+     * @return the command line, which may be changed
+     */
+    public static List<String> standby(final Path classes) {
+        final List<String> command = jvm(daemonOptions());
+        command.addAll(List.of(Standby.class.getName(), classes.toString()));
+        return command;
+    }
+
+    /**
      * Another program, with a small heap.
      *
      * @param main      its main class

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.cli.Gpuseg;
@@ -13,6 +14,7 @@ import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -40,6 +42,35 @@ class FaultsTest {
         final StringOutput accident = StringOutput.of("faults", "--hostile", "--fault", "kill-client");
         assertEquals(ExitCode.USAGE, accident.status());
         assertTrue(accident.text().contains("leave out --hostile"), accident.text());
+    }
+
+    @Test
+    void shouldRefuseARoundBeforeTheFirst() {
+        final StringOutput refused = StringOutput.of("faults", "--first-round", "0");
+        assertEquals(ExitCode.USAGE, refused.status());
+        assertTrue(refused.text().contains("--first-round is 0; use 1.."), refused.text());
+    }
+
+    @Test
+    void shouldRepeatOneRoundOfACampaign() throws Exception {
+        final Round third = Round.plan(3, 11, List.of(Fault.CLOCK_STEP)).get(2);
+        final StringOutput repeated = StringOutput.of("faults", "--fault", "clock-step", "--seed", "11",
+            "--first-round", "3", "--rounds", "1", "--watchdog-period", LIMIT_MS + "ms");
+        assertTrue(repeated.text().contains(third.toString()), repeated.text());
+        assertTrue(repeated.text().contains("1 rounds, seed 11: 1 injected, 1 survived"), repeated.text());
+    }
+
+    /** Without a daemon nobody is attacked: that must not pass for a round that was survived. */
+    @Test
+    void shouldNotTakeForAnAttackWhatDidTooLittle() throws Exception {
+        final Process attack = new ProcessBuilder(NativePrograms.named("gpuseg-hostile").toString(), "flood-status",
+            "--dir", "/nonexistent", "--seed", "1", "--duration", "5ms", "--at-most", "300ms").redirectErrorStream(true)
+            .start();
+        final long beganNs = System.nanoTime();
+        final String said = new String(attack.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(3, attack.waitFor(), said);
+        assertTrue(said.startsWith("0 status requests"), said);
+        assertTrue(System.nanoTime() - beganNs >= 250_000_000L, "it tries for as long as it may: " + said);
     }
 
     /** Daemons, watchdogs and hostile programs of root would go on for ever, some of them with a real-time priority. */
@@ -109,8 +140,8 @@ class FaultsTest {
         final JsonNode result = new ObjectMapper().readTree(faults.out());
         final List<String> keys = new ArrayList<>();
         result.fieldNames().forEachRemaining(keys::add);
-        assertEquals(List.of("rounds", "seed", "injected", "survived", "lost", "hung", "longest_freeze_ms", "by_fault"),
-            keys);
+        assertEquals(List.of("rounds", "seed", "injected", "survived", "lost", "hung", "longest_freeze_ms", "by_fault",
+            "daemons_started", "rounds_of_one_daemon_max", "descriptors_growth_max", "resident_growth_max_mib"), keys);
         assertEquals(0, result.path("lost").asLong(), faults.text());
         assertEquals(0, result.path("hung").asLong(), faults.text());
         if (result.path("longest_freeze_ms").asDouble() > LIMIT_MS) {
