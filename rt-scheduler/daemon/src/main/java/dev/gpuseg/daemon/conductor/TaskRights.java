@@ -86,7 +86,7 @@ final class TaskRights {
      *
      * @param request valid by itself
      * @param client  who asks
-     * @param load    of the other tasks of its user, millionths of a GPU
+     * @param load    that the other tasks of its user declare, millionths of a GPU
      * @return the verdict
      */
     Verdict judge(final TaskOpen request, final Client client, final long load) {
@@ -122,8 +122,14 @@ final class TaskRights {
                 + "; or use demote");
         }
         final TaskOpen bounded = bounded(request, budget, limits.of(Limit.HINT_LEAD, uid, groups).value());
-        final String beyond = beyondUtilization(bounded, limits.of(Limit.UTILIZATION, uid, groups), uid, load);
-        return beyond != null ? refused(beyond) : new Verdict(null, bounded);
+        final UserLimits.Bound utilization = limits.of(Limit.UTILIZATION, uid, groups);
+        String beyond = beyondUtilization(bounded, utilization, uid, load);
+        final UserLimits.Bound share = limits.of(Limit.SHARE, uid, groups);
+        if (beyond == null && request.periodNs() > 0 && request.budgetNs() > 0) {
+            beyond = beyondUtilization(request, share, uid, load);
+        }
+        return beyond != null ? refused(beyond) : new Verdict(null, bounded.withShare((int) Math.min(
+            TaskOpen.WHOLE_GPU, Math.min(utilization.value(), share.value()))));
     }
 
     /** A task that declares no budget gets the longest one; NOTIFY, which would make it worthless, becomes DEMOTE. */
