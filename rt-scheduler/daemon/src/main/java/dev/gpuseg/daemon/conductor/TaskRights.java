@@ -13,8 +13,8 @@ import java.util.function.IntFunction;
 /**
  * Judges requests by the limits of their user. Root and the daemon's own user have none: they may stop the daemon
  * anyway. Where a rule for the control group of the process says which priorities its tasks may have, that counts in
- * place of the user's limit, and root in that group is a user as others: root of a container is no administrator.
- * One thread.
+ * place of the user's limit, and root in that group is a user as others: root of a container is no administrator. A
+ * share is not looked at there, because users of different containers have the same numbers. One thread.
  */
 final class TaskRights {
     /** So that the whole line fits into a reply. */
@@ -124,7 +124,8 @@ final class TaskRights {
         final TaskOpen bounded = bounded(request, budget, limits.of(Limit.HINT_LEAD, uid, groups).value());
         final UserLimits.Bound utilization = limits.of(Limit.UTILIZATION, uid, groups);
         String beyond = beyondUtilization(bounded, utilization, uid, load);
-        final UserLimits.Bound share = limits.of(Limit.SHARE, uid, groups);
+        final UserLimits.Bound share = rule.limitsPriority() ? UserLimits.NONE.of(Limit.SHARE, uid, groups)
+            : limits.of(Limit.SHARE, uid, groups);
         if (beyond == null && request.periodNs() > 0 && request.budgetNs() > 0) {
             beyond = beyondUtilization(request, share, uid, load);
         }

@@ -66,6 +66,7 @@ class TaskRightsTest {
             "the rule for control group /kubepods.slice/pod1.slice/** allows 40");
         refused(inGroup(80).judge(task(1, 81, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "priority is 81");
         assertNull(inGroup(0).judge(task(0, 0, 0), MEMBER, 0).refusal(), "best effort is always allowed");
+        assertEquals(100, inGroup(80).judge(task(80, 100, 90), MEMBER, 0).request().share(), "pods share uids");
     }
 
     @Test
