@@ -473,7 +473,9 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_FORCED_END = 34, /* ended by the daemon; the client's END may follow */
 	GPUSEG_EVENT_TIMER = 35,      /* a turn or a time window ended; no segment changed */
 	/* Anticipation; flags = enum gpuseg_anticipation, which says what the arguments are. */
-	GPUSEG_EVENT_ANTICIPATE = 36
+	GPUSEG_EVENT_ANTICIPATE = 36,
+	/* The share of the task's user is used up (arg0 = 1) or whole again (0); arg1 = his account. */
+	GPUSEG_EVENT_SHARE = 37
 };
 
 /* What an ANTICIPATE event tells. Task and context are those whose begin is expected. */

@@ -13,6 +13,16 @@
 
 #include "internal.h"
 
+/*
+ * Races that this file had once, or could have: 1 to 3. tests/check_races.sh builds each and expects ThreadSanitizer
+ * to report it in tests/test_threads.c. Never defined in a library.
+ */
+#ifndef GPUSEG_PLANT_RACE
+#define GPUSEG_PLANT_RACE 0
+#elif !defined(__SANITIZE_THREAD__)
+#error "GPUSEG_PLANT_RACE is for tests under gcc's ThreadSanitizer only"
+#endif
+
 #define ROLL_THREAD_STACK (128 * 1024)
 #define APPEND_SPIN 50
 
@@ -630,7 +640,11 @@ static int make_successor(struct gpuseg_client *lost)
 			next); /* if it loses its daemon at once, it waits for the mutex until it is published */
 	if (ret == 0) {
 		next->former = lost;
+#if GPUSEG_PLANT_RACE == 3
+		root->newest = next;
+#else
 		__atomic_store_n(&root->newest, next, __ATOMIC_RELEASE);
+#endif
 	}
 	pthread_mutex_unlock(&root->request_mutex);
 	if (ret < 0)
@@ -655,11 +669,17 @@ static bool left_behind(struct gpuseg_client *client)
 {
 	bool left;
 
+#if GPUSEG_PLANT_RACE == 1
+	left = client->users == 0;
+	if (left)
+		detach(client);
+#else
 	pthread_mutex_lock(&client->root->request_mutex);
 	left = client->users == 0;
 	if (left)
 		detach(client);
 	pthread_mutex_unlock(&client->root->request_mutex);
+#endif
 	return left;
 }
 
@@ -746,6 +766,9 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 		destroy(client);
 		return ret;
 	}
+#if GPUSEG_PLANT_RACE == 2
+	client->managed_at_connect = client->managed;
+#endif
 	*out = client;
 	return 0;
 }

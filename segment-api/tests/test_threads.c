@@ -264,11 +264,18 @@ static bool is_usual(int ret)
 #define STORM_TURNS 3
 #define STORM_DAEMONS 3
 
-static long storm_begun; /* atomic */
+#define STORM_PATIENCE 2000 /* of 0.1 ms */
 
-/* Opens, begins, ends, announces and closes without a pause, whatever becomes of the connection. */
+static long storm_begun;  /* atomic */
+static int storm_threads; /* atomic */
+
+/*
+ * Opens, begins, ends, announces and closes without a pause, whatever becomes of the connection. Every second thread
+ * keeps its task until there is another daemon: else no task would be left when a connection is replaced.
+ */
 static void *storm(void *arg)
 {
+	const bool keeps = __atomic_fetch_add(&storm_threads, 1, __ATOMIC_RELAXED) % 2 == 0;
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
 	const bool *stop = arg;
 
@@ -281,7 +288,7 @@ static void *storm(void *arg)
 		CHECK(is_usual(ret), "open: %d", ret);
 		if (ret < 0)
 			continue;
-		for (int i = 0; i < STORM_SEGMENTS; i++) {
+		for (int i = 0, waited = 0; i < STORM_SEGMENTS; i++) {
 			CHECK(is_usual(gpuseg_hint(task, gpuseg_now_ns() + NS_PER_MS)));
 			CHECK(is_usual(gpuseg_job_release(task, 0)));
 			ret = gpuseg_begin_timed(task, NS_PER_MS);
@@ -291,6 +298,11 @@ static void *storm(void *arg)
 				CHECK(is_usual(gpuseg_end(task)));
 			}
 			CHECK(is_usual(gpuseg_job_end(task)));
+			if (ret == -ENOTCONN && keeps && waited++ < STORM_PATIENCE &&
+			    !__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+				usleep(100);
+				i--;
+			}
 		}
 		CHECK(is_usual(gpuseg_task_close(task)));
 	}

@@ -401,7 +401,8 @@ public final class Anticipator {
      * @param nowNs  now
      */
     public void announce(final int taskId, final long atNs, final long nowNs) {
-        if (!isOpen[taskId] || !Priority.isRealTime(rank[taskId]) || !scheduler.mayReserve(gpuOf[taskId])) {
+        if (!isOpen[taskId] || !Priority.isRealTime(rank[taskId]) || scheduler.isSpent(taskId)
+            || !scheduler.mayReserve(gpuOf[taskId])) {
             return;
         }
         drop(taskId, nowNs);
@@ -480,7 +481,7 @@ public final class Anticipator {
     private void followUp(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
         final int contexts = scheduler.disabledBy(t);
-        if (!isLearned(t) || announced[t] || contexts <= 0
+        if (!isLearned(t) || announced[t] || contexts <= 0 || scheduler.isSpent(t)
             || gaps[t].size() < GAPS_MIN) {
             return;
         }
@@ -690,7 +691,7 @@ public final class Anticipator {
         final long nowNs) {
         final int gpu = gpuOf[t];
         ratePpm[t] = 0;
-        final int contexts = scheduler.mayReserve(gpu) ? scheduler.disabledBy(t) : 0;
+        final int contexts = scheduler.mayReserve(gpu) && !scheduler.isSpent(t) ? scheduler.disabledBy(t) : 0;
         if (contexts <= 0) {
             return;   // nobody to disable
         }

@@ -20,6 +20,7 @@ final class Arbiter {
     private final FairShares shares;
     private final HeldBack heldBack;
     private final SegmentChooser chooser;
+    private final RealTimeShares accounts;
     private final DesiredContexts desired;
 
     /** Begun segments of each GPU, in the order of the last decision; a new one stands at the end until the next. */
@@ -40,7 +41,8 @@ final class Arbiter {
 
     Arbiter(final SchedulerConfig config, final DecisionSink sink, final SegmentTable segments,
         final ContextTable contexts, final PregrantTable pregrants, final TimerHeap timers, final FairShares shares,
-        final HeldBack heldBack) {
+        final HeldBack heldBack, final RealTimeShares accounts) {
+        this.accounts = accounts;
         this.config = config;
         this.sink = sink;
         this.segments = segments;
@@ -109,9 +111,23 @@ final class Arbiter {
         return gated[gpu];
     }
 
-    /** Of which GPU a timer is; {@link SegmentScheduler#NONE} if it is a task's. */
+    /** Of which GPU a timer is; {@link SegmentScheduler#NONE} if it is none's. */
     int gpuOfTimer(final int timer) {
-        return timer > config.maxTasks() ? timer - config.maxTasks() - 1 : NONE;
+        return timer > config.maxTasks() && timer < accountTimer(0) ? timer - config.maxTasks() - 1 : NONE;
+    }
+
+    /** Of which row of {@link RealTimeShares} a timer is; {@link SegmentScheduler#NONE} if it is none's. */
+    int rowOfTimer(final int timer) {
+        return timer >= accountTimer(0) ? timer - accountTimer(0) : NONE;
+    }
+
+    private int accountTimer(final int row) {
+        return config.maxTasks() + 1 + config.gpuCount() + row;
+    }
+
+    /** An account is charged from now on, or no longer, or has another limit. */
+    void timeAccount(final int row) {
+        timers.set(accountTimer(row), accounts.dueNs(row));
     }
 
     private int gpuTimer(final int gpu) {
@@ -210,6 +226,7 @@ final class Arbiter {
         } else {
             running[gpu] = chooser.chooseByGate(order, count, order[0]);
         }
+        account(gpu, order, count, count == 0 ? NONE : order[0]);
         final boolean all = wasGated || desired.wasBackground(gpu) != desired.background(gpu);
         desired.apply(gpu, all, false);
         leave(gpu, order, count);
@@ -286,6 +303,7 @@ final class Arbiter {
         } else {
             running[gpu] = chooser.chooseByGate(order, count, leader);
         }
+        account(gpu, order, count, leader);
         applyGated(gpu, shared, false);
         leave(gpu, order, count);
         applyGated(gpu, shared, true);
@@ -296,6 +314,29 @@ final class Arbiter {
         final boolean idle = count == 0 && contexts.steerableCount(gpu) == 0;
         timers.set(gpuTimer(gpu), idle ? Time.NEVER
             : Math.min(policy.nextChangeNs(nowNs), shares.nextNs(gpu)));
+    }
+
+    /**
+     * Charges the accounts whose real-time segments have the GPU: that of the leader and of those that may run beside
+     * it, though another task of the leader's context may run in its place. Behind a gate, those that run.
+     */
+    private void account(final int gpu, final int[] order, final int count, final int leader) {
+        if (!accounts.isLimited() && accounts.userCount(gpu) == 0) {
+            return;
+        }
+        final boolean enforces = leader != NONE && policy.enforces();
+        for (int i = 0; enforces && i < count; i++) {
+            final int t = order[i];
+            if (Priority.isRealTime(segments.rank[t]) && (config.preemptive()
+                ? !chooser.isBlocked(t) && chooser.mayRunBeside(leader, t) : chooser.isChosen(t))) {
+                accounts.use(segments.account[t], gpu, decision, nowNs);
+            }
+        }
+        for (int i = accounts.userCount(gpu) - 1; i >= 0; i--) {
+            final int row = accounts.user(gpu, i);
+            accounts.settle(gpu, i, decision, nowNs);
+            timeAccount(row);
+        }
     }
 
     private void applyGated(final int gpu, final boolean shared, final boolean enable) {

@@ -78,6 +78,18 @@ public interface DecisionSink {
     void onOverrun(int taskId, long ticket, long budgetNs);
 
     /**
+     * What a task begins is best effort from now on, because its account has used up its share of the GPU; or it has
+     * its rank again. Reported before what follows from it, also for tasks that are idle, and when a task is opened in
+     * an account that is spent.
+     *
+     * @param taskId the task
+     * @param spent  true if the share is used up
+     */
+    default void onShare(final int taskId, final boolean spent) {
+        // a sink without accounts ignores it
+    }
+
+    /**
      * A context is to have another timeslice, so that the device's own round robin gives it its share
      * ({@link Sharing#TIMESLICES}).
      *

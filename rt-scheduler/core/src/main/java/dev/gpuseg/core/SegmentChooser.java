@@ -70,7 +70,7 @@ final class SegmentChooser {
         return aBeginNs != bBeginNs ? aBeginNs < bBeginNs : a < b;
     }
 
-    private boolean mayRunBeside(final int a, final int b) {
+    boolean mayRunBeside(final int a, final int b) {
         return a == b || policy.mayRunBeside(one.at(a), other.at(b));
     }
 

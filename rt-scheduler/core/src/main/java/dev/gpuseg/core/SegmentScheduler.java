@@ -30,6 +30,10 @@ import java.util.Objects;
  * A segment that uses up its budget or its window is reported, and then what its task's {@link OverrunAction} says
  * happens within the same event (see {@code rt-scheduler/docs/adr/0020-overruns.md}).
  *
+ * <h2>Accounts</h2>
+ * The real-time segments of an account ({@link TaskParameters#account}) together have each GPU for no longer than its
+ * share ({@link #setShare}). When that is used up, all of them are best effort until the credit is whole again.
+ *
  * <h2>What takes part</h2>
  * Some segments and contexts are held back whatever the policy's order is: those whose time partition is closed, those
  * of a suspended context, and, while no real-time segment leads, best-effort groups that do not have the turn or have
@@ -75,6 +79,7 @@ public final class SegmentScheduler {
     private final TimerHeap timers;
 
     private final FairShares shares;
+    private final RealTimeShares accounts;
     private final HeldBack heldBack;
     private final Arbiter arbiter;
     private final TimeSlices slices;
@@ -97,11 +102,13 @@ public final class SegmentScheduler {
         segments = new SegmentTable(config.maxTasks());
         contexts = new ContextTable(config.maxContexts(), config.maxTasks(), gpus);
         pregrants = new PregrantTable(segments, sink, config.maxTasks(), gpus);
-        timers = new TimerHeap(config.maxTasks() + gpus);
+        accounts = new RealTimeShares(config.maxContexts(), gpus);
+        timers = new TimerHeap(config.maxTasks() + gpus + (config.maxContexts() + 1) * gpus);
         shares = new FairShares(2 * (config.maxContexts() + 1), gpus);
         slices = new TimeSlices(contexts, shares, sink, config);
         heldBack = new HeldBack(segments, contexts, shares, gpus, policy);
-        arbiter = new Arbiter(config, sink, segments, contexts, pregrants, timers, shares, heldBack);
+        arbiter = new Arbiter(config, sink, segments, contexts, pregrants, timers, shares, heldBack,
+            accounts);
     }
 
     // ---- contexts and tasks ----------------------------------------------------------------------------------------
@@ -190,8 +197,8 @@ public final class SegmentScheduler {
      * Opens a task.
      *
      * @param p its parameters
-     * @throws IllegalArgumentException if the id is out of range or in use, the context is unknown or unmanaged, or its
-     *     open tasks have another partition
+     * @throws IllegalArgumentException if the id is out of range or in use, the context is unknown or unmanaged, its
+     *     open tasks have another partition, or the account is out of range
      */
     public void addTask(final TaskParameters p) {
         final int t = p.taskId();
@@ -212,8 +219,12 @@ public final class SegmentScheduler {
                 + " has tasks of partition " + contexts.partition[c]
                 + "; give all tasks of a process the same, or use another process");
         }
+        requireAccount(p.account());
         contexts.partition[c] = p.partition();
         segments.openTask(p);
+        if (accounts.isSpent(p.account(), contexts.gpu[c])) {
+            spend(t, true);
+        }
         final int sibling = contexts.firstTask(c);
         contexts.linkTask(c, t);
         list(t);
@@ -309,9 +320,7 @@ public final class SegmentScheduler {
         }
         if (segments.gpuPriority[taskId] != resolved) {
             segments.gpuPriority[taskId] = resolved;
-            if (!segments.demoted[taskId]) {
-                segments.rank[taskId] = resolved;
-            }
+            segments.rerank(taskId);
             pregrants.relist(taskId);
             if (segments.state[taskId] != SegmentState.IDLE) {
                 decide(contexts.gpu[segments.contextId[taskId]]);
@@ -567,6 +576,40 @@ public final class SegmentScheduler {
         slices.refresh();
     }
 
+    // ---- shares of real-time work ----------------------------------------------------------------------------------
+
+    /**
+     * Limits what the real-time segments of an account use of each GPU (each GPU by itself). In any time d they have it
+     * for no longer than percent / 100 * (d + 1 s), save the time by which {@link #onTimer} is late. When the share is
+     * used up, they are best effort, on this GPU and for one second. Tasks of an account whose uses sum to the share at
+     * most, with budgets that sum to half of the share of a second at most, are never demoted. Of no effect while a
+     * policy decides that does not enforce; behind a gate, what runs goes on until its end.
+     *
+     * @param account 1..{@link SchedulerConfig#maxContexts()}
+     * @param percent 0..100; 100 = no limit
+     * @param nowNs   now
+     * @throws IllegalArgumentException if one is out of range
+     */
+    public void setShare(final int account, final int percent, final long nowNs) {
+        requireAccount(account);
+        if (account == 0 || percent < 0 || percent > RealTimeShares.WHOLE) {
+            throw new IllegalArgumentException("account " + account + ", share " + percent + "%: use an account from 1 "
+                + "on, and 0..100");
+        }
+        advance(nowNs);
+        if (accounts.percent(account) == percent) {
+            return;
+        }
+        accounts.limit(account, percent, clockNs);
+        for (int gpu = 0; gpu < config.gpuCount(); gpu++) {
+            if (percent == RealTimeShares.WHOLE && accounts.isSpent(account, gpu)) {
+                turnAccount(accounts.row(account, gpu));
+            }
+            decide(gpu);
+            arbiter.timeAccount(accounts.row(account, gpu));
+        }
+    }
+
     // ---- segments --------------------------------------------------------------------------------------------------
 
     /**
@@ -758,6 +801,27 @@ public final class SegmentScheduler {
     }
 
     /**
+     * Whether the account of a task has used up its share, so that what the task begins is best effort.
+     *
+     * @param taskId a task
+     * @return false if it is not open
+     */
+    public boolean isSpent(final int taskId) {
+        return isOpen(taskId) && segments.spent[taskId];
+    }
+
+    /**
+     * The share of an account.
+     *
+     * @param account 1..{@link SchedulerConfig#maxContexts()}
+     * @return percent of each GPU, 100 = no limit
+     */
+    public int share(final int account) {
+        requireAccount(account);
+        return accounts.percent(account);
+    }
+
+    /**
      * Whether a task's begun segment has its context disabled after an overrun.
      *
      * @param taskId a task
@@ -864,6 +928,10 @@ public final class SegmentScheduler {
         }
         while (timers.nextNs() <= clockNs && timers.nextNs() != Time.NEVER) {
             final int t = timers.next();
+            if (arbiter.rowOfTimer(t) != NONE) {
+                turnAccount(arbiter.rowOfTimer(t));
+                continue;
+            }
             final int gpu = arbiter.gpuOfTimer(t);
             if (gpu != NONE) {
                 timers.set(t, Time.NEVER);
@@ -881,6 +949,42 @@ public final class SegmentScheduler {
             }
             timers.set(t, segments.dueNs(t));
         }
+    }
+
+    /**
+     * The share of an account is used up, or whole again. Looks at every task, which is rare: an account is spent for a
+     * whole period.
+     */
+    private void turnAccount(final int row) {
+        final int account = accounts.account(row);
+        final int gpu = accounts.gpu(row);
+        final boolean before = accounts.isSpent(account, gpu);
+        final boolean spent = accounts.turn(row, clockNs);
+        arbiter.timeAccount(row);
+        if (spent == before) {
+            return;
+        }
+        for (int t = 0; t <= config.maxTasks(); t++) {
+            if (isIn(t, account, gpu)) {
+                spend(t, spent);
+            }
+        }
+        decide(gpu);
+        for (int t = 0; t <= config.maxTasks(); t++) {
+            if (isIn(t, account, gpu)) {
+                qualify(t);
+            }
+        }
+    }
+
+    private boolean isIn(final int t, final int account, final int gpu) {
+        return segments.open[t] && segments.account[t] == account && contexts.gpu[segments.contextId[t]] == gpu;
+    }
+
+    private void spend(final int t, final boolean spent) {
+        segments.spent[t] = spent;
+        segments.rerank(t);
+        sink.onShare(t, spent);
     }
 
     /** What follows an overrun that was just reported. */
@@ -955,7 +1059,14 @@ public final class SegmentScheduler {
     private boolean qualifies(final int t) {
         final int c = segments.contextId[t];
         return config.optimistic() && config.preemptive() && segments.optimistic[t]
-            && contexts.taskCount[c] == 1 && contexts.isSteerable(c) && !segments.skipNext[t];
+            && contexts.taskCount[c] == 1 && contexts.isSteerable(c) && !segments.skipNext[t] && !segments.spent[t];
+    }
+
+    private void requireAccount(final int account) {
+        if (account < 0 || account > config.maxContexts()) {
+            throw new IllegalArgumentException("account " + account + ": the id must be 0 (none) .. "
+                + config.maxContexts());
+        }
     }
 
     private boolean maySteer(final ContextKind kind) {

@@ -6,7 +6,11 @@ final class SegmentTable {
     final boolean[] open;
     final int[] contextId;
     final int[] gpuPriority;
-    /** What the begun segment is compared by: the task's GPU priority, or 0 if it was demoted. */
+    /** Whose share of real-time work it uses; 0 = none. */
+    final int[] account;
+    /** That share is used up: what it begins is best effort. */
+    final boolean[] spent;
+    /** What the begun segment is compared by: the task's GPU priority, or 0 if it was demoted or is spent. */
     final int[] rank;
     final long[] relativeDeadlineNs;
     final long[] budgetNs;
@@ -43,6 +47,8 @@ final class SegmentTable {
         open = new boolean[rows];
         contextId = new int[rows];
         gpuPriority = new int[rows];
+        account = new int[rows];
+        spent = new boolean[rows];
         rank = new int[rows];
         windowNs = new long[rows];
         overrun = new OverrunAction[rows];
@@ -71,12 +77,14 @@ final class SegmentTable {
         open[t] = true;
         contextId[t] = p.contextId();
         gpuPriority[t] = p.gpuPriority();
-        rank[t] = p.gpuPriority();
+        account[t] = p.account();
+        spent[t] = false;
+        demoted[t] = false;
+        rerank(t);
         windowNs[t] = p.windowNs();
         overrun[t] = p.overrun();
         partition[t] = p.partition();
         suspended[t] = false;
-        demoted[t] = false;
         skipNext[t] = false;
         relativeDeadlineNs[t] = p.relativeDeadlineNs();
         budgetNs[t] = p.budgetNs();
@@ -95,8 +103,7 @@ final class SegmentTable {
         releaseNs[t] = release > 0 ? release : begin;
         deadlineNs[t] = deadline > 0 ? deadline
             : relativeDeadlineNs[t] > 0 ? Time.addSaturating(releaseNs[t], relativeDeadlineNs[t]) : Time.NEVER;
-        rank[t] = gpuPriority[t];
-        demoted[t] = false;
+        promote(t);
         remainingNs[t] = budgetNs[t];
         missReported[t] = false;
         overrunReported[t] = false;
@@ -118,12 +125,17 @@ final class SegmentTable {
 
     void demote(final int t) {
         demoted[t] = true;
-        rank[t] = Priority.BEST_EFFORT;
+        rerank(t);
     }
 
     void promote(final int t) {
         demoted[t] = false;
-        rank[t] = gpuPriority[t];
+        rerank(t);
+    }
+
+    /** After every change of what its rank follows from. */
+    void rerank(final int t) {
+        rank[t] = demoted[t] || spent[t] ? Priority.BEST_EFFORT : gpuPriority[t];
     }
 
     void endSegment(final int t) {

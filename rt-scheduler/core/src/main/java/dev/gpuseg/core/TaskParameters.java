@@ -18,9 +18,11 @@ import java.util.Objects;
  * @param windowNs           longest time in ns from grant to end, preempted time included; 0 = unlimited
  * @param partition          time partition, 0..{@link TimePartitions#PARTITIONS_MAX}; 0 = none. All tasks of a context
  *                           have the same; ignored by policies without partitions
+ * @param account            whose share of real-time work it uses, see {@link SegmentScheduler#setShare}; 0 = nobody's
  */
 public record TaskParameters(int taskId, int contextId, int priority, int gpuPriority, long relativeDeadlineNs,
-    long budgetNs, boolean optimistic, OverrunAction overrun, long windowNs, int partition) {
+    long budgetNs, boolean optimistic, OverrunAction overrun, long windowNs, int partition,
+    int account) {
 
     /**
      * Checks the values.
@@ -38,6 +40,28 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
             throw new IllegalArgumentException("task " + taskId + ": partition is " + partition + "; it must be 0 "
                 + "(none) .. " + TimePartitions.PARTITIONS_MAX);
         }
+        requireNotNegative(taskId, "account", account);
+    }
+
+    /**
+     * A task that uses nobody's share.
+     *
+     * @param taskId             as above
+     * @param contextId          as above
+     * @param priority           as above
+     * @param gpuPriority        as above
+     * @param relativeDeadlineNs as above
+     * @param budgetNs           as above
+     * @param optimistic         as above
+     * @param overrun            as above
+     * @param windowNs           as above
+     * @param partition          as above
+     */
+    public TaskParameters(final int taskId, final int contextId, final int priority, final int gpuPriority,
+        final long relativeDeadlineNs, final long budgetNs, final boolean optimistic, final OverrunAction overrun,
+        final long windowNs, final int partition) {
+        this(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic, overrun, windowNs,
+            partition, 0);
     }
 
     /**
@@ -65,7 +89,7 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
      */
     public TaskParameters onOverrun(final OverrunAction action) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            action, windowNs, partition);
+            action, windowNs, partition, account);
     }
 
     /**
@@ -76,7 +100,7 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
      */
     public TaskParameters withWindow(final long ns) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, ns, partition);
+            overrun, ns, partition, account);
     }
 
     /**
@@ -87,7 +111,18 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
      */
     public TaskParameters inPartition(final int id) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, windowNs, id);
+            overrun, windowNs, id, account);
+    }
+
+    /**
+     * The same task with another account.
+     *
+     * @param id 0 = none
+     * @return a copy
+     */
+    public TaskParameters inAccount(final int id) {
+        return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
+            overrun, windowNs, partition, id);
     }
 
     /**

@@ -157,6 +157,7 @@ public final class Abi {
     public static final int EVENT_FORCED_END = 34;
     public static final int EVENT_TIMER = 35;
     public static final int EVENT_ANTICIPATE = 36;
+    public static final int EVENT_SHARE = 37;
 
     // enum gpuseg_anticipation
     public static final int ANTICIPATION_ACTED = 1;

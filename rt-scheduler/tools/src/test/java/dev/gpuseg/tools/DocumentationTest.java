@@ -127,6 +127,21 @@ class DocumentationTest {
         }
     }
 
+    /** A row that begins with a number in bold is a promise or a threat; its last column names what shows it. */
+    @Test
+    void shouldNameATestForEveryPromiseAndEveryThreat() throws IOException {
+        for (final String document : List.of("rt-scheduler/docs/guarantees.md", "rt-scheduler/docs/threat-model.md")) {
+            int rows = 0;
+            for (final String line : text(document).lines().filter(row -> row.startsWith("| **")).toList()) {
+                final String last = line.substring(line.lastIndexOf(" | ") + 3);
+                assertTrue(last.matches(".*`[^`]*([tT]est|Properties|should\\w|test_)[^`]*`.*"), document + ": "
+                    + line);
+                rows++;
+            }
+            assertTrue(rows > 15, document + " has only " + rows + " rows");
+        }
+    }
+
     @Test
     void shouldPromiseNothingAboutThreatsThatTheModelDoesNotHave() throws IOException {
         final String model = text("rt-scheduler/docs/threat-model.md");

@@ -401,8 +401,8 @@ public final class ConductorAgent implements Agent {
             return;
         }
         final long correlation = nextCorrelation++;
-        final TaskRights.Verdict allowed = rights.judge(TaskRules.request(data, correlation,
-            owner.client.clientId(), name), owner.client, loadOfUser(owner.client.uid()));
+        final TaskOpen asked = TaskRules.request(data, correlation, owner.client.clientId(), name);
+        final TaskRights.Verdict allowed = rights.judge(asked, owner.client, loadOfUser(owner.client.uid()));
         if (allowed.refusal() != null) {
             increment(ConductorCounter.LIMITS_REFUSED);
             refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EPERM, "task \"" + name + "\": "
@@ -410,7 +410,7 @@ public final class ConductorAgent implements Agent {
             return;
         }
         final TaskOpen request = allowed.request();
-        owner.loads.put(name, TaskRights.load(request));
+        owner.loads.put(name, TaskRights.load(asked));   // not with the budget that it has by default
         connection.pending++;
         requests.put(correlation, new PendingRequest(connection, Abi.MSG_TASK_OPEN, seq, name, 0, request));
         admissionThread.execute(() -> {

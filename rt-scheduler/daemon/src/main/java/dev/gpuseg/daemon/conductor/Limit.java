@@ -15,10 +15,14 @@ public enum Limit {
     BUDGET("budget", Unit.DURATION, Limit.HOUR_NS),
     /** Sum of budget / period over the open real-time tasks, percent of one GPU. */
     UTILIZATION("utilization", Unit.PERCENT, 100 * Abi.GPUS_MAX),
+    /** What real-time segments together may use of each GPU in the long run, percent. */
+    SHARE("share", Unit.PERCENT, 100),
     /** Open tasks. */
     TASKS("tasks", Unit.NUMBER, Abi.CLIENTS_MAX * Abi.SLOTS_MAX),
     /** Registered processes. */
     CLIENTS("clients", Unit.NUMBER, Abi.CLIENTS_MAX),
+    /** Processes with a GPU context, registered or not; those beyond it are ended. */
+    CONTEXTS("contexts", Unit.NUMBER, 1_000_000),
     /** How far ahead a begin may be announced, ns. */
     HINT_LEAD("hint_lead", Unit.DURATION, Limit.HOUR_NS);
 

@@ -23,10 +23,13 @@ import dev.gpuseg.core.OverrunAction;
  * @param boost       SCHED_FIFO priority at which its thread runs inside its windows, 1..99; 0 = the thread's own. The
  *                    library raises the thread; the daemon only knows of it
  * @param hintLeadNs  how far ahead it may announce a begin; what is announced for later is ignored and counted
+ * @param share       what the real-time segments of its user together may use of the GPU, percent; 100 = all
  */
 public record TaskOpen(long correlation, int clientId, String name, int priority, int gpuPriority, int gpu,
     boolean optimistic, long periodNs, long deadlineNs, long budgetNs, OverrunAction overrun, long windowNs,
-    int partition, int weight, int boost, long hintLeadNs) {
+    int partition, int weight, int boost, long hintLeadNs, int share) {
+    /** {@link #share} without a limit. */
+    public static final int WHOLE_GPU = 100;
 
     /**
      * A task that may announce its begins as early as it likes.
@@ -52,7 +55,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
         final long budgetNs, final OverrunAction overrun, final long windowNs, final int partition, final int weight,
         final int boost) {
         this(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs, budgetNs,
-            overrun, windowNs, partition, weight, boost, Long.MAX_VALUE);
+            overrun, windowNs, partition, weight, boost, Long.MAX_VALUE, WHOLE_GPU);
     }
 
     /**
@@ -86,7 +89,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen with(final int newPriority, final int newGpuPriority, final OverrunAction newOverrun) {
         return new TaskOpen(correlation, clientId, name, newPriority, newGpuPriority, gpu, optimistic, periodNs,
-            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs);
+            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share);
     }
 
     /**
@@ -97,7 +100,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen withPartition(final int newPartition) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, newPartition, weight, boost, hintLeadNs);
+            budgetNs, overrun, windowNs, newPartition, weight, boost, hintLeadNs, share);
     }
 
     /**
@@ -108,7 +111,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen withBoost(final int newBoost) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, newBoost, hintLeadNs);
+            budgetNs, overrun, windowNs, partition, weight, newBoost, hintLeadNs, share);
     }
 
     /**
@@ -120,7 +123,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     TaskOpen withBudget(final long newBudgetNs, final OverrunAction newOverrun) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            newBudgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs);
+            newBudgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share);
     }
 
     /**
@@ -131,6 +134,17 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen withHintLead(final long newHintLeadNs) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, boost, newHintLeadNs);
+            budgetNs, overrun, windowNs, partition, weight, boost, newHintLeadNs, share);
+    }
+
+    /**
+     * The same with a limit of what its user may use.
+     *
+     * @param newShare percent, 100 = none
+     * @return a copy
+     */
+    TaskOpen withShare(final int newShare) {
+        return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
+            budgetNs, overrun, windowNs, partition, weight, boost, hintLeadNs, newShare);
     }
 }

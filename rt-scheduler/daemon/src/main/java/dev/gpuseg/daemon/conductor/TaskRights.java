@@ -13,8 +13,8 @@ import java.util.function.IntFunction;
 /**
  * Judges requests by the limits of their user. Root and the daemon's own user have none: they may stop the daemon
  * anyway. Where a rule for the control group of the process says which priorities its tasks may have, that counts in
- * place of the user's limit, and root in that group is a user as others: root of a container is no administrator.
- * One thread.
+ * place of the user's limit, and root in that group is a user as others: root of a container is no administrator. A
+ * share is not looked at there, because users of different containers have the same numbers. One thread.
  */
 final class TaskRights {
     /** So that the whole line fits into a reply. */
@@ -86,7 +86,7 @@ final class TaskRights {
      *
      * @param request valid by itself
      * @param client  who asks
-     * @param load    of the other tasks of its user, millionths of a GPU
+     * @param load    that the other tasks of its user declare, millionths of a GPU
      * @return the verdict
      */
     Verdict judge(final TaskOpen request, final Client client, final long load) {
@@ -122,8 +122,15 @@ final class TaskRights {
                 + "; or use demote");
         }
         final TaskOpen bounded = bounded(request, budget, limits.of(Limit.HINT_LEAD, uid, groups).value());
-        final String beyond = beyondUtilization(bounded, limits.of(Limit.UTILIZATION, uid, groups), uid, load);
-        return beyond != null ? refused(beyond) : new Verdict(null, bounded);
+        final UserLimits.Bound utilization = limits.of(Limit.UTILIZATION, uid, groups);
+        String beyond = beyondUtilization(bounded, utilization, uid, load);
+        final UserLimits.Bound share = rule.limitsPriority() ? UserLimits.NONE.of(Limit.SHARE, uid, groups)
+            : limits.of(Limit.SHARE, uid, groups);
+        if (beyond == null && request.periodNs() > 0 && request.budgetNs() > 0) {
+            beyond = beyondUtilization(request, share, uid, load);
+        }
+        return beyond != null ? refused(beyond) : new Verdict(null, bounded.withShare((int) Math.min(
+            TaskOpen.WHOLE_GPU, Math.min(utilization.value(), share.value()))));
     }
 
     /** A task that declares no budget gets the longest one; NOTIFY, which would make it worthless, becomes DEMOTE. */

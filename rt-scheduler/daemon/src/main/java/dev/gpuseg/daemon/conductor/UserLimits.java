@@ -37,9 +37,11 @@ public final class UserLimits {
     static final List<String> BUILT_IN = List.of(
         "* priority 49",
         "* budget 200ms",
+        "* share 50%",
         "* hint_lead 10s",
         "@" + REAL_TIME_GROUP + " priority unlimited",
         "@" + REAL_TIME_GROUP + " budget unlimited",
+        "@" + REAL_TIME_GROUP + " share unlimited",
         "@" + REAL_TIME_GROUP + " hint_lead unlimited");
     /** No limits, not even those that are built in. */
     public static final UserLimits NONE = new UserLimits(Map.of(), DIRECTORY);

@@ -29,7 +29,7 @@ final class ClientRegistry {
     /** What the clients work with. */
     record Parts(SegmentScheduler scheduler, DesiredStates desired, ProcessRegistry processes, TaskTable tasks,
         PolicyControl policy, Anticipation anticipation, GrantGate grants, DecisionApplier decisions,
-        Doorbells doorbells, DispatcherJournal journal, Counters counters, CycleClock clock) {
+        Doorbells doorbells, DispatcherJournal journal, Counters counters, CycleClock clock, ShareAccounts shares) {
     }
 
     private final Parts parts;
@@ -234,7 +234,8 @@ final class ClientRegistry {
                 + "; close another task");
             return;
         }
-        open(new TaskEntry(id, entry, new SessionSlot(entry.client.session(), slot), contextId, request), slot);
+        open(new TaskEntry(id, entry, new SessionSlot(entry.client.session(), slot), contextId, request,
+            parts.shares().open(entry.client.uid(), request.share())), slot);
     }
 
     private void open(final TaskEntry task, final int slot) {
@@ -247,7 +248,7 @@ final class ClientRegistry {
         session.gpu(slot, request.gpu());
         scheduler.addTask(new TaskParameters(task.id, task.contextId, request.priority(), request.gpuPriority(),
             request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed, request.overrun(),
-            request.windowNs(), request.partition()));
+            request.windowNs(), request.partition(), task.shareAccount));
         parts.anticipation().open(task);
         journal.taskOpened(task, StatusSnapshot.describe(task).toString());
         if (request.weight() > 0) {
@@ -301,6 +302,7 @@ final class ClientRegistry {
         tasks.remove(task);
         task.client.tasks.remove(task);
         scheduler.removeTask(task.id, parts.clock().nowNs());
+        parts.shares().close(task.client.client.uid(), task.shareAccount);
         parts.decisions().answer();
         journal.taskClosed(task);
         parts.decisions().record();

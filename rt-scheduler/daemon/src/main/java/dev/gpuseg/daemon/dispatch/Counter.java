@@ -33,6 +33,9 @@ public enum Counter {
     JOB_MISSES("job_misses", "Jobs of real-time tasks that ended after their deadline, or were given up after it"),
     /** Budget overruns. */
     OVERRUNS("overruns", "Segments that used up their budget; the overrun action of their task followed"),
+    /** Tasks demoted with their user. */
+    SHARES_USED_UP("shares_used_up",
+        "Tasks demoted because real-time segments of their user used up his share of the GPU"),
     /** Begins refused after an overrun. */
     SKIPPED("skipped", "Begins refused because the previous segment overran and its task skips the next"),
     /** Context disables. */
@@ -44,6 +47,9 @@ public enum Counter {
     /** Descriptors of strangers. */
     FOREIGN_DESCRIPTORS("foreign_descriptors",
         "Looks at a descriptor named like a device of the driver that was none; it was not used"),
+    /** Processes ended. */
+    CONTEXTS_BEYOND_LIMIT("contexts_beyond_limit",
+        "Processes ended because their user has more with a GPU context than his limit says"),
     /** Releases by the watchdog. */
     WATCHDOG_RELEASES("watchdog_releases", "Times that the watchdog enabled held contexts under a live daemon"),
     /** Clients. */

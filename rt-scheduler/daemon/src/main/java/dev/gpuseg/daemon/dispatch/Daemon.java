@@ -12,6 +12,7 @@ import dev.gpuseg.daemon.cgroup.GroupRule;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.ConductorAgent;
 import dev.gpuseg.daemon.conductor.ConductorConfig;
+import dev.gpuseg.daemon.conductor.ContextLimits;
 import dev.gpuseg.daemon.conductor.HousekeepingAgent;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.daemon.metrics.LiveModel;
@@ -24,6 +25,7 @@ import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
 import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Capabilities;
@@ -325,7 +327,8 @@ public final class Daemon implements AutoCloseable {
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
         new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters,
-            config.site().idleLast()).start();
+            config.site().idleLast(), new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(),
+                line -> System.err.println("gpuseg: " + line))).start();
         if (config.priority() > 0) {
             RuntimeThreads.raise(config.priority());   // after the warm-up, which may take its time
         }

@@ -111,6 +111,13 @@ final class DecisionApplier {
                 journal.overran(task, ticket, argument);
                 grants.recordOverrun(task, ticket);
                 break;
+            case Decisions.SHARE:
+                if (argument != 0) {
+                    counters.increment(Counter.SHARES_USED_UP);
+                }
+                journal.share(task, argument != 0);
+                grants.recordShare(task, argument != 0);
+                break;
             default:
                 break;   // a pre-grant is no event
         }

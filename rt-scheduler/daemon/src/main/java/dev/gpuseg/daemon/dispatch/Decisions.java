@@ -16,6 +16,7 @@ final class Decisions implements DecisionSink {
     static final int PREGRANT = 4;
     static final int MISS = 5;
     static final int OVERRUN = 6;
+    static final int SHARE = 7;
 
     private static final int INITIAL = 64;
 
@@ -64,6 +65,11 @@ final class Decisions implements DecisionSink {
     @Override
     public void onOverrun(final int taskId, final long ofTicket, final long budgetNs) {
         add(OVERRUN, 0, taskId, ofTicket, budgetNs);
+    }
+
+    @Override
+    public void onShare(final int taskId, final boolean spent) {
+        add(SHARE, 0, taskId, 0, spent ? 1 : 0);
     }
 
     @Override

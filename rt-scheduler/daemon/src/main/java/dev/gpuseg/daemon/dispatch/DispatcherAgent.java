@@ -120,7 +120,8 @@ public final class DispatcherAgent implements Runnable {
         policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock, status::policy,
             config.preemptive(), anticipation);
         clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy,
-            anticipation, grants, decisions, doorbells, journal, counters, clock), commands::add, config.optimistic());
+            anticipation, grants, decisions, doorbells, journal, counters, clock, new ShareAccounts(scheduler,
+            config.maxContexts(), journal, clock)), commands::add, config.optimistic());
         snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks);
     }
 

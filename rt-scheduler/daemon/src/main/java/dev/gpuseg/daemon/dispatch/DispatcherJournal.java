@@ -155,6 +155,11 @@ final class DispatcherJournal {
         event(EventKind.OVERRUN, task, 0, ticket, budgetNs, 0, 0);
     }
 
+    /** The share of its user is used up, or whole again. */
+    void share(final TaskEntry task, final boolean spent) {
+        event(EventKind.SHARE, task, 0, 0, spent ? 1 : 0, task.shareAccount, 0);
+    }
+
     void forcedEnd(final TaskEntry task, final long ticket) {
         event(EventKind.FORCED_END, task, 0, ticket, 0, 0, 0);
     }
@@ -218,6 +223,10 @@ final class DispatcherJournal {
 
     void weight(final int group, final int weight) {
         text(EventKind.POLICY, 0, 0, 0, 0, group, weight, "group " + group + " weight " + weight);
+    }
+
+    void share(final int account, final int percent) {
+        text(EventKind.POLICY, 0, 0, 0, 0, account, percent, "share of account " + account + " is " + percent + "%");
     }
 
     /** A quota of 0 is no cap. */

@@ -98,6 +98,13 @@ final class GrantGate {
         }
     }
 
+    /** The share of a task's user is used up: a begin that waits for enforcement need not any more. */
+    void recordShare(final TaskEntry task, final boolean spent) {
+        if (spent && task.grantPending && scheduler.state(task.id) == SegmentState.RUNNING) {
+            finish(task, scheduler.ticket(task.id));
+        }
+    }
+
     /** A segment ended, or its task is closed: no grant is pending and no enforcement is awaited for it. */
     void forget(final TaskEntry task) {
         task.grantPending = false;

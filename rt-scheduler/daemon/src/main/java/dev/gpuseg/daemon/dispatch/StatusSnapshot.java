@@ -88,6 +88,7 @@ final class StatusSnapshot {
         final ObjectNode node = describe(task);
         node.put("state", SegmentState.name(scheduler.state(task.id)));
         node.put("demoted", scheduler.isDemoted(task.id));
+        node.put("spent", scheduler.isSpent(task.id));
         node.put("suspended", scheduler.isSuspended(task.id));
         node.put("overrun", scheduler.overrunAction(task.id).label());
         node.put("pregranted", scheduler.isPregranted(task.id));
@@ -136,6 +137,8 @@ final class StatusSnapshot {
         node.put("on_overrun", request.overrun().label());
         node.put("optimistic", request.optimistic());
         node.put("boost", request.boost());
+        node.put("share", request.share());
+        node.put("share_account", task.shareAccount);
         return node;
     }
 }

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
 import dev.gpuseg.daemon.cgroup.Cgroups;
 import dev.gpuseg.daemon.cgroup.ProcessView;
+import dev.gpuseg.daemon.conductor.ContextLimits;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.ipc.platform.ClockReading;
 import dev.gpuseg.ipc.platform.ProcessCpuTime;
@@ -36,6 +37,8 @@ final class Supervisor {
     private List<ProcessView> knownProcesses = List.of();
     private int knownVersion;
     private long foreignSeen;
+    private final ContextLimits contextLimits;
+    private long endedSeen;
 
     /**
      * @param dispatcher whose processes are looked after
@@ -46,10 +49,13 @@ final class Supervisor {
      * @param admission  told of the time; null while it is off
      * @param counters   of the dispatcher, which alone changes them
      * @param idle       whether processes without work are looked for
+     * @param contextLimits how many contexts a user may have
      */
     Supervisor(final DispatcherAgent dispatcher, final ScheduledExecutorService background,
         final WatchdogKeeper watchdog, final Cgroups cgroups, final LiveModel liveModel,
-        final ProvenAdmission admission, final Counters counters, final boolean idle) {
+        final ProvenAdmission admission, final Counters counters, final boolean idle,
+        final ContextLimits contextLimits) {
+        this.contextLimits = contextLimits;
         this.counters = counters;
         this.idle = idle ? new IdleProcesses(new ProcessCpuTime()::readNs, this::tellIdle) : null;
         this.dispatcher = dispatcher;
@@ -112,10 +118,19 @@ final class Supervisor {
                     knownProcesses = views;
                     knownVersion = version;
                     cgroups.look(knownProcesses, System.nanoTime());
+                    limitContexts();
                 });
             });
         } else if (cgroups.isDue(nowNs)) {
             cgroups.look(knownProcesses, nowNs);
+        }
+    }
+
+    private void limitContexts() {
+        final long ended = contextLimits.look(knownProcesses);
+        if (ended != endedSeen) {
+            endedSeen = ended;
+            dispatcher.submit(() -> counters.set(Counter.CONTEXTS_BEYOND_LIMIT, ended));
         }
     }
 

@@ -17,6 +17,8 @@ final class TaskEntry {
     final TaskSlot slot;
     final int contextId;
     final TaskOpen request;
+    /** Whose share it uses, {@link ShareAccounts#NONE} if its user has no limit. */
+    final int shareAccount;
     /** What the task was opened with or an administrator set; a demotion by the scheduler changes neither. */
     int priority;
     int gpuPriority;
@@ -47,6 +49,12 @@ final class TaskEntry {
 
     TaskEntry(final int id, final ClientEntry client, final TaskSlot slot, final int contextId,
         final TaskOpen request) {
+        this(id, client, slot, contextId, request, ShareAccounts.NONE);
+    }
+
+    TaskEntry(final int id, final ClientEntry client, final TaskSlot slot, final int contextId,
+        final TaskOpen request, final int shareAccount) {
+        this.shareAccount = shareAccount;
         this.id = id;
         this.client = client;
         this.slot = slot;

@@ -66,6 +66,19 @@ class TaskRightsTest {
             "the rule for control group /kubepods.slice/pod1.slice/** allows 40");
         refused(inGroup(80).judge(task(1, 81, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "priority is 81");
         assertNull(inGroup(0).judge(task(0, 0, 0), MEMBER, 0).refusal(), "best effort is always allowed");
+        assertEquals(100, inGroup(80).judge(task(80, 100, 90), MEMBER, 0).request().share(), "pods share uids");
+    }
+
+    @Test
+    void shouldTellTheShareOfAMemberAndRefuseWhatDeclaresMore() throws IOException {
+        assertEquals(50, rights("").judge(task(40, 0, 0), MEMBER, 0).request().share());
+        assertEquals(50, rights("").judge(task(40, 100, 50), MEMBER, 0).request().share());
+        refused(rights("").judge(task(40, 100, 51), MEMBER, 0), "51% of a GPU", "limit share of user 1001 is 50%");
+        refused(rights("").judge(task(40, 100, 40), MEMBER, 100_001), "limit share");
+        assertNull(rights("").judge(task(40, 100, 0), MEMBER, 0).refusal(), "a budget by default is not declared");
+        assertEquals(30, rights("* utilization 30%\n").judge(task(40, 100, 10), MEMBER, 0).request().share());
+        assertEquals(100, rights("1001 share unlimited\n").judge(task(40, 100, 90), MEMBER, 0).request().share());
+        assertEquals(100, rights("").judge(task(40, 100, 90), client(0, 0), 0).request().share());
     }
 
     /** Root of a container is root to the daemon, too, unless it has a user namespace. */

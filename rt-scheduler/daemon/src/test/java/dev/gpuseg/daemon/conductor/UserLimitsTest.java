@@ -48,6 +48,8 @@ class UserLimitsTest {
         refused("1001 budget 4000000ms", "budget is 4000000ms", "0ms..3600000ms");
         refused("1001 utilization 50", "utilization is 50", "0%..1600%");
         refused("1001 clients 257", "0..256");
+        refused("1001 share 101%", "0%..100%");
+        refused("1001 share 50", "share is 50");
         refused("no-such-user priority 1", "user no-such-user", "use its number");
         refused("@no-such-group priority 1", "group no-such-group");
         assertThrows(IllegalArgumentException.class, () -> UserLimits.read(directory.resolve("missing")));
@@ -59,7 +61,9 @@ class UserLimitsTest {
             assertEquals(49, builtIn.of(Limit.PRIORITY, ALICE, NO_GROUPS).value());
             assertEquals(200 * MS, builtIn.of(Limit.BUDGET, ALICE, NO_GROUPS).value());
             assertEquals(10_000 * MS, builtIn.of(Limit.HINT_LEAD, ALICE, NO_GROUPS).value());
+            assertEquals(50, builtIn.of(Limit.SHARE, ALICE, NO_GROUPS).value());
             assertTrue(builtIn.of(Limit.UTILIZATION, ALICE, NO_GROUPS).isUnlimited());
+            assertTrue(builtIn.of(Limit.CONTEXTS, ALICE, NO_GROUPS).isUnlimited());
             assertEquals(17, builtIn.of(Limit.TASKS, ALICE, NO_GROUPS, 17).value());
         }
         final UserLimits.Bound changed = limits("* priority 80").of(Limit.PRIORITY, ALICE, NO_GROUPS);

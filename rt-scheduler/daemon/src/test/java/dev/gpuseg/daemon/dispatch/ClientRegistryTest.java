@@ -51,7 +51,8 @@ class ClientRegistryTest {
     private final Doorbells doorbells = new Doorbells();
     private final ClientRegistry clients = new ClientRegistry(new ClientRegistry.Parts(rig.scheduler, rig.desired,
         rig.processes, rig.tasks, rig.policy, rig.anticipation, rig.grants, rig.decisions, doorbells, rig.journal,
-        rig.counters, rig.clock), later::add, true);
+        rig.counters, rig.clock, new ShareAccounts(rig.scheduler, DispatchRig.CONTEXTS, rig.journal, rig.clock)),
+        later::add, true);
     private QueueTemplate template;
 
     @BeforeEach

@@ -17,7 +17,8 @@ class StatusSnapshotTest {
     private final Doorbells doorbells = new Doorbells();
     private final StatusSnapshot snapshot = new StatusSnapshot(rig.scheduler, rig.desired, new ClientRegistry(
         new ClientRegistry.Parts(rig.scheduler, rig.desired, rig.processes, rig.tasks, rig.policy, rig.anticipation,
-            rig.grants, rig.decisions, doorbells, rig.journal, rig.counters, rig.clock), Runnable::run, true),
+            rig.grants, rig.decisions, doorbells, rig.journal, rig.counters, rig.clock,
+            new ShareAccounts(rig.scheduler, DispatchRig.CONTEXTS, rig.journal, rig.clock)), Runnable::run, true),
         rig.processes, rig.tasks);
 
     private ObjectNode take() {

@@ -15,6 +15,8 @@ import dev.gpuseg.daemon.cgroup.GroupSink;
 import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.ContextLimits;
+import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.WatchdogPage;
@@ -62,7 +64,7 @@ class SupervisorTest {
             IdleMode.SPIN);
         supervisor = new Supervisor(dispatcher, background, new WatchdogKeeper(null, () -> null, page -> { }),
             new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()), new LiveModel(), null,
-            new Counters(), true);
+            new Counters(), true, new ContextLimits(UserLimits.NONE, 0, line -> { }));
     }
 
     @AfterEach
@@ -127,7 +129,7 @@ class SupervisorTest {
             return new Dead();
         }, page -> { }), new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()),
             new LiveModel(), null,
-            new Counters(), false);
+            new Counters(), false, new ContextLimits(UserLimits.NONE, 0, line -> { }));
         keeping.look();
         keeping.look();
         assertEquals(List.of("started", "started"), watchdogs);

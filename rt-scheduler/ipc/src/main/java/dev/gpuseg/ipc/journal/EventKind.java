@@ -76,7 +76,9 @@ public enum EventKind {
     /** The scheduler acted on time without a change of segments: a turn passed on, a window opened or closed. */
     TIMER(Abi.EVENT_TIMER),
     /** Anticipation; flags = {@code enum gpuseg_anticipation}. */
-    ANTICIPATE(Abi.EVENT_ANTICIPATE);
+    ANTICIPATE(Abi.EVENT_ANTICIPATE),
+    /** What the task begins is best effort, or has its rank again; arg0 = 1 or 0, arg1 = account of its user. */
+    SHARE(Abi.EVENT_SHARE);
 
     private static final EventKind[] BY_CODE;
 

@@ -215,7 +215,7 @@ public final class DecisionReplay implements DecisionSink {
                 scheduler.addTask(new TaskParameters(e.taskId(), e.contextId(), a.path("priority").asInt(),
                     a.path("gpu_priority").asInt(), a.path("deadline_ns").asLong(), a.path("budget_ns").asLong(),
                     a.path("optimistic").asBoolean(), OverrunAction.named(a.path("on_overrun").asText()),
-                    a.path("window_ns").asLong(), a.path("partition").asInt()));
+                    a.path("window_ns").asLong(), a.path("partition").asInt(), a.path("share_account").asInt()));
                 anticipation.open(e, a);
             }
             case TASK_CLOSE -> {
@@ -300,6 +300,8 @@ public final class DecisionReplay implements DecisionSink {
             scheduler.setGroup(e.contextId(), (int) e.arg0(), e.timeNs());
         } else if (cap.matches()) {
             scheduler.setCap((int) e.arg0(), e.arg1(), e.arg1() == 0 ? 0 : Long.parseLong(cap.group(1)), e.timeNs());
+        } else if (text.startsWith("share of account ")) {
+            scheduler.setShare((int) e.arg0(), (int) e.arg1(), e.timeNs());
         } else if (text.startsWith("group ")) {
             scheduler.setWeight((int) e.arg0(), (int) e.arg1(), e.timeNs());
         } else if (text.startsWith("sharing ")) {
@@ -360,7 +362,7 @@ public final class DecisionReplay implements DecisionSink {
                 }
                 seen = new Decision(EventKind.GRANT, e.taskId(), e.ticket(), 0);
                 break;
-            case PREEMPT, MISS, OVERRUN:
+            case PREEMPT, MISS, OVERRUN, SHARE:
                 seen = new Decision(e.kind(), e.taskId(), e.ticket(), e.arg0());
                 break;
             case RESUME:
@@ -408,6 +410,11 @@ public final class DecisionReplay implements DecisionSink {
     @Override
     public void onDeadlineMiss(final int taskId, final long ticket, final long deadlineNs) {
         expected.add(new Decision(EventKind.MISS, taskId, ticket, deadlineNs));
+    }
+
+    @Override
+    public void onShare(final int taskId, final boolean spent) {
+        expected.add(new Decision(EventKind.SHARE, taskId, 0, spent ? 1 : 0));
     }
 
     @Override

@@ -182,6 +182,8 @@ public final class Trace {
         Job current;
         /** What counts as a job; the same class that the daemon shows figures of. */
         final JobAccount account = new JobAccount();
+        /** The share of its user is used up: what it begins is best effort. */
+        boolean spent;
         final TreeMap<Long, Integer> ranks = new TreeMap<>();
 
         Task(final int row, final String name) {
@@ -200,6 +202,11 @@ public final class Trace {
 
         boolean isRealTime() {
             return priority > 0;
+        }
+
+        /** GPU priority of what it begins now. */
+        int rank() {
+            return spent ? 0 : gpuPriority;
         }
 
         /** GPU priority that counted at a time; a demotion makes it 0. */

@@ -225,6 +225,15 @@ public final class TraceBuilder {
                 }
                 mark(kind, event, 0, "budget used up");
             }
+            case SHARE -> {
+                if (task != null) {
+                    task.spent = event.arg0() != 0;
+                    if (listener == null) {
+                        task.ranks.put(nowNs, task.rank());
+                    }
+                }
+                mark(kind, event, 0, event.arg0() != 0 ? "share of its user used up" : "share of its user whole again");
+            }
             case HINT -> mark(kind, event, 0, "begin announced for " + event.arg0());
             case DISABLE -> {
                 trace.longestDisableNs = Math.max(trace.longestDisableNs, event.arg1());
@@ -252,7 +261,7 @@ public final class TraceBuilder {
                 if (task != null) {
                     task.gpuPriority = (int) (event.arg1() > 0 ? event.arg1() : event.arg0());
                     if (listener == null) {
-                        task.ranks.put(nowNs, task.gpuPriority);
+                        task.ranks.put(nowNs, task.rank());
                     }
                 }
                 mark(kind, event, 0, "priority " + event.arg0() + " counts from here");
@@ -381,6 +390,7 @@ public final class TraceBuilder {
         task.budgetNs = attributes.path("budget_ns").asLong();
         task.onOverrun = attributes.path("on_overrun").asText("demote");
         task.open = true;
+        task.spent = false;
         task.account.reopened();
         if (listener == null) {
             task.ranks.put(event.timeNs(), task.gpuPriority);
@@ -524,7 +534,7 @@ public final class TraceBuilder {
         segment.cancelled = cancelled;
         task.begun = null;
         if (segment.overrunNs != 0 && listener == null) {
-            task.ranks.put(event.timeNs(), task.gpuPriority);
+            task.ranks.put(event.timeNs(), task.rank());
         }
         leave(segment, event.timeNs());
         over(segment);

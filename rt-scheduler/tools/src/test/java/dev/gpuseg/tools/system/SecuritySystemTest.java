@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.FileAccess;
@@ -19,8 +20,11 @@ import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import dev.gpuseg.tools.rig.TaskClient;
+import dev.gpuseg.tools.trace.DecisionReplay;
+import dev.gpuseg.tools.trace.Source;
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,6 +49,9 @@ class SecuritySystemTest {
     private static final int CROWD = 60;
     private static final int TASKS_EACH = 17;
     private static final int FLOOD_S = 5;
+    /** What can be open in a daemon, and what a user may leave unread: Daemon and UnreadReplies say the same. */
+    private static final long TASKS_MAX = 4096;
+    private static final long UNREAD_MAX = 8L << 20;
     private static final int EPERM = 1;
     private static final int EACCES = 13;
 
@@ -245,7 +252,10 @@ class SecuritySystemTest {
         assertTrue(sent > 1000, sent + " commands in 25 s are no flood");
         assertTrue(rig.counter("conductor_rate_limited") + rig.counter("conductor_admin_refused")
             + rig.counter("conductor_unread_dropped") > 100, () -> rig.status().toString());
-        assertEquals(CROWD * TASKS_EACH + 1, rig.status().path("tasks").size());
+        final JsonNode all = rig.status();
+        assertEquals(CROWD * TASKS_EACH + 1, all.path("tasks").size());
+        final long most = all.toString().getBytes(StandardCharsets.UTF_8).length * TASKS_MAX / (CROWD * TASKS_EACH);
+        assertTrue(most < UNREAD_MAX, "an answer with all tasks that can be open has " + most + " bytes");
         assertFalse(daemon.said().contains("OutOfMemory"), daemon.said());
     }
 
@@ -322,6 +332,59 @@ class SecuritySystemTest {
         assertEquals(200_000_000, endless.path("budget_ns").asLong());
         assertTrue(endless.path("overruns").asLong() == 1 && endless.path("demoted").asBoolean(), endless::toString);
         assertEquals(2, rig.counter("conductor_limits_refused"));
+    }
+
+    @Test
+    void shouldLeaveHalfOfTheGpuToOthersHoweverManyTasksAMemberHas() throws Exception {
+        rig.gpu();
+        rig.daemon("--limits", Files.createDirectories(rig.file("limits.d")).toString());
+        final Child bob = client("bob", BOB, TaskClient.open("patient", 1, 0, 0, 0), "pause");
+        bob.await("open patient 0", 10);
+        final List<Child> crowd = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {   // each segment ends within its budget of 200 ms, and one is always begun
+            crowd.add(client("crowd" + i, ALICE, TaskClient.open("greedy" + i, 49, 0, 0, 0),
+                "segments:greedy" + i + ":400:50000", "pause"));
+        }
+        for (int i = 0; i < 3; i++) {
+            crowd.get(i).await("open greedy" + i + " 0", 10);
+        }
+        SystemRig.await("a share is used up", 30_000, () -> rig.counter("shares_used_up") >= 3);
+        final Child carol = client("carol", BOB, TaskClient.open("late", 1, 0, 0, 0), "begin:late", "pause");
+        assertEquals("begin 0", carol.await("begin", 20), "while the crowd still begins segments of higher priority");
+        assertTrue(crowd.stream().allMatch(Child::isAlive));
+        final List<String> shares = new ArrayList<>();
+        JournalReader.forEach(rig.directory().journal(), event -> {
+            if (event.kind() == EventKind.SHARE) {
+                shares.add(event.taskId() + " " + event.arg0());
+            }
+        });
+        assertTrue(shares.size() >= 3, shares::toString);
+        assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+    }
+
+    @Test
+    void shouldEndTheNewestProcessOfAUserWhoHasMoreContextsThanHisLimit() throws Exception {
+        final Path limits = Files.createDirectories(rig.file("limits.d"));
+        Files.writeString(limits.resolve("robot.conf"), "* contexts 2\n");
+        rig.gpu();
+        final Child daemon = rig.daemon("--limits", limits.toString());
+        final List<Child> crowd = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            crowd.add(client("crowd" + i, ALICE, TaskClient.open("a" + i, 0, 0, 0, 0), "pause"));
+            if (i < 2) {
+                crowd.get(i).await("pause", 15);
+            }
+        }
+        for (int i = 2; i < 5; i++) {
+            SystemRig.awaitEnd(crowd.get(i), 15_000);
+        }
+        SystemRig.await("they are counted", 15_000, () -> rig.counter("contexts_beyond_limit") == 3);
+        final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 0, 0, 0), "segments:mine:50:100", "pause");
+        assertEquals("segments 0", bob.await("segments", 20));
+        assertTrue(crowd.get(0).isAlive() && crowd.get(1).isAlive());
+        assertTrue(daemon.said().contains("limit contexts of user " + ALICE + " is 2"), daemon.said());
     }
 
     @Test
