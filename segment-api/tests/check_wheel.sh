@@ -12,6 +12,11 @@ python=/usr/bin/python3
 $python -c 'import ensurepip, venv' 2>/dev/null || { echo "skipped: python3-venv is not installed"; exit 77; }
 . "$(dirname "$0")/with_daemon.sh"
 
+# All variants build the wheel in one directory.
+mkdir -p "$src/build"
+exec 8>"$src/build/wheel.lock"
+flock 8
+
 # No index, and a proxy that does not exist: whoever wants the network fails.
 export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9
 try() { # NAME PIP-ARGUMENT...

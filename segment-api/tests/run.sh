@@ -2,45 +2,67 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run test programs (and scripts) and sum up: exit 0 = passed, 77 = skipped, else failed.
 #   run.sh LABEL COUNTS-FILE TEST...      appends "passed failed skipped" to COUNTS-FILE
-# Each test has a limit of 330 s, more than its own alarm. $RUNNER goes before compiled programs (qemu-aarch64).
-# test_inject, which waits for programs most of its time, runs beside the others.
+# Each test has a limit of 330 s, more than its own alarm; a time is printed from 5 s on. $RUNNER goes before compiled programs
+# (qemu-aarch64). Tests that mostly wait for programs which they start run beside the others, one after the other.
+# Any number of run.sh may work at the same time, also with one COUNTS-FILE: the lines of a test stay together.
 label=$1 counts=$2
 shift 2
-passed=0 failed=0 skipped=0 beside=
-# report STATUS: of test $name, whose output is in $counts.log
-report() {
+passed=0 failed=0 skipped=0 waiting=
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+# named TEST: sets $name
+named() {
 	case $1 in
-	0) passed=$((passed + 1)); echo "ok    [$label] $name" ;;
-	77) skipped=$((skipped + 1)); echo "skip  [$label] $name: $(sed -n 's/.*skipped: //p' "$counts.log" | tail -1)" ;;
-	*) failed=$((failed + 1)); echo "FAIL  [$label] $name (exit $1)"; sed 's/^/      /' "$counts.log" ;;
+	*.sh*) name=$(basename "${1%% *}") && name="$name ${1##*[ /]}" ;;
+	*.py*) name=$(echo "$1" | sed 's,.*tests/\([a-z_]*\.py\).*,\1,') ;;
+	*) name=$(basename "$1") ;;
 	esac
+}
+# run TEST: its output, status and seconds in $work/$name.*
+run() {
+	began=$(date +%s)
+	case $1 in
+	*.sh*|*.py*) timeout -k 5 330 $1 ;;
+	*) timeout -k 5 330 $RUNNER $1 ;;
+	esac >"$work/$name.log" 2>&1
+	status=$?
+	echo "$status $(($(date +%s) - began))" >"$work/$name.status"
+}
+# report: what became of $name
+report() {
+	read -r status seconds <"$work/$name.status" || status=1
+	took=
+	[ "${seconds:-0}" -lt 5 ] || took=" ($seconds s)"
+	exec 9>>"$counts.lock"
+	flock 9
+	case $status in
+	0) passed=$((passed + 1)); echo "ok    [$label] $name$took" ;;
+	77) skipped=$((skipped + 1)); echo "skip  [$label] $name: $(sed -n 's/.*skipped: //p' "$work/$name.log" | tail -1)" ;;
+	*) failed=$((failed + 1)); echo "FAIL  [$label] $name (exit $status)$took"; sed 's/^/      /' "$work/$name.log" ;;
+	esac
+	exec 9>&-
 }
 for test; do
 	case $test in
-	*/test_inject)
-		{ timeout -k 5 330 $RUNNER "$test" >"$counts.beside" 2>&1; echo $? >"$counts.status"; } &
-		beside=$test ;;
+	*/test_inject|*/test_held|*/test_exec_faults) waiting="$waiting $test" ;;
 	esac
 done
+for test in $waiting; do
+	named "$test"
+	run "$test"
+done &
 for test; do
-	case $test in
-	*.sh*) name=$(basename "${test%% *}") && name="$name ${test##*[ /]}" ;;
-	*.py*) name=$(echo "$test" | sed 's,.*tests/\([a-z_]*\.py\).*,\1,') ;;
-	*) name=$(basename "$test") ;;
+	case " $waiting " in
+	*" $test "*) continue ;;
 	esac
-	[ "$test" != "$beside" ] || continue
-	case $test in
-	*.sh*|*.py*) timeout -k 5 330 $test >"$counts.log" 2>&1 ;;
-	*) timeout -k 5 330 $RUNNER $test >"$counts.log" 2>&1 ;;
-	esac
-	report $?
+	named "$test"
+	run "$test"
+	report
 done
-if [ -n "$beside" ]; then
-	wait
-	name=$(basename "$beside")
-	mv "$counts.beside" "$counts.log"
-	report "$(cat "$counts.status")"
-	rm -f "$counts.status"
-fi
-rm -f "$counts.log"
+wait
+for test in $waiting; do
+	named "$test"
+	report
+done
 echo "$passed $failed $skipped" >>"$counts"
