@@ -59,6 +59,8 @@ final class RmProcess {
     private final List<RmClient> clients = new ArrayList<>();
     private final Map<Integer, Integer> emptyRefreshes = new HashMap<>();
     private volatile Map<Integer, RmContext> contexts = Map.of();
+    /** GPUs on which it has a channel group for compute or graphics: channels are going to follow, or have. */
+    private Set<Integer> prepared = Set.of();
     private volatile String refusal = "";
     private static volatile int newestClient = CLIENT_BASE;
     private long lastFullNs;
@@ -107,6 +109,11 @@ final class RmProcess {
     /** Its context on a GPU, null if there is none (yet). */
     RmContext context(final int gpu) {
         return contexts.get(gpu);
+    }
+
+    /** Whether it has channels on a GPU, or a group that is going to have some. */
+    boolean preparesFor(final int gpu) {
+        return contexts.containsKey(gpu) || prepared.contains(gpu);
     }
 
     /** Why its descriptors cannot be duplicated, empty if they can. */
@@ -218,8 +225,11 @@ final class RmProcess {
             observed.clearNews();
             observed.objects().forEach(o -> take(o, observed));
         } else {
-            for (int i = 0; i < NEWS_AT_ONCE && observed.hasNews(); i++) {
-                take(observed.nextNews(), observed);
+            boolean urgent = false;
+            for (int i = 0; i < NEWS_AT_ONCE && !urgent && observed.hasNews(); i++) {
+                final Observation o = observed.nextNews();
+                take(o, observed);
+                urgent = contexts.isEmpty() && ObservedProcess.beginsContext(o);
             }
         }
         if (!observed.isWhole() || unsure) {
@@ -446,6 +456,7 @@ final class RmProcess {
             changed |= contexts.get(e.getKey()) != e.getValue();
         }
         contexts = Map.copyOf(next);
+        prepared = builder.computeGpus();
         return changed ? Result.CHANGED : Result.UNCHANGED;
     }
 
