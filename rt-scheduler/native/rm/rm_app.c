@@ -8,7 +8,7 @@
  *   PAGE    mapped file: pid, ready, stop, kernels, wrong, last_ns, longest_ns (struct page)
  *   again   creates a second context (another client, other channels) when `again` in PAGE becomes 1
  *   two     the same with the same client, as a second context of one CUDA process
- *   leaderless  the same, and the main thread has ended before: the process goes on without it
+ *   leaderless  as two, and the main thread ends before: the process goes on without it
  *   gpus    the same on the next GPU
  *   fork    works in a child; the parent waits
  *   child   works itself; a child that is forked later holds the descriptors and does nothing
@@ -70,6 +70,8 @@ static void *second_context(void *arg)
 	(void)arg;
 	while (!shared->again && !shared->stop)
 		usleep(1000);
+	if (strcmp(mode, "leaderless") == 0)
+		usleep(500000); /* the main thread ends */
 	if (strcmp(mode, "again") == 0) {
 		fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
 		if (fd < 0)
@@ -153,8 +155,6 @@ int main(int argc, char **argv)
 	shared->pid = getpid();
 	shared->first_ns = now_ns();
 	__atomic_store_n(&shared->ready, 1, __ATOMIC_RELEASE);
-	if (strcmp(mode, "leaderless") == 0)
-		pthread_exit(NULL);
 	while (!shared->stop) {
 		int64_t begin = now_ns();
 		int right = kernel(&c, kernel_ms, shared->kernels + 1);
@@ -167,6 +167,8 @@ int main(int argc, char **argv)
 		if (end - begin > shared->longest_ns)
 			shared->longest_ns = end - begin;
 		shared->kernels = shared->kernels + 1;
+		if (strcmp(mode, "leaderless") == 0 && shared->again)
+			pthread_exit(NULL);
 	}
 	return shared->wrong ? 1 : 0;
 }

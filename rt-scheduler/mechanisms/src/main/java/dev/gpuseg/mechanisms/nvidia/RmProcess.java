@@ -206,10 +206,12 @@ final class RmProcess {
         final boolean due = nowNs - lastFullNs >= FULL_REFRESH_NS;
         if (observed.takeFilesChanged() || due || stale) {
             final Map<Integer, String> links = links();
-            if (links == null) {
+            if (links == null && files.isEmpty()) {
                 return Result.GONE;
             }
-            takeFiles(links, lock, older, observed);
+            if (links != null) {   // else its descriptors were duplicated before, and may still be used by its threads
+                takeFiles(links, lock, older, observed);
+            }
             lastFullNs = nowNs;
         }
         if (files.isEmpty()) {
@@ -299,7 +301,7 @@ final class RmProcess {
         return link.is(CONTROL_DEVICE) && CONTROL.leadsTo(pid, link.fd(), CONTROL_DEVICE);
     }
 
-    /** Descriptors that matter, by number; null if the process has ended. */
+    /** Descriptors that matter, by number; null if the process has ended, or shows none since its main thread has. */
     private Map<Integer, String> links() {
         final Map<Integer, String> found = new LinkedHashMap<>();
         try {
@@ -316,7 +318,7 @@ final class RmProcess {
         } catch (final IOException e) {
             return null;
         }
-        return found;
+        return found.isEmpty() && RemoteDescriptors.mainThreadEnded(pid) ? null : found;
     }
 
     private boolean takeFiles(final Map<Integer, String> links, final Object lock, final OlderProcesses others,
