@@ -6,6 +6,9 @@
  * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies|twice]
  *   PAGE    mapped file: pid, ready, stop, more (an order, then 0), kernels, signals (struct page)
  *           orders: 1 makes another queue, 2 resumes all with UPDATE_QUEUE as ROCm's runtime does, 3 destroys the last
+ *
+ * GPUSEG_SHADOW=DEVICE: opens that device, too, and repeats on it the making of queues, for gpuseg-observer.
+ *
  *   debug   calls RUNTIME_ENABLE, as ROCm's runtime does; copies: that and an SDMA queue; twice: that and a second
  *           descriptor
  */
@@ -19,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,6 +51,7 @@ extern int gpuseg_amd_off(void) __attribute__((weak));
 static struct page *page;
 static uint32_t ids[MADE_MAX];
 static int made;
+static int shadow = -1;
 
 static void on_signal(int number)
 {
@@ -69,6 +74,8 @@ static void create_queue(int kfd, uint32_t gpu_id, uint32_t type)
 		exit(1);
 	}
 	memcpy(&ids[made++], argument + CREATE_QUEUE_ID, sizeof(ids[0]));
+	if (shadow >= 0) /* fails: that device is no GPU's */
+		syscall(SYS_ioctl, shadow, _IOC(_IOC_READ | _IOC_WRITE, 'K', 2, CREATE_QUEUE_BYTES), argument);
 }
 
 static void resume_all(int kfd)
@@ -127,6 +134,8 @@ int main(int argc, char **argv)
 		perror("gpuseg-amd-app: " GPUSEG_AMD_KFD_DEVICE);
 		return 1;
 	}
+	if (getenv("GPUSEG_SHADOW"))
+		shadow = open(getenv("GPUSEG_SHADOW"), O_RDWR | O_CLOEXEC);
 	if (strcmp(kind, "plain") != 0) {
 		uint64_t enable[2] = {0, 1};
 

@@ -21,6 +21,7 @@
 #include <getopt.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,9 +207,16 @@ static void put(const void *record)
 
 static int on_record(void *context, void *data, size_t size)
 {
+	struct gpuseg_observer_record r;
+	int64_t passed_ns;
+
 	(void)context;
-	if (size == sizeof(struct gpuseg_observer_record))
-		put(data);
+	if (size != sizeof(r))
+		return 0;
+	memcpy(&r, data, sizeof(r));
+	passed_ns = now_ns() - (int64_t)r.time_ns;
+	r.passed_ns = passed_ns < 0 ? 0 : passed_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)passed_ns;
+	put(&r);
 	return 0;
 }
 
@@ -344,15 +352,35 @@ static void accept_daemon(int listener)
 	send_accounts(true);
 }
 
+static int priority_of(const char *text)
+{
+	char *end;
+	const long n = strtol(text, &end, 10);
+
+	if (*text == 0 || *end != 0 || n < 1 || n > 99)
+		usage_error("--priority %s: expected 1 to 99", text);
+	return (int)n;
+}
+
+/* Records must not wait for busy programs; without the right to that, this program works as an ordinary one. */
+static void become_real_time(int priority)
+{
+	const struct sched_param parameter = {.sched_priority = priority};
+
+	if (sched_setscheduler(0, SCHED_RR, &parameter) != 0)
+		message("priority %d: %s; it needs CAP_SYS_NICE", priority, strerror(errno));
+}
+
 static void usage(void)
 {
-	printf("usage: gpuseg-observer [--socket PATH [--group NAME]] [--device DRIVER:MAJOR:MINOR]... [--check]\n"
+	printf("usage: gpuseg-observer [--socket PATH [--group NAME]] [--priority N] [--device DRIVER:MAJOR:MINOR]... [--check]\n"
 	       "\n"
 	       "Sees GPU processes by BPF and passes what they do on to the gpuseg daemon, which starts it.\n"
 	       "\n"
 	       "  --check         load and attach the program, say whether that works, and end\n"
 	       "  --socket PATH   serve one daemon at a time there; without it records go to standard output\n"
 	       "  --group NAME    who may connect, beside root\n"
+	       "  --priority N    SCHED_RR, 1 to 99\n"
 	       "  --device D:M:N  watch this device, not those of /proc/devices; driver nvidia, kfd or nvgpu\n");
 }
 
@@ -361,6 +389,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'}, {"group", required_argument, NULL, 'g'},
 		{"device", required_argument, NULL, 'd'}, {"check", no_argument, NULL, 'c'},
+		{"priority", required_argument, NULL, 'p'},
 		{"help", no_argument, NULL, 'h'},	  {0}};
 	const struct sigaction stop = {.sa_handler = on_signal};
 	const char *path = NULL, *group = NULL;
@@ -368,6 +397,7 @@ int main(int argc, char **argv)
 	bool check = false;
 	int64_t look_ns, account_ns;
 	int listener = -1;
+	int priority = 0;
 	int option, error;
 
 	program_name = "gpuseg-observer";
@@ -381,6 +411,9 @@ int main(int argc, char **argv)
 			break;
 		case 'd':
 			add_device(optarg);
+			break;
+		case 'p':
+			priority = priority_of(optarg);
 			break;
 		case 'c':
 			check = true;
@@ -398,6 +431,8 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	libbpf_set_print(keep_message);
+	if (priority > 0)
+		become_real_time(priority);
 	error = load();
 	if (error) {
 		message("the BPF program cannot be used: %s", reason(error));

@@ -49,6 +49,10 @@
 #define RM_SUBDEVICE 0x2080
 #define RM_TSG 0xa06c
 #define RM_ENGINE_GR0 1
+/* Source: nvgpu's public UAPI header. Submissions are ioctls, too, and are counted only. */
+#define NVGPU_TYPE 'G'
+#define NVGPU_OPEN_TSG 9
+#define NVGPU_OPEN_CHANNEL 11
 #define KFD_TYPE 'K'
 #define KFD_CREATE_QUEUE 0x02
 #define KFD_DESTROY_QUEUE 0x03
@@ -475,6 +479,16 @@ static void on_rm_dup(const struct pending *call, __u32 tgid, __u32 pid)
 	report_unseen(tgid, pid);
 }
 
+/* Whether an ioctl makes or removes something. */
+static int tells(__u32 driver, __u32 type, __u32 number)
+{
+	if (driver == GPUSEG_OBSERVER_NVIDIA)
+		return type == RM_TYPE && (number == RM_ALLOC || number == RM_FREE || number == RM_DUP_OBJECT);
+	if (driver == GPUSEG_OBSERVER_KFD)
+		return type == KFD_TYPE && (number == KFD_CREATE_QUEUE || number == KFD_DESTROY_QUEUE);
+	return type == NVGPU_TYPE && (number == NVGPU_OPEN_TSG || number == NVGPU_OPEN_CHANNEL);
+}
+
 static void on_ioctl(const struct pending *call, long result)
 {
 	const __u32 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -492,10 +506,7 @@ static void on_ioctl(const struct pending *call, long result)
 	}
 	if (result < 0 && !call->any_result)
 		return;
-	if (call->driver == GPUSEG_OBSERVER_NVIDIA
-		    ? type != RM_TYPE || (number != RM_ALLOC && number != RM_FREE && number != RM_DUP_OBJECT)
-		    : call->driver == GPUSEG_OBSERVER_KFD &&
-			      (type != KFD_TYPE || (number != KFD_CREATE_QUEUE && number != KFD_DESTROY_QUEUE)))
+	if (!tells(call->driver, type, number))
 		return;
 	pid = visible_pid(bpf_get_current_task_btf());
 	if (!pid)

@@ -8,7 +8,7 @@
  *
  *   0      4     8          16           24        32   36      40       44       48       52      56       60
  *   +------+-----+----------+------------+---------+----+-------+--------+--------+--------+-------+--------+-------+
- *   | kind | pid | time_ns  | start_ns   | cgroup  | fd | owner | client | parent | handle | class | engine | flags |
+ *   | kind | pid | time_ns  | start_ns   | cgroup  | fd | owner | client | parent | handle | class | engine | passed|
  *   +------+-----+----------+------------+---------+----+-------+--------+--------+--------+-------+--------+-------+
  *
  * GROUP uses the bytes from 24 on for its own fields, see struct gpuseg_observer_group_record.
@@ -64,7 +64,7 @@ struct gpuseg_observer_record {
 	gpuseg_u32 handle;
 	gpuseg_u32 class_id;
 	gpuseg_u32 engine; /* of a channel group: its engine type; of OPEN and WORK: enum gpuseg_observer_driver */
-	gpuseg_u32 flags;  /* 0 */
+	gpuseg_u32 passed_ns; /* helper: from time_ns until it took the record; UINT32_MAX = that or more */
 };
 
 struct gpuseg_observer_group_record {

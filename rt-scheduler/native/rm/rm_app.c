@@ -4,10 +4,11 @@
  * of 580.159.04 used them on an H200, then kernels back to back, each result checked. Runs with libgpuseg-rm-fake.so
  * preloaded.
  *
- * usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec CHILDPAGE | client]
+ * usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | leaderless | gpus | fork | child | exec CHILDPAGE | client]
  *   PAGE    mapped file: pid, ready, stop, kernels, wrong, last_ns, longest_ns (struct page)
  *   again   creates a second context (another client, other channels) when `again` in PAGE becomes 1
  *   two     the same with the same client, as a second context of one CUDA process
+ *   leaderless  as two, and the main thread ends before: the process goes on without it
  *   gpus    the same on the next GPU
  *   fork    works in a child; the parent waits
  *   child   works itself; a child that is forked later holds the descriptors and does nothing
@@ -15,7 +16,8 @@
  *   client  opens the driver and creates no channels, as a process whose work another process does (possibly MPS on
  *           older GPUs)
  *
- * CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: see rm_context.h. A real MPS server has no kernels of its
+ * GPUSEG_RM_PAUSE_MS=N: so long after the device was opened the context is made, as a CUDA program reads its libraries
+ * and initializes meanwhile. CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: see rm_context.h. A real MPS server has no kernels of its
  * own; here they show whether the server is enabled.
  */
 #define _GNU_SOURCE
@@ -68,6 +70,8 @@ static void *second_context(void *arg)
 	(void)arg;
 	while (!shared->again && !shared->stop)
 		usleep(1000);
+	if (strcmp(mode, "leaderless") == 0)
+		usleep(500000); /* the main thread ends */
 	if (strcmp(mode, "again") == 0) {
 		fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
 		if (fd < 0)
@@ -93,7 +97,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc < 3 || (argc > 3 && strcmp(argv[3], "exec") == 0 && argc < 5)) {
-		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | gpus | fork | child | exec PAGE | "
+		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | leaderless | gpus | fork | child | exec PAGE | "
 				"client]\n");
 		return 2;
 	}
@@ -129,6 +133,8 @@ int main(int argc, char **argv)
 			usleep(1000);
 		return 0;
 	}
+	if (getenv("GPUSEG_RM_PAUSE_MS"))
+		usleep((useconds_t)(1000 * atoi(getenv("GPUSEG_RM_PAUSE_MS"))));
 	first = make_context(fd, visible_gpu());
 	c = first;
 	if (strcmp(mode, "child") == 0 || strcmp(mode, "exec") == 0) {
@@ -144,7 +150,7 @@ int main(int argc, char **argv)
 		}
 		shared->child = child;
 	}
-	if (strcmp(mode, "again") == 0 || strcmp(mode, "two") == 0 || strcmp(mode, "gpus") == 0)
+	if (strcmp(mode, "again") == 0 || strcmp(mode, "two") == 0 || strcmp(mode, "leaderless") == 0 || strcmp(mode, "gpus") == 0)
 		pthread_create(&second, NULL, second_context, NULL);
 	shared->pid = getpid();
 	shared->first_ns = now_ns();
@@ -161,6 +167,8 @@ int main(int argc, char **argv)
 		if (end - begin > shared->longest_ns)
 			shared->longest_ns = end - begin;
 		shared->kernels = shared->kernels + 1;
+		if (strcmp(mode, "leaderless") == 0 && shared->again)
+			pthread_exit(NULL);
 	}
 	return shared->wrong ? 1 : 0;
 }

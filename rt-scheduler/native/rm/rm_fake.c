@@ -31,8 +31,11 @@
 #define REPLY_TIMEOUT_MS 60000
 #define SHADOW_ENV "GPUSEG_RM_SHADOW"
 #define SHADOWS_MAX 1024
+#define KNOWN_MAX 1024
 
 static int shadow_of[SHADOWS_MAX]; /* by descriptor of the connection; 0 = none */
+/* Inodes of sockets that are connections: the kernel numbers sockets upwards, and its list of them is long. */
+static uint64_t known[KNOWN_MAX];
 
 /* Hash (FNV-1a) of the stand-in's path: two stand-ins on one machine are two separate drivers. */
 static uint32_t standin_number(void)
@@ -75,15 +78,36 @@ static int connect_standin(void)
 	return fd;
 }
 
+/* The connection gets the number under which the observer saw the device opened; the device moves to another. */
+static int open_with_shadow(const char *device)
+{
+	const int fd = (int)syscall(SYS_openat, AT_FDCWD, device, O_RDWR | O_CLOEXEC);
+	const int shadow = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	const int connection = connect_standin();
+
+	if (connection < 0 || shadow < 0 || fd >= SHADOWS_MAX || dup3(connection, fd, O_CLOEXEC) < 0) {
+		const int error = errno;
+
+		if (fd >= 0)
+			close(fd);
+		if (shadow >= 0)
+			close(shadow);
+		if (connection >= 0)
+			close(connection);
+		errno = error;
+		return -1;
+	}
+	close(connection);
+	shadow_of[fd] = shadow;
+	return fd;
+}
+
 static int open_any(int dir, const char *path, int flags, mode_t mode)
 {
 	if (strcmp(path, DEVICE) == 0) {
 		const char *device = getenv(SHADOW_ENV);
-		const int fd = connect_standin();
 
-		if (fd >= 0 && fd < SHADOWS_MAX)
-			shadow_of[fd] = device ? (int)syscall(SYS_openat, AT_FDCWD, device, O_RDWR | O_CLOEXEC) : 0;
-		return fd;
+		return device ? open_with_shadow(device) : connect_standin();
 	}
 	return (int)syscall(SYS_openat, dir, path, flags, mode);
 }
@@ -219,6 +243,14 @@ EXPORT int ioctl(int fd, unsigned long number, ...)
 	return (int)syscall(SYS_ioctl, fd, number, arg);
 }
 
+static ssize_t show_device(char *buffer, size_t size)
+{
+	const size_t n = size < strlen(DEVICE) ? size : strlen(DEVICE);
+
+	memcpy(buffer, DEVICE, n);
+	return (ssize_t)n;
+}
+
 /* Not through the exported name: that may lead to the C library's where this library was loaded by JNA. */
 static ssize_t shown_link(const char *path, char *buffer, size_t size)
 {
@@ -226,19 +258,23 @@ static ssize_t shown_link(const char *path, char *buffer, size_t size)
 	char line[512];
 	char inode[64];
 	char name[64];
+	uint64_t number;
 	FILE *file;
 
 	if (n < 10 || strncmp(path, "/proc/", 6) != 0 || strncmp(buffer, "socket:[", 8) != 0 || n - 9 >= 60)
 		return n;
 	snprintf(inode, sizeof(inode), " %.*s ", (int)(n - 9), buffer + 8);
+	number = strtoull(inode, NULL, 10);
+	if (__atomic_load_n(&known[number % KNOWN_MAX], __ATOMIC_RELAXED) == number)
+		return show_device(buffer, size);
 	snprintf(name, sizeof(name), "@%s%08x-", RM_WIRE_NAME, standin_number());
 	file = fopen("/proc/net/unix", "re");
 	if (!file)
 		return n;
 	while (fgets(line, sizeof(line), file)) {
 		if (strstr(line, inode) && strstr(line, name)) {
-			n = (ssize_t)(size < strlen(DEVICE) ? size : strlen(DEVICE));
-			memcpy(buffer, DEVICE, (size_t)n);
+			__atomic_store_n(&known[number % KNOWN_MAX], number, __ATOMIC_RELAXED);
+			n = show_device(buffer, size);
 			break;
 		}
 	}

@@ -6,6 +6,8 @@
  *
  * usage: gpuseg-tegra-app PAGE TSGS
  *   PAGE    mapped file: pid, ready, stop, more (1: opens another TSG, then 0), kernels (struct page)
+ *
+ * GPUSEG_SHADOW=DEVICE: opens that device, too, whenever it opens a TSG, for gpuseg-observer.
  */
 #define _GNU_SOURCE
 #include "gpuseg_tegra.h"
@@ -35,6 +37,10 @@ static struct tegra_tsg *open_tsg(void)
 
 	if (at == MAP_FAILED) {
 		perror("gpuseg-tegra-app: " GPUSEG_TEGRA_TSG_DEVICE);
+		exit(1);
+	}
+	if (getenv("GPUSEG_SHADOW") && open(getenv("GPUSEG_SHADOW"), O_RDWR | O_CLOEXEC) < 0) {
+		perror(getenv("GPUSEG_SHADOW"));
 		exit(1);
 	}
 	return at;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <mntent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -376,6 +377,21 @@ TEST(should_count_what_is_lost_and_go_on)
 	reap(pid);
 }
 
+static struct gpuseg_observer_group_record next_account(const struct observer *o)
+{
+	struct gpuseg_observer_group_record g;
+
+	do {
+		for (size_t have = 0; have < sizeof(g);) {
+			const ssize_t n = read(o->records, (char *)&g + have, sizeof(g) - have);
+
+			CHECK(n > 0, "the observer has ended");
+			have += (size_t)n;
+		}
+	} while (g.kind != GPUSEG_OBSERVER_GROUP);
+	return g;
+}
+
 TEST(should_account_for_control_groups)
 {
 	const struct observer o = start_observer("nvidia:1:7:any");
@@ -383,16 +399,165 @@ TEST(should_account_for_control_groups)
 	struct gpuseg_observer_group_record g;
 
 	reap(pid);
-	do {
-		for (size_t have = 0; have < sizeof(g);) {
-			const ssize_t n = read(o.records, (char *)&g + have, sizeof(g) - have);
-
-			CHECK(n > 0, "the observer has ended");
-			have += (size_t)n;
-		}
-	} while (g.kind != GPUSEG_OBSERVER_GROUP || g.contexts == 0);
+	do
+		g = next_account(&o);
+	while (g.contexts == 0);
 	CHECK(g.ioctls >= 4 && g.ioctl_ns > 0, "%" PRIu64 " ioctls", (uint64_t)g.ioctls);
 	CHECK(g.opens >= 1 && g.lifetime_ns > 0, "%" PRIu64 " opens", (uint64_t)g.opens);
+}
+
+/* A control group below the caller's, in the unified hierarchy. */
+static const char *make_group(const char *name)
+{
+	static char paths[2][4096];
+	static unsigned made;
+	char *path = paths[made++ % 2];
+	struct mntent *entry;
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+
+	CHECK(mounts != NULL, "/proc/self/mounts: %s", strerror(errno));
+	while ((entry = getmntent(mounts)) != NULL && strcmp(entry->mnt_type, "cgroup2") != 0)
+		;
+	if (!entry)
+		SKIP("no unified hierarchy of control groups is mounted");
+	snprintf(path, sizeof(paths[0]), "%s/gpuseg-test-%d-%s", entry->mnt_dir, (int)getpid(), name);
+	endmntent(mounts);
+	if (mkdir(path, 0755) != 0)
+		SKIP("%s: %s", path, strerror(errno));
+	return path;
+}
+
+static const char *joined;
+
+static void live_in_a_group(void)
+{
+	char procs[4200];
+	int fd;
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", joined);
+	fd = open(procs, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		_exit(97);
+	close(fd);
+	live_a_whole_life();
+}
+
+TEST(should_keep_the_accounts_of_control_groups_apart)
+{
+	enum { GROUPS = 2 };
+	const char *groups[GROUPS] = {make_group("once"), make_group("twice")};
+	const struct observer o = start_observer("nvidia:1:7:any");
+	struct gpuseg_observer_group_record last[GROUPS] = {0};
+	struct stat directory[GROUPS];
+
+	for (uint64_t i = 0; i < GROUPS; i++) {
+		joined = groups[i];
+		for (uint64_t life = 0; life <= i; life++)
+			reap(in_child(live_in_a_group));
+		CHECK(stat(groups[i], &directory[i]) == 0, "%s: %s", groups[i], strerror(errno));
+		CHECK(rmdir(groups[i]) == 0, "%s: %s", groups[i], strerror(errno));
+	}
+	while (last[0].lifetime_ns == 0 || last[1].opens < 2 || last[1].processes > 0) {
+		const struct gpuseg_observer_group_record g = next_account(&o);
+
+		for (int i = 0; i < GROUPS; i++)
+			last[i] = g.cgroup == directory[i].st_ino ? g : last[i];
+	}
+	for (uint64_t i = 0; i < GROUPS; i++) {
+		CHECK_EQ(last[i].processes, 0);
+		CHECK_EQ(last[i].opens, i + 1);
+		CHECK_EQ(last[i].ioctls, 4 * (i + 1));
+		CHECK_EQ(last[i].contexts, i + 1);
+		CHECK(last[i].ioctl_ns > 0 && last[i].lifetime_ns > last[i].ioctl_ns, "%" PRIu64 " ns",
+		      (uint64_t)last[i].lifetime_ns);
+	}
+}
+
+static void use_other_drivers(void)
+{
+	const int fd = open_device(DEVICE);
+
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 2, 88), NULL);  /* kfd: makes a queue */
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 7, 24), NULL);  /* changes one */
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'G', 9, 16), NULL);  /* nvgpu: makes a TSG */
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'H', 107, 16), NULL); /* submits */
+}
+
+TEST(should_report_work_that_is_made_and_not_its_submission)
+{
+	static const char *const devices[] = {"kfd:1:7:any", "nvgpu:1:7:any"};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(devices); i++) {
+		const struct observer o = start_observer(devices[i]);
+		const pid_t pid = in_child(use_other_drivers);
+		struct gpuseg_observer_record r = next_of(&o, pid);
+
+		CHECK_EQ(r.kind, GPUSEG_OBSERVER_OPEN);
+		CHECK_EQ(r.engine, GPUSEG_OBSERVER_KFD + i);
+		r = next_of(&o, pid);
+		CHECK_EQ(r.kind, GPUSEG_OBSERVER_WORK);
+		CHECK_EQ(r.engine, GPUSEG_OBSERVER_KFD + i);
+		CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_EXIT);
+		reap(pid);
+		close(o.records);
+		CHECK_EQ(rig_wait(o.pid), 0);
+	}
+}
+
+/* A program that makes a context as CUDA's library does, on the stand-in of RM. */
+static pid_t start_program(const char *socket, const char *page)
+{
+	const char *const arguments[] = {page, "1", NULL};
+	const char *build = getenv("GPUSEG_TEST_BUILD");
+	char fake[4096];
+	pid_t pid;
+
+	snprintf(fake, sizeof(fake), "%s/libgpuseg-rm-fake.so", build ? build : "build");
+	setenv("GPUSEG_RM_STANDIN", socket, 1);
+	setenv("GPUSEG_RM_SHADOW", DEVICE, 1);
+	setenv("LD_PRELOAD", fake, 1);
+	pid = rig_start("gpuseg-rm-app", arguments, NULL);
+	unsetenv("LD_PRELOAD");
+	return pid;
+}
+
+TEST(should_report_the_context_of_a_program_on_the_standin)
+{
+	enum { COMPUTE = 8, ALL = 20 };
+	const char *socket = rig_path("rm.sock");
+	const char *const arguments[] = {socket, NULL};
+	const struct observer o = start_observer("nvidia:1:7:any");
+	struct gpuseg_observer_record r;
+	int channels = 0, compute = 0, status;
+	uint32_t client = 0;
+	char ready[8];
+	int output;
+	pid_t standin, pid;
+
+	standin = rig_start("gpuseg-rm-standin", arguments, &output);
+	CHECK(read(output, ready, sizeof(ready)) > 0, "the stand-in does not start");
+	pid = start_program(socket, rig_path("page"));
+	r = next_of(&o, pid);
+	CHECK_EQ(r.kind, GPUSEG_OBSERVER_OPEN);
+	while (channels < ALL) {
+		r = next_of(&o, pid);
+		CHECK(r.kind != GPUSEG_OBSERVER_UNSEEN, "its descriptor was not seen opened");
+		if (r.kind != GPUSEG_OBSERVER_ALLOC)
+			continue;
+		CHECK_EQ(r.owner, pid);
+		if (r.class_id == 0x41)
+			client = r.handle; /* the last one; the first is freed at once */
+		CHECK_EQ(r.client, client);
+		channels += (r.class_id & 0xff) == 0x6f;
+		compute += (r.class_id & 0xff) == 0x6f && r.parent == TSG;
+	}
+	CHECK_EQ(compute, COMPUTE);
+	CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid, "%s", strerror(errno));
+	do
+		r = next_of(&o, pid);
+	while (r.kind != GPUSEG_OBSERVER_EXIT);
+	CHECK(kill(standin, SIGTERM) == 0, "%s", strerror(errno));
+	CHECK_EQ(rig_wait(standin), 0);
 }
 
 TEST(should_end_when_the_daemon_is_gone)
@@ -423,6 +588,9 @@ static const struct check_case cases[] = {
 	CASE(should_miss_none_of_a_thousand_processes),
 	CASE(should_count_what_is_lost_and_go_on),
 	CASE(should_account_for_control_groups),
+	CASE(should_keep_the_accounts_of_control_groups_apart),
+	CASE(should_report_work_that_is_made_and_not_its_submission),
+	CASE(should_report_the_context_of_a_program_on_the_standin),
 	CASE(should_end_when_the_daemon_is_gone),
 	CASE(should_refuse_what_is_no_device),
 };

@@ -73,7 +73,8 @@ class Arrival:
         with open(self.path, "wb") as f:
             f.write(bytes(4096))
         if rig.standin:
-            command, environment = [os.path.join(BUILD, "gpuseg-rm-app"), self.path, "0.2"], rig.standin_environment(True)
+            command = [os.path.join(BUILD, "gpuseg-rm-app"), self.path, str(rig.arguments.kernel_ms)]
+            environment = dict(rig.standin_environment(True), GPUSEG_RM_PAUSE_MS=str(rig.arguments.pause_ms))
         else:
             command, environment = [sys.executable, os.path.abspath(__file__), "--victim", self.path], os.environ
         self.started = time.monotonic()
@@ -99,10 +100,15 @@ class Rig:
         self.directory = os.path.join(self.work, "run")
         self.socket = os.path.join(self.work, "rm.sock")
         self.log = os.path.join(self.work, "log")
+        self.trace = os.path.join(self.work, "trace")
         self.children = []
         if self.standin:
             environment = dict(os.environ, GPUSEG_RM_LOG=self.log)
-            child = subprocess.Popen([os.path.join(BUILD, "gpuseg-rm-standin"), self.socket], stdout=subprocess.PIPE,
+            # a driver runs at the priority of its caller
+            command = [os.path.join(BUILD, "gpuseg-rm-standin"), self.socket]
+            if arguments.realtime:
+                command = ["chrt", "--rr", str(arguments.realtime + 1)] + command
+            child = subprocess.Popen(command, stdout=subprocess.PIPE,
                                      env=environment)
             self.children.append(child)
             child.stdout.readline()
@@ -125,15 +131,15 @@ class Rig:
         if self.standin:
             environment = self.standin_environment(False)
             device = os.stat(self.arguments.shadow).st_rdev
-            options = [f"-Dgpuseg.nvidia.library={os.path.join(BUILD, 'libgpuseg-rm-fake.so')}",
-                       f"-Dgpuseg.observer.options=--device nvidia:{os.major(device)}:{os.minor(device)}:any"]
+            options = [f"-Dgpuseg.observer.log={self.trace}", f"-Dgpuseg.nvidia.library={os.path.join(BUILD, 'libgpuseg-rm-fake.so')}",
+                       f"-Dgpuseg.observer.options=--device=nvidia:{os.major(device)}:{os.minor(device)}:any"]
         words = shlex.split(self.arguments.gpuseg)
         if options and os.path.basename(words[0]) == "gpuseg":
             environment["GPUSEG_JAVA_OPTS"] = " ".join("'" + o + "'" if " " in o else o for o in options)
         elif options:
             words[1:1] = options
         command = words + ["run", "--dir", self.directory, "--mechanism", "nvidia", "--policy", "fp", "--observer", observer,
-                           "--no-watchdog"]
+                           "--no-watchdog", "--priority", str(self.arguments.realtime)] + shlex.split(self.arguments.daemon_options)
         child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=None, text=True)
         self.children.append(child)
         for line in child.stdout:
@@ -233,7 +239,35 @@ class Rig:
                 continue
             first.append((min(off.values()) - min(channels.values())) / 1e6)
             delays += [(ns - channels[handle]) / 1e6 for handle, ns in off.items()]
-        return delays, first, missed, len(made)
+        return delays, first, missed, len(made), {client: min(off.values()) for client, off in disabled.items()}
+
+    def parts(self, disabled):
+        """Where the time goes from the first channel of a process until it is disabled, ms since the ioctl returned; and
+        which processes were seen at all."""
+        first, known, announced, opened, searched = {}, {}, {}, {}, 0
+        with open(self.trace) as f:
+            for line in f:
+                words = line.split()
+                if words[0] == "record":
+                    kind, pid, client, class_id = words[1], words[2], words[3], int(words[5], 16)
+                    event, passed, received, taken = (int(word) for word in words[6:])
+                    if kind == "OPEN":
+                        opened.setdefault(pid, event)
+                    if kind == "ALLOC" and class_id > 0xa06c and class_id & 0xff == 0x6f and pid not in first:
+                        first[pid] = (client, event, event + passed, received, taken)
+                elif words[0] == "searched":
+                    searched += 1
+                else:
+                    {"known": known, "announced": announced}[words[0]].setdefault(words[1], int(words[2]))
+        parts = {"helper": [], "daemon": [], "taken": [], "known": [], "announced": [], "disabled": []}
+        for pid, (client, event, passed, received, taken) in list(first.items())[self.arguments.warm_up:]:
+            at = {"helper": passed, "daemon": received, "taken": taken, "known": known.get(pid),
+                  "announced": announced.get(pid), "disabled": disabled.get(client)}
+            for part, ns in at.items():
+                if ns is not None:
+                    parts[part].append((ns - event) / 1e6)
+        return {"seen": len(first), "opened": len(opened), "searched": searched} | {
+            part: quantiles(values) for part, values in parts.items()}
 
 
 def quantiles(values):
@@ -256,9 +290,11 @@ def measure(arguments, observer):
               "held": held, "records": status["observer_records"], "lost": status["observer_lost"],
               "problem": status["observer_problem"]}
     if arguments.standin:
-        delays, first, result["missed"], result["contexts"] = rig.logged_delays()
+        delays, first, result["missed"], result["contexts"], disabled = rig.logged_delays()
         result["delay_ms"] = quantiles(delays)
         result["first_disable_ms"] = quantiles(first)
+        if observer == "on":
+            result["parts_ms"] = rig.parts(disabled)
     else:
         made = [e for e in ended[arguments.warm_up:] if e[0]]
         result["contexts"] = len(made)
@@ -276,6 +312,12 @@ def main():
     parser.add_argument("--standin", action="store_true", help="the RM stand-in in place of a GPU")
     parser.add_argument("--shadow", default="/dev/full", help="device whose ioctls BPF sees in place of a GPU's (stand-in)")
     parser.add_argument("--processes", type=int, default=100, help="of each round (default: %(default)s)")
+    parser.add_argument("--kernel-ms", type=float, default=5, help="of the stand-in's programs (default: %(default)s)")
+    parser.add_argument("--pause-ms", type=int, default=20,
+                        help="from the open of the stand-in to the context; libcuda takes longer (default: %(default)s)")
+    parser.add_argument("--realtime", type=int, default=0, metavar="N",
+                        help="`--priority N` of the daemon, for a machine that is busy (default: ordinary threads)")
+    parser.add_argument("--daemon-options", default="", help="further options of `gpuseg run`")
     parser.add_argument("--rate", type=float, default=50, help="processes that begin in a second (default: %(default)s)")
     parser.add_argument("--life", type=float, default=1, help="seconds from start to kill (default: %(default)s)")
     parser.add_argument("--warm-up", type=int, default=10,

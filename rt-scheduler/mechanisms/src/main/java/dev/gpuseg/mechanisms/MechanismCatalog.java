@@ -43,15 +43,17 @@ public final class MechanismCatalog {
             .text("Tegra boards with the stock nvgpu driver, as root", "running work of lower rank is interrupted")
             .experimental("a stand-in of nvgpu; never run on a board")
             .oneGpu()
+            .observed()
             .survey(directory -> TegraSurvey.verdict())
-            .opens(setup -> new TegraMechanism(setup.protection())),
+            .opens(setup -> new TegraMechanism(setup.protection(), setup.observer())),
         MechanismDescription.row("amd", Abi.MECHANISM_AMD, Capabilities.INTERRUPT)
             .text("AMD GPUs through KFD, as root", "running work of lower rank is interrupted where the GPU can save "
                 + "it (level 3), else it ends first (level 2)")
             .experimental("a stand-in of KFD; never run on AMD hardware")
             .calibration(CalibrationMethod.AMD_QUEUES)
+            .observed()
             .survey(directory -> AmdSurvey.verdict())
-            .opens(setup -> new AmdMechanism(setup.gpu(), setup.protection())),
+            .opens(setup -> new AmdMechanism(setup.gpu(), setup.protection(), setup.observer())),
         MechanismDescription.row("sim", Abi.MECHANISM_SIM, Capabilities.INTERRUPT)
             .text("the virtual GPU of the runtime directory", "running work of lower rank is interrupted; all results "
                 + "are simulated")

@@ -111,6 +111,22 @@ public final class RemoteDescriptors {
     }
 
     /**
+     * Whether the main thread of a process has ended: then /proc shows no descriptors, though other threads may live
+     * and have some.
+     *
+     * @param pid the process
+     * @return true also if all of it has ended and its parent has not asked for its status
+     */
+    public static boolean mainThreadEnded(final int pid) {
+        try {
+            final String stat = Files.readString(Path.of("/proc/" + pid + "/stat"), StandardCharsets.ISO_8859_1);
+            return stat.startsWith("Z", stat.lastIndexOf(')') + 2);
+        } catch (final IOException e) {
+            return false;   // what is known of its descriptors says that it has ended
+        }
+    }
+
+    /**
      * Opens a process, so that its descriptors can be duplicated ({@link SystemCalls#pidfdGetfd}).
      *
      * @param pid        the process

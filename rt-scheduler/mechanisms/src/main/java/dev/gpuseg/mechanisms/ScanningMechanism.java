@@ -2,6 +2,9 @@
 package dev.gpuseg.mechanisms;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.observer.Observation;
+import dev.gpuseg.mechanisms.observer.ObservationListener;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -13,8 +16,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * A mechanism whose driver reports no changes. A thread scans the attached processes, every 20 ms while one of them has
- * no work yet, else every 250 ms, and announces processes that have work and were never attached. A subclass supplies
- * what concerns its driver, and ends its constructor with {@link #startScanning}.
+ * no work yet, else every 250 ms, and announces processes that have work and were never attached. Where an
+ * {@link Observer} works, the thread scans when a process opened the device, made or removed work, or ended, and every
+ * second besides. A subclass supplies what concerns its driver, and ends its constructor with {@link #startScanning}.
  *
  * @param <P> what the subclass keeps for a process
  */
@@ -26,6 +30,8 @@ public abstract class ScanningMechanism<P extends AttachedProcess> implements Me
     private final int ownPid = ProcessStatus.pid();
     private final Protection protection;
     private final String threadName;
+    private final Observer observer;
+    private final ObservationListener reports;
     private ScanThread scanThread;   // set by the last line of the constructor, before others see this
     private volatile ProcessListener listener;
     private volatile String lastError = "";
@@ -35,16 +41,48 @@ public abstract class ScanningMechanism<P extends AttachedProcess> implements Me
      *
      * @param threadName name of the scan thread
      * @param protection processes that are never announced
+     * @param observer   sees processes open the device and make work, or none
+     * @param driver     as in {@link Observation#engine} of {@link Observation.Kind#OPEN}
      */
-    protected ScanningMechanism(final String threadName, final Protection protection) {
+    protected ScanningMechanism(final String threadName, final Protection protection, final Observer observer,
+        final int driver) {
         this.protection = protection;
         this.threadName = threadName;
+        this.observer = observer;
+        reports = new Reports(driver);
+    }
+
+    /** What the observer tells leads to a scan. */
+    private final class Reports implements ObservationListener {
+        private final int driver;
+
+        Reports(final int driver) {
+            this.driver = driver;
+        }
+
+        @Override
+        public void observed(final Observation o) {
+            final boolean here = switch (o.kind()) {
+                case OPEN, WORK -> o.engine() == driver;
+                case CLOSE, EXEC, EXIT -> true;
+                default -> false;
+            };
+            if (here) {
+                scanThread.wake();
+            }
+        }
+
+        @Override
+        public void interrupted() {
+            scanThread.wake();
+        }
     }
 
     /** Starts the scan thread; the last line of a constructor. */
     protected final void startScanning() {
-        scanThread = new ScanThread(threadName, this::scan, this::lastError, this::scanEnded);
+        scanThread = new ScanThread(threadName, this::scan, observer::isLive, this::lastError, this::scanEnded);
         scanThread.start();
+        observer.listen(reports);
     }
 
     /**
@@ -190,6 +228,7 @@ public abstract class ScanningMechanism<P extends AttachedProcess> implements Me
 
     @Override
     public final void close() {
+        observer.forget(reports);
         scanThread.stop();
         synchronized (lock) {
             closed(List.copyOf(processes.values()));

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.observer.Observation;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -52,7 +54,7 @@ class ScanningMechanismTest {
         private volatile boolean broken;
 
         Made(final Protection protection) {
-            super("made-up-scan", protection);
+            super("made-up-scan", protection, Observer.none("not asked for"), Observation.KFD);
             startScanning();
         }
 

@@ -237,7 +237,7 @@ public final class Daemon implements AutoCloseable {
     }
 
     private void connectMechanisms() {
-        observer = ObserverLaunch.open(config.site().observer(), config.mechanism());
+        observer = ObserverLaunch.open(config.site().observer(), config.mechanism(), config.priority());
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
                 final Mechanism device = MechanismCatalog.get(config.mechanism()).open(new MechanismSetup(

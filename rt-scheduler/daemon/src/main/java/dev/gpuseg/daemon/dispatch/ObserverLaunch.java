@@ -25,10 +25,12 @@ public final class ObserverLaunch {
      *
      * @param mode      of the daemon
      * @param mechanism name of its mechanism
+     * @param priority  SCHED_FIFO priority of the dispatcher, 0 = none; if there is one, a child that is started is
+     *                  real-time, too
      * @return an observer that sees, or none, with the reason
      * @throws StartUpException if there must be one and it does not work, with the reason
      */
-    static Observer open(final ObserverMode mode, final String mechanism) {
+    static Observer open(final ObserverMode mode, final String mechanism, final int priority) {
         if (mode == ObserverMode.OFF) {
             return Observer.none("switched off (--observer off)");
         }
@@ -39,7 +41,7 @@ public final class ObserverLaunch {
             }
             return Observer.none("mechanism " + mechanism + " does not use it");
         }
-        final Observer observer = start();
+        final Observer observer = start(priority);
         if (observer.await(START_MS)) {
             return observer;
         }
@@ -52,8 +54,10 @@ public final class ObserverLaunch {
     }
 
     /** Waits for nothing. */
-    private static Observer start() {
-        final String options = System.getProperty(OPTIONS_PROPERTY, "").strip();
+    private static Observer start(final int priority) {
+        final String given = System.getProperty(OPTIONS_PROPERTY, "").strip();
+        final String options = priority > 0
+            ? (given + " --priority " + Math.min(priority, RuntimeThreads.FOLLOWERS)).strip() : given;
         try {
             return Observer.open(SERVICE, NativePrograms.named(PROGRAM),
                 options.isEmpty() ? List.of() : List.of(options.split("\\s+")));

@@ -19,10 +19,15 @@ import java.nio.file.Path;
  * <p>So threads that work while all others stand still (the VM thread, a collector's) get the dispatcher's priority,
  * and every other one the lowest real-time priority: it precedes all ordinary threads of the machine, and no real-time
  * thread of an application waits for it. Threads that are started later inherit this, and child processes do.
+ *
+ * <p>Threads that follow GPU processes come before the compilers, one level higher: until they have looked, a process
+ * that has just made its channels runs beside a real-time segment.
  */
 final class RuntimeThreads {
     /** Of threads that hold up the dispatcher only if they do not run at all. */
     static final int LOWEST = 1;
+    /** Of threads that follow GPU processes, and of gpuseg-observer. */
+    static final int FOLLOWERS = 2;
     private static final int SCHED_OTHER = 0;
     /** Field "policy" of /proc/PID/stat, counted from the state, which follows the name. */
     private static final int POLICY_FIELD = 38;
@@ -58,7 +63,7 @@ final class RuntimeThreads {
                 return false;
             }
             ThreadControl.realTime(Integer.parseInt(thread.getFileName().toString()),
-                stopsTheOthers(name) ? priority : LOWEST);
+                stopsTheOthers(name) ? priority : Math.min(priority, followsProcesses(name) ? FOLLOWERS : LOWEST));
             return true;
         } catch (final IOException e) {
             if (Files.exists(thread)) {
@@ -75,6 +80,12 @@ final class RuntimeThreads {
 
     private static int policy(final String fromState) {
         return Integer.parseInt(fromState.split(" ")[POLICY_FIELD]);
+    }
+
+    /** The kernel shows 15 characters of a name. */
+    static boolean followsProcesses(final String name) {
+        return name.equals("gpuseg-observer") || name.startsWith("gpuseg-nvidia-w") || name.equals("gpuseg-amd-scan")
+            || name.startsWith("gpuseg-tegra-s");
     }
 
     /** As HotSpot names its threads: the VM thread, the workers of a collector's pauses. */

@@ -8,6 +8,8 @@ import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.ScanningMechanism;
+import dev.gpuseg.mechanisms.observer.Observation;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -40,17 +42,24 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
      *
      * @param gpu        index, in the order of KFD's topology nodes
      * @param protection processes that are never touched
+     * @param observer   sees processes open KFD and make queues, or none
      * @throws MechanismException if no interface is usable here, with the reasons
      */
-    public AmdMechanism(final int gpu, final Protection protection) {
-        this(gpu, protection, AmdSysfs.ofThisMachine(), null, Integer.getInteger(PatchedKfdControl.WATCHDOG_PROPERTY,
+    public AmdMechanism(final int gpu, final Protection protection, final Observer observer) {
+        this(gpu, protection, observer, AmdSysfs.ofThisMachine(), null, Integer.getInteger(PatchedKfdControl.WATCHDOG_PROPERTY,
             PatchedKfdControl.WATCHDOG_DEFAULT_MS));
     }
 
     /** With this interface, or null = the best. */
     AmdMechanism(final int index, final Protection protection, final AmdSysfs sysfs, final ControlInterface wanted,
         final int watchdogMs) {
-        super("gpuseg-amd-scan", protection);
+        this(index, protection, Observer.none("not asked for"), sysfs, wanted, watchdogMs);
+    }
+
+    /** The same with an observer. */
+    AmdMechanism(final int index, final Protection protection, final Observer observer, final AmdSysfs sysfs,
+        final ControlInterface wanted, final int watchdogMs) {
+        super("gpuseg-amd-scan", protection, observer, Observation.KFD);
         this.sysfs = sysfs;
         final List<AmdSysfs.Gpu> gpus = sysfs.gpus();
         if (index >= gpus.size()) {

@@ -50,8 +50,9 @@ final class ContextBuilder {
     private Map<Integer, Integer> devices(final RmClient c) {
         final Map<Integer, Integer> gpuOfDevice = new HashMap<>();
         c.objects().forEach((handle, node) -> {
-            if (node.isSubdevice() && rm.gpuId(c.file().fd(), c.handle(), handle) == RmStatus.OK) {
-                final int gpu = gpus.of(rm.word());
+            final Integer id = node.isSubdevice() ? c.gpuId(rm, handle) : null;
+            if (id != null) {
+                final int gpu = gpus.of(id);
                 if (gpu != GpuIndex.UNKNOWN) {
                     gpuOfDevice.put(node.parent(), gpu);
                     carriers.putIfAbsent(gpu, new Carrier(c.file(), c.handle(), handle));
@@ -71,6 +72,17 @@ final class ContextBuilder {
             }
         });
         return compute;
+    }
+
+    /** The GPUs on which the process has a channel group for compute or graphics. */
+    Set<Integer> computeGpus() {
+        final Set<Integer> found = new HashSet<>();
+        tsgs.forEach((gpu, list) -> {
+            if (list.stream().anyMatch(RmContext.Tsg::compute)) {
+                found.add(gpu);
+            }
+        });
+        return found;
     }
 
     /** The GPUs on which the process has more channels than can be held, with their number. */

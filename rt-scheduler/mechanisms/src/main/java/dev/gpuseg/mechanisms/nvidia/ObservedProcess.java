@@ -79,7 +79,7 @@ final class ObservedProcess {
             .map(Observation::handle).toList();
         for (final int handle : below) {
             free(new Observation(o.kind(), pid, startTicks, o.whole(), o.timeNs(), o.fd(), o.owner(), o.client(),
-                o.handle(), handle, 0, 0));
+                o.handle(), handle, 0, 0, o.passedNs(), o.receivedNs()));
         }
     }
 
@@ -89,6 +89,13 @@ final class ObservedProcess {
 
     static boolean isClient(final Observation o) {
         return o.classId() == CLASS_CLIENT;
+    }
+
+    /** Whether it is the group of a context, or a channel: what is known then is to be acted upon at once. */
+    static boolean beginsContext(final Observation o) {
+        final RmClient.Node node = new RmClient.Node(o.classId(), o.parent());
+        return o.kind() == Observation.Kind.ALLOC
+            && (node.isTsg() && o.engine() == RmClient.ENGINE_GR0 || node.isChannel());
     }
 
     long startTicks() {

@@ -6,6 +6,7 @@ import dev.gpuseg.mechanisms.ProcEntries;
 import dev.gpuseg.mechanisms.ProcessListener;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.SystemCalls;
+import dev.gpuseg.mechanisms.observer.ArrivalLog;
 import dev.gpuseg.mechanisms.observer.Observation;
 import dev.gpuseg.mechanisms.observer.ObservationListener;
 import dev.gpuseg.mechanisms.observer.Observer;
@@ -71,6 +72,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
     /** Of the present wait: the processes whose pidfds are polled, in that order, and those that have ended. */
     private final List<WatchedProcess> order = new ArrayList<>();
     private final List<WatchedProcess> ended = new ArrayList<>();
+    private final ArrivalLog log = ArrivalLog.ofProperty();
     private final int inotify;
     private long nextWalkNs;
     private boolean opened;
@@ -190,6 +192,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         if (inotify >= 0) {
             SystemCalls.closeOnce(inotify);
         }
+        log.close();
     }
 
     private void cycle() {
@@ -258,6 +261,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     private void take(final Observation o) {
         final WatchedProcess p = watched.get(o.pid());
+        log.record(o);
         if (o.kind() == Observation.Kind.EXIT) {
             observed.remove(o.pid());   // the pidfd reports the end of what is followed, unless it was never opened
             if (p != null && p.startTicks == o.startTicks() && p.process == null) {
@@ -300,6 +304,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     /** What was seen of a process is not all: it is searched from now on. */
     private void search(final WatchedProcess p) {
+        log.note("searched", p.pid);
         if (p.observed != null) {
             p.observed = null;
             if (p.process != null) {
@@ -391,7 +396,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         switch (found) {
             case CHANGED:
                 p.periodNs = REFRESH_MIN_NS;
-                announce(p);
+                log.note("known", p.pid);
                 onChange.run();
                 break;
             case REFUSED:
@@ -400,8 +405,12 @@ final class ProcessWatch implements Runnable, ObservationListener {
             default:
                 break;   // the pidfd reports a process that is ending
         }
+        announce(p);
         p.withoutOwnChannels = mps.usesCudaWithoutChannels(p.process);
-        if (p.observed != null || p.process.hasNoWork() && !p.process.usesDriver() && observer.sawWhole(p.startTicks)) {
+        if (found == RmProcess.Result.GONE) {   // its descriptors cannot be seen; the pidfd reports its end, which may take time
+            p.nextRefreshNs = nowNs + p.periodNs;
+            p.periodNs = Math.min(REFRESH_MAX_NS, 2 * p.periodNs);
+        } else if (p.observed != null || p.process.hasNoWork() && !p.process.usesDriver() && observer.sawWhole(p.startTicks)) {
             p.nextRefreshNs = nowNs + (p.observed != null && p.observed.hasNews() ? 0
                 : p.process.isStale() ? REFRESH_MIN_NS : REFRESH_OBSERVED_NS);
         } else if (p.process.context(gpu) != null) {
@@ -436,8 +445,9 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     private void announce(final WatchedProcess p) {
         final ProcessListener to = listener;
-        if (!p.attached && !p.announced && to != null && p.process.context(gpu) != null) {
+        if (!p.attached && !p.announced && to != null && p.process.preparesFor(gpu)) {
             p.announced = true;
+            log.note("announced", p.pid);
             to.found(p.pid, p.startTicks, ProcessStatus.commandName(p.pid));
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -52,6 +53,7 @@ final class RmClient {
     private final int handle;
     private final Map<Integer, Node> objects = new LinkedHashMap<>();
     private final Set<Integer> reportedGr0 = new HashSet<>();
+    private final Map<Integer, Integer> gpuIds = new HashMap<>();
     private int highest = HANDLE_BASE - 1;
     /** An answer of this update was neither yes nor no. */
     private boolean unsure;
@@ -80,6 +82,22 @@ final class RmClient {
     }
 
     /**
+     * RM's number of the GPU of a subdevice. It is asked for once.
+     *
+     * @param rm        to ask with
+     * @param subdevice its handle
+     * @return null if RM does not say
+     */
+    Integer gpuId(final RmControl rm, final int subdevice) {
+        Integer id = gpuIds.get(subdevice);
+        if (id == null && rm.gpuId(file.fd(), handle, subdevice) == RmStatus.OK) {
+            id = rm.word();
+            gpuIds.put(subdevice, id);
+        }
+        return id;
+    }
+
+    /**
      * Asks for its objects.
      *
      * @param rm     to ask with
@@ -99,6 +117,7 @@ final class RmClient {
 
     private void read(final RmControl rm, final CaptureReport report) {
         objects.clear();
+        gpuIds.clear();
         reportedGr0.clear();
         for (final CaptureReport.Entry e : report.objects()) {
             if (e.client() == handle && e.classId() != CLASS_CLIENT) {
@@ -139,6 +158,7 @@ final class RmClient {
     void freed(final int object) {
         objects.remove(object);
         reportedGr0.remove(object);
+        gpuIds.remove(object);
         final List<Integer> below = objects.entrySet().stream().filter(e -> e.getValue().parent() == object
             && e.getKey() != object).map(Map.Entry::getKey).toList();
         below.forEach(this::freed);
@@ -147,6 +167,7 @@ final class RmClient {
     private void search(final RmControl rm, final boolean full) {
         if (full) {
             objects.clear();
+            gpuIds.clear();
             highest = HANDLE_BASE - 1;
         }
         final int floor = full ? HANDLE_BASE + HANDLE_SCAN : 0;

@@ -59,6 +59,8 @@ final class RmProcess {
     private final List<RmClient> clients = new ArrayList<>();
     private final Map<Integer, Integer> emptyRefreshes = new HashMap<>();
     private volatile Map<Integer, RmContext> contexts = Map.of();
+    /** GPUs on which it has a channel group for compute or graphics: channels are going to follow, or have. */
+    private Set<Integer> prepared = Set.of();
     private volatile String refusal = "";
     private static volatile int newestClient = CLIENT_BASE;
     private long lastFullNs;
@@ -107,6 +109,11 @@ final class RmProcess {
     /** Its context on a GPU, null if there is none (yet). */
     RmContext context(final int gpu) {
         return contexts.get(gpu);
+    }
+
+    /** Whether it has channels on a GPU, or a group that is going to have some. */
+    boolean preparesFor(final int gpu) {
+        return contexts.containsKey(gpu) || prepared.contains(gpu);
     }
 
     /** Why its descriptors cannot be duplicated, empty if they can. */
@@ -199,10 +206,12 @@ final class RmProcess {
         final boolean due = nowNs - lastFullNs >= FULL_REFRESH_NS;
         if (observed.takeFilesChanged() || due || stale) {
             final Map<Integer, String> links = links();
-            if (links == null) {
+            if (links == null && files.isEmpty()) {
                 return Result.GONE;
             }
-            takeFiles(links, lock, older, observed);
+            if (links != null) {   // else its descriptors were duplicated before, and may still be used by its threads
+                takeFiles(links, lock, older, observed);
+            }
             lastFullNs = nowNs;
         }
         if (files.isEmpty()) {
@@ -218,8 +227,11 @@ final class RmProcess {
             observed.clearNews();
             observed.objects().forEach(o -> take(o, observed));
         } else {
-            for (int i = 0; i < NEWS_AT_ONCE && observed.hasNews(); i++) {
-                take(observed.nextNews(), observed);
+            boolean urgent = false;
+            for (int i = 0; i < NEWS_AT_ONCE && !urgent && observed.hasNews(); i++) {
+                final Observation o = observed.nextNews();
+                take(o, observed);
+                urgent = contexts.isEmpty() && ObservedProcess.beginsContext(o);
             }
         }
         if (!observed.isWhole() || unsure) {
@@ -313,7 +325,7 @@ final class RmProcess {
         return link.is(CONTROL_DEVICE) && CONTROL.leadsTo(pid, link.fd(), CONTROL_DEVICE);
     }
 
-    /** Descriptors that matter, by number; null if the process has ended. */
+    /** Descriptors that matter, by number; null if the process has ended, or shows none since its main thread has. */
     private Map<Integer, String> links() {
         final Map<Integer, String> found = new LinkedHashMap<>();
         try {
@@ -330,7 +342,7 @@ final class RmProcess {
         } catch (final IOException e) {
             return null;
         }
-        return found;
+        return found.isEmpty() && RemoteDescriptors.mainThreadEnded(pid) ? null : found;
     }
 
     private boolean takeFiles(final Map<Integer, String> links, final Object lock, final OlderProcesses others,
@@ -470,6 +482,7 @@ final class RmProcess {
             changed |= contexts.get(e.getKey()) != e.getValue();
         }
         contexts = Map.copyOf(next);
+        prepared = builder.computeGpus();
         return changed ? Result.CHANGED : Result.UNCHANGED;
     }
 

@@ -19,9 +19,11 @@ import java.nio.ByteBuffer;
  * @param handle     of the object
  * @param classId    class of the object
  * @param engine     engine type of a channel group; for {@link Kind#OPEN} and {@link Kind#WORK} the driver
+ * @param passedNs   from timeNs until gpuseg-observer took the record, unsigned, at most 4.3 s
+ * @param receivedNs when this process received it, CLOCK_MONOTONIC
  */
 public record Observation(Kind kind, int pid, long startTicks, boolean whole, long timeNs, int fd, int owner,
-    int client, int parent, int handle, int classId, int engine) {
+    int client, int parent, int handle, int classId, int engine, int passedNs, long receivedNs) {
 
     /** Bytes of a record; {@code struct gpuseg_observer_record}. */
     public static final int BYTES = 64;
@@ -43,6 +45,7 @@ public record Observation(Kind kind, int pid, long startTicks, boolean whole, lo
     private static final int HANDLE = 48;
     private static final int CLASS = 52;
     private static final int ENGINE = 56;
+    private static final int PASSED = 60;
     /** The kernel shows times of processes in 1/100 s (USER_HZ), whatever its own tick is. */
     private static final long NS_PER_TICK = 10_000_000;
 
@@ -90,11 +93,12 @@ public record Observation(Kind kind, int pid, long startTicks, boolean whole, lo
     }
 
     /** Reads a record of a known kind. */
-    static Observation read(final ByteBuffer b, final int at, final long wholeFromNs) {
+    static Observation read(final ByteBuffer b, final int at, final long wholeFromNs, final long nowNs) {
         final long startNs = startNs(b, at);
         return new Observation(kind(b, at), b.getInt(at + PID), startNs / NS_PER_TICK, startNs >= wholeFromNs,
             b.getLong(at + TIME), b.getInt(at + FD), b.getInt(at + OWNER), b.getInt(at + CLIENT),
-            b.getInt(at + PARENT), b.getInt(at + HANDLE), b.getInt(at + CLASS), b.getInt(at + ENGINE));
+            b.getInt(at + PARENT), b.getInt(at + HANDLE), b.getInt(at + CLASS), b.getInt(at + ENGINE),
+            b.getInt(at + PASSED), nowNs);
     }
 
     /** The first start time, in ticks, of which it is certain that the process began after this time. */

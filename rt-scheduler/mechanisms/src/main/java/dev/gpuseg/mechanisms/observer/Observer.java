@@ -275,7 +275,7 @@ public final class Observer implements AutoCloseable {
             throw new IOException(origin + " sends records of another version; install both from one build");
         }
         records.incrementAndGet();
-        final Observation record = Observation.read(b, at, wholeFromNs);
+        final Observation record = Observation.read(b, at, wholeFromNs, System.nanoTime());
         switch (kind) {
             case HELLO -> {
                 if (record.handle() != VERSION) {

@@ -7,6 +7,8 @@ import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.ScanningMechanism;
+import dev.gpuseg.mechanisms.observer.Observation;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
@@ -34,7 +36,18 @@ public final class TegraMechanism extends ScanningMechanism<TegraProcess> {
      * @throws MechanismException if this machine has no nvgpu that can be used, with the reason
      */
     public TegraMechanism(final Protection protection) {
-        super("gpuseg-tegra-scan", protection);
+        this(protection, Observer.none("not asked for"));
+    }
+
+    /**
+     * Opens the mechanism, which learns of processes from an observer where that works.
+     *
+     * @param protection as above
+     * @param observer   sees processes open nvgpu's devices
+     * @throws MechanismException as above
+     */
+    public TegraMechanism(final Protection protection, final Observer observer) {
+        super("gpuseg-tegra-scan", protection, observer, Observation.NVGPU);
         device = TegraDevice.open();
         if (device == null) {
             throw new MechanismException(TegraSurvey.verdict().reason()

@@ -33,6 +33,8 @@ final class AmdRig implements AutoCloseable {
     static final Path BUILD =
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
     static final Path FAKE = BUILD.resolve("libgpuseg-amd-fake.so");
+    /** A device that hardly any program opens: gpuseg-observer sees what applications repeat on it. */
+    static final String SHADOW = "/dev/full";
     static final Path PRELOAD = BUILD.resolve("libgpuseg-preload.so");
     // struct amd_table
     static final int MINOR = 0;
@@ -253,6 +255,7 @@ final class AmdRig implements AutoCloseable {
     void environment(final Map<String, String> variables) {
         variables.put(STANDIN_ENV, directory.toString());
         variables.put("LD_PRELOAD", FAKE.toString());
+        variables.put("GPUSEG_SHADOW", SHADOW);
     }
 
     App start(final int queues) throws Exception {

@@ -9,9 +9,15 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Protection;
+import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.observer.Observer;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +25,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,6 +37,9 @@ class ObservedMechanismTest {
     private static final long LIVELY_MS = 10_000;
     private static final long QUIET_MS = 60;
     private static final int STARTED_LATER = 60;
+    private static final int MANY = 1000;
+    private static final int AT_ONCE = 10;
+    private static final long SPIN_MS = 2_000;
     /** A search asks more than 9,000 questions; the objects of one process are asked for with some 150. */
     private static final int FEW_QUESTIONS = 1_000;
 
@@ -150,6 +160,84 @@ class ObservedMechanismTest {
         }
         assertTrue(found.keySet().containsAll(started));
         RmRig.await("no client of a dead process is kept", () -> clients() == 0);
+    }
+
+    /** /proc shows no descriptors of it any more, though it lives and works. */
+    @Test
+    void shouldKeepAProcessUnderControlWhoseMainThreadHasEndedAndNotSpin() throws Exception {
+        final RmRig.App app = rig.start("leaderless", false, RmRig.appProgram());
+        awaitFound(app.pid());
+        final ContextRef c = attached(app, 1);
+        RmRig.await("the first context", () -> mechanism.units(c) == 8);
+        app.makeSecondContext();
+        RmRig.await("its main thread has ended", () -> RemoteDescriptors.mainThreadEnded(app.pid()));
+        RmRig.await("its second context", () -> app.kernelsOfSecondContext() > 0 && mechanism.units(c) == 16);
+        final long before = watchCpuNs();
+        Thread.sleep(SPIN_MS);
+        final long used = watchCpuNs() - before;
+        assertTrue(used < SPIN_MS * 1_000_000 / 4, "the watch used " + used / 1_000_000 + " of " + SPIN_MS + " ms");
+        assertEquals(0, mechanism.apply(new ContextRef[] {c}, 1, NONE, 0));
+        assertEquals(16, rig.stats().get("disabled_channels").asInt());
+        assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {c}, 1));
+    }
+
+    private static long watchCpuNs() {
+        final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        for (final ThreadInfo info : threads.getThreadInfo(threads.getAllThreadIds())) {
+            if (info != null && info.getThreadName().startsWith("gpuseg-nvidia-watch-")) {
+                return threads.getThreadCpuTime(info.getThreadId());
+            }
+        }
+        throw new IllegalStateException("there is no watch thread");
+    }
+
+    /** The test is the enforcer: what is announced is attached and disabled; each lives until then, 15 s at most. */
+    @Test
+    @Tag("long")
+    @Timeout(1200)
+    void shouldDisableEachOfAThousandProcessesThatComeAndGoAndHoldNone() throws Exception {
+        final Map<Integer, ContextRef> disabled = new ConcurrentHashMap<>();
+        final Deque<RmRig.App> alive = new ArrayDeque<>();
+        for (int i = 0; i < MANY; i++) {
+            alive.add(rig.start());
+            disableFound(disabled);
+            if (alive.size() == AT_ONCE) {
+                end(alive.poll(), disabled);
+            }
+        }
+        while (!alive.isEmpty()) {
+            end(alive.poll(), disabled);
+        }
+        assertEquals(0, observer.lost());
+        RmRig.await("no client of a dead process is kept", () -> clients() == 0);
+        assertEquals(0, rig.stats().get("disabled_channels").asInt());
+    }
+
+    private void disableFound(final Map<Integer, ContextRef> disabled) {
+        for (final Map.Entry<Integer, Long> e : found.entrySet()) {
+            if (disabled.containsKey(e.getKey())) {
+                continue;
+            }
+            final ContextRef c = new ContextRef(1 + disabled.size(), 0, e.getKey(), e.getValue(), "app");
+            mechanism.attach(c);
+            disabled.put(e.getKey(), c);
+        }
+        for (final ContextRef c : disabled.values()) {
+            if (mechanism.units(c) > 0) {
+                mechanism.apply(new ContextRef[] {c}, 1, NONE, 0);
+            }
+        }
+    }
+
+    private void end(final RmRig.App app, final Map<Integer, ContextRef> disabled) throws Exception {
+        RmRig.await("pid " + app.pid() + " is disabled", () -> {
+            disableFound(disabled);
+            final ContextRef c = disabled.get(app.pid());
+            return c != null && mechanism.units(c) == 8 && c.outcome() == ContextRef.Outcome.DONE;
+        });
+        app.process.destroyForcibly().waitFor();
+        found.remove(app.pid());
+        mechanism.detach(disabled.remove(app.pid()));
     }
 
     private int clients() {

@@ -14,7 +14,7 @@ class ObservedProcessTest {
 
     private static Observation record(final Observation.Kind kind, final int parent, final int handle,
         final int classId) {
-        return new Observation(kind, 10, 20, true, 0, 5, 10, CLIENT, parent, handle, classId, 0);
+        return new Observation(kind, 10, 20, true, 0, 5, 10, CLIENT, parent, handle, classId, 0, 0, 0);
     }
 
     private static ObservedProcess process() {

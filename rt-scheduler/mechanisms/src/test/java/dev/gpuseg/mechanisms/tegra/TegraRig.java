@@ -155,6 +155,7 @@ public final class TegraRig implements AutoCloseable {
         final ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment().put(STANDIN_ENV, directory.resolve("tegra.table").toString());
         builder.environment().put("LD_PRELOAD", FAKE.toString());
+        builder.environment().put("GPUSEG_SHADOW", "/dev/full");
         return builder;
     }
 
