@@ -20,6 +20,8 @@ final class FleetReport {
     private static final int CHAINS = 40;
     private static final int NAMED = 200;
     private static final double NS_PER_MS = 1e6;
+    private static final double NS_PER_MIN = 6e10;
+    private static final double NS_PER_H = 3.6e12;
     private static final String STYLE = """
         main { max-width: 1260px; }
         h2 { margin-top: 34px; padding-top: 14px; border-top: 1px solid var(--grid); }
@@ -86,8 +88,7 @@ final class FleetReport {
         fact("Recordings", Integer.toString(ok.size()));
         fact("Files left out", Long.toString(bad));
         fact("Robots", Long.toString(ok.stream().map(Outcome::robot).distinct().count()));
-        fact("Time recorded", String.format(Locale.ROOT, "%.1f h",
-            ok.stream().mapToLong(Outcome::durationNs).sum() / 3.6e12));
+        fact("Time recorded", time(ok.stream().mapToLong(Outcome::durationNs).sum()));
         fact("Jobs", grouped(ok.stream().mapToLong(Outcome::jobs).sum()));
         fact("Missed deadlines", grouped(all().stream().mapToLong(Figures.Responses::late).sum()));
         fact("Events", grouped(ok.stream().mapToLong(Outcome::events).sum()));
@@ -253,7 +254,9 @@ final class FleetReport {
     }
 
     private void worstJobs() {
-        out.append("<h2>Jobs closest to their deadlines or beyond them</h2>\n<div class=\"scroll\"><table>\n<tr>"
+        out.append("<h2>Jobs closest to their deadlines or beyond them</h2>\n<p>Of each task, version and robot the "
+            + "one job with the longest response for its deadline; the ").append(figures.worstJobs().size())
+            .append(" worst.</p>\n<div class=\"scroll\"><table>\n<tr>"
             + "<th>task</th><th>version</th><th class=\"l\">robot</th><th>job</th><th>response ms</th>"
             + "<th>deadline ms</th><th>of deadline</th><th>waited ms</th><th>preempted</th>"
             + "<th class=\"l\">recording</th></tr>\n");
@@ -310,6 +313,11 @@ final class FleetReport {
     }
 
     // ---- numbers ----
+
+    private static String time(final long ns) {
+        return ns < NS_PER_H ? String.format(Locale.ROOT, "%.1f min", ns / NS_PER_MIN)
+            : String.format(Locale.ROOT, "%.1f h", ns / NS_PER_H);
+    }
 
     private static String ms(final long ns) {
         return String.format(Locale.ROOT, "%.3f", ns / NS_PER_MS);

@@ -140,14 +140,17 @@ final class Statistics {
         return all;
     }
 
+    /** Of each task, version and robot one job, since the worst task alone could fill the list; of equals the last. */
     private static List<Figures.WorstJob> worst(final Dataset<Row> jobs) {
         final Column ratio = col("response_ns").divide(col("deadline_ns"));
         final List<Figures.WorstJob> all = new ArrayList<>();
         for (final Row r : jobs.where(col("priority").gt(0).and(col("deadline_ns").gt(0))
-            .and(col("response_ns").isNotNull())).select(col(RECORDING), col(ROBOT), col(VERSION), col(TASK),
-                col("number"), col("response_ns"), col("deadline_ns"), col("wait_ns"), col("preemptions"),
-                ratio.as("ratio")).orderBy(col("ratio").desc(), col(RECORDING).asc(), col(TASK).asc(),
-                    col("number").asc()).limit(WORST).collectAsList()) {
+            .and(col("response_ns").isNotNull())).groupBy(TASK, VERSION, ROBOT).agg(max(struct(ratio.as("ratio"),
+                col(RECORDING), col("number"), col("response_ns"), col("deadline_ns"), col("wait_ns"),
+                col("preemptions"))).as("job")).select(col("job.recording"), col(ROBOT), col(VERSION), col(TASK),
+                    col("job.number"), col("job.response_ns"), col("job.deadline_ns"), col("job.wait_ns"),
+                    col("job.preemptions"), col("job.ratio")).orderBy(col("ratio").desc(), col(RECORDING).asc(),
+                        col(TASK).asc()).limit(WORST).collectAsList()) {
             all.add(new Figures.WorstJob(r.getString(0), r.getString(1), r.getString(2), r.getString(3), r.getInt(4),
                 r.getLong(5), r.getLong(6), r.getLong(7), r.getInt(8)));
         }

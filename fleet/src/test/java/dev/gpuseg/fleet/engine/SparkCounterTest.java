@@ -92,6 +92,38 @@ class SparkCounterTest {
         assertEquals(files("threads").get("soundness.csv"), files("cluster").get("soundness.csv"));
     }
 
+    /** A master and two workers, each a process of its own. */
+    @Test
+    void shouldCountAgainOnAnotherWorkerWhatALostOneCounted() throws Exception {
+        final CampaignSweep.Outcome expected;
+        try (SetCounter threads = new ThreadCounter(2)) {
+            expected = campaign(directory.resolve("alone"), 300, threads);
+        }
+        final String before = System.setProperty("spark.driver.host", "127.0.0.1");
+        try (TestEngine.Cluster cluster = new TestEngine.Cluster(directory.resolve("logs"), 2)) {
+            final TestEngine.Killer killer = new TestEngine.Killer(() -> cluster.kill(0));
+            try (Engine engine = Engine.start("test", cluster.url(), 24);
+                SetCounter counter = new SparkCounter(engine)) {
+                engine.context().sc().addSparkListener(killer);
+                // both workers must be there before one is killed
+                for (int i = 0; i < 3000 && engine.context().sc().getExecutorMemoryStatus().size() < 3; i++) {
+                    Thread.sleep(100);
+                }
+                assertEquals(3, engine.context().sc().getExecutorMemoryStatus().size(), "the driver and two executors");
+                assertEquals(expected, campaign(directory.resolve("workers"), 300, counter));
+            }
+            assertTrue(killer.hasKilled(), "no worker was killed");
+            assertTrue(killer.removed() >= 1, "Spark did not see that an executor was lost");
+        } finally {
+            if (before == null) {
+                System.clearProperty("spark.driver.host");
+            } else {
+                System.setProperty("spark.driver.host", before);
+            }
+        }
+        assertEquals(files("alone").get("soundness.csv"), files("workers").get("soundness.csv"));
+    }
+
     @Test
     void shouldDivideAllSetsAmongTheParts() {
         assertEquals("[Part[from=5, to=7], Part[from=7, to=9], Part[from=9, to=12]]",

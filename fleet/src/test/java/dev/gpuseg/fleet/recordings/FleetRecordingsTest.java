@@ -127,6 +127,18 @@ class FleetRecordingsTest {
         assertTrue(table("decisions").where("kind = 'PREEMPT' and by_task is not null").count() > 0);
     }
 
+    /** The one task that is closest to its deadlines in every recording does not fill the list. */
+    @Test
+    void shouldNameTheWorstJobOfEachTaskVersionAndRobot() {
+        final List<Figures.WorstJob> worst = figures.worstJobs();
+        assertEquals(worst.size(), worst.stream().map(w -> List.of(w.task(), w.version(), w.robot())).distinct()
+            .count(), worst::toString);
+        assertTrue(worst.stream().map(Figures.WorstJob::task).distinct().count() >= 5, worst::toString);
+        final Row most = table("jobs").where("priority > 0 and deadline_ns > 0 and response_ns is not null")
+            .selectExpr("max(response_ns / deadline_ns)").head();
+        assertEquals(most.getDouble(0), (double) worst.get(0).responseNs() / worst.get(0).deadlineNs(), 1e-12);
+    }
+
     @Test
     void shouldGiveTheSameFiguresWhateverTheNumberOfParts() throws IOException {
         final String expected = Files.readString(out.resolve("report.json"));
