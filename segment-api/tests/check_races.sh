@@ -7,6 +7,9 @@ set -u
 sources=$1 build=$2 limit=100
 command -v gcc >/dev/null || { echo "skipped: gcc is not installed"; exit 77; }
 failed=0
+GPUSEG_TEST_BASE=$(mktemp -d /dev/shm/gpuseg-race-XXXXXX) || exit 1
+export GPUSEG_TEST_BASE
+trap 'rm -rf "$GPUSEG_TEST_BASE"' EXIT
 
 # plant NUMBER FUNCTION TEST: the race, a function that the report names, the test that finds it
 plant() {
