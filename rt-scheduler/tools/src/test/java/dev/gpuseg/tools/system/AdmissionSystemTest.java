@@ -27,6 +27,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  */
 @Timeout(120)
 @Tag("long")
+@Tag("beside")
 class AdmissionSystemTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String PLATFORM = "version: 1\nid: robot\nplatform: {cpus: 2, epsilon: 1ms}\nmode: suspend\n"

@@ -21,6 +21,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** The daemon's memory is locked where its dispatcher was given a processor; what is sparse stays so. */
 @Timeout(120)
 @Tag("long")
+@Tag("beside")
 class LockedMemorySystemTest {
     private static final long LEAST_KB = 50_000;
     private static final int CAP_IPC_LOCK = 14;

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** The whole way of a daemon whose memory is exhausted while it holds contexts. */
 @Timeout(180)
 @Tag("long")
+@Tag("beside")
 class OutOfMemorySystemTest {
     private static final int LIMIT_MS = 60_000;
     private static final int CLIENTS = 30;

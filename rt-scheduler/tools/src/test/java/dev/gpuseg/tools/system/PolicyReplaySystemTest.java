@@ -26,6 +26,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** What a real daemon journals under every policy is enough for the core to decide the same again. */
 @Timeout(240)
 @Tag("long")
+@Tag("beside")
 class PolicyReplaySystemTest {
     private static final String PARTITIONS = "version: 1\npolicy: partitions\nframe: 30ms\nguard: 2ms\ninside: edf\n"
         + "lend_idle: true\nwindows: [{partition: 1, offset: 0ms, length: 10ms}, {partition: 2, offset: 12ms, "

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.bench;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.launch.ExitCode;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** The scenarios with one periodic task. */
+class BenchGpuPeriodicTest extends BenchGpuRig {
+    @Test
+    void shouldMeasureWhatAnticipationGains() throws Exception {
+        final Ended run = bench("--scenarios", "periodic", "--strategies", "OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("periodic");
+        assertEquals(List.of("not anticipated", "period declared", "period learned", "declared, jitter of +-2 ms",
+            "declared, then twice the period", "declared, 3 idle contexts more"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(3 * JOBS, cell.path("jobs").asInt(), all);
+            assertTrue(cell.path("others_to_unanticipated").asDouble() > 0, all);
+        }
+        assertEquals(0, GpuGoals.wrong(result));
+        assertTrue(run.out().contains("best-effort work to that without anticipation"), run.out());
+        RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
+    }
+
+    @Test
+    void shouldMeasureWhatASwitchOfContextsCosts() throws Exception {
+        final Ended run = bench("--scenarios", "switch", "--strategies", "NONE,HINT");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("switch");
+        assertEquals(List.of("alone, touched", "one works between, no daemon", "the same, touched",
+            "busy, hint 4 ms ahead"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(10 * JOBS, cell.path("jobs").asInt(), all);
+        }
+        assertEquals(0, GpuGoals.wrong(result));
+        RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
+        assertTrue(goal(result, "3 idle contexts, 0.35 ms, not anticipated: p50").path("measured").isNull(), all);
+    }
+}

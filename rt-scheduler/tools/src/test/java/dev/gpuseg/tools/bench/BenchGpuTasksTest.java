@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.bench;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.daemon.launch.ExitCode;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** The scenarios with several periodic tasks at the same time. */
+class BenchGpuTasksTest extends BenchGpuRig {
+    @Test
+    void shouldMeasureTenTasksTogether() throws Exception {
+        final Ended run = bench("--scenarios", "robot", "--strategies", "OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("robot");
+        assertEquals(List.of("not anticipated", "anticipated"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(10, cell.path("tasks").size(), all);
+            for (final JsonNode task : cell.path("tasks")) {
+                assertTrue(task.path("jobs").asInt() > 0 && task.has("p99_to_alone") && task.has("missed"), all);
+            }
+        }
+        assertTrue(scenario.path("cells").get(1).path("others_to_unanticipated").asDouble() > 0, all);
+        assertEquals(0, GpuGoals.wrong(result));
+        assertTrue(run.out().contains("servo"), run.out());
+        RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
+    }
+
+    @Test
+    void shouldMeasureWhatAnIrregularTaskCostsOthers() throws Exception {
+        final Ended run = bench("--scenarios", "disturb", "--strategies", "OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("disturb");
+        assertEquals(List.of("regular", "stops", "doubles its period", "jitters by +-2 ms"), strategies(scenario), all);
+        final List<Integer> jobsOfChanging = new ArrayList<>();
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertTrue(cell.path("kept_free_share").asDouble() >= 0 && cell.has("anticipations_wasted"), all);
+            jobsOfChanging.add(cell.path("tasks").get(1).path("jobs").asInt());
+            for (final int kept : new int[] {0, 2}) {
+                assertTrue(cell.path("tasks").get(kept).path("p99_to_regular").asDouble() > 0, all);
+            }
+        }
+        assertEquals(List.of(5 * JOBS, 5 * JOBS / 2, (5 * JOBS * 2 + 2) / 3, 5 * JOBS), jobsOfChanging,
+            "all; the first half; as many as fit if the second half has twice the period; all");
+        assertEquals(1, scenario.path("cells").get(0).path("tasks").get(0).path("p99_to_regular").asDouble());
+        assertEquals(0, GpuGoals.wrong(result));
+        assertTrue(run.out().contains("GPU kept free"), run.out());
+        assertTrue(goal(result, "a task stops").path("measured").asDouble() > 0, all);
+        RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
+    }
+}
