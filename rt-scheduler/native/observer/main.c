@@ -373,7 +373,8 @@ static void become_real_time(int priority)
 
 static void usage(void)
 {
-	printf("usage: gpuseg-observer [--socket PATH [--group NAME]] [--priority N] [--device DRIVER:MAJOR:MINOR]... [--check]\n"
+	printf("usage: gpuseg-observer [--socket PATH [--group NAME]] [--priority N] [--device DRIVER:MAJOR:MINOR]... "
+	       "[--check]\n"
 	       "\n"
 	       "Sees GPU processes by BPF and passes what they do on to the gpuseg daemon, which starts it.\n"
 	       "\n"
@@ -386,11 +387,13 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"socket", required_argument, NULL, 's'}, {"group", required_argument, NULL, 'g'},
-		{"device", required_argument, NULL, 'd'}, {"check", no_argument, NULL, 'c'},
-		{"priority", required_argument, NULL, 'p'},
-		{"help", no_argument, NULL, 'h'},	  {0}};
+	static const struct option options[] = {{"socket", required_argument, NULL, 's'},
+						{"group", required_argument, NULL, 'g'},
+						{"device", required_argument, NULL, 'd'},
+						{"check", no_argument, NULL, 'c'},
+						{"priority", required_argument, NULL, 'p'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
 	const struct sigaction stop = {.sa_handler = on_signal};
 	const char *path = NULL, *group = NULL;
 	struct ring_buffer *ring;

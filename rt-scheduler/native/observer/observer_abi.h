@@ -63,7 +63,7 @@ struct gpuseg_observer_record {
 	gpuseg_u32 parent;
 	gpuseg_u32 handle;
 	gpuseg_u32 class_id;
-	gpuseg_u32 engine; /* of a channel group: its engine type; of OPEN and WORK: enum gpuseg_observer_driver */
+	gpuseg_u32 engine;    /* of a channel group: its engine type; of OPEN and WORK: enum gpuseg_observer_driver */
 	gpuseg_u32 passed_ns; /* helper: from time_ns until it took the record; UINT32_MAX = that or more */
 };
 

@@ -17,8 +17,8 @@
  *           older GPUs)
  *
  * GPUSEG_RM_PAUSE_MS=N: so long after the device was opened the context is made, as a CUDA program reads its libraries
- * and initializes meanwhile. CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: see rm_context.h. A real MPS server has no kernels of its
- * own; here they show whether the server is enabled.
+ * and initializes meanwhile. CUDA_VISIBLE_DEVICES=N: on GPU N. CUDA_MPS_PIPE_DIRECTORY: see rm_context.h. A real MPS
+ * server has no kernels of its own; here they show whether the server is enabled.
  */
 #define _GNU_SOURCE
 #include "gpuseg_rm.h"
@@ -97,8 +97,8 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc < 3 || (argc > 3 && strcmp(argv[3], "exec") == 0 && argc < 5)) {
-		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | leaderless | gpus | fork | child | exec PAGE | "
-				"client]\n");
+		fprintf(stderr, "usage: gpuseg-rm-app PAGE KERNEL_MS [again | two | leaderless | gpus | fork | child | "
+				"exec PAGE | client]\n");
 		return 2;
 	}
 	kernel_ms = atof(argv[2]);
@@ -150,7 +150,8 @@ int main(int argc, char **argv)
 		}
 		shared->child = child;
 	}
-	if (strcmp(mode, "again") == 0 || strcmp(mode, "two") == 0 || strcmp(mode, "leaderless") == 0 || strcmp(mode, "gpus") == 0)
+	if (strcmp(mode, "again") == 0 || strcmp(mode, "two") == 0 || strcmp(mode, "leaderless") == 0 ||
+	    strcmp(mode, "gpus") == 0)
 		pthread_create(&second, NULL, second_context, NULL);
 	shared->pid = getpid();
 	shared->first_ns = now_ns();

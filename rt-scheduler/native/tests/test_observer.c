@@ -477,9 +477,9 @@ static void use_other_drivers(void)
 {
 	const int fd = open_device(DEVICE);
 
-	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 2, 88), NULL);  /* kfd: makes a queue */
-	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 7, 24), NULL);  /* changes one */
-	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'G', 9, 16), NULL);  /* nvgpu: makes a TSG */
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 2, 88), NULL);   /* kfd: makes a queue */
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 7, 24), NULL);   /* changes one */
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'G', 9, 16), NULL);   /* nvgpu: makes a TSG */
 	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'H', 107, 16), NULL); /* submits */
 }
 

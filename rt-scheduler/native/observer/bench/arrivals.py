@@ -7,7 +7,11 @@ killed. This is repeated with `--observer off` (scanning) and `--observer on`, i
 
   delay_ms   from the moment a channel (stand-in) or the context (CUDA) exists until it is disabled
   missed     processes that were never disabled
-  cpu        CPU time of daemon and observer, per cent of one core, while processes come and go
+  cpu        CPU time of daemon and observer while processes come and go: per cent of one core, and ms for each process
+  parts_ms   with the observer, from the return of the ioctl that made the first channel: until the helper took the record,
+             the daemon received it, its watch thread took it, the process was announced, its channel was known, and it was
+             disabled. `seen` counts processes whose channels were reported, `opened` those whose open was: what is
+             `missed` and seen was acted upon too late
   held       contexts still held when all processes have ended (must be 0)
 
   arrivals.py --standin                on the RM stand-in, no GPU needed: what it shows of delays leaves the driver's calls out
@@ -286,7 +290,7 @@ def measure(arguments, observer):
         status = rig.status()["daemon"]
     finally:
         rig.close()
-    result = {"observer": observer, "processes": len(ended), "seconds": round(seconds, 1), "cpu_percent": round(cpu, 2),
+    result = {"observer": observer, "processes": len(ended), "seconds": round(seconds, 1), "cpu_percent": round(cpu, 2), "cpu_ms_per_process": round(10 * cpu * seconds / len(ended), 2),
               "held": held, "records": status["observer_records"], "lost": status["observer_lost"],
               "problem": status["observer_problem"]}
     if arguments.standin:

@@ -61,7 +61,7 @@ public final class SiteOptions {
     @Option(names = "--observer", paramLabel = "auto|on|off", defaultValue = "auto",
         description = "See processes that use a GPU by a BPF program, as they do it: auto if that works here, on or "
             + "refuse to start, off to scan (default: ${DEFAULT-VALUE}). `gpuseg doctor` says whether it works. "
-            + "Mechanism nvidia uses it; the others scan.")
+            + "Mechanisms nvidia, amd and tegra use it; with the others it is of no use.")
     private String observer;
 
     @Option(names = "--protect", paramLabel = "NAME", split = ",",

@@ -46,8 +46,8 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
      * @throws MechanismException if no interface is usable here, with the reasons
      */
     public AmdMechanism(final int gpu, final Protection protection, final Observer observer) {
-        this(gpu, protection, observer, AmdSysfs.ofThisMachine(), null, Integer.getInteger(PatchedKfdControl.WATCHDOG_PROPERTY,
-            PatchedKfdControl.WATCHDOG_DEFAULT_MS));
+        this(gpu, protection, observer, AmdSysfs.ofThisMachine(), null,
+            Integer.getInteger(PatchedKfdControl.WATCHDOG_PROPERTY, PatchedKfdControl.WATCHDOG_DEFAULT_MS));
     }
 
     /** With this interface, or null = the best. */

@@ -407,10 +407,11 @@ final class ProcessWatch implements Runnable, ObservationListener {
         }
         announce(p);
         p.withoutOwnChannels = mps.usesCudaWithoutChannels(p.process);
-        if (found == RmProcess.Result.GONE) {   // its descriptors cannot be seen; the pidfd reports its end, which may take time
+        if (found == RmProcess.Result.GONE) {   // shows no descriptors; its pidfd reports its end
             p.nextRefreshNs = nowNs + p.periodNs;
             p.periodNs = Math.min(REFRESH_MAX_NS, 2 * p.periodNs);
-        } else if (p.observed != null || p.process.hasNoWork() && !p.process.usesDriver() && observer.sawWhole(p.startTicks)) {
+        } else if (p.observed != null
+            || p.process.hasNoWork() && !p.process.usesDriver() && observer.sawWhole(p.startTicks)) {
             p.nextRefreshNs = nowNs + (p.observed != null && p.observed.hasNews() ? 0
                 : p.process.isStale() ? REFRESH_MIN_NS : REFRESH_OBSERVED_NS);
         } else if (p.process.context(gpu) != null) {

@@ -17,8 +17,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Mechanism tegra with a real gpuseg-observer, on the stand-in: applications repeat on a device that it watches what they do.
- * No scan is due for an hour, so whatever is noticed was reported.
+ * Mechanism tegra with a real gpuseg-observer, on the stand-in: applications repeat on a device that it watches what
+ * they do. No scan is due for an hour, so whatever is noticed was reported.
  */
 @Timeout(300)
 class ObservedTegraTest {
