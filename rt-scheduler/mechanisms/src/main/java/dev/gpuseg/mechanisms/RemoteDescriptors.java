@@ -5,6 +5,8 @@ import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 /** The descriptors of another process: what they refer to, and the right to duplicate them. Any thread. */
 public final class RemoteDescriptors {
