@@ -5,12 +5,12 @@
  *   gpuseg-hostile ATTACK --dir DIR --seed N --duration DURATION [--at-most DURATION]
  *   gpuseg-hostile load --dir DIR --duration DURATION [--threads N] [--share PERMILLE]
  *
- * Goes on for the duration, and until --at-most while it has done too little to be called an attack; the table below says
- * how much that is. Prints one line: what it did, how often, and the processor time that it took. `load` is the control
- * of an attack: it uses as much processor time and leaves the daemon alone. All is bounded: 64 connections,
- * 64 processes, 8 MiB in files. Exit status 0: the attack was made, whatever the daemon answered; 3: it did too little;
- * 77: this machine does not permit it, with the reason. SIGKILL at any time leaves nothing behind but what daemon and
- * kernel clean up.
+ * Goes on for the duration, and until --at-most while it has done too little to be called an attack; the table
+ * below says how much that is. Prints one line: what it did, how often, and the processor time that it took. `load`
+ * is the control of an attack: it uses as much processor time and leaves the daemon alone. All is bounded: 64
+ * connections, 64 processes, 8 MiB in files. Exit status 0: the attack was made, whatever the daemon answered; 3:
+ * it did too little; 77: this machine does not permit it, with the reason. SIGKILL at any time leaves nothing
+ * behind but what daemon and kernel clean up.
  */
 #define _GNU_SOURCE
 #include <errno.h>

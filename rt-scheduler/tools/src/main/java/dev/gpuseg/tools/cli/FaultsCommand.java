@@ -209,13 +209,16 @@ final class FaultsCommand implements Callable<Integer> {
 
     private void print(final ObjectNode result, final boolean passed, final PrintWriter to) {
         to.println();
-        to.printf("%-18s %7s %9s %9s %14s%s%n", "fault", "rounds", "injected", "survived", "freeze max ms",
+        to.printf("%-18s %7s %9s %9s %14s %8s%s%n", "fault", "rounds", "injected", "survived", "freeze max ms",
+            "mean ms",
             hostile ? "  honest p99 ms  of control" : "");
         for (final Map.Entry<String, JsonNode> entry : result.path("by_fault").properties()) {
             final JsonNode node = entry.getValue();
-            to.printf(Locale.ROOT, "%-18s %7d %9d %9d %14.1f%s  %s%n", entry.getKey(), node.path("rounds").asInt(),
+            to.printf(Locale.ROOT, "%-18s %7d %9d %9d %14.1f %8.0f%s  %s%n", entry.getKey(),
+                node.path("rounds").asInt(),
                 node.path("injected").asInt(), node.path("survived").asInt(),
-                node.path("longest_freeze_ms").asDouble(), node.has("innocent_p99_ms")
+                node.path("longest_freeze_ms").asDouble(), node.path("mean_ms").asDouble(),
+                node.has("innocent_p99_ms")
                 ? String.format(Locale.ROOT, "%15.2f %11.2f", node.path("innocent_p99_ms").asDouble(),
                 node.path("control_p99_ms").asDouble()) : "",
                 node.path("skipped").asText(""));

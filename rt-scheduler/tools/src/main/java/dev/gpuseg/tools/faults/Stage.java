@@ -47,6 +47,7 @@ final class Stage {
     private List<FaultClient> victims;
     private long lost;
     private int hung;
+    private long beganNs;
     private long struckNs;
     private long overNs;
     private long freezeNs;
@@ -72,6 +73,7 @@ final class Stage {
     /** Another round begins. */
     void begin(final Round next) {
         round = next;
+        beganNs = System.nanoTime();
         problems = new ArrayList<>();
         victims = new ArrayList<>();
         lost = 0;
@@ -156,7 +158,7 @@ final class Stage {
 
     /** What came of the round. */
     Tally.Outcome outcome() {
-        return new Tally.Outcome(round, skipped, lost, hung, freezeNs, problems);
+        return new Tally.Outcome(round, skipped, lost, hung, freezeNs, System.nanoTime() - beganNs, problems);
     }
 
     // ---- clients --------------------------------------------------------------------------------------------------

@@ -21,9 +21,11 @@ public final class Tally {
      * @param lost     acknowledged records that are nowhere
      * @param hung     processes that did not go on
      * @param freezeNs longest time that a context was disabled after the fault
+     * @param wallNs   how long the round took, its judgement included
      * @param faults   everything that was not as it must be, one line each
      */
-    public record Outcome(Round round, String skipped, long lost, int hung, long freezeNs, List<String> faults) {
+    public record Outcome(Round round, String skipped, long lost, int hung, long freezeNs, long wallNs,
+        List<String> faults) {
         /**
          * Whether the fault struck.
          *
@@ -49,6 +51,7 @@ public final class Tally {
         private int injected;
         private int survived;
         private long freezeNs;
+        private long wallNs;
         private String skipped = "";
     }
 
@@ -98,7 +101,8 @@ public final class Tally {
     /**
      * As JSON.
      *
-     * @return {@code rounds, seed, injected, survived, lost, hung, longest_freeze_ms, by_fault}
+     * @return {@code rounds, seed, injected, survived, lost, hung, longest_freeze_ms, by_fault}; {@code mean_ms} in
+     *         {@code by_fault} is the time of a round, skipped ones included
      */
     public ObjectNode asJson() {
         final Map<Fault, Sum> sums = new EnumMap<>(Fault.class);
@@ -111,6 +115,7 @@ public final class Tally {
             sum.rounds++;
             sum.injected += outcome.isInjected() ? 1 : 0;
             sum.survived += outcome.isSurvived() ? 1 : 0;
+            sum.wallNs += outcome.wallNs();
             sum.freezeNs = Math.max(sum.freezeNs, outcome.freezeNs());
             sum.skipped = outcome.isInjected() ? sum.skipped : outcome.skipped();
             injected += outcome.isInjected() ? 1 : 0;
@@ -133,6 +138,7 @@ public final class Tally {
             node.put("injected", sum.injected);
             node.put("survived", sum.survived);
             node.put("longest_freeze_ms", milliseconds(sum.freezeNs));
+            node.put("mean_ms", milliseconds(sum.wallNs / sum.rounds));
             if (!sum.skipped.isEmpty()) {
                 node.put("skipped", sum.skipped);
             }
