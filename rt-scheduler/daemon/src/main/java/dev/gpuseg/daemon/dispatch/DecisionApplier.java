@@ -115,7 +115,7 @@ final class DecisionApplier {
                 if (argument != 0) {
                     counters.increment(Counter.SHARES_USED_UP);
                 }
-                journal.share(task, argument != 0);
+                journal.shareSpent(task, argument != 0);
                 grants.recordShare(task, argument != 0);
                 break;
             default:

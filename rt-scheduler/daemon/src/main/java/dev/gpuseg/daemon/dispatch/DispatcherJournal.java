@@ -156,7 +156,7 @@ final class DispatcherJournal {
     }
 
     /** The share of its user is used up, or whole again. */
-    void share(final TaskEntry task, final boolean spent) {
+    void shareSpent(final TaskEntry task, final boolean spent) {
         event(EventKind.SHARE, task, 0, 0, spent ? 1 : 0, task.shareAccount, 0);
     }
 

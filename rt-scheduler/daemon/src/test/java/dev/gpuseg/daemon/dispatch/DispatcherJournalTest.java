@@ -55,6 +55,8 @@ class DispatcherJournalTest {
         calls.put("preempted", j -> j.preempted(task, 0, 1, 2));
         calls.put("missed", j -> j.missed(task, 1, 2));
         calls.put("overran", j -> j.overran(task, 1, 2));
+        calls.put("share", j -> j.share(1, 50));
+        calls.put("shareSpent", j -> j.shareSpent(task, true));
         calls.put("forcedEnd", j -> j.forcedEnd(task, 1));
         calls.put("enforced", j -> j.enforced(task, 0, 1, 2));
         calls.put("applied", j -> j.applied(0, 5, true, 1, 2));
