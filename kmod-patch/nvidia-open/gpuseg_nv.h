@@ -17,7 +17,7 @@
 #define GPUSEG_NV_ABI 1
 
 #define GPUSEG_NV_TARGETS_MAX 1024 /* of one switch */
-#define GPUSEG_NV_NAMES_MAX 32	   /* names that are never caught */
+#define GPUSEG_NV_NAMES_MAX 32 /* names that are never caught */
 #define GPUSEG_NV_NAME 16
 #define GPUSEG_NV_WATCHDOG_MIN_MS 10
 #define GPUSEG_NV_WATCHDOG_MAX_MS 10000
@@ -54,9 +54,9 @@ struct gpuseg_nv_target {
 struct gpuseg_nv_switch {
 	__u64 targets; /* struct gpuseg_nv_target[count] */
 	__u32 count;
-	__u32 flags;	 /* in and out */
-	__u64 took_ns;	 /* out: within the driver's calls */
-	__u32 rm_calls;	 /* out */
+	__u32 flags;	/* in and out */
+	__u64 took_ns;	/* out: within the driver's calls */
+	__u32 rm_calls; /* out */
 	__u32 rm_status; /* out: first RM status that was not 0 */
 };
 

@@ -61,7 +61,7 @@ struct gpuseg_nv_owner {
 	bool wanted; /* a controller asked for it to be held */
 	bool caught; /* a window did */
 	bool exempt; /* from the window that is open */
-	int error;   /* of the switch in progress */
+	int error; /* of the switch in progress */
 };
 
 struct gpuseg_nv_file {
@@ -87,11 +87,11 @@ struct gpuseg_nv_object {
 	enum gpuseg_nv_object_kind kind;
 	u32 handle;
 	u32 parent;
-	u32 gpu;      /* of a device, once a subdevice told it */
+	u32 gpu; /* of a device, once a subdevice told it */
 	bool compute; /* of a TSG, or a channel outside one: it has a compute or graphics object */
-	bool off;     /* of a channel: one disable of ours is outstanding */
-	bool going;   /* being freed: must not be named */
-	u32 tried;    /* number of the reconciliation that met it last */
+	bool off; /* of a channel: one disable of ours is outstanding */
+	bool going; /* being freed: must not be named */
+	u32 tried; /* number of the reconciliation that met it last */
 };
 
 struct gpuseg_nv_batch {
@@ -162,7 +162,9 @@ static struct gpuseg_nv_owner *gpuseg_nv_owner_of(struct pid *pid)
 {
 	struct gpuseg_nv_owner *p;
 
-	list_for_each_entry(p, &gpuseg_nv_owners, entry) if (p->pid == pid) return p;
+	list_for_each_entry(p, &gpuseg_nv_owners, entry)
+		if (p->pid == pid)
+			return p;
 	return NULL;
 }
 
@@ -221,7 +223,9 @@ static struct gpuseg_nv_file *gpuseg_nv_file_of(const void *key)
 {
 	struct gpuseg_nv_file *f;
 
-	hash_for_each_possible(gpuseg_nv_files, f, hash, (unsigned long)key) if (f->key == key) return f;
+	hash_for_each_possible(gpuseg_nv_files, f, hash, (unsigned long)key)
+		if (f->key == key)
+			return f;
 	return NULL;
 }
 
@@ -254,7 +258,9 @@ static struct gpuseg_nv_client *gpuseg_nv_client_of(const struct gpuseg_nv_file 
 {
 	struct gpuseg_nv_client *c;
 
-	list_for_each_entry(c, &f->clients, of_file) if (c->handle == handle && !c->going) return c;
+	list_for_each_entry(c, &f->clients, of_file)
+		if (c->handle == handle && !c->going)
+			return c;
 	return NULL;
 }
 
@@ -262,7 +268,9 @@ static struct gpuseg_nv_object *gpuseg_nv_object_of(const struct gpuseg_nv_clien
 {
 	struct gpuseg_nv_object *o;
 
-	list_for_each_entry(o, &c->objects, entry) if (o->handle == handle && !o->going) return o;
+	list_for_each_entry(o, &c->objects, entry)
+		if (o->handle == handle && !o->going)
+			return o;
 	return NULL;
 }
 
@@ -271,7 +279,8 @@ static void gpuseg_nv_client_free(struct gpuseg_nv_client *c)
 	struct gpuseg_nv_owner *p = c->owner;
 	struct gpuseg_nv_object *o, *next;
 
-	list_for_each_entry_safe(o, next, &c->objects, entry) kfree(o);
+	list_for_each_entry_safe(o, next, &c->objects, entry)
+		kfree(o);
 	list_del(&c->of_file);
 	list_del(&c->of_owner);
 	kfree(c);
@@ -302,8 +311,9 @@ static struct gpuseg_nv_object *gpuseg_nv_subdevice_of(const struct gpuseg_nv_cl
 {
 	struct gpuseg_nv_object *o;
 
-	list_for_each_entry(o, &c->objects, entry) if (o->kind == GPUSEG_NV_SUBDEVICE && !o->going &&
-						       o->parent == device->handle) return o;
+	list_for_each_entry(o, &c->objects, entry)
+		if (o->kind == GPUSEG_NV_SUBDEVICE && !o->going && o->parent == device->handle)
+			return o;
 	return NULL;
 }
 
@@ -373,14 +383,11 @@ static bool gpuseg_nv_collect(bool disable)
 	struct gpuseg_nv_object *o;
 
 	b->n = 0;
-	list_for_each_entry(p, &gpuseg_nv_owners, entry)
-	{
-		list_for_each_entry(c, &p->clients, of_owner)
-		{
+	list_for_each_entry(p, &gpuseg_nv_owners, entry) {
+		list_for_each_entry(c, &p->clients, of_owner) {
 			if (c->going)
 				continue;
-			list_for_each_entry(o, &c->objects, entry)
-			{
+			list_for_each_entry(o, &c->objects, entry) {
 				struct gpuseg_nv_object *device, *subdevice;
 
 				if (o->kind != GPUSEG_NV_CHANNEL || o->going || o->tried == gpuseg_nv_round ||
@@ -428,9 +435,12 @@ static bool gpuseg_nv_left_off(void)
 	struct gpuseg_nv_client *c;
 	struct gpuseg_nv_object *o;
 
-	list_for_each_entry(p, &gpuseg_nv_owners, entry) list_for_each_entry(c, &p->clients, of_owner)
-		list_for_each_entry(o, &c->objects, entry) if (o->kind == GPUSEG_NV_CHANNEL && o->off && !o->going &&
-							       !c->going && !gpuseg_nv_should_be_off(c, o)) return true;
+	list_for_each_entry(p, &gpuseg_nv_owners, entry)
+		list_for_each_entry(c, &p->clients, of_owner)
+			list_for_each_entry(o, &c->objects, entry)
+				if (o->kind == GPUSEG_NV_CHANNEL && o->off && !o->going && !c->going &&
+				    !gpuseg_nv_should_be_off(c, o))
+					return true;
 	return false;
 }
 
@@ -473,8 +483,9 @@ static u32 gpuseg_nv_count_channels(const struct gpuseg_nv_owner *p, bool off)
 	const struct gpuseg_nv_object *o;
 	u32 n = 0;
 
-	list_for_each_entry(c, &p->clients, of_owner) list_for_each_entry(o, &c->objects, entry) n +=
-		o->kind == GPUSEG_NV_CHANNEL && (o->off || !off);
+	list_for_each_entry(c, &p->clients, of_owner)
+		list_for_each_entry(o, &c->objects, entry)
+			n += o->kind == GPUSEG_NV_CHANNEL && (o->off || !off);
 	return n;
 }
 
@@ -606,7 +617,9 @@ static struct gpuseg_nv_client *gpuseg_nv_client_anywhere(u32 handle)
 	struct gpuseg_nv_client *c;
 
 	list_for_each_entry(p, &gpuseg_nv_owners, entry)
-		list_for_each_entry(c, &p->clients, of_owner) if (c->handle == handle && !c->going) return c;
+		list_for_each_entry(c, &p->clients, of_owner)
+			if (c->handle == handle && !c->going)
+				return c;
 	return NULL;
 }
 
@@ -646,18 +659,17 @@ static void gpuseg_nv_mark(struct gpuseg_nv_client *c, u32 handle)
 	o->going = true;
 	do {
 		more = false;
-		list_for_each_entry(o, &c->objects, entry)
-		{
+		list_for_each_entry(o, &c->objects, entry) {
 			struct gpuseg_nv_object *above;
 
 			if (o->going)
 				continue;
-			list_for_each_entry(above, &c->objects, entry) if (above->going && above->handle == o->parent)
-			{
-				o->going = true;
-				more = true;
-				break;
-			}
+			list_for_each_entry(above, &c->objects, entry)
+				if (above->going && above->handle == o->parent) {
+					o->going = true;
+					more = true;
+					break;
+				}
 		}
 	} while (more);
 }
@@ -694,15 +706,13 @@ void gpuseg_nv_free_end(struct gpuseg_nv_file *f, bool freed)
 	struct gpuseg_nv_object *o, *next;
 
 	mutex_lock(&gpuseg_nv_lock);
-	list_for_each_entry_safe(c, next_client, &f->clients, of_file)
-	{
+	list_for_each_entry_safe(c, next_client, &f->clients, of_file) {
 		if (c->going && freed) {
 			gpuseg_nv_client_free(c);
 			continue;
 		}
 		c->going = false;
-		list_for_each_entry_safe(o, next, &c->objects, entry)
-		{
+		list_for_each_entry_safe(o, next, &c->objects, entry) {
 			if (!o->going)
 				continue;
 			o->going = false;
@@ -726,7 +736,8 @@ void gpuseg_nv_file_gone(const void *file)
 	mutex_lock(&gpuseg_nv_lock);
 	f = gpuseg_nv_file_of(file);
 	if (f) {
-		list_for_each_entry_safe(c, next, &f->clients, of_file) gpuseg_nv_client_free(c);
+		list_for_each_entry_safe(c, next, &f->clients, of_file)
+			gpuseg_nv_client_free(c);
 		gpuseg_nv_file_put(f);
 	}
 	mutex_unlock(&gpuseg_nv_lock);
@@ -746,8 +757,7 @@ static void gpuseg_nv_want_nothing(void)
 	struct gpuseg_nv_owner *p;
 
 	gpuseg_nv_window = false;
-	list_for_each_entry(p, &gpuseg_nv_owners, entry)
-	{
+	list_for_each_entry(p, &gpuseg_nv_owners, entry) {
 		p->wanted = false;
 		p->caught = false;
 		p->exempt = false;
@@ -761,7 +771,8 @@ static void gpuseg_nv_let_go_of_everything(void)
 
 	gpuseg_nv_want_nothing();
 	gpuseg_nv_reconcile();
-	list_for_each_entry_safe(p, next, &gpuseg_nv_owners, entry) gpuseg_nv_owner_put(p);
+	list_for_each_entry_safe(p, next, &gpuseg_nv_owners, entry)
+		gpuseg_nv_owner_put(p);
 }
 
 static void gpuseg_nv_watchdog_lapsed(struct work_struct *work)
@@ -847,13 +858,12 @@ static void gpuseg_nv_forget_the_dead(void)
 {
 	struct gpuseg_nv_owner *p;
 
-	list_for_each_entry(p, &gpuseg_nv_owners,
-			    entry) if ((gpuseg_nv_is_held(p) || p->exempt) && !gpuseg_nv_is_alive(p))
-	{
-		p->wanted = false;
-		p->caught = false;
-		p->exempt = false;
-	}
+	list_for_each_entry(p, &gpuseg_nv_owners, entry)
+		if ((gpuseg_nv_is_held(p) || p->exempt) && !gpuseg_nv_is_alive(p)) {
+			p->wanted = false;
+			p->caught = false;
+			p->exempt = false;
+		}
 }
 
 static void gpuseg_nv_apply_target(struct gpuseg_nv_target *t, struct gpuseg_nv_owner *p)
@@ -896,8 +906,7 @@ int gpuseg_nv_switch(struct gpuseg_nv_switch *request, struct gpuseg_nv_target *
 	gpuseg_nv_rm_ns = 0;
 	gpuseg_nv_feed();
 	gpuseg_nv_forget_the_dead();
-	list_for_each_entry(p, &gpuseg_nv_owners, entry)
-	{
+	list_for_each_entry(p, &gpuseg_nv_owners, entry) {
 		p->error = 0;
 		if (flags & (GPUSEG_NV_WINDOW_OPEN | GPUSEG_NV_WINDOW_CLOSE))
 			p->exempt = false;
@@ -924,7 +933,8 @@ int gpuseg_nv_switch(struct gpuseg_nv_switch *request, struct gpuseg_nv_target *
 		}
 		failed |= targets[i].result != 0;
 	}
-	list_for_each_entry_safe(p, next, &gpuseg_nv_owners, entry) gpuseg_nv_owner_put(p);
+	list_for_each_entry_safe(p, next, &gpuseg_nv_owners, entry)
+		gpuseg_nv_owner_put(p);
 	request->flags = flags | (gpuseg_nv_lapsed ? GPUSEG_NV_LAPSED : 0);
 	gpuseg_nv_lapsed = false;
 	request->took_ns = gpuseg_nv_rm_ns;
@@ -969,8 +979,7 @@ u32 gpuseg_nv_list(struct gpuseg_nv_process *list, u32 room)
 
 	mutex_lock(&gpuseg_nv_lock);
 	gpuseg_nv_news = false;
-	list_for_each_entry(p, &gpuseg_nv_owners, entry)
-	{
+	list_for_each_entry(p, &gpuseg_nv_owners, entry) {
 		if (list_empty(&p->clients))
 			continue;
 		if (n++ >= room)
@@ -1005,12 +1014,12 @@ void gpuseg_nv_info(struct gpuseg_nv_info *info)
 	info->rm_failures = gpuseg_nv_rm_failures;
 	info->caught = gpuseg_nv_caught_count;
 	info->lapses = gpuseg_nv_lapse_count;
-	list_for_each_entry(p, &gpuseg_nv_owners, entry)
-	{
+	list_for_each_entry(p, &gpuseg_nv_owners, entry) {
 		info->held += gpuseg_nv_is_held(p);
 		info->off += gpuseg_nv_count_channels(p, true);
 		info->channels += gpuseg_nv_count_channels(p, false);
-		list_for_each_entry(c, &p->clients, of_owner) info->clients++;
+		list_for_each_entry(c, &p->clients, of_owner)
+			info->clients++;
 	}
 	mutex_unlock(&gpuseg_nv_lock);
 }
@@ -1032,6 +1041,7 @@ void gpuseg_nv_core_exit(void)
 	cancel_delayed_work_sync(&gpuseg_nv_watchdog_work);
 	cancel_delayed_work_sync(&gpuseg_nv_retry_work);
 	WARN_ON(!hash_empty(gpuseg_nv_files));
-	list_for_each_entry_safe(p, next, &gpuseg_nv_owners, entry) gpuseg_nv_owner_put(p);
+	list_for_each_entry_safe(p, next, &gpuseg_nv_owners, entry)
+		gpuseg_nv_owner_put(p);
 	WARN_ON(!list_empty(&gpuseg_nv_owners));
 }

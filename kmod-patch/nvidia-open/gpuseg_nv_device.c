@@ -57,8 +57,9 @@ static long gpuseg_nv_ioctl_switch(void __user *arg)
 			return PTR_ERR(targets);
 	}
 	rc = gpuseg_nv_switch(&request, targets);
-	if ((rc == 0 || rc == -EIO) && ((size && copy_to_user(u64_to_user_ptr(request.targets), targets, size)) ||
-					copy_to_user(arg, &request, sizeof(request))))
+	if ((rc == 0 || rc == -EIO) &&
+	    ((size && copy_to_user(u64_to_user_ptr(request.targets), targets, size)) ||
+	     copy_to_user(arg, &request, sizeof(request))))
 		rc = -EFAULT;
 	kfree(targets);
 	return rc;

@@ -21,21 +21,21 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define GPUSEG_KFD_ABI 1
+#define GPUSEG_KFD_ABI			1
 
 /* Entries of one APPLY or queues of one QUERY, at most. */
-#define GPUSEG_KFD_MAX_BATCH 64
-#define GPUSEG_KFD_MAX_QUERY 4096
+#define GPUSEG_KFD_MAX_BATCH		64
+#define GPUSEG_KFD_MAX_QUERY		4096
 /* Holds of one open file, at most. */
-#define GPUSEG_KFD_MAX_HOLDS 1024
+#define GPUSEG_KFD_MAX_HOLDS		1024
 
 /* Watchdog period in milliseconds: a new file has the default. */
-#define GPUSEG_KFD_WATCHDOG_MIN_MS 10
-#define GPUSEG_KFD_WATCHDOG_DEFAULT_MS 100
-#define GPUSEG_KFD_WATCHDOG_MAX_MS 60000
+#define GPUSEG_KFD_WATCHDOG_MIN_MS	10
+#define GPUSEG_KFD_WATCHDOG_DEFAULT_MS	100
+#define GPUSEG_KFD_WATCHDOG_MAX_MS	60000
 
-#define GPUSEG_KFD_ALL_GPUS 0u
-#define GPUSEG_KFD_ALL_QUEUES 0xffffffffu
+#define GPUSEG_KFD_ALL_GPUS		0u
+#define GPUSEG_KFD_ALL_QUEUES		0xffffffffu
 
 /**
  * struct gpuseg_kfd_info - what this kernel offers; argument of INFO
@@ -132,7 +132,7 @@ enum gpuseg_kfd_op {
 };
 
 /* Flag of a hold with ALL_QUEUES: SDMA queues (copies) keep running. */
-#define GPUSEG_KFD_COMPUTE_ONLY (1u << 0)
+#define GPUSEG_KFD_COMPUTE_ONLY		(1u << 0)
 
 /**
  * struct gpuseg_kfd_entry - one hold or release of an APPLY
@@ -223,17 +223,17 @@ struct gpuseg_kfd_watchdog {
 	__u32 lapses;
 };
 
-#define GPUSEG_KFD_QUEUE_ACTIVE (1u << 0)  /* may run now */
-#define GPUSEG_KFD_QUEUE_HELD (1u << 1)	   /* held by any file */
-#define GPUSEG_KFD_QUEUE_EVICTED (1u << 2) /* by memory management */
-#define GPUSEG_KFD_QUEUE_STUCK (1u << 3)   /* did not leave its HQD in time */
-#define GPUSEG_KFD_QUEUE_SDMA (1u << 4)	   /* copies, no compute */
+#define GPUSEG_KFD_QUEUE_ACTIVE		(1u << 0)	/* may run now */
+#define GPUSEG_KFD_QUEUE_HELD		(1u << 1)	/* held by any file */
+#define GPUSEG_KFD_QUEUE_EVICTED	(1u << 2)	/* by memory management */
+#define GPUSEG_KFD_QUEUE_STUCK		(1u << 3)	/* did not leave its HQD in time */
+#define GPUSEG_KFD_QUEUE_SDMA		(1u << 4)	/* copies, no compute */
 
 struct gpuseg_kfd_queue {
 	__u32 gpu_id;
 	__u32 queue_id;
 	__u32 flags;
-	__s32 error; /* of the last change: 0 or as in gpuseg_kfd_entry.result */
+	__s32 error;	/* of the last change: 0 or as in gpuseg_kfd_entry.result */
 };
 
 /**
@@ -252,11 +252,11 @@ struct gpuseg_kfd_query {
 	__u64 queues;
 };
 
-#define GPUSEG_KFD_IOC_INFO _IOR('G', 0x40, struct gpuseg_kfd_info)
-#define GPUSEG_KFD_IOC_GPU _IOWR('G', 0x41, struct gpuseg_kfd_gpu)
-#define GPUSEG_KFD_IOC_APPLY _IOWR('G', 0x42, struct gpuseg_kfd_apply)
-#define GPUSEG_KFD_IOC_WATCHDOG _IOWR('G', 0x43, struct gpuseg_kfd_watchdog)
-#define GPUSEG_KFD_IOC_KICK _IO('G', 0x44)
-#define GPUSEG_KFD_IOC_QUERY _IOWR('G', 0x45, struct gpuseg_kfd_query)
+#define GPUSEG_KFD_IOC_INFO	_IOR('G', 0x40, struct gpuseg_kfd_info)
+#define GPUSEG_KFD_IOC_GPU	_IOWR('G', 0x41, struct gpuseg_kfd_gpu)
+#define GPUSEG_KFD_IOC_APPLY	_IOWR('G', 0x42, struct gpuseg_kfd_apply)
+#define GPUSEG_KFD_IOC_WATCHDOG	_IOWR('G', 0x43, struct gpuseg_kfd_watchdog)
+#define GPUSEG_KFD_IOC_KICK	_IO('G', 0x44)
+#define GPUSEG_KFD_IOC_QUERY	_IOWR('G', 0x45, struct gpuseg_kfd_query)
 
 #endif /* GPUSEG_KFD_H */

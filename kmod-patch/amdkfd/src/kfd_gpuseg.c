@@ -111,11 +111,13 @@ static void gpuseg_free_holds(struct list_head *holds)
 {
 	struct gpuseg_hold *hold, *next;
 
-	list_for_each_entry_safe(hold, next, holds, of_file) gpuseg_free_hold(hold);
+	list_for_each_entry_safe(hold, next, holds, of_file)
+		gpuseg_free_hold(hold);
 }
 
 /* Out of the table; the caller frees it after the lock. */
-static void gpuseg_unlink(struct gpuseg_file *file, struct gpuseg_hold *hold, struct list_head *removed)
+static void gpuseg_unlink(struct gpuseg_file *file, struct gpuseg_hold *hold,
+			  struct list_head *removed)
 {
 	lockdep_assert_held(&kfd_gpuseg_table_lock);
 	hash_del(&hold->of_pid);
@@ -140,8 +142,7 @@ bool kfd_gpuseg_wanted(const struct pid *tgid, u32 gpu_id, u64 serial, bool sdma
 	if (!tgid)
 		return false;
 	spin_lock(&kfd_gpuseg_table_lock);
-	hash_for_each_possible(gpuseg_table, hold, of_pid, (unsigned long)tgid)
-	{
+	hash_for_each_possible(gpuseg_table, hold, of_pid, (unsigned long)tgid) {
 		if (hold->tgid != tgid)
 			continue;
 		if (hold->gpu_id != GPUSEG_KFD_ALL_GPUS && hold->gpu_id != gpu_id)
@@ -161,7 +162,8 @@ bool kfd_gpuseg_wanted(const struct pid *tgid, u32 gpu_id, u64 serial, bool sdma
 
 static void gpuseg_load_work(struct kthread_work *work)
 {
-	struct device_queue_manager *dqm = container_of(work, struct device_queue_manager, gpuseg.load_work);
+	struct device_queue_manager *dqm =
+		container_of(work, struct device_queue_manager, gpuseg.load_work);
 
 	dqm->gpuseg.load_error = kfd_gpuseg_dqm_load(dqm);
 }
@@ -202,13 +204,12 @@ static void gpuseg_sync_all(void)
 	struct device_queue_manager *dqm;
 
 	down_read(&kfd_gpuseg_devices_lock);
-	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node)
-	{
+	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node) {
 		int r = gpuseg_sync_device(dqm);
 
 		if (r)
-			pr_warn_ratelimited("gpuseg: GPU %#x does not follow: error %d\n", kfd_gpuseg_dqm_gpu_id(dqm),
-					    r);
+			pr_warn_ratelimited("gpuseg: GPU %#x does not follow: error %d\n",
+					    kfd_gpuseg_dqm_gpu_id(dqm), r);
 	}
 	up_read(&kfd_gpuseg_devices_lock);
 }
@@ -262,13 +263,15 @@ no_process:
 	return NULL;
 }
 
-static struct gpuseg_hold *gpuseg_find_hold(struct gpuseg_file *file, const struct pid *tgid, u32 gpu_id, u32 queue_id)
+static struct gpuseg_hold *gpuseg_find_hold(struct gpuseg_file *file, const struct pid *tgid,
+					    u32 gpu_id, u32 queue_id)
 {
 	struct gpuseg_hold *hold;
 
 	lockdep_assert_held(&kfd_gpuseg_table_lock);
-	list_for_each_entry(hold, &file->holds, of_file) if (hold->tgid == tgid && hold->gpu_id == gpu_id &&
-							     hold->queue_id == queue_id) return hold;
+	list_for_each_entry(hold, &file->holds, of_file)
+		if (hold->tgid == tgid && hold->gpu_id == gpu_id && hold->queue_id == queue_id)
+			return hold;
 	return NULL;
 }
 
@@ -278,11 +281,13 @@ static void gpuseg_drop_dead(struct gpuseg_file *file, struct list_head *removed
 	struct gpuseg_hold *hold, *next;
 
 	lockdep_assert_held(&kfd_gpuseg_table_lock);
-	list_for_each_entry_safe(hold, next, &file->holds, of_file) if (!pid_has_task(hold->tgid, PIDTYPE_TGID))
-		gpuseg_unlink(file, hold, removed);
+	list_for_each_entry_safe(hold, next, &file->holds, of_file)
+		if (!pid_has_task(hold->tgid, PIDTYPE_TGID))
+			gpuseg_unlink(file, hold, removed);
 }
 
-static int gpuseg_record_hold(struct gpuseg_file *file, struct gpuseg_step *step, u64 serial, struct list_head *removed)
+static int gpuseg_record_hold(struct gpuseg_file *file, struct gpuseg_step *step, u64 serial,
+			      struct list_head *removed)
 {
 	const struct gpuseg_kfd_entry *e = &step->user;
 	struct gpuseg_hold *hold;
@@ -318,18 +323,19 @@ out:
 	return r;
 }
 
-static int gpuseg_record_release(struct gpuseg_file *file, const struct gpuseg_step *step, struct list_head *removed)
+static int gpuseg_record_release(struct gpuseg_file *file, const struct gpuseg_step *step,
+				 struct list_head *removed)
 {
 	const struct gpuseg_kfd_entry *e = &step->user;
 	struct gpuseg_hold *hold, *next;
 	int r = -ENOENT;
 
 	spin_lock(&kfd_gpuseg_table_lock);
-	list_for_each_entry_safe(hold, next, &file->holds, of_file)
-	{
+	list_for_each_entry_safe(hold, next, &file->holds, of_file) {
 		if (hold->tgid != step->tgid)
 			continue;
-		if (e->op == GPUSEG_KFD_RELEASE && (hold->gpu_id != e->gpu_id || hold->queue_id != e->queue_id))
+		if (e->op == GPUSEG_KFD_RELEASE &&
+		    (hold->gpu_id != e->gpu_id || hold->queue_id != e->queue_id))
 			continue;
 		gpuseg_unlink(file, hold, removed);
 		r = 0;
@@ -343,22 +349,26 @@ static struct device_queue_manager *gpuseg_find_device(u32 gpu_id)
 	struct device_queue_manager *dqm;
 
 	lockdep_assert_held(&kfd_gpuseg_devices_lock);
-	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node) if (kfd_gpuseg_dqm_gpu_id(dqm) == gpu_id) return dqm;
+	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node)
+		if (kfd_gpuseg_dqm_gpu_id(dqm) == gpu_id)
+			return dqm;
 	return NULL;
 }
 
 typedef void (*gpuseg_visit_t)(struct device_queue_manager *dqm, struct queue *q, void *context);
 
 /* Visits each queue of a process, or of all, on one device, which is locked meanwhile. */
-static void gpuseg_visit(struct device_queue_manager *dqm, const struct pid *tgid, gpuseg_visit_t visit, void *context)
+static void gpuseg_visit(struct device_queue_manager *dqm, const struct pid *tgid,
+			 gpuseg_visit_t visit, void *context)
 {
 	struct device_process_node *node;
 	struct queue *q;
 
 	dqm_lock(dqm);
 	list_for_each_entry(node, &dqm->queues, list)
-		list_for_each_entry(q, &node->qpd->queues_list, list) if (!tgid || task_tgid(q->process->lead_thread) ==
-											   tgid) visit(dqm, q, context);
+		list_for_each_entry(q, &node->qpd->queues_list, list)
+			if (!tgid || task_tgid(q->process->lead_thread) == tgid)
+				visit(dqm, q, context);
 	dqm_unlock(dqm);
 }
 
@@ -387,10 +397,11 @@ static void gpuseg_visit_search(struct device_queue_manager *dqm, struct queue *
 }
 
 /* Records one entry. Devices are changed later. */
-static int gpuseg_record(struct gpuseg_file *file, struct gpuseg_step *step, struct list_head *removed)
+static int gpuseg_record(struct gpuseg_file *file, struct gpuseg_step *step,
+			 struct list_head *removed)
 {
 	const struct gpuseg_kfd_entry *e = &step->user;
-	struct gpuseg_search search = {.queue_id = e->queue_id};
+	struct gpuseg_search search = { .queue_id = e->queue_id };
 	struct device_queue_manager *dqm = NULL;
 
 	if (!step->tgid)
@@ -437,7 +448,8 @@ static void gpuseg_release_all(struct gpuseg_file *file, bool lapsed)
 	LIST_HEAD(removed);
 
 	spin_lock(&kfd_gpuseg_table_lock);
-	list_for_each_entry_safe(hold, next, &file->holds, of_file) gpuseg_unlink(file, hold, &removed);
+	list_for_each_entry_safe(hold, next, &file->holds, of_file)
+		gpuseg_unlink(file, hold, &removed);
 	if (lapsed && !list_empty(&removed)) {
 		file->stale = true;
 		file->lapses++;
@@ -457,7 +469,8 @@ static void gpuseg_watchdog(struct kthread_work *work)
 
 static void gpuseg_arm(struct gpuseg_file *file)
 {
-	kthread_mod_delayed_work(gpuseg_watcher, &file->watchdog, msecs_to_jiffies(READ_ONCE(file->period_ms)));
+	kthread_mod_delayed_work(gpuseg_watcher, &file->watchdog,
+				 msecs_to_jiffies(READ_ONCE(file->period_ms)));
 }
 
 /* --------------------------------------------------------------------- ioctls */
@@ -487,8 +500,8 @@ static int gpuseg_check_entry(const struct gpuseg_kfd_entry *e)
 	}
 }
 
-static int gpuseg_read_steps(struct gpuseg_step *steps, u32 n, const struct gpuseg_kfd_entry __user *entries,
-			     bool *any_hold)
+static int gpuseg_read_steps(struct gpuseg_step *steps, u32 n,
+			     const struct gpuseg_kfd_entry __user *entries, bool *any_hold)
 {
 	u32 i;
 	int r;
@@ -524,14 +537,14 @@ static void gpuseg_run_steps(struct gpuseg_file *file, struct gpuseg_step *steps
 	for (i = 0; i < n; i++)
 		steps[i].user.result = gpuseg_record(file, &steps[i], &removed);
 
-	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node)
-	{
+	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node) {
 		u32 gpu_id = kfd_gpuseg_dqm_gpu_id(dqm);
 		bool concerned = false;
 		int r;
 
 		for (i = 0; i < n; i++)
-			concerned |= steps[i].user.gpu_id == GPUSEG_KFD_ALL_GPUS || steps[i].user.gpu_id == gpu_id;
+			concerned |= steps[i].user.gpu_id == GPUSEG_KFD_ALL_GPUS ||
+				     steps[i].user.gpu_id == gpu_id;
 		if (!concerned)
 			continue;
 		r = gpuseg_sync_device(dqm);
@@ -549,7 +562,8 @@ static void gpuseg_run_steps(struct gpuseg_file *file, struct gpuseg_step *steps
 			/* A runlist that fails is the error of all its queues. */
 			if (r && kfd_gpuseg_dqm_mode(dqm) == GPUSEG_KFD_HWS)
 				e->result = r;
-			else if (e->op == GPUSEG_KFD_HOLD && kfd_gpuseg_dqm_reason(dqm) != GPUSEG_KFD_OK)
+			else if (e->op == GPUSEG_KFD_HOLD &&
+				 kfd_gpuseg_dqm_reason(dqm) != GPUSEG_KFD_OK)
 				e->result = -EOPNOTSUPP;
 		}
 	}
@@ -616,7 +630,8 @@ static long gpuseg_info(struct gpuseg_file *file, struct gpuseg_kfd_info *info)
 	memset(info, 0, sizeof(*info));
 	info->abi = GPUSEG_KFD_ABI;
 	down_read(&kfd_gpuseg_devices_lock);
-	list_for_each(node, &gpuseg_devices) info->n_gpus++;
+	list_for_each(node, &gpuseg_devices)
+		info->n_gpus++;
 	up_read(&kfd_gpuseg_devices_lock);
 	info->watchdog_ms = READ_ONCE(file->period_ms);
 	spin_lock(&kfd_gpuseg_table_lock);
@@ -644,8 +659,7 @@ static long gpuseg_gpu(struct gpuseg_kfd_gpu *gpu)
 	memset(gpu, 0, sizeof(*gpu));
 	gpu->index = index;
 	down_read(&kfd_gpuseg_devices_lock);
-	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node)
-	{
+	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node) {
 		if (at++ != index)
 			continue;
 		gpu->gpu_id = kfd_gpuseg_dqm_gpu_id(dqm);
@@ -671,7 +685,8 @@ static long gpuseg_gpu(struct gpuseg_kfd_gpu *gpu)
 
 static long gpuseg_set_watchdog(struct gpuseg_file *file, struct gpuseg_kfd_watchdog *watchdog)
 {
-	if (watchdog->period_ms < GPUSEG_KFD_WATCHDOG_MIN_MS || watchdog->period_ms > GPUSEG_KFD_WATCHDOG_MAX_MS)
+	if (watchdog->period_ms < GPUSEG_KFD_WATCHDOG_MIN_MS ||
+	    watchdog->period_ms > GPUSEG_KFD_WATCHDOG_MAX_MS)
 		return -EINVAL;
 	WRITE_ONCE(file->period_ms, watchdog->period_ms);
 	gpuseg_arm(file);
@@ -718,13 +733,14 @@ static void gpuseg_visit_list(struct device_queue_manager *dqm, struct queue *q,
 		out->flags |= GPUSEG_KFD_QUEUE_EVICTED;
 	if (q->gpuseg.stuck)
 		out->flags |= GPUSEG_KFD_QUEUE_STUCK;
-	if (q->properties.type == KFD_QUEUE_TYPE_SDMA || q->properties.type == KFD_QUEUE_TYPE_SDMA_XGMI)
+	if (q->properties.type == KFD_QUEUE_TYPE_SDMA ||
+	    q->properties.type == KFD_QUEUE_TYPE_SDMA_XGMI)
 		out->flags |= GPUSEG_KFD_QUEUE_SDMA;
 }
 
 static long gpuseg_query(struct gpuseg_kfd_query *query)
 {
-	struct gpuseg_listing listing = {.room = query->n_queues};
+	struct gpuseg_listing listing = { .room = query->n_queues };
 	struct device_queue_manager *dqm;
 	struct pid *tgid;
 	long ret = 0;
@@ -744,7 +760,8 @@ static long gpuseg_query(struct gpuseg_kfd_query *query)
 		}
 	}
 	down_read(&kfd_gpuseg_devices_lock);
-	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node) gpuseg_visit(dqm, tgid, gpuseg_visit_list, &listing);
+	list_for_each_entry(dqm, &gpuseg_devices, gpuseg.node)
+		gpuseg_visit(dqm, tgid, gpuseg_visit_list, &listing);
 	up_read(&kfd_gpuseg_devices_lock);
 
 	query->n_queues = listing.n;

@@ -48,14 +48,15 @@ struct kfd_gpuseg_dev {
 };
 
 /* Whether a queue may be on the hardware. Replaces QUEUE_IS_ACTIVE() in the driver. */
-#define KFD_GPUSEG_MAY_RUN(q) (QUEUE_IS_ACTIVE(q) && !(q).is_gpuseg_held)
+#define KFD_GPUSEG_MAY_RUN(q)	(QUEUE_IS_ACTIVE(q) && !(q).is_gpuseg_held)
 
 /* kfd_gpuseg.c: called by the driver */
 int kfd_gpuseg_init(void);
 void kfd_gpuseg_exit(void);
 void kfd_gpuseg_dqm_add(struct device_queue_manager *dqm);
 void kfd_gpuseg_dqm_remove(struct device_queue_manager *dqm);
-void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct qcm_process_device *qpd, struct queue *q);
+void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
+			   struct queue *q);
 
 /* kfd_gpuseg.c: called by kfd_gpuseg_dqm.c */
 bool kfd_gpuseg_wanted(const struct pid *tgid, u32 gpu_id, u64 serial, bool sdma);

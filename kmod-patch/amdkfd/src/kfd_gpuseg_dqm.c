@@ -16,12 +16,14 @@
 #include "gpuseg_kfd.h"
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
-#define GPUSEG_KFD(dqm) ((dqm)->dev->kfd)
-#define gpuseg_execute(dqm)                                                                                            \
-	execute_queues_cpsch((dqm), KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, USE_DEFAULT_GRACE_PERIOD)
+#define GPUSEG_KFD(dqm)		((dqm)->dev->kfd)
+#define gpuseg_execute(dqm) \
+	execute_queues_cpsch((dqm), KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, \
+			     USE_DEFAULT_GRACE_PERIOD)
 #else
-#define GPUSEG_KFD(dqm) ((dqm)->dev)
-#define gpuseg_execute(dqm) execute_queues_cpsch((dqm), KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0)
+#define GPUSEG_KFD(dqm)		((dqm)->dev)
+#define gpuseg_execute(dqm) \
+	execute_queues_cpsch((dqm), KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0)
 #endif
 
 u32 kfd_gpuseg_dqm_gpu_id(struct device_queue_manager *dqm)
@@ -42,7 +44,8 @@ u32 kfd_gpuseg_dqm_mode(struct device_queue_manager *dqm)
  */
 u32 kfd_gpuseg_dqm_reason(struct device_queue_manager *dqm)
 {
-	if (kfd_gpuseg_dqm_mode(dqm) == GPUSEG_KFD_NO_HWS && KFD_GC_VERSION(dqm->dev) >= IP_VERSION(11, 0, 0))
+	if (kfd_gpuseg_dqm_mode(dqm) == GPUSEG_KFD_NO_HWS &&
+	    KFD_GC_VERSION(dqm->dev) >= IP_VERSION(11, 0, 0))
 		return GPUSEG_KFD_NO_HWS_ON_MES_GPU;
 	return GPUSEG_KFD_OK;
 }
@@ -66,14 +69,16 @@ u32 kfd_gpuseg_dqm_gfx_version(struct device_queue_manager *dqm)
 
 static bool gpuseg_is_sdma(const struct queue *q)
 {
-	return q->properties.type == KFD_QUEUE_TYPE_SDMA || q->properties.type == KFD_QUEUE_TYPE_SDMA_XGMI;
+	return q->properties.type == KFD_QUEUE_TYPE_SDMA ||
+	       q->properties.type == KFD_QUEUE_TYPE_SDMA_XGMI;
 }
 
 static bool gpuseg_wanted(struct device_queue_manager *dqm, const struct queue *q)
 {
 	if (kfd_gpuseg_dqm_reason(dqm) != GPUSEG_KFD_OK)
 		return false;
-	return kfd_gpuseg_wanted(task_tgid(q->process->lead_thread), dqm->dev->id, q->gpuseg.serial, gpuseg_is_sdma(q));
+	return kfd_gpuseg_wanted(task_tgid(q->process->lead_thread), dqm->dev->id,
+				 q->gpuseg.serial, gpuseg_is_sdma(q));
 }
 
 /**
@@ -89,7 +94,8 @@ static bool gpuseg_wanted(struct device_queue_manager *dqm, const struct queue *
  * evictions before it drops the lock to allocate. A queue that missed one would
  * run while its memory may move, and the restore would load and count it twice.
  */
-void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct qcm_process_device *qpd, struct queue *q)
+void kfd_gpuseg_queue_init(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
+			   struct queue *q)
 {
 	static atomic64_t last_serial = ATOMIC64_INIT(0);
 
@@ -111,8 +117,9 @@ static int gpuseg_destroy_mqd(struct device_queue_manager *dqm, struct queue *q)
 	struct mqd_manager *mqd_mgr = gpuseg_mqd_mgr(dqm, q);
 
 	return mqd_mgr->destroy_mqd(mqd_mgr, q->mqd,
-				    GPUSEG_KFD(dqm)->cwsr_enabled ? KFD_PREEMPT_TYPE_WAVEFRONT_SAVE
-								  : KFD_PREEMPT_TYPE_WAVEFRONT_DRAIN,
+				    GPUSEG_KFD(dqm)->cwsr_enabled ?
+				    KFD_PREEMPT_TYPE_WAVEFRONT_SAVE :
+				    KFD_PREEMPT_TYPE_WAVEFRONT_DRAIN,
 				    KFD_UNMAP_LATENCY_MS, q->pipe, q->queue);
 }
 
@@ -128,8 +135,7 @@ static struct mm_struct *gpuseg_get_mm(struct kfd_process *p)
 	struct task_struct *t;
 
 	rcu_read_lock();
-	for_each_thread(p->lead_thread, t)
-	{
+	for_each_thread(p->lead_thread, t) {
 		mm = get_task_mm(t);
 		if (!mm)
 			continue;
@@ -157,8 +163,8 @@ static int gpuseg_load_mqd(struct device_queue_manager *dqm, struct queue *q)
 }
 
 /* Disables one queue. In mode HWS only marks it: the caller writes a runlist. */
-static int gpuseg_hold_queue(struct device_queue_manager *dqm, struct qcm_process_device *qpd, struct queue *q,
-			     bool *remap)
+static int gpuseg_hold_queue(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
+			     struct queue *q, bool *remap)
 {
 	bool active = q->properties.is_active;
 	int r = 0;
@@ -198,8 +204,8 @@ static int gpuseg_hold_queue(struct device_queue_manager *dqm, struct qcm_proces
 	return r;
 }
 
-static int gpuseg_release_queue(struct device_queue_manager *dqm, struct qcm_process_device *qpd, struct queue *q,
-				bool *remap)
+static int gpuseg_release_queue(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
+				struct queue *q, bool *remap)
 {
 	int r = 0;
 
@@ -263,24 +269,23 @@ static bool gpuseg_must_release(struct device_queue_manager *dqm, const struct q
 }
 
 typedef bool (*gpuseg_test_t)(struct device_queue_manager *dqm, const struct queue *q);
-typedef int (*gpuseg_change_t)(struct device_queue_manager *dqm, struct qcm_process_device *qpd, struct queue *q,
-			       bool *remap);
+typedef int (*gpuseg_change_t)(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
+			       struct queue *q, bool *remap);
 
 /*
  * Walks the processes that are registered with the device: one that is being torn
  * down has left that list, with its queues counted off, under this same lock.
  */
-static int gpuseg_change(struct device_queue_manager *dqm, gpuseg_test_t test, gpuseg_change_t change, bool *remap)
+static int gpuseg_change(struct device_queue_manager *dqm, gpuseg_test_t test,
+			 gpuseg_change_t change, bool *remap)
 {
 	struct device_process_node *node;
 	struct queue *q;
 	int ret = 0;
 
 	lockdep_assert_held(&dqm->lock_hidden);
-	list_for_each_entry(node, &dqm->queues, list)
-	{
-		list_for_each_entry(q, &node->qpd->queues_list, list)
-		{
+	list_for_each_entry(node, &dqm->queues, list) {
+		list_for_each_entry(q, &node->qpd->queues_list, list) {
 			if (!test(dqm, q))
 				continue;
 			q->gpuseg.error = change(dqm, node->qpd, q, remap);
@@ -301,7 +306,9 @@ static bool gpuseg_any(struct device_queue_manager *dqm, gpuseg_test_t test)
 
 	lockdep_assert_held(&dqm->lock_hidden);
 	list_for_each_entry(node, &dqm->queues, list)
-		list_for_each_entry(q, &node->qpd->queues_list, list) if (test(dqm, q)) return true;
+		list_for_each_entry(q, &node->qpd->queues_list, list)
+			if (test(dqm, q))
+				return true;
 	return false;
 }
 

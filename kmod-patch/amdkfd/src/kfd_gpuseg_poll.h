@@ -4,9 +4,9 @@
 
 #include <linux/delay.h>
 
-#define KFD_GPUSEG_SPIN_US 2
-#define KFD_GPUSEG_SPINS 50
-#define KFD_GPUSEG_SHORT_SLEEPS 50
+#define KFD_GPUSEG_SPIN_US	2
+#define KFD_GPUSEG_SPINS	50
+#define KFD_GPUSEG_SHORT_SLEEPS	50
 
 /**
  * kfd_gpuseg_poll_wait - wait between two reads of "is this HQD idle"

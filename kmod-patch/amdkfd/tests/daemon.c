@@ -45,11 +45,11 @@ static const struct kind {
 	const char *name;
 	uint32_t gpu;
 	int gfx;
-	int policy; /* as amdgpu.sched_policy shows it */
+	int policy;	/* as amdgpu.sched_policy shows it */
 } kinds[] = {
-	{"no_hws", FAKE_NO_HWS_GFX9, 90010, 2},
-	{"hws", FAKE_HWS_GFX9, 90010, 0},
-	{"mes", FAKE_MES_GFX11, 110000, 0},
+	{ "no_hws", FAKE_NO_HWS_GFX9, 90010, 2 },
+	{ "hws", FAKE_HWS_GFX9, 90010, 0 },
+	{ "mes", FAKE_MES_GFX11, 110000, 0 },
 };
 
 static void verdict(const char *name, bool good, const char *why)
@@ -75,7 +75,7 @@ static double now_s(void)
 
 static void sleep_ms(int ms)
 {
-	struct timespec t = {ms / 1000, (ms % 1000) * 1000000L};
+	struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
 
 	while (nanosleep(&t, &t) && errno == EINTR)
 		;
@@ -140,8 +140,7 @@ static pid_t start_application(const struct kind *kind)
 	close(fake_fd);
 	fake_fd = open("/dev/fake-kfd", O_RDWR | O_CLOEXEC);
 	for (int made = 0;;) {
-		struct fake_queue queue = {
-			.gpu = kind->gpu, .type = FAKE_COMPUTE, .percent = 100, .wptr = (uintptr_t)&wptr};
+		struct fake_queue queue = { .gpu = kind->gpu, .type = FAKE_COMPUTE, .percent = 100, .wptr = (uintptr_t)&wptr };
 		char text[16];
 
 		if (made == wanted) {
@@ -167,8 +166,8 @@ struct view {
 static struct view look(const struct kind *kind, pid_t pid)
 {
 	struct fake_queue_state queues[FAKE_MAX_STATE];
-	struct fake_state state = {.gpu = kind->gpu, .n_queues = FAKE_MAX_STATE, .queues = (uintptr_t)queues};
-	struct view view = {0};
+	struct fake_state state = { .gpu = kind->gpu, .n_queues = FAKE_MAX_STATE, .queues = (uintptr_t)queues };
+	struct view view = { 0 };
 
 	if (ioctl(fake_fd, FAKE_STATE, &state)) {
 		printf("# STATE: errno %d\n", errno);
@@ -309,7 +308,7 @@ static pid_t start_daemon(void)
 /* A task that opens segments of 3 s, one after the other, with pauses too short for anybody to see. */
 static pid_t start_client(void)
 {
-	static char *argv[] = {"/task_client", RUN_DIR, "open:rt:50:0:0:0:0", "segments:rt:1000:3000000", NULL};
+	static char *argv[] = { "/task_client", RUN_DIR, "open:rt:50:0:0:0:0", "segments:rt:1000:3000000", NULL };
 
 	return start(argv, "/client.out");
 }
@@ -347,8 +346,7 @@ static void work_with(const struct kind *kind)
 	kind_name = kind->name;
 	show_gpu(kind);
 	application = start_application(kind);
-	verdict("an application works before the daemon comes", becomes(kind, application, 1, false),
-		"no queue on the hardware");
+	verdict("an application works before the daemon comes", becomes(kind, application, 1, false), "no queue on the hardware");
 	daemon = start_daemon();
 	verdict("the daemon starts with mechanism amd", daemon > 0, "no socket");
 	if (daemon <= 0)
@@ -356,21 +354,18 @@ static void work_with(const struct kind *kind)
 	printf("# %s: the daemon answers after %.1f s\n", kind_name, now_s() - began);
 	verdict("it leaves the application alone", becomes(kind, application, 1, false), "its queue is off");
 	client = start_client();
-	verdict("the application is off the hardware while a real-time segment is open",
-		becomes_held(kind, application, 1, &client), "it still runs");
+	verdict("the application is off the hardware while a real-time segment is open", becomes_held(kind, application, 1, &client),
+		"it still runs");
 	kill(application, SIGUSR1);
-	verdict("a queue that it makes meanwhile starts off", becomes(kind, application, 2, true),
-		"it is on the hardware");
+	verdict("a queue that it makes meanwhile starts off", becomes(kind, application, 2, true), "it is on the hardware");
 	end(client);
 	client = -1;
-	verdict("it is enabled when the segment's task dies", becomes(kind, application, 2, false),
-		"its queues stay disabled");
+	verdict("it is enabled when the segment's task dies", becomes(kind, application, 2, false), "its queues stay disabled");
 
 	client = start_client();
 	verdict("it is disabled again by the next task", becomes_held(kind, application, 2, &client), "it still runs");
 	kill(daemon, SIGSTOP);
-	verdict("it is enabled when the whole daemon is stopped (SIGSTOP)", becomes(kind, application, 2, false),
-		"its queues stay disabled");
+	verdict("it is enabled when the whole daemon is stopped (SIGSTOP)", becomes(kind, application, 2, false), "its queues stay disabled");
 	kill(daemon, SIGCONT);
 	verdict("it is disabled when the daemon continues", becomes(kind, application, 2, true), "it still runs");
 	/* Only the kernel is left then. */
@@ -379,16 +374,14 @@ static void work_with(const struct kind *kind)
 	if (watchdog > 0)
 		kill(watchdog, SIGSTOP);
 	kill(daemon, SIGSTOP);
-	verdict("it is enabled when the watchdog process is stopped too: the kernel's watchdog",
-		becomes(kind, application, 2, false), "its queues stay disabled");
+	verdict("it is enabled when the watchdog process is stopped too: the kernel's watchdog", becomes(kind, application, 2, false), "its queues stay disabled");
 	if (watchdog > 0)
 		kill(watchdog, SIGCONT);
 	kill(daemon, SIGCONT);
 	verdict("it is disabled when both continue", becomes(kind, application, 2, true), "it still runs");
 	end(daemon);
 	daemon = -1;
-	verdict("it is enabled when the daemon is killed", becomes(kind, application, 2, false),
-		"its queues stay disabled");
+	verdict("it is enabled when the daemon is killed", becomes(kind, application, 2, false), "its queues stay disabled");
 out:
 	if (test_failed) {
 		show("/daemon.out");
@@ -397,16 +390,13 @@ out:
 	end(client);
 	end(daemon);
 	end(application);
-	verdict("nothing happened that may not happen to hardware", look(kind, 0).rule_breaks == 0,
-		"see the kernel's log");
+	verdict("nothing happened that may not happen to hardware", look(kind, 0).rule_breaks == 0, "see the kernel's log");
 	test_failed = false;
 }
 
 static void no_complaints_of_the_kernel(void)
 {
-	static const char *const bad[] = {
-		"BUG:",	    "WARNING:", "KASAN", "possible circular", "INFO: task", "Oops", "allocations are left",
-		"fake-kfd:"};
+	static const char *const bad[] = { "BUG:", "WARNING:", "KASAN", "possible circular", "INFO: task", "Oops", "allocations are left", "fake-kfd:" };
 	static char line[8192], found[200];
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t n;
@@ -438,7 +428,7 @@ static int unload_module(void)
 {
 	int error;
 
-	for (double end_s = now_s() + 30;; sleep_ms(100)) {
+	for (double end_s = now_s() + 30; ; sleep_ms(100)) {
 		error = syscall(SYS_delete_module, "gpuseg_fake", O_NONBLOCK) == 0 ? 0 : errno;
 		if ((error != EAGAIN && error != EBUSY) || now_s() > end_s)
 			return error;
@@ -447,8 +437,7 @@ static int unload_module(void)
 
 int main(void)
 {
-	static const char *const mounts[][2] = {
-		{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"}, {"tmpfs", "/run"}};
+	static const char *const mounts[][2] = { { "proc", "/proc" }, { "sysfs", "/sys" }, { "devtmpfs", "/dev" }, { "tmpfs", "/tmp" }, { "tmpfs", "/run" } };
 	int console, error;
 
 	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {

@@ -62,7 +62,7 @@ struct fake_device {
 	spinlock_t lock;
 	void *hqd[PIPES][QUEUES_PER_PIPE];
 	void *sdma[SDMA_QUEUES * SDMA_ENGINES];
-	u64 mapped[MAX_MAPPED]; /* serials in the runlist, or doorbells that MES has */
+	u64 mapped[MAX_MAPPED];		/* serials in the runlist, or doorbells that MES has */
 	unsigned int n_mapped;
 	unsigned int rule_breaks;
 	unsigned int runlists;
@@ -82,7 +82,7 @@ struct fake_kfd_process {
 
 static struct fake_device fake_devices[FAKE_GPUS];
 static struct device *fake_parent;
-static DEFINE_MUTEX(fake_processes_lock); /* before a process's mutex, before the DQM lock */
+static DEFINE_MUTEX(fake_processes_lock);	/* before a process's mutex, before the DQM lock */
 static LIST_HEAD(fake_processes);
 static atomic_t fake_allocations = ATOMIC_INIT(0);
 static atomic_t fake_live_processes = ATOMIC_INIT(0);
@@ -110,10 +110,10 @@ static struct fake_device *of_adev(struct amdgpu_device *adev)
 	return NULL;
 }
 
-#define breaks_rule(device, ...)                                                                                       \
-	do {                                                                                                           \
-		(device)->rule_breaks++;                                                                               \
-		pr_err("fake-kfd: " __VA_ARGS__);                                                                      \
+#define breaks_rule(device, ...)					\
+	do {								\
+		(device)->rule_breaks++;				\
+		pr_err("fake-kfd: " __VA_ARGS__);			\
 	} while (0)
 
 static bool fault_due(u32 *count)
@@ -127,7 +127,8 @@ static bool fault_due(u32 *count)
 /* ---------------------------------------------------------------- the hardware: NO_HWS */
 
 static int fake_hqd_load(struct amdgpu_device *adev, void *mqd, uint32_t pipe_id, uint32_t queue_id,
-			 uint32_t __user *wptr, uint32_t wptr_shift, uint32_t wptr_mask, struct mm_struct *mm INST)
+			 uint32_t __user *wptr, uint32_t wptr_shift, uint32_t wptr_mask,
+			 struct mm_struct *mm INST)
 {
 	struct fake_device *device = of_adev(adev);
 	int r = 0;
@@ -143,8 +144,8 @@ static int fake_hqd_load(struct amdgpu_device *adev, void *mqd, uint32_t pipe_id
 	return r;
 }
 
-static int fake_hqd_destroy(struct amdgpu_device *adev, void *mqd, enum kfd_preempt_type type, unsigned int timeout,
-			    uint32_t pipe_id, uint32_t queue_id INST)
+static int fake_hqd_destroy(struct amdgpu_device *adev, void *mqd, enum kfd_preempt_type type,
+			    unsigned int timeout, uint32_t pipe_id, uint32_t queue_id INST)
 {
 	struct fake_device *device = of_adev(adev);
 	int r = 0;
@@ -165,7 +166,8 @@ static int fake_hqd_destroy(struct amdgpu_device *adev, void *mqd, enum kfd_pree
 	return r;
 }
 
-static int fake_hqd_sdma_load(struct amdgpu_device *adev, void *mqd, uint32_t __user *wptr, struct mm_struct *mm)
+static int fake_hqd_sdma_load(struct amdgpu_device *adev, void *mqd, uint32_t __user *wptr,
+			      struct mm_struct *mm)
 {
 	struct fake_device *device = of_adev(adev);
 	uint64_t __user *wptr64 = (uint64_t __user *)wptr;
@@ -206,8 +208,8 @@ static int fake_hqd_sdma_destroy(struct amdgpu_device *adev, void *mqd, unsigned
 	return 0;
 }
 
-static void fake_program_sh_mem_settings(struct amdgpu_device *adev, uint32_t vmid, uint32_t config, uint32_t ape1_base,
-					 uint32_t ape1_limit, uint32_t bases INST)
+static void fake_program_sh_mem_settings(struct amdgpu_device *adev, uint32_t vmid, uint32_t config,
+					 uint32_t ape1_base, uint32_t ape1_limit, uint32_t bases INST)
 {
 }
 
@@ -272,14 +274,16 @@ int pm_send_runlist(struct packet_manager *pm, struct list_head *dqm_queues)
 		breaks_rule(device, "runlist sent while one is mapped\n");
 	device->n_mapped = 0;
 	device->runlists++;
-	list_for_each_entry(node, dqm_queues, list) list_for_each_entry(
-		q, &node->qpd->queues_list, list) if (q->properties.is_active && device->n_mapped < MAX_MAPPED)
-		device->mapped[device->n_mapped++] = q->gpuseg.serial;
+	list_for_each_entry(node, dqm_queues, list)
+		list_for_each_entry(q, &node->qpd->queues_list, list)
+			if (q->properties.is_active && device->n_mapped < MAX_MAPPED)
+				device->mapped[device->n_mapped++] = q->gpuseg.serial;
 	spin_unlock(&device->lock);
 	return 0;
 }
 
-int pm_send_unmap_queue(struct packet_manager *pm, enum kfd_unmap_queues_filter mode, uint32_t filter_param, bool reset)
+int pm_send_unmap_queue(struct packet_manager *pm, enum kfd_unmap_queues_filter mode,
+			uint32_t filter_param, bool reset)
 {
 	struct fake_device *device = of_adev(pm->dqm->dev->adev);
 
@@ -352,7 +356,8 @@ static int fake_remove_hw_queue(struct amdgpu_mes *mes, struct mes_remove_queue_
 	if (fault_due(&device->fault.mes_failures))
 		r = -EIO;
 	else if (at < 0)
-		breaks_rule(device, "MES: queue removed that is not there, doorbell %x\n", input->doorbell_offset);
+		breaks_rule(device, "MES: queue removed that is not there, doorbell %x\n",
+			    input->doorbell_offset);
 	else
 		device->mapped[at] = device->mapped[--device->n_mapped];
 	spin_unlock(&device->lock);
@@ -389,8 +394,8 @@ static int fake_alloc(struct amdgpu_device *adev, size_t size, void **mem, u64 *
 #else
 #define IN_DOMAIN
 #endif
-int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size IN_DOMAIN, void **mem_obj, uint64_t *gpu_addr,
-				void **cpu_ptr, bool mqd_gfx9)
+int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size IN_DOMAIN, void **mem_obj,
+				uint64_t *gpu_addr, void **cpu_ptr, bool mqd_gfx9)
 {
 	return fake_alloc(adev, size, mem_obj, gpu_addr, cpu_ptr);
 }
@@ -432,8 +437,8 @@ uint64_t amdgpu_amdkfd_gpuvm_get_process_page_dir(void *drm_priv)
 	return 0x1000;
 }
 
-int amdgpu_amdkfd_submit_ib(struct amdgpu_device *adev, enum kgd_engine_type engine, uint32_t vmid, uint64_t gpu_addr,
-			    uint32_t *ib_cmd, uint32_t ib_len)
+int amdgpu_amdkfd_submit_ib(struct amdgpu_device *adev, enum kgd_engine_type engine, uint32_t vmid,
+			    uint64_t gpu_addr, uint32_t *ib_cmd, uint32_t ib_len)
 {
 	return 0;
 }
@@ -502,8 +507,7 @@ static void fake_reset(struct work_struct *work)
 #if !SINCE_6_5
 	dqm->ops.pre_reset(dqm);
 #endif
-	list_for_each_entry(process, &fake_processes, node)
-	{
+	list_for_each_entry(process, &fake_processes, node) {
 #if SINCE_6_5
 		down_write(&device->domain->sem);
 		dqm->ops.evict_process_queues(dqm, &process->pdds[index].qpd);
@@ -555,8 +559,8 @@ void amdgpu_device_flush_hdp(struct amdgpu_device *adev, struct amdgpu_ring *rin
 {
 }
 
-uint32_t amdgpu_doorbell_index_on_bar(struct amdgpu_device *adev, struct amdgpu_bo *db_bo, uint32_t doorbell_index,
-				      uint32_t db_size)
+uint32_t amdgpu_doorbell_index_on_bar(struct amdgpu_device *adev, struct amdgpu_bo *db_bo,
+				      uint32_t doorbell_index, uint32_t db_size)
 {
 	return (u32)(uintptr_t)db_bo + doorbell_index;
 }
@@ -589,8 +593,8 @@ int amdgpu_vm_flush_compute_tlb(struct amdgpu_device *adev, struct amdgpu_vm *vm
 	return 0;
 }
 
-bool kfd_dbg_ev_raise(uint64_t event_mask, struct kfd_process *process, struct kfd_node *dev, unsigned int source_id,
-		      bool use_worker, void *exception_data, size_t size)
+bool kfd_dbg_ev_raise(uint64_t event_mask, struct kfd_process *process, struct kfd_node *dev,
+		      unsigned int source_id, bool use_worker, void *exception_data, size_t size)
 {
 	return true;
 }
@@ -605,8 +609,7 @@ struct kfd_topology_device *kfd_topology_device_by_id(uint32_t gpu_id)
 }
 
 #ifdef HAS_DEQUEUE_WAIT
-int pm_config_dequeue_wait_counts(struct packet_manager *pm, enum kfd_config_dequeue_wait_counts_cmd cmd,
-				  uint32_t value)
+int pm_config_dequeue_wait_counts(struct packet_manager *pm, enum kfd_config_dequeue_wait_counts_cmd cmd, uint32_t value)
 #else
 int pm_update_grace_period(struct packet_manager *pm, uint32_t grace_period)
 #endif
@@ -637,7 +640,9 @@ static struct fake_kfd_process *fake_current_process(void)
 	struct fake_kfd_process *process, *found = NULL;
 
 	mutex_lock(&fake_processes_lock);
-	list_for_each_entry(process, &fake_processes, node) if (process->kfd.mm == current->mm) found = process;
+	list_for_each_entry(process, &fake_processes, node)
+		if (process->kfd.mm == current->mm)
+			found = process;
 	mutex_unlock(&fake_processes_lock);
 	return found;
 }
@@ -706,7 +711,8 @@ static void fake_end_process(struct fake_kfd_process *process)
 	mutex_lock(&process->kfd.mutex);
 	process->kfd.mm = NULL;
 	for (i = 0; i < FAKE_GPUS; i++)
-		fake_devices[i].node->dqm->ops.process_termination(fake_devices[i].node->dqm, &process->pdds[i].qpd);
+		fake_devices[i].node->dqm->ops.process_termination(fake_devices[i].node->dqm,
+								    &process->pdds[i].qpd);
 	mutex_unlock(&process->kfd.mutex);
 
 	for (i = 0; i < KFD_MAX_NUM_OF_QUEUES_PER_PROCESS; i++)
@@ -823,12 +829,12 @@ static void fake_evict_work(struct work_struct *work)
 
 	eviction->result = -ESRCH;
 	mutex_lock(&fake_processes_lock);
-	list_for_each_entry(process, &fake_processes, node)
-	{
+	list_for_each_entry(process, &fake_processes, node) {
 		if (process->kfd.lead_thread->tgid != eviction->args.pid)
 			continue;
-		eviction->result = eviction->restore ? dqm->ops.restore_process_queues(dqm, &process->pdds[gpu].qpd)
-						     : dqm->ops.evict_process_queues(dqm, &process->pdds[gpu].qpd);
+		eviction->result = eviction->restore ?
+			dqm->ops.restore_process_queues(dqm, &process->pdds[gpu].qpd) :
+			dqm->ops.evict_process_queues(dqm, &process->pdds[gpu].qpd);
 	}
 	mutex_unlock(&fake_processes_lock);
 }
@@ -836,7 +842,7 @@ static void fake_evict_work(struct work_struct *work)
 /* On a kernel thread, as memory management does it. */
 static int fake_evict(const struct fake_process *args, bool restore)
 {
-	struct fake_eviction eviction = {.args = *args, .restore = restore};
+	struct fake_eviction eviction = { .args = *args, .restore = restore };
 
 	if (args->gpu >= FAKE_GPUS)
 		return -EINVAL;
@@ -861,9 +867,8 @@ static bool fake_on_hardware(struct fake_device *device, struct queue *q)
 		return false;
 	}
 	for (i = 0; i < device->n_mapped; i++)
-		if (device->mapped[i] == (NODE_KFD(device->node)->shared_resources.enable_mes
-						  ? q->properties.doorbell_off
-						  : q->gpuseg.serial))
+		if (device->mapped[i] == (NODE_KFD(device->node)->shared_resources.enable_mes ?
+					  q->properties.doorbell_off : q->gpuseg.serial))
 			return true;
 	return false;
 }
@@ -890,10 +895,8 @@ static int fake_get_state(struct fake_state *state)
 
 	dqm_lock(dqm);
 	spin_lock(&device->lock);
-	list_for_each_entry(node, &dqm->queues, list)
-	{
-		list_for_each_entry(q, &node->qpd->queues_list, list)
-		{
+	list_for_each_entry(node, &dqm->queues, list) {
+		list_for_each_entry(q, &node->qpd->queues_list, list) {
 			if (n++ >= room)
 				continue;
 			list[n - 1].pid = q->process->lead_thread->tgid;
@@ -955,7 +958,8 @@ static long fake_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	} u;
 	long r;
 
-	if (_IOC_SIZE(cmd) > sizeof(u) || ((_IOC_DIR(cmd) & _IOC_WRITE) && copy_from_user(&u, user, _IOC_SIZE(cmd))))
+	if (_IOC_SIZE(cmd) > sizeof(u) ||
+	    ((_IOC_DIR(cmd) & _IOC_WRITE) && copy_from_user(&u, user, _IOC_SIZE(cmd))))
 		return -EFAULT;
 
 	switch (cmd) {
@@ -1046,13 +1050,13 @@ static const struct {
 	int policy;
 	bool mes;
 } fake_kinds[FAKE_GPUS] = {
-	[FAKE_NO_HWS_GFX9] = {IP_VERSION(9, 4, 2), 90010, KFD_SCHED_POLICY_NO_HWS, false},
-	[FAKE_HWS_GFX9] = {IP_VERSION(9, 4, 2), 90010, KFD_SCHED_POLICY_HWS, false},
-	[FAKE_MES_GFX11] = {IP_VERSION(11, 0, 0), 110000, KFD_SCHED_POLICY_HWS, true},
-	[FAKE_NO_HWS_GFX11] = {IP_VERSION(11, 0, 0), 110000, KFD_SCHED_POLICY_NO_HWS, false},
+	[FAKE_NO_HWS_GFX9] = { IP_VERSION(9, 4, 2), 90010, KFD_SCHED_POLICY_NO_HWS, false },
+	[FAKE_HWS_GFX9] = { IP_VERSION(9, 4, 2), 90010, KFD_SCHED_POLICY_HWS, false },
+	[FAKE_MES_GFX11] = { IP_VERSION(11, 0, 0), 110000, KFD_SCHED_POLICY_HWS, true },
+	[FAKE_NO_HWS_GFX11] = { IP_VERSION(11, 0, 0), 110000, KFD_SCHED_POLICY_NO_HWS, false },
 };
 
-static u32 fake_sdma_doorbells[] = {0x100, 0x10a, 0x114, 0x11e};
+static u32 fake_sdma_doorbells[] = { 0x100, 0x10a, 0x114, 0x11e };
 
 static void fake_remove_device(struct fake_device *device)
 {

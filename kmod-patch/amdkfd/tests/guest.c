@@ -74,17 +74,17 @@ static void fail(const char *format, ...)
 	test_failed = true;
 }
 
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			fail("line %d: %s (errno %d)", __LINE__, #condition, errno);                                   \
+#define CHECK(condition)                                                                                                                   \
+	do {                                                                                                                               \
+		if (!(condition))                                                                                                          \
+			fail("line %d: %s (errno %d)", __LINE__, #condition, errno);                                                       \
 	} while (0)
 
-#define CHECK_EQ(actual, expected)                                                                                     \
-	do {                                                                                                           \
-		long long actual_ = (long long)(actual), expected_ = (long long)(expected);                            \
-		if (actual_ != expected_)                                                                              \
-			fail("line %d: %s is %lld, expected %lld", __LINE__, #actual, actual_, expected_);             \
+#define CHECK_EQ(actual, expected)                                                                                                         \
+	do {                                                                                                                               \
+		long long actual_ = (long long)(actual), expected_ = (long long)(expected);                                                \
+		if (actual_ != expected_)                                                                                                  \
+			fail("line %d: %s is %lld, expected %lld", __LINE__, #actual, actual_, expected_);                                 \
 	} while (0)
 
 static void run_test(const char *name, void (*test)(void))
@@ -111,7 +111,7 @@ static int64_t now_ns(void)
 
 static void sleep_ms(int ms)
 {
-	struct timespec t = {ms / 1000, (ms % 1000) * 1000000L};
+	struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
 
 	while (nanosleep(&t, &t) && errno == EINTR)
 		;
@@ -156,8 +156,7 @@ static uint64_t start_ticks_of(pid_t pid)
 	text[n > 0 ? n : 0] = 0;
 	at = strrchr(text, ')');
 	if (at)
-		sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-		       &ticks);
+		sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks);
 	return ticks;
 }
 
@@ -188,7 +187,7 @@ static void *serve_orders(void *unused)
 
 	(void)unused;
 	while (read(worker_orders, &order, sizeof(order)) == (ssize_t)sizeof(order)) {
-		struct fake_process wait = {.ms = order.queue.percent};
+		struct fake_process wait = { .ms = order.queue.percent };
 
 		order.queue.wptr = (uintptr_t)&worker_wptr;
 		switch (order.command) {
@@ -220,7 +219,7 @@ static void *serve_orders(void *unused)
 /* @threaded: a second thread serves and the leading thread ends, as some runtimes do. */
 static struct worker start_worker(bool threaded)
 {
-	struct worker worker = {0};
+	struct worker worker = { 0 };
 	int orders[2], answers[2];
 	char ready;
 
@@ -269,10 +268,9 @@ static void kill_worker(struct worker *worker)
 	worker->pid = 0;
 }
 
-static void send_order(struct worker *worker, uint32_t command, uint32_t gpu, uint32_t type, uint32_t percent,
-		       uint32_t id)
+static void send_order(struct worker *worker, uint32_t command, uint32_t gpu, uint32_t type, uint32_t percent, uint32_t id)
 {
-	struct order order = {command, {.gpu = gpu, .type = type, .percent = percent, .queue_id = id}};
+	struct order order = { command, { .gpu = gpu, .type = type, .percent = percent, .queue_id = id } };
 
 	if (write(worker->orders, &order, sizeof(order)) != (ssize_t)sizeof(order))
 		fail("worker %d takes no orders", worker->pid);
@@ -283,7 +281,7 @@ static int await_answer(struct worker *worker, uint32_t *id)
 	struct {
 		int result;
 		uint32_t queue_id;
-	} answer = {-EPIPE, 0};
+	} answer = { -EPIPE, 0 };
 
 	if (read(worker->answers, &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
 		fail("worker %d does not answer", worker->pid);
@@ -328,7 +326,7 @@ static int open_control(void)
 
 static void set_watchdog(int fd, uint32_t ms)
 {
-	struct gpuseg_kfd_watchdog watchdog = {.period_ms = ms};
+	struct gpuseg_kfd_watchdog watchdog = { .period_ms = ms };
 
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_WATCHDOG, &watchdog), 0);
 }
@@ -345,18 +343,14 @@ static int open_patient(void)
 
 static struct gpuseg_kfd_entry entry_for(const struct worker *worker, uint32_t op, uint32_t gpu_id, uint32_t queue_id)
 {
-	struct gpuseg_kfd_entry e = {.pid = worker->pid,
-				     .op = op,
-				     .start_ticks = worker->start_ticks,
-				     .gpu_id = gpu_id,
-				     .queue_id = queue_id};
+	struct gpuseg_kfd_entry e = { .pid = worker->pid, .op = op, .start_ticks = worker->start_ticks, .gpu_id = gpu_id, .queue_id = queue_id };
 
 	return e;
 }
 
 static int apply(int fd, struct gpuseg_kfd_entry *entries, uint32_t n, struct gpuseg_kfd_apply *out)
 {
-	struct gpuseg_kfd_apply a = {.entries = (uintptr_t)entries, .n_entries = n};
+	struct gpuseg_kfd_apply a = { .entries = (uintptr_t)entries, .n_entries = n };
 	int r = call(fd, GPUSEG_KFD_IOC_APPLY, &a);
 
 	if (out)
@@ -377,7 +371,7 @@ static struct fake_queue_state state_queues[FAKE_MAX_STATE];
 
 static struct fake_state get_state(uint32_t gpu)
 {
-	struct fake_state state = {.gpu = gpu, .n_queues = FAKE_MAX_STATE, .queues = (uintptr_t)state_queues};
+	struct fake_state state = { .gpu = gpu, .n_queues = FAKE_MAX_STATE, .queues = (uintptr_t)state_queues };
 
 	CHECK_EQ(call(fake_fd, FAKE_STATE, &state), 0);
 	return state;
@@ -385,7 +379,7 @@ static struct fake_state get_state(uint32_t gpu)
 
 static struct fake_queue_state queue_state(uint32_t gpu, pid_t pid, uint32_t id)
 {
-	struct fake_queue_state none = {0};
+	struct fake_queue_state none = { 0 };
 	struct fake_state state = get_state(gpu);
 	uint32_t i;
 
@@ -401,14 +395,13 @@ static bool runs(uint32_t gpu, const struct worker *worker, uint32_t id)
 	struct fake_queue_state q = queue_state(gpu, worker->pid, id);
 
 	if (q.on_hardware != q.is_active)
-		fail("queue %u of %d: the driver says active=%u, the hardware %u", id, worker->pid, q.is_active,
-		     q.on_hardware);
+		fail("queue %u of %d: the driver says active=%u, the hardware %u", id, worker->pid, q.is_active, q.on_hardware);
 	return q.on_hardware;
 }
 
 static int evict(const struct worker *worker, uint32_t gpu, bool restore)
 {
-	struct fake_process p = {.pid = worker->pid, .gpu = gpu};
+	struct fake_process p = { .pid = worker->pid, .gpu = gpu };
 
 	return call(fake_fd, restore ? FAKE_RESTORE : FAKE_EVICT, &p);
 }
@@ -456,7 +449,7 @@ static int in_child(int (*body)(void))
 
 static int drop_sys_admin(void)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
 
 	if (syscall(SYS_capget, &header, data))
@@ -540,7 +533,7 @@ static void should_refuse_unknown_ioctls(void)
 static void should_tell_what_it_is(void)
 {
 	int fd = open_control();
-	struct gpuseg_kfd_info info = {.n_gpus = 77};
+	struct gpuseg_kfd_info info = { .n_gpus = 77 };
 
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_INFO, &info), 0);
 	CHECK_EQ(info.abi, GPUSEG_KFD_ABI);
@@ -556,9 +549,8 @@ static void should_tell_what_it_is(void)
 static void should_answer_bad_pointers_with_efault(void)
 {
 	int fd = open_control();
-	struct gpuseg_kfd_apply a = {.entries = 8, .n_entries = 1};
-	struct gpuseg_kfd_query q = {
-		.pid = getpid(), .start_ticks = start_ticks_of(getpid()), .queues = 8, .n_queues = 4};
+	struct gpuseg_kfd_apply a = { .entries = 8, .n_entries = 1 };
+	struct gpuseg_kfd_query q = { .pid = getpid(), .start_ticks = start_ticks_of(getpid()), .queues = 8, .n_queues = 4 };
 
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_INFO, (void *)8), -EFAULT);
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_APPLY, (void *)8), -EFAULT);
@@ -596,7 +588,7 @@ static void should_do_nothing_of_a_batch_whose_end_is_unreadable(void)
 static void should_refuse_malformed_batches(void)
 {
 	int fd = open_control();
-	struct worker self = {.pid = getpid(), .start_ticks = start_ticks_of(getpid())};
+	struct worker self = { .pid = getpid(), .start_ticks = start_ticks_of(getpid()) };
 	struct gpuseg_kfd_entry many[GPUSEG_KFD_MAX_BATCH + 1], e;
 	struct gpuseg_kfd_apply a;
 	uint32_t i;
@@ -610,9 +602,9 @@ static void should_refuse_malformed_batches(void)
 	CHECK_EQ(a.n_failed, GPUSEG_KFD_MAX_BATCH);
 	CHECK_EQ(many[0].result, -ENOENT);
 
-	a = (struct gpuseg_kfd_apply){.entries = (uintptr_t)many, .n_entries = 1, .flags = 1};
+	a = (struct gpuseg_kfd_apply){ .entries = (uintptr_t)many, .n_entries = 1, .flags = 1 };
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_APPLY, &a), -EINVAL);
-	a = (struct gpuseg_kfd_apply){.entries = (uintptr_t)many, .n_entries = 1, .reserved = 1};
+	a = (struct gpuseg_kfd_apply){ .entries = (uintptr_t)many, .n_entries = 1, .reserved = 1 };
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_APPLY, &a), -EINVAL);
 
 	e = entry_for(&self, 0, 0, ALL);
@@ -663,9 +655,9 @@ static void should_refuse_processes_that_are_not_the_ones_meant(void)
 static void should_refuse_bad_watchdog_periods_and_queries(void)
 {
 	int fd = open_control();
-	struct gpuseg_kfd_watchdog watchdog = {.period_ms = 0};
-	struct gpuseg_kfd_query query = {.pid = 0};
-	struct gpuseg_kfd_gpu gpu = {.index = 1000};
+	struct gpuseg_kfd_watchdog watchdog = { .period_ms = 0 };
+	struct gpuseg_kfd_query query = { .pid = 0 };
+	struct gpuseg_kfd_gpu gpu = { .index = 1000 };
 
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_WATCHDOG, &watchdog), -EINVAL);
 	watchdog.period_ms = GPUSEG_KFD_WATCHDOG_MIN_MS - 1;
@@ -685,23 +677,23 @@ static void should_refuse_bad_watchdog_periods_and_queries(void)
 
 /* ------------------------------------------------------------------------------- holding and releasing */
 
-static const uint32_t can_hold[] = {FAKE_NO_HWS_GFX9, FAKE_HWS_GFX9, FAKE_MES_GFX11};
+static const uint32_t can_hold[] = { FAKE_NO_HWS_GFX9, FAKE_HWS_GFX9, FAKE_MES_GFX11 };
 
 static void should_describe_each_gpu(void)
 {
 	static const struct {
 		uint32_t mode, preemption, reason;
 	} expected[FAKE_GPUS] = {
-		{GPUSEG_KFD_NO_HWS, GPUSEG_KFD_PREEMPT_SAVE, GPUSEG_KFD_OK},
-		{GPUSEG_KFD_HWS, GPUSEG_KFD_PREEMPT_SAVE, GPUSEG_KFD_OK},
-		{GPUSEG_KFD_MES, GPUSEG_KFD_PREEMPT_SAVE, GPUSEG_KFD_OK},
-		{GPUSEG_KFD_NO_HWS, GPUSEG_KFD_PREEMPT_NONE, GPUSEG_KFD_NO_HWS_ON_MES_GPU},
+		{ GPUSEG_KFD_NO_HWS, GPUSEG_KFD_PREEMPT_SAVE, GPUSEG_KFD_OK },
+		{ GPUSEG_KFD_HWS, GPUSEG_KFD_PREEMPT_SAVE, GPUSEG_KFD_OK },
+		{ GPUSEG_KFD_MES, GPUSEG_KFD_PREEMPT_SAVE, GPUSEG_KFD_OK },
+		{ GPUSEG_KFD_NO_HWS, GPUSEG_KFD_PREEMPT_NONE, GPUSEG_KFD_NO_HWS_ON_MES_GPU },
 	};
 	int fd = open_control();
 	uint32_t i;
 
 	for (i = 0; i < FAKE_GPUS; i++) {
-		struct gpuseg_kfd_gpu gpu = {.index = i};
+		struct gpuseg_kfd_gpu gpu = { .index = i };
 
 		CHECK_EQ(call(fd, GPUSEG_KFD_IOC_GPU, &gpu), 0);
 		CHECK_EQ(gpu.gpu_id, FAKE_GPU_ID(i));
@@ -952,7 +944,7 @@ static void should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_create
 		uint32_t gpu = can_hold[i], id = 0;
 		int first = create_queue(&worker, gpu, FAKE_COMPUTE, 100);
 
-		set_fault((struct fake_fault){.gpu = gpu, .allocate_us = 300000});
+		set_fault((struct fake_fault){ .gpu = gpu, .allocate_us = 300000 });
 		send_order(&worker, ORDER_CREATE, gpu, FAKE_COMPUTE, 100, 0);
 		sleep_ms(100);
 		CHECK_EQ(evict(&worker, gpu, false), 0);
@@ -969,7 +961,7 @@ static void should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_create
 		CHECK(!runs(gpu, &worker, first) && !runs(gpu, &worker, id));
 		CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_RELEASE, 0, ALL), 0);
 		CHECK(runs(gpu, &worker, first) && runs(gpu, &worker, id));
-		set_fault((struct fake_fault){.gpu = gpu});
+		set_fault((struct fake_fault){ .gpu = gpu });
 		kill_worker(&worker);
 	}
 	close(fd);
@@ -998,8 +990,7 @@ static void should_refuse_no_hws_on_gfx11_with_a_reason(void)
 {
 	struct worker worker = start_worker(false);
 	uint32_t gpu = FAKE_NO_HWS_GFX11;
-	int q = create_queue(&worker, gpu, FAKE_COMPUTE, 100),
-	    other = create_queue(&worker, FAKE_MES_GFX11, FAKE_COMPUTE, 100);
+	int q = create_queue(&worker, gpu, FAKE_COMPUTE, 100), other = create_queue(&worker, FAKE_MES_GFX11, FAKE_COMPUTE, 100);
 	struct gpuseg_kfd_entry e;
 	int fd = open_patient();
 
@@ -1022,8 +1013,7 @@ static void should_list_the_queues_of_a_process(void)
 {
 	struct worker worker = start_worker(false);
 	struct gpuseg_kfd_queue queues[4];
-	struct gpuseg_kfd_query query = {
-		.pid = worker.pid, .start_ticks = worker.start_ticks, .queues = (uintptr_t)queues, .n_queues = 4};
+	struct gpuseg_kfd_query query = { .pid = worker.pid, .start_ticks = worker.start_ticks, .queues = (uintptr_t)queues, .n_queues = 4 };
 	int fd = open_patient();
 
 	create_queue(&worker, FAKE_NO_HWS_GFX9, FAKE_COMPUTE, 100);
@@ -1111,7 +1101,7 @@ static void should_release_when_the_watchdog_lapses_and_say_so(void)
 	struct worker worker = start_worker(false);
 	int q = create_queue(&worker, FAKE_NO_HWS_GFX9, FAKE_COMPUTE, 100);
 	int s = create_queue(&worker, FAKE_NO_HWS_GFX9, FAKE_SDMA, 100);
-	struct gpuseg_kfd_watchdog watchdog = {0};
+	struct gpuseg_kfd_watchdog watchdog = { 0 };
 	struct gpuseg_kfd_entry both[2];
 	struct gpuseg_kfd_info info;
 	int fd = open_control(), i;
@@ -1189,7 +1179,7 @@ static void should_survive_the_death_of_held_processes(void)
 
 static void should_make_room_by_forgetting_the_dead(void)
 {
-	struct worker worker = {0}, late = start_worker(false);
+	struct worker worker = { 0 }, late = start_worker(false);
 	int fd = open_patient();
 	struct gpuseg_kfd_entry batch[GPUSEG_KFD_MAX_BATCH];
 	struct gpuseg_kfd_apply out;
@@ -1237,13 +1227,12 @@ static void should_tell_of_a_queue_that_stays_and_take_it_next_time(void)
 	struct gpuseg_kfd_queue queues[2];
 	int fd = open_patient();
 
-	set_fault((struct fake_fault){.gpu = gpu, .destroy_timeouts = 1});
+	set_fault((struct fake_fault){ .gpu = gpu, .destroy_timeouts = 1 });
 	CHECK_EQ(apply(fd, &e, 1, NULL), 0);
 	CHECK_EQ(e.result, -ETIME);
 	CHECK_EQ(e.n_held, 1);
 	CHECK(runs(gpu, &worker, a) != runs(gpu, &worker, b));
-	query = (struct gpuseg_kfd_query){
-		.pid = worker.pid, .start_ticks = worker.start_ticks, .queues = (uintptr_t)queues, .n_queues = 2};
+	query = (struct gpuseg_kfd_query){ .pid = worker.pid, .start_ticks = worker.start_ticks, .queues = (uintptr_t)queues, .n_queues = 2 };
 	CHECK_EQ(call(fd, GPUSEG_KFD_IOC_QUERY, &query), 0);
 	CHECK_EQ((queues[0].flags | queues[1].flags) & GPUSEG_KFD_QUEUE_STUCK, GPUSEG_KFD_QUEUE_STUCK);
 	/* The hold stands: once more takes it. */
@@ -1266,7 +1255,7 @@ static void should_put_back_a_queue_that_left_too_late(void)
 	int fd = open_patient();
 
 	/* The driver is told that it stayed, and it leaves after all: nothing would load it again. */
-	set_fault((struct fake_fault){.gpu = gpu, .destroy_late = 1});
+	set_fault((struct fake_fault){ .gpu = gpu, .destroy_late = 1 });
 	CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_HOLD, 0, ALL), -ETIME);
 	CHECK_EQ(queue_state(gpu, worker.pid, q).on_hardware, 0);
 	CHECK_EQ(apply_one(fd, &worker, GPUSEG_KFD_RELEASE, 0, ALL), 0);
@@ -1282,11 +1271,11 @@ static void should_keep_a_queue_that_cannot_be_loaded_and_try_again(void)
 	uint32_t gpu = FAKE_NO_HWS_GFX9;
 	int q = create_queue(&worker, gpu, FAKE_COMPUTE, 100);
 	struct gpuseg_kfd_entry e = entry_for(&worker, GPUSEG_KFD_HOLD, 0, ALL);
-	struct gpuseg_kfd_gpu info = {.index = gpu};
+	struct gpuseg_kfd_gpu info = { .index = gpu };
 	int fd = open_patient();
 
 	CHECK_EQ(apply(fd, &e, 1, NULL), 0);
-	set_fault((struct fake_fault){.gpu = gpu, .load_failures = 1});
+	set_fault((struct fake_fault){ .gpu = gpu, .load_failures = 1 });
 	e = entry_for(&worker, GPUSEG_KFD_RELEASE, 0, ALL);
 	CHECK_EQ(apply(fd, &e, 1, NULL), 0);
 	CHECK_EQ(e.result, -EIO);
@@ -1305,7 +1294,7 @@ static void should_keep_a_queue_that_cannot_be_loaded_and_try_again(void)
 
 static void should_come_out_of_a_gpu_reset_with_holds_in_force(void)
 {
-	static const uint32_t gpus[] = {FAKE_HWS_GFX9, FAKE_MES_GFX11};
+	static const uint32_t gpus[] = { FAKE_HWS_GFX9, FAKE_MES_GFX11 };
 	uint32_t i;
 
 	for (i = 0; i < COUNT(gpus); i++) {
@@ -1314,8 +1303,7 @@ static void should_come_out_of_a_gpu_reset_with_holds_in_force(void)
 		int q = create_queue(&worker, gpu, FAKE_COMPUTE, 100), o = create_queue(&other, gpu, FAKE_COMPUTE, 100);
 		int fd = open_patient(), j;
 
-		set_fault((struct fake_fault){
-			.gpu = gpu, .fence_losses = gpu == FAKE_HWS_GFX9, .mes_failures = gpu == FAKE_MES_GFX11});
+		set_fault((struct fake_fault){ .gpu = gpu, .fence_losses = gpu == FAKE_HWS_GFX9, .mes_failures = gpu == FAKE_MES_GFX11 });
 		CHECK(apply_one(fd, &worker, GPUSEG_KFD_HOLD, 0, ALL) < 0);
 		for (j = 0; j < 600 && get_state(gpu).resets == resets; j++)
 			sleep_ms(50);
@@ -1339,8 +1327,7 @@ struct racer {
 };
 
 static volatile bool race_over;
-static pthread_mutex_t race_locks[4] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-					PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t race_locks[4] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
 /* Of the contents of workers alone; not held while anybody is waited for. */
 static pthread_mutex_t race_names = PTHREAD_MUTEX_INITIALIZER;
 
@@ -1377,8 +1364,7 @@ static void *race(void *context)
 			if (fd < 0)
 				fd = open_control();
 			worker = read_worker(racer->workers, w);
-			apply_one(fd, &worker, rand_r(&racer->seed) % 2 ? GPUSEG_KFD_HOLD : GPUSEG_KFD_RELEASE_PROCESS,
-				  0, ALL);
+			apply_one(fd, &worker, rand_r(&racer->seed) % 2 ? GPUSEG_KFD_HOLD : GPUSEG_KFD_RELEASE_PROCESS, 0, ALL);
 			if (rand_r(&racer->seed) % 16 == 0) {
 				close(fd);
 				fd = -1;
@@ -1414,7 +1400,7 @@ static void *race(void *context)
 static void should_stand_everything_at_once(void)
 {
 	struct worker workers[4];
-	struct racer racers[5] = {0};
+	struct racer racers[5] = { 0 };
 	struct fake_state state;
 	uint32_t i, gpu, active;
 
@@ -1422,7 +1408,7 @@ static void should_stand_everything_at_once(void)
 	for (i = 0; i < COUNT(workers); i++)
 		workers[i] = start_worker(false);
 	for (i = 0; i < COUNT(racers); i++) {
-		racers[i] = (struct racer){.workers = workers, .seed = i + 1, .kind = i < 2 ? 0 : (int)i - 1};
+		racers[i] = (struct racer){ .workers = workers, .seed = i + 1, .kind = i < 2 ? 0 : (int)i - 1 };
 		pthread_create(&racers[i].thread, NULL, race, &racers[i]);
 	}
 	sleep_ms(4000);
@@ -1465,7 +1451,7 @@ struct model_worker {
 	struct model_queue queues[MODEL_QUEUES];
 	uint32_t evicted[FAKE_GPUS];
 	uint64_t life;
-	bool known; /* has asked KFD for something: only then memory management knows it */
+	bool known;	/* has asked KFD for something: only then memory management knows it */
 };
 
 struct model_hold {
@@ -1517,8 +1503,7 @@ static void drop_holds(int file, uint64_t life, bool all, uint32_t gpu_id, uint3
 	while (i < n_model_holds) {
 		struct model_hold *h = &model_holds[i];
 
-		if (h->file == file && (!life || h->life == life) &&
-		    (all || (h->gpu_id == gpu_id && h->queue_id == queue_id))) {
+		if (h->file == file && (!life || h->life == life) && (all || (h->gpu_id == gpu_id && h->queue_id == queue_id))) {
 			*h = model_holds[--n_model_holds];
 			*any = true;
 		} else {
@@ -1557,29 +1542,21 @@ static void compare_with_model(const char *step)
 					fail("%s: GPU %u lost queue %u of process %u", step, gpu, q, w);
 				else if (s->is_held != held || s->is_active != runs_now || s->on_hardware != runs_now ||
 					 s->is_evicted != !!model[w].evicted[gpu])
-					fail("%s: GPU %u queue %u (type %u, serial %llu) of process %u is held=%u "
-					     "active=%u hardware=%u evicted=%u, expected %d %d %d %d",
-					     step, gpu, q, m->type, (unsigned long long)m->serial, w, s->is_held,
-					     s->is_active, s->on_hardware, s->is_evicted, held, runs_now, runs_now,
+					fail("%s: GPU %u queue %u (type %u, serial %llu) of process %u is held=%u active=%u hardware=%u evicted=%u, expected %d %d %d %d", step, gpu,
+					     q, m->type, (unsigned long long)m->serial, w, s->is_held, s->is_active, s->on_hardware, s->is_evicted, held, runs_now, runs_now,
 					     !!model[w].evicted[gpu]);
 				for (i = 0; test_failed && i < n_model_holds; i++)
 					if (model_holds[i].life == model[w].life)
-						printf("# hold by file %d on GPU %#x queue %#x (serial %llu) flags "
-						       "%u\n",
-						       model_holds[i].file, model_holds[i].gpu_id,
-						       model_holds[i].queue_id,
-						       (unsigned long long)model_holds[i].serial, model_holds[i].flags);
+						printf("# hold by file %d on GPU %#x queue %#x (serial %llu) flags %u\n", model_holds[i].file, model_holds[i].gpu_id,
+						       model_holds[i].queue_id, (unsigned long long)model_holds[i].serial, model_holds[i].flags);
 			}
 			processes += any;
 		}
-		if (state.n_queues != queues || state.total_queue_count != queues ||
-		    state.processes_count != processes || state.on_hardware != active || state.rule_breaks ||
-		    ((!mes_leaks || gpu != FAKE_MES_GFX11) && state.active_queue_count != active))
-			fail("%s: GPU %u has %u queues, %u counted, %u active, %u processes, %u on hardware, %u rules "
-			     "broken; expected %u %u %u %u %u 0",
-			     step, gpu, state.n_queues, state.total_queue_count, state.active_queue_count,
-			     state.processes_count, state.on_hardware, state.rule_breaks, queues, queues, active,
-			     processes, active);
+		if (state.n_queues != queues || state.total_queue_count != queues || state.processes_count != processes || state.on_hardware != active ||
+		    state.rule_breaks || ((!mes_leaks || gpu != FAKE_MES_GFX11) && state.active_queue_count != active))
+			fail("%s: GPU %u has %u queues, %u counted, %u active, %u processes, %u on hardware, %u rules broken; expected %u %u %u %u %u 0", step,
+			     gpu, state.n_queues, state.total_queue_count, state.active_queue_count, state.processes_count, state.on_hardware,
+			     state.rule_breaks, queues, queues, active, processes, active);
 	}
 }
 
@@ -1601,9 +1578,7 @@ static void random_apply(int file)
 		struct model_worker *w = &model[pick(MODEL_WORKERS)];
 		uint32_t gpu = pick(FAKE_GPUS), gpu_id = pick(2) ? 0 : FAKE_GPU_ID(gpu);
 		uint32_t queue_id = gpu_id && pick(2) ? pick(MODEL_QUEUES) : ALL;
-		uint32_t kind = pick(8), op = kind < 4	 ? GPUSEG_KFD_HOLD
-					      : kind < 7 ? GPUSEG_KFD_RELEASE
-							 : GPUSEG_KFD_RELEASE_PROCESS;
+		uint32_t kind = pick(8), op = kind < 4 ? GPUSEG_KFD_HOLD : kind < 7 ? GPUSEG_KFD_RELEASE : GPUSEG_KFD_RELEASE_PROCESS;
 		struct model_queue *q = queue_id == ALL ? NULL : &w->queues[queue_id];
 
 		if (op == GPUSEG_KFD_RELEASE_PROCESS) {
@@ -1623,8 +1598,7 @@ static void random_apply(int file)
 			expected[i] = -ENOENT;
 		} else {
 			drop_holds(file, w->life, false, gpu_id, queue_id, &any);
-			model_holds[n_model_holds++] =
-				(struct model_hold){file, w->life, q ? q->serial : 0, gpu_id, queue_id, batch[i].flags};
+			model_holds[n_model_holds++] = (struct model_hold){ file, w->life, q ? q->serial : 0, gpu_id, queue_id, batch[i].flags };
 			for (j = 0; !gpu_id && j < MODEL_QUEUES; j++)
 				if (w->queues[j].exists && w->queues[j].gpu == FAKE_NO_HWS_GFX11)
 					expected[i] = -EOPNOTSUPP;
@@ -1657,7 +1631,7 @@ static const char *random_step(void)
 
 			id = create_queue(&w->worker, gpu, type, percent);
 			CHECK_EQ(id, q);
-			w->queues[q] = (struct model_queue){true, gpu, type, percent, next_serial++};
+			w->queues[q] = (struct model_queue){ true, gpu, type, percent, next_serial++ };
 			w->known = true;
 		}
 	} else if (kind < 67) {
@@ -1801,16 +1775,7 @@ static void should_leave_nothing_behind(void)
 
 static void no_complaints_of_the_kernel(void)
 {
-	static const char *const bad[] = {"BUG:",
-					  "WARNING:",
-					  "KASAN",
-					  "possible circular",
-					  "inconsistent lock",
-					  "possible recursive",
-					  "INFO: task",
-					  "Oops",
-					  "allocations are left",
-					  "fake-kfd:"};
+	static const char *const bad[] = { "BUG:", "WARNING:", "KASAN", "possible circular", "inconsistent lock", "possible recursive", "INFO: task", "Oops", "allocations are left", "fake-kfd:" };
 	static char line[8192];
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t n;
@@ -1855,8 +1820,7 @@ static void run_abi(void)
 {
 	run_test("should_refuse_users_other_than_root", should_refuse_users_other_than_root);
 	run_test("should_refuse_root_without_cap_sys_admin", should_refuse_root_without_cap_sys_admin);
-	run_test("should_refuse_a_passed_on_file_without_cap_sys_admin",
-		 should_refuse_a_passed_on_file_without_cap_sys_admin);
+	run_test("should_refuse_a_passed_on_file_without_cap_sys_admin", should_refuse_a_passed_on_file_without_cap_sys_admin);
 	run_test("should_refuse_unknown_ioctls", should_refuse_unknown_ioctls);
 	run_test("should_tell_what_it_is", should_tell_what_it_is);
 	run_test("should_answer_bad_pointers_with_efault", should_answer_bad_pointers_with_efault);
@@ -1866,47 +1830,35 @@ static void run_abi(void)
 
 static void run_logic(void)
 {
-	run_test("should_do_nothing_of_a_batch_whose_end_is_unreadable",
-		 should_do_nothing_of_a_batch_whose_end_is_unreadable);
-	run_test("should_refuse_processes_that_are_not_the_ones_meant",
-		 should_refuse_processes_that_are_not_the_ones_meant);
+	run_test("should_do_nothing_of_a_batch_whose_end_is_unreadable", should_do_nothing_of_a_batch_whose_end_is_unreadable);
+	run_test("should_refuse_processes_that_are_not_the_ones_meant", should_refuse_processes_that_are_not_the_ones_meant);
 	run_test("should_describe_each_gpu", should_describe_each_gpu);
-	run_test("should_take_a_process_off_each_kind_of_gpu_and_put_it_back",
-		 should_take_a_process_off_each_kind_of_gpu_and_put_it_back);
-	run_test("should_write_one_runlist_for_a_batch_over_processes",
-		 should_write_one_runlist_for_a_batch_over_processes);
+	run_test("should_take_a_process_off_each_kind_of_gpu_and_put_it_back", should_take_a_process_off_each_kind_of_gpu_and_put_it_back);
+	run_test("should_write_one_runlist_for_a_batch_over_processes", should_write_one_runlist_for_a_batch_over_processes);
 	run_test("should_start_queues_of_a_held_process_held", should_start_queues_of_a_held_process_held);
 	run_test("should_hold_all_contexts_of_a_process_and_refuse_an_id_that_two_of_them_have",
 		 should_hold_all_contexts_of_a_process_and_refuse_an_id_that_two_of_them_have);
-	run_test("should_hold_one_queue_and_not_the_one_that_inherits_its_id",
-		 should_hold_one_queue_and_not_the_one_that_inherits_its_id);
+	run_test("should_hold_one_queue_and_not_the_one_that_inherits_its_id", should_hold_one_queue_and_not_the_one_that_inherits_its_id);
 	run_test("should_let_copies_go_on_where_asked", should_let_copies_go_on_where_asked);
 	run_test("should_nest_with_evictions_in_any_order", should_nest_with_evictions_in_any_order);
-	run_test("should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_created",
-		 should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_created);
+	run_test("should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_created", should_not_let_a_queue_miss_an_eviction_or_a_hold_while_it_is_created);
 	run_test("should_run_only_when_no_file_holds", should_run_only_when_no_file_holds);
 	run_test("should_refuse_no_hws_on_gfx11_with_a_reason", should_refuse_no_hws_on_gfx11_with_a_reason);
 	run_test("should_list_the_queues_of_a_process", should_list_the_queues_of_a_process);
-	run_test("should_release_a_process_whose_leading_thread_has_ended",
-		 should_release_a_process_whose_leading_thread_has_ended);
+	run_test("should_release_a_process_whose_leading_thread_has_ended", should_release_a_process_whose_leading_thread_has_ended);
 	run_test("should_release_when_the_owner_closes_or_dies", should_release_when_the_owner_closes_or_dies);
-	run_test("should_release_when_the_watchdog_lapses_and_say_so",
-		 should_release_when_the_watchdog_lapses_and_say_so);
+	run_test("should_release_when_the_watchdog_lapses_and_say_so", should_release_when_the_watchdog_lapses_and_say_so);
 	run_test("should_not_wait_for_a_process_in_a_long_ioctl", should_not_wait_for_a_process_in_a_long_ioctl);
 	run_test("should_survive_the_death_of_held_processes", should_survive_the_death_of_held_processes);
-	run_test("should_tell_of_a_queue_that_stays_and_take_it_next_time",
-		 should_tell_of_a_queue_that_stays_and_take_it_next_time);
+	run_test("should_tell_of_a_queue_that_stays_and_take_it_next_time", should_tell_of_a_queue_that_stays_and_take_it_next_time);
 	run_test("should_put_back_a_queue_that_left_too_late", should_put_back_a_queue_that_left_too_late);
-	run_test("should_keep_a_queue_that_cannot_be_loaded_and_try_again",
-		 should_keep_a_queue_that_cannot_be_loaded_and_try_again);
-	run_test("should_come_out_of_a_gpu_reset_with_holds_in_force",
-		 should_come_out_of_a_gpu_reset_with_holds_in_force);
+	run_test("should_keep_a_queue_that_cannot_be_loaded_and_try_again", should_keep_a_queue_that_cannot_be_loaded_and_try_again);
+	run_test("should_come_out_of_a_gpu_reset_with_holds_in_force", should_come_out_of_a_gpu_reset_with_holds_in_force);
 	run_test("should_stand_everything_at_once", should_stand_everything_at_once);
 	/* Hundreds of processes: too many for a kernel that checks everything. */
 	if (option("gpuseg.long"))
 		run_test("should_make_room_by_forgetting_the_dead", should_make_room_by_forgetting_the_dead);
-	run_test("should_unload_only_when_no_file_is_open_and_load_again",
-		 should_unload_only_when_no_file_is_open_and_load_again);
+	run_test("should_unload_only_when_no_file_is_open_and_load_again", should_unload_only_when_no_file_is_open_and_load_again);
 }
 
 /* The patched amdgpu module itself, and what it needs, in the order of /order. */
@@ -1978,8 +1930,7 @@ int main(void)
 			run_logic();
 			random_state = number_option("gpuseg.seed") * 0x9e3779b97f4a7c15ull + 1;
 			random_sequences = (uint32_t)number_option("gpuseg.sequences");
-			run_test("should_agree_with_the_model_after_every_step",
-				 should_agree_with_the_model_after_every_step);
+			run_test("should_agree_with_the_model_after_every_step", should_agree_with_the_model_after_every_step);
 		}
 		run_test("should_leave_nothing_behind", should_leave_nothing_behind);
 	}

@@ -46,13 +46,13 @@
 #define DUMP_MAX 8192
 
 static int passed, failed, skipped;
-static int fake = -1;	 /* the test's own open file of the fake device */
+static int fake = -1;  /* the test's own open file of the fake device */
 static int control = -1; /* /dev/gpuseg-nv */
 
 #define CHECK(condition)                                                                                               \
 	do {                                                                                                           \
 		if (!(condition)) {                                                                                    \
-			printf("    guest.c:%d: %s (errno %d %s)\n", __LINE__, #condition, errno, strerror(errno));    \
+			printf("    guest.c:%d: %s (errno %d %s)\n", __LINE__, #condition, errno, strerror(errno));     \
 			return false;                                                                                  \
 		}                                                                                                      \
 	} while (0)
@@ -167,8 +167,7 @@ static void app_main(int s)
 			reply.result = fd < 0 ? -errno : 0;
 			break;
 		case ALLOCATE:
-			reply.result =
-				(int)allocate(fd, c.client, c.parent, &reply.handle, c.class_id, c.device, c.brief);
+			reply.result = (int)allocate(fd, c.client, c.parent, &reply.handle, c.class_id, c.device, c.brief);
 			break;
 		case RELEASE:
 			reply.result = (int)release(fd, c.client, c.handle);
@@ -235,14 +234,8 @@ static long order(struct app *a, struct command c, uint32_t *handle)
 
 static long make(struct app *a, uint32_t parent, uint32_t handle, uint32_t class_id)
 {
-	return order(a,
-		     (struct command){.op = ALLOCATE,
-				      .client = a->client,
-				      .parent = parent,
-				      .handle = handle,
-				      .class_id = class_id,
-				      .brief = handle & 1},
-		     NULL);
+	return order(a, (struct command){.op = ALLOCATE, .client = a->client, .parent = parent, .handle = handle,
+					 .class_id = class_id, .brief = handle & 1}, NULL);
 }
 
 static long unmake(struct app *a, uint32_t handle)
@@ -255,14 +248,8 @@ static bool open_client(struct app *a, uint32_t device)
 	struct command root = {.op = ALLOCATE, .class_id = ROOT};
 
 	return order(a, (struct command){.op = OPEN}, NULL) == 0 && order(a, root, &a->client) == 0 &&
-	       order(a,
-		     (struct command){.op = ALLOCATE,
-				      .client = a->client,
-				      .parent = a->client,
-				      .handle = 1,
-				      .class_id = DEVICE,
-				      .device = device},
-		     NULL) == 0 &&
+	       order(a, (struct command){.op = ALLOCATE, .client = a->client, .parent = a->client, .handle = 1,
+					 .class_id = DEVICE, .device = device}, NULL) == 0 &&
 	       make(a, 1, 2, SUBDEVICE) == 0;
 }
 
@@ -528,8 +515,7 @@ static bool should_switch_many_processes_in_few_calls_and_hold_before_it_release
 static bool should_never_mix_gpus_in_a_call(void)
 {
 	struct app a = start_context(0, 8), b = start_context(1, 8);
-	struct gpuseg_nv_target t[] = {{.pid = a.pid, .op = GPUSEG_NV_OP_HOLD},
-				       {.pid = b.pid, .op = GPUSEG_NV_OP_HOLD}};
+	struct gpuseg_nv_target t[] = {{.pid = a.pid, .op = GPUSEG_NV_OP_HOLD}, {.pid = b.pid, .op = GPUSEG_NV_OP_HOLD}};
 
 	CHECK(switch_many(t, 2, 0) == 0 && last.rm_calls == 2 && off_all() == 16 && dump().wrong_gpu == 0);
 	stop(&a);
@@ -684,8 +670,7 @@ static bool should_release_what_a_child_keeps_open_after_its_parent_died(void)
 static bool should_know_what_became_of_each_channel_when_a_batch_fails(void)
 {
 	struct app a = start_context(0, 8), b = start_context(0, 8);
-	struct gpuseg_nv_target t[] = {{.pid = a.pid, .op = GPUSEG_NV_OP_HOLD},
-				       {.pid = b.pid, .op = GPUSEG_NV_OP_HOLD}};
+	struct gpuseg_nv_target t[] = {{.pid = a.pid, .op = GPUSEG_NV_OP_HOLD}, {.pid = b.pid, .op = GPUSEG_NV_OP_HOLD}};
 
 	inject(0x56, 11, 1, 0);
 	CHECK(switch_many(t, 2, 0) == 0 && last.rm_status == 0x56 && off_all() == 16);
@@ -781,8 +766,7 @@ static bool model_agrees(void)
 	for (uint32_t k = 0; k < d.count; k++)
 		for (int i = 0; i < APPS; i++) {
 			const struct model_app *m = &model[i];
-			const uint32_t t = (channels[k].handle - 0x100) / SLOTS,
-				       s = (channels[k].handle - 0x100) % SLOTS;
+			const uint32_t t = (channels[k].handle - 0x100) / SLOTS, s = (channels[k].handle - 0x100) % SLOTS;
 
 			if (!m->client || m->app.client != channels[k].client)
 				continue;
@@ -914,8 +898,7 @@ static bool step(uint64_t *seed)
 		for (int i = 0; i < APPS; i++)
 			if (rng(seed) % 3 == 0) {
 				who[n] = i;
-				targets[n++] =
-					(struct gpuseg_nv_target){.pid = model[i].app.pid, .op = 1 + rng(seed) % 2};
+				targets[n++] = (struct gpuseg_nv_target){.pid = model[i].app.pid, .op = 1 + rng(seed) % 2};
 			}
 		if (n && rng(seed) % 4 == 0) {
 			targets[0].op = GPUSEG_NV_OP_EXEMPT;
@@ -1017,8 +1000,8 @@ static bool run(const char *name, bool (*test)(void))
 
 static bool kernel_log_is_clean(void)
 {
-	static const char *const bad[] = {"WARNING:", "BUG:",	"KASAN:",   "INFO: possible",
-					  "Oops",     "leaked", "refcount", "INFO: task"};
+	static const char *const bad[] = {"WARNING:", "BUG:", "KASAN:", "INFO: possible", "Oops", "leaked",
+					  "refcount", "INFO: task"};
 	static char log[1 << 20];
 	const int n = klogctl(3, log, sizeof(log) - 1);
 	bool clean = true;

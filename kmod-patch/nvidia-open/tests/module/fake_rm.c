@@ -57,7 +57,9 @@ static struct fake_client *find_client(u32 handle)
 {
 	struct fake_client *c;
 
-	list_for_each_entry(c, &all_clients, all) if (c->handle == handle) return c;
+	list_for_each_entry(c, &all_clients, all)
+		if (c->handle == handle)
+			return c;
 	return NULL;
 }
 
@@ -65,7 +67,9 @@ static struct fake_object *find_object(const struct fake_client *c, u32 handle)
 {
 	struct fake_object *o;
 
-	list_for_each_entry(o, &c->objects, entry) if (o->handle == handle) return o;
+	list_for_each_entry(o, &c->objects, entry)
+		if (o->handle == handle)
+			return o;
 	return NULL;
 }
 
@@ -122,14 +126,14 @@ static void free_below(struct fake_client *c, u32 handle)
 
 	do {
 		more = false;
-		list_for_each_entry(o, &c->objects, entry) if (o->parent == handle)
-		{
-			free_below(c, o->handle);
-			list_del(&o->entry);
-			kfree(o);
-			more = true;
-			break;
-		}
+		list_for_each_entry(o, &c->objects, entry)
+			if (o->parent == handle) {
+				free_below(c, o->handle);
+				list_del(&o->entry);
+				kfree(o);
+				more = true;
+				break;
+			}
 	} while (more);
 }
 
@@ -311,7 +315,8 @@ static int fake_release(struct inode *inode, struct file *file)
 
 	gpuseg_nv_file_closing(f);
 	mutex_lock(&rm_lock);
-	list_for_each_entry_safe(c, next, &f->nvfp.clients, of_file) free_client(c);
+	list_for_each_entry_safe(c, next, &f->nvfp.clients, of_file)
+		free_client(c);
 	mutex_unlock(&rm_lock);
 	kfree(f);
 	return 0;
@@ -335,15 +340,13 @@ static long fake_dump(struct fake_dump __user *arg)
 	counts.room = d.room;
 	counts.count = 0;
 	counts.clients = 0;
-	list_for_each_entry(c, &all_clients, all)
-	{
+	list_for_each_entry(c, &all_clients, all) {
 		counts.clients++;
-		list_for_each_entry(o, &c->objects, entry)
-		{
+		list_for_each_entry(o, &c->objects, entry) {
 			if (!is_channel(o))
 				continue;
 			if (counts.count < d.room)
-				list[counts.count] = (struct fake_channel){c->handle, o->handle, o->disables, o->gpu};
+				list[counts.count] = (struct fake_channel){ c->handle, o->handle, o->disables, o->gpu };
 			counts.count++;
 		}
 	}

@@ -26,10 +26,10 @@ struct fake_dump {
 };
 
 struct fake_inject {
-	__u32 status; /* answered by FIFO_DISABLE_CHANNELS at its entry number `at` */
+	__u32 status;  /* answered by FIFO_DISABLE_CHANNELS at its entry number `at` */
 	__u32 at;
-	__u32 count;	/* by so many calls */
-	__u32 enables;	/* 1: only by calls that enable, 0: only by those that disable, 2: by frees (at is ignored) */
+	__u32 count;   /* by so many calls */
+	__u32 enables; /* 1: only by calls that enable, 0: only by those that disable, 2: by frees (at is ignored) */
 	__u32 delay_us; /* of every call from now on */
 };
 
