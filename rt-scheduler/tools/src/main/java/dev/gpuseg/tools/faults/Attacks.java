@@ -80,7 +80,8 @@ final class Attacks implements AutoCloseable {
         demoTask = copy("gpuseg-demo-task", own);
         pages = Files.createDirectory(own.resolve("pages"));
         final Path limits = Files.createDirectory(own.resolve("limits.d"));
-        Files.writeString(limits.resolve("campaign.conf"), HONEST + " priority " + INNOCENT_PRIORITY + "\n");
+        Files.writeString(limits.resolve("campaign.conf"), HONEST + " priority " + INNOCENT_PRIORITY + "\n" + HONEST
+            + " share 100%\n");
         rig.daemonOptions(List.of("--limits", limits.toString()));
         if (refusal.isEmpty()) {
             FileAccess.chown(pages, HONEST, HONEST);
