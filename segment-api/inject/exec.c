@@ -39,7 +39,9 @@ static const char help[] =
 	"      --cap TIME/PERIOD    Most GPU time of best-effort work in each period, such as 25ms/100ms. Needs --name "
 	"and\n"
 	"                           the right to change the policy.\n"
-	"      --hold-off TIME      Launches closer than this are one segment, 0..1h (default: 200us).\n"
+	"      --hold-off TIME      Launches closer than this are one segment, 0..1h, or auto: learned from the "
+	"pauses\n"
+	"                             of a real-time program, 200us..1.6ms; with --budget 200us (default: auto).\n"
 	"      --segments KIND      What one segment is: auto, from a launch until all work is done; graph, the same, "
 	"but\n"
 	"                           only launches of CUDA graphs begin one; process, from the first launch to the end "
@@ -355,7 +357,8 @@ static struct request read_options(int argc, char **argv)
 			r.cap = optarg;
 			break;
 		case HOLD_OFF:
-			check_duration("--hold-off", optarg);
+			if (strcmp(optarg, "auto") != 0)
+				check_duration("--hold-off", optarg);
 			set("GPUSEG_EXEC_HOLD_OFF", optarg);
 			break;
 		case SEGMENTS:

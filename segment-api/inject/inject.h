@@ -45,18 +45,21 @@ struct settings {
 	int64_t period_ns;
 	int64_t deadline_ns;
 	int64_t budget_ns;
-	int64_t hold_off_ns;
-	int64_t wait_ns;      /* longest wait at one launch */
-	int64_t slice_ns;     /* best effort: longest segment; 0 = no limit, -1 = as the daemon's mechanism needs */
-	int64_t flight_ns;    /* most work in flight on streams of lower priority; 0 = streams are not told apart */
-	int64_t in_flight_ns; /* what flight_ns becomes when they are */
+	int64_t hold_off_ns;	  /* the least */
+	int64_t hold_off_most_ns; /* the same, unless it is learned */
+	int64_t wait_ns;	  /* longest wait at one launch */
+	int64_t slice_ns;	  /* best effort: longest segment; 0 = no limit, -1 = as the daemon's mechanism needs */
+	int64_t flight_ns;	  /* most work in flight on streams of lower priority; 0 = streams are not told apart */
+	int64_t in_flight_ns;	  /* what flight_ns becomes when they are */
 	int64_t bound_ns;     /* best effort, where launches are all that can be held: most work in flight; 0 = any */
 	bool cuda_priorities; /* they are by the priority that CUDA knows */
 	enum segments_mode mode;
 	bool verbose;
 };
 
-#define HOLD_OFF_DEFAULT_NS (200 * NS_PER_US)
+#define HOLD_OFF_LEAST_NS (200 * NS_PER_US)
+#define HOLD_OFF_STEPS 4 /* each is twice the one before */
+#define HOLD_OFF_MOST_NS (HOLD_OFF_LEAST_NS << (HOLD_OFF_STEPS - 1))
 #define WAIT_DEFAULT_NS (10 * NS_PER_S)
 #define WAIT_LEAST_NS NS_PER_MS
 #define SLICE_GATE_NS (500 * NS_PER_US)
@@ -96,6 +99,15 @@ enum task_state {
 	TASK_REFUSED /* no daemon, or it refused: unmanaged for good */
 };
 
+/* Pauses of the program between the end of its work and the next launch, and what follows from them: hold_off.c. */
+struct pauses {
+	int64_t hold_off_ns; /* 0 = nothing learned yet */
+	int64_t latest_ns;   /* begin of the latest one that was counted */
+	unsigned int seen;
+	unsigned int count[HOLD_OFF_STEPS + 1]; /* those that end before the hold-off of that step; last: later */
+	int64_t sum_ns[HOLD_OFF_STEPS + 1];
+};
+
 /* A GPU that the program uses: one task, at most one open segment. */
 struct gpu {
 	int index; /* the daemon's; -1 = entry not in use */
@@ -116,6 +128,8 @@ struct gpu {
 	int64_t worked_ns;	    /* of the open segment: how long streams had work, until idle_ns */
 	int64_t untracked_until_ns; /* work on streams that did not fit into the table is taken to be done by then */
 	int64_t unmanaged_until_ns; /* after a wait that reached its limit */
+	struct pauses pauses;
+	uint64_t segments; /* begun so far */
 	/* Segments of limited length: how many launches are taken to make up one, and how many it has. */
 	unsigned int slice_launches;
 	unsigned int launched;
@@ -299,6 +313,15 @@ int64_t segments_look(int64_t at_ns);
 void segment_end(struct gpu *gpu);
 /* A wait has reached its limit: run unmanaged for a while, and say so. */
 void segment_give_up(struct gpu *gpu, const char *what);
+
+/* ---- hold_off.c; all with inject.lock held ---- */
+
+/* A launch comes and finds no work: learn from the pause before it. */
+void hold_off_learn(struct gpu *gpu, int64_t at_ns);
+/* Since when nothing has happened on the GPU. */
+int64_t quiet_since_ns(const struct gpu *gpu);
+/* For how long after that the segment stays open. */
+int64_t hold_off_ns(const struct gpu *gpu);
 
 /* ---- held.c; all with inject.lock held ---- */
 

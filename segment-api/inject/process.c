@@ -125,11 +125,26 @@ static void in_forked_child(void)
 		gpuseg_disconnect(client);
 }
 
+static void say_what_was(void)
+{
+	inject_lock();
+	for (size_t i = 0; i < GPUS_MAX && inject.gpus[i].index >= 0; i++) {
+		const struct gpu *gpu = &inject.gpus[i];
+
+		say("GPU %d: %llu segments, %llu launches, hold-off %lld us", gpu->index,
+		    (unsigned long long)gpu->segments, (unsigned long long)inject.launches,
+		    (long long)(hold_off_ns(gpu) / NS_PER_US));
+	}
+	inject_unlock();
+}
+
 static void at_process_exit(void)
 {
 	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
 		return;
 	deactivate();
+	if (inject.settings.verbose)
+		say_what_was();
 	thread_stop(); /* before the driver is taken down */
 }
 

@@ -99,6 +99,7 @@ static void begin(struct gpu *gpu)
 		inject_lock();
 	}
 	gpu->marked = tried && result >= 0;
+	gpu->segments += gpu->marked;
 	if (tried && result == GPUSEG_PROCEEDED)
 		segment_give_up(gpu, "no grant came");
 	else if (tried && result < 0)
@@ -158,6 +159,8 @@ bool segment_enter(struct gpu *gpu, bool graph)
 	const struct settings *settings = &inject.settings;
 	int64_t until_ns = 0;
 
+	if (gpu->busy == 0 && settings->hold_off_most_ns > settings->hold_off_ns)
+		hold_off_learn(gpu, now_ns());
 	if (settings->mode == SEGMENTS_GRAPH && !graph && gpu->segment == SEGMENT_NONE_OPEN)
 		return false;
 	if (settings->slice_ns > 0 && gpu->segment == SEGMENT_OPEN) {
@@ -255,7 +258,7 @@ int64_t segments_look(int64_t at_ns)
 		}
 		if (gpu->busy > 0)
 			continue;
-		end_ns = (gpu->idle_ns > gpu->launch_ns ? gpu->idle_ns : gpu->launch_ns) + inject.settings.hold_off_ns;
+		end_ns = quiet_since_ns(gpu) + hold_off_ns(gpu);
 		if (gpu->untracked_until_ns > end_ns)
 			end_ns = gpu->untracked_until_ns;
 		if (at_ns - end_ns >= 0 || gpu->draining) {

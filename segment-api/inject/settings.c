@@ -74,6 +74,18 @@ static bool duration_of(const char *variable, int64_t *ns)
 	return false;
 }
 
+/* A time, or none: learned for real-time work, unless a budget is given, which the daemon must know with all that is added. */
+static bool hold_off_of(struct settings *s)
+{
+	const char *text = secure_getenv("GPUSEG_EXEC_HOLD_OFF");
+	const bool learned = !text || !*text || strcmp(text, "auto") == 0;
+
+	if (!learned && !duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns))
+		return false;
+	s->hold_off_most_ns = learned && s->priority > 0 && !s->budget_ns ? HOLD_OFF_MOST_NS : s->hold_off_ns;
+	return true;
+}
+
 /* A wait without a limit is not to be had: 0 would be one for gpuseg_begin(). */
 static bool wait_of(int64_t *ns)
 {
@@ -139,7 +151,7 @@ bool settings_read(struct settings *s)
 	const char *name = secure_getenv("GPUSEG_EXEC_NAME"), *streams = secure_getenv("GPUSEG_EXEC_STREAMS");
 	const char *verbose = secure_getenv("GPUSEG_EXEC_VERBOSE");
 
-	*s = (struct settings){.hold_off_ns = HOLD_OFF_DEFAULT_NS,
+	*s = (struct settings){.hold_off_ns = HOLD_OFF_LEAST_NS,
 			       .wait_ns = WAIT_DEFAULT_NS,
 			       .slice_ns = SLICE_BY_MECHANISM,
 			       .in_flight_ns = FLIGHT_DEFAULT_NS};
@@ -159,7 +171,6 @@ bool settings_read(struct settings *s)
 	       number_of("GPUSEG_EXEC_WEIGHT", GPUSEG_WEIGHT_MAX, &s->weight) &&
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
-	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) &&
-	       duration_of("GPUSEG_EXEC_HOLD_OFF", &s->hold_off_ns) && wait_of(&s->wait_ns) &&
+	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) && hold_off_of(s) && wait_of(&s->wait_ns) &&
 	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && mode_of(&s->mode);
 }

@@ -65,7 +65,7 @@ static gpuseg_task *open_task(const struct gpu *gpu)
 	attr.period_ns = settings->period_ns;
 	attr.deadline_ns = settings->deadline_ns;
 	/* The daemon counts from begin to end, and the GPU stays reserved for the hold-off. */
-	attr.budget_ns = settings->budget_ns ? settings->budget_ns + settings->hold_off_ns : 0;
+	attr.budget_ns = settings->budget_ns ? settings->budget_ns + settings->hold_off_most_ns : 0;
 	attr.weight = settings->weight;
 	attr.timeout_ns = settings->wait_ns;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;

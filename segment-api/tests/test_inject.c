@@ -212,6 +212,32 @@ TEST(should_end_each_synchronised_burst_without_a_hold_off)
 	SEGMENTS("one-job", 20, 200, NULL, "--priority", "80", "--hold-off", "0");
 }
 
+/* 20 jobs of five parts; the first two jobs are learned from. */
+TEST(should_learn_a_hold_off_that_covers_the_pauses_within_a_job)
+{
+	unsigned int begins = UINT32_MAX;
+
+	SEGMENTS("pauses", 90, 100, NULL, "--priority", "80", "--hold-off", "200us");
+	SEGMENTS("pauses", 80, 100, NULL, "--priority", "80", "--budget", "5ms");
+	/* A pause may take longer than it should; on a machine that is left alone once in some attempts it does not. */
+	for (int i = 0; i < ATTEMPTS && begins > 40; i++)
+		begins = SEGMENTS("pauses", 20, 100, NULL, "--priority", "80").begins;
+	CHECK(begins <= 40, "%u segments", begins);
+}
+
+TEST(should_keep_the_shortest_hold_off_where_there_are_no_pauses_within_a_job)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--verbose", "--", APP, "jobs");
+	same_as_alone(&r, "jobs");
+	CHECK_CONTAINS(r.said, "hold-off 200 us");
+	fake_daemon_stop(&d);
+}
+
 TEST(should_end_by_a_marker_if_the_program_does_not_synchronise)
 {
 	SEGMENTS("no-sync", 3, 12, NULL, "--priority", "80");
@@ -567,6 +593,8 @@ static const struct check_case cases[] = {
 	CASE(should_print_the_environment_for_a_service),
 	CASE(should_begin_at_the_first_launch_and_end_at_the_synchronisation),
 	CASE(should_make_one_segment_of_launches_within_the_hold_off),
+	CASE(should_learn_a_hold_off_that_covers_the_pauses_within_a_job),
+	CASE(should_keep_the_shortest_hold_off_where_there_are_no_pauses_within_a_job),
 	CASE(should_end_each_synchronised_burst_without_a_hold_off),
 	CASE(should_end_by_a_marker_if_the_program_does_not_synchronise),
 	CASE(should_ask_for_the_default_stream),

@@ -87,6 +87,11 @@ class Session:
         self.arguments, self.directory, self.log = arguments, directory, log
         self.per = None
 
+    def keep(self, part, so_far):
+        """In case that the part does not come to its end."""
+        with open(os.path.join(self.arguments.out, f"{part}-so-far.json"), "w", encoding="utf-8") as file:
+            json.dump(so_far, file, indent=1)
+
     def daemon(self):
         return Daemon(self.arguments.gpuseg, self.directory, self.log, self.arguments.mechanism)
 
@@ -209,6 +214,7 @@ def streams(session):
                                (BY_EXEC + " --streams priority", "exec --streams priority")):
                 result = json.loads(session.program(how, [program, "streams", case, str(jobs), "1"]))
                 rows.append(dict(result, label=label))
+                session.keep("streams", rows)
     return rows
 
 
@@ -239,7 +245,7 @@ def decode(session):
         rows.append(dict(row, label=label, load=load.name if load else None,
                          steps_per_s=sum(b - a for a, b in zip(before, after)) / seconds))
 
-    ways = ((BY_EXEC, "exec"), ("marks", "marks"))
+    ways = ((BY_EXEC, "exec"), (BY_EXEC + " --hold-off 200us", "exec 200us"), ("marks", "marks"))
     for kind, period in (("decode", DECODE_PERIOD_MS), ("cnn", CNN_PERIOD_MS)):
         measure("plain", "alone", kind, period)
     with session.daemon():
@@ -341,13 +347,15 @@ def grown_of(process):
 
 def soak(session):
     seconds = max(10, int(session.arguments.minutes * 60))
-    ways = ["exec --priority 80", "exec --priority 80", "exec --best-effort", "exec --priority 70 --hold-off 0"]
+    # Each real-time program rests for most of the time, so that the others have the GPU as well.
+    ways = [("exec --priority 80", "60"), ("exec --priority 80 --hold-off 200us", "70"), ("exec --best-effort", "0"),
+            ("exec --priority 70 --hold-off 0", "80")]
     with session.daemon() as daemon:
         began = time.monotonic()
         outputs = [tempfile.TemporaryFile(mode="w+", dir=session.directory) for _ in ways]
-        processes = [subprocess.Popen([EXEC] + how.split()[1:] + ["--", LAUNCHES, "soak", str(seconds), "4"],
+        processes = [subprocess.Popen([EXEC] + how.split()[1:] + ["--", LAUNCHES, "soak", str(seconds), "4", rest],
                                       env=environment_of(session.directory), stdout=output, stderr=session.log)
-                     for how, output in zip(ways, outputs)]
+                     for (how, rest), output in zip(ways, outputs)]
         try:
             time.sleep(seconds / 5)
             daemon_before = grown_of(daemon.process)
@@ -362,7 +370,7 @@ def soak(session):
                 process.kill()
                 process.wait()
     rows = []
-    for how, process, output in zip(ways, processes, outputs):
+    for (how, _), process, output in zip(ways, processes, outputs):
         output.seek(0)
         text = output.read()
         if not text:

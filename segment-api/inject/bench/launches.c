@@ -212,11 +212,13 @@ static void graph(long n, long nodes, long rest_us)
 #define SOAK_THREADS_MAX 16
 #define SOAK_NODES 50
 #define SOAK_CHECK 50 /* rounds between checks */
+#define SOAK_WORK_NS (20 * NS_PER_MS)
 
 struct soaker {
 	CUcontext context;
 	CUdeviceptr counter;
 	int64_t until_ns;
+	int64_t rest_ns; /* after each SOAK_WORK_NS; 0 = none */
 	unsigned int seed;
 	uint64_t launches, kernels, checks, wrong;
 };
@@ -226,6 +228,15 @@ static void launch_on(CUdeviceptr *at, CUstream on)
 	void *parameters[] = {at};
 
 	OK(cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, on, parameters, NULL));
+}
+
+/* All threads of the process rest at the same time: its segment ends, and programs of lower rank have the GPU. */
+static void rest(int64_t rest_ns)
+{
+	const int64_t into_ns = now_ns() % (SOAK_WORK_NS + rest_ns);
+
+	if (into_ns >= SOAK_WORK_NS)
+		sleep_ns(SOAK_WORK_NS + rest_ns - into_ns);
 }
 
 /* Bursts on a stream, on the default stream and of graphs, with and without synchronisation, until the time is up. */
@@ -269,6 +280,7 @@ static void *soak_thread(void *arg)
 			s->checks++;
 			s->wrong += n != s->kernels;
 		}
+		rest(s->rest_ns);
 	}
 	OK(cu.cuStreamSynchronize(own));
 	return NULL;
@@ -298,7 +310,7 @@ static long entries(const char *directory)
 	return n;
 }
 
-static int soak(long seconds, long threads)
+static int soak(long seconds, long threads, int64_t rest_ns)
 {
 	static struct soaker soakers[SOAK_THREADS_MAX];
 	pthread_t ids[SOAK_THREADS_MAX];
@@ -309,8 +321,10 @@ static int soak(long seconds, long threads)
 
 	OK(cu.cuDevicePrimaryCtxRetain(&context, 0));
 	for (long i = 0; i < threads; i++) {
-		soakers[i] = (struct soaker){
-			.context = context, .until_ns = begin_ns + seconds * NS_PER_S, .seed = (unsigned int)i + 1};
+		soakers[i] = (struct soaker){.context = context,
+					     .until_ns = begin_ns + seconds * NS_PER_S,
+					     .rest_ns = rest_ns,
+					     .seed = (unsigned int)i + 1};
 		OK(cu.cuMemAlloc_v2(&soakers[i].counter, sizeof(uint64_t)));
 		OK(cu.cuMemsetD8_v2(soakers[i].counter, 0, sizeof(uint64_t)));
 		if (pthread_create(&ids[i], NULL, soak_thread, &soakers[i]) != 0)
@@ -353,17 +367,19 @@ int main(int argc, char **argv)
 	if (argc > 2 && strcmp(argv[1], "soak") == 0 && n > 0) {
 		const long threads = argc > 3 ? nodes : 4;
 
-		if (threads >= 1 && threads <= SOAK_THREADS_MAX) {
+		const long rest_ms = argc > 4 ? atol(argv[4]) : 0;
+
+		if (threads >= 1 && threads <= SOAK_THREADS_MAX && rest_ms >= 0 && rest_ms <= 1000) {
 			load();
 			prepare();
-			return soak(n, threads);
+			return soak(n, threads, rest_ms * NS_PER_MS);
 		}
 	}
 	if (argc < 2 || n < 0 || nodes < 1 || rest_us < 0 ||
 	    (strcmp(argv[1], "tiny") != 0 && strcmp(argv[1], "graph") != 0)) {
 		fprintf(stderr,
 			"usage: gpuseg-inject-launches tiny|graph [N [KERNELS [REST_US]]]\n"
-			"       gpuseg-inject-launches soak SECONDS [THREADS 1..%d]\n",
+			"       gpuseg-inject-launches soak SECONDS [THREADS 1..%d [REST_MS 0..1000]]\n",
 			SOAK_THREADS_MAX);
 		return 2;
 	}

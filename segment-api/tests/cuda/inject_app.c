@@ -104,6 +104,21 @@ static void one_long_job(void)
 	}
 }
 
+/* Jobs that synchronise and pause on the way, as a program that looks at a result does. */
+static void jobs_with_pauses(void)
+{
+	const CUstream stream = new_stream(0);
+
+	for (int job = 0; job < 20; job++) {
+		for (int part = 0; part < 5; part++) {
+			kernel_on(stream, &result, 50, (uint64_t)part);
+			OK(cuStreamSynchronize(stream));
+			rest_us(500);
+		}
+		rest_us(20000);
+	}
+}
+
 static void no_synchronisation_on(CUstream stream)
 {
 	for (int job = 0; job < 3; job++) {
@@ -758,6 +773,7 @@ static const struct {
 } scenarios[] = {
 	{"jobs", jobs_with_synchronisation},
 	{"one-job", one_long_job},
+	{"pauses", jobs_with_pauses},
 	{"no-sync", no_synchronisation},
 	{"default-stream", default_stream},
 	{"per-thread", per_thread_streams},
