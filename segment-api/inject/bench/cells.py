@@ -209,7 +209,7 @@ def streams(session):
     rows = []
     jobs = min(session.arguments.jobs, 100)
     with session.daemon():
-        for case in ("kernels", "default", "copies"):
+        for case in session.arguments.streams.split(","):
             for how, label in (("plain", "CUDA's priorities"), (BY_EXEC, "exec"),
                                (BY_EXEC + " --streams priority", "exec --streams priority")):
                 result = json.loads(session.program(how, [program, "streams", case, str(jobs), "1"]))
@@ -220,12 +220,12 @@ def streams(session):
 
 def streams_table(rows):
     lines = [f"{'low stream':10} {'way':24} {'p50 ms':>9} {'p99 ms':>9} {'max ms':>9} {'ratio p99':>9} {'low/s':>8} "
-             f"{'alone p50':>9}"]
+             f"{'alone p50':>9} {'starved':>7}"]
     for r in rows:
         base = next(b for b in rows if b["case"] == r["case"])
         lines.append(f"{r['case']:10} {r['label']:24} {r['p50_ns'] / 1e6:9.3f} {r['p99_ns'] / 1e6:9.3f} "
                      f"{r['max_ns'] / 1e6:9.3f} {r['p99_ns'] / base['p99_ns']:9.3f} {r['low_per_s']:8.1f} "
-                     f"{r['alone_p50_ns'] / 1e6:9.3f}")
+                     f"{r['alone_p50_ns'] / 1e6:9.3f} {r['starved']:3}/{r['jobs']}")
     return lines
 
 
@@ -523,6 +523,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=1, help="of the soak")
     parser.add_argument("--rounds", type=int, default=50, help="of faults")
     parser.add_argument("--jobs", type=int, default=100, help="of each run of kernels and streams")
+    parser.add_argument("--streams", default="kernels,default,copies", help="what the lower stream does in streams")
     arguments = parser.parse_args()
     parts = arguments.parts.split(",")
     unknown = [p for p in parts if p not in PARTS]

@@ -131,11 +131,11 @@ class Rig:
         return environment
 
     def start_daemon(self, observer):
-        options, environment = [], dict(os.environ)
+        options, environment = [f"-Dgpuseg.observer.log={self.trace}"], dict(os.environ)
         if self.standin:
             environment = self.standin_environment(False)
             device = os.stat(self.arguments.shadow).st_rdev
-            options = [f"-Dgpuseg.observer.log={self.trace}", f"-Dgpuseg.nvidia.library={os.path.join(BUILD, 'libgpuseg-rm-fake.so')}",
+            options += [f"-Dgpuseg.nvidia.library={os.path.join(BUILD, 'libgpuseg-rm-fake.so')}",
                        f"-Dgpuseg.observer.options=--device=nvidia:{os.major(device)}:{os.minor(device)}:any"]
         words = shlex.split(self.arguments.gpuseg)
         if options and os.path.basename(words[0]) == "gpuseg":
@@ -306,6 +306,8 @@ def measure(arguments, observer):
         result["missed"] = sum(1 for first, last, kernels, end in made if kernels and end - last < 20_000_000)
         result["delay_ms"] = quantiles([max(0, last - first) / 1e6 if kernels else 0 for first, last, kernels, _ in made])
         result["ran_a_kernel"] = sum(1 for e in made if e[2])
+        if observer == "on":
+            result["parts_ms"] = rig.parts({})
     rig.delete()
     return result
 
