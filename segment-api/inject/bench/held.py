@@ -5,12 +5,14 @@
     held.py --out DIR [--gpuseg COMMAND] [--jobs N] [--configurations NAME,...] [--loads NAME,...]
 
 A real-time program (kernels of 5 ms and of 0.35 ms, unmodified, `gpuseg exec --priority 80`) runs beside three best-effort
-programs (`gpuseg exec --best-effort`): kernels of 20 ms, loops of large matrix products on four streams, or trainings.
+programs (`gpuseg exec --best-effort`): kernels of 20 ms, loops of large matrix products on four streams, of graphs of 1000
+small kernels, or trainings.
 
 driver     no daemon                          launch      --mechanism launch: launches are held, at most 500 us is queued
 nvidia     --mechanism nvidia                 mps         no daemon; all are clients of one MPS server
 both       the same with --hold-launches      mps-launch  the same with --mechanism launch
 mps-co-run the same with --co-run 10%, after 200 jobs from which it learns
+mps-turns  as mps-launch, best-effort programs one at a time: their weights differ by a hundredth
 
 --gpuseg is as in run.py. Needs `make -C segment-api`, `make -C rt-scheduler/native gpu-bench` and PyTorch. No setting of
 the device is changed; the MPS server has a directory of its own and ends with its configuration.
@@ -41,8 +43,9 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "mps": (None, True),
     "mps-launch": (["--mechanism", "launch"], True),
     "mps-co-run": (["--mechanism", "launch", "--co-run", "10%"], True),
+    "mps-turns": (["--mechanism", "launch"], True),
 }
-LOADS = ["kernels", "products", "trainings"]
+LOADS = ["kernels", "products", "graphs", "trainings"]
 JOBS = {"5": (25, 4), "0.35": (10, 4)}   # kernel in ms: period and jitter in ms
 
 
@@ -120,14 +123,15 @@ class Daemon:
 class Load:
     """Three best-effort programs of a kind."""
 
-    def __init__(self, kind, per, managed, variables, log):
+    def __init__(self, kind, per, managed, turns, variables, log):
         self.kind, self.per, self.managed, self.variables, self.log = kind, per, managed, variables, log
+        self.turns = turns
 
     def command(self, n, page):
         if self.kind == "kernels":
             return [native("gpuseg-bench-be"), page, "20", self.per, "600"]
-        if self.kind == "products":
-            return [sys.executable, os.path.abspath(__file__), "--products", page]
+        if self.kind in ("products", "graphs"):
+            return [sys.executable, os.path.abspath(__file__), "--" + self.kind, page]
         return [sys.executable, os.path.join(HERE, "workload.py"), ["train-cnn", "train-vit", "train-llm"][n], "--page", page]
 
     def __enter__(self):
@@ -137,7 +141,8 @@ class Load:
             self.pages.append(page)
             line = self.command(n, page.file.name)
             if self.managed:
-                line = [EXEC, "--best-effort", "--verbose", "--"] + line
+                weight = ["--weight", str(100 + n)] if self.turns else []
+                line = [EXEC, "--best-effort", "--verbose"] + weight + ["--"] + line
             self.processes.append(subprocess.Popen(line, env=self.variables, stdout=self.log, stderr=self.log))
         limit = time.monotonic() + LIMIT_S
         while min(page.count() for page in self.pages) < 5:
@@ -210,6 +215,29 @@ def products(page):
                 struct.pack_into("<Q", map_, 0, done)
 
 
+def graphs(page):
+    """Graphs of 1000 small kernels, at most four of them queued."""
+    import torch
+    map_ = mmap.mmap(os.open(page, os.O_RDWR), PAGE_BYTES)
+    x = torch.zeros(1 << 20, device="cuda")
+    x.add_(1)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(1000):
+            x.add_(1)
+    queued, done = [], 0
+    while True:
+        graph.replay()
+        event = torch.cuda.Event()
+        event.record()
+        queued.append(event)
+        if len(queued) > 4:
+            queued.pop(0).synchronize()
+            done += 1
+            struct.pack_into("<Q", map_, 0, done)
+
+
 def measure(name, kind, arguments, per, log):
     options, mps = CONFIGURATIONS[name]
     rows = []
@@ -221,7 +249,7 @@ def measure(name, kind, arguments, per, log):
         log.flush()
         entered = []
         try:
-            for part in parts + [Load(kind, per, options is not None, variables, log)]:
+            for part in parts + [Load(kind, per, options is not None, name == "mps-turns", variables, log)]:
                 part.__enter__()
                 entered.append(part)
             load = entered[-1]
@@ -258,9 +286,12 @@ def main():
     parser.add_argument("--loads", default=",".join(LOADS))
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further configuration after this long")
     parser.add_argument("--products", help=argparse.SUPPRESS)
+    parser.add_argument("--graphs", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.products:
         products(arguments.products)
+    if arguments.graphs:
+        graphs(arguments.graphs)
     if not arguments.out:
         parser.error("--out DIR is missing")
     os.makedirs(arguments.out, exist_ok=True)
