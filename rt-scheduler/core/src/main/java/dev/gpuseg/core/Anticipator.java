@@ -412,8 +412,8 @@ public final class Anticipator {
     }
 
     /**
-     * A segment begins: the expected begin came, or one that was not expected. Before the scheduler is told; what it
-     * then decides and the end of the reservation are one change.
+     * A segment begins: the expected begin came, or one that was not expected. Before {@link #follow}: what the
+     * scheduler decides of the begin and the end of the reservation are one change. Not if the scheduler refuses it.
      *
      * @param taskId a task
      * @param nowNs  now
