@@ -33,8 +33,8 @@ import java.util.regex.Pattern;
  * Tells the scheduler of the core what the daemon's was told, and compares what it decides. Every grant, preemption,
  * resumption, missed deadline and used-up budget must come in the same order with the same values, and so must what was
  * decided about expected begins: a journal has no chains, cycles and periods that were learned, but all begins, ends
- * and costs from which the core learns them again. Which contexts are wanted on and which tasks are pre-granted is decided again too, but
- * is not in a journal and so is not compared.
+ * and costs from which the core learns them again. Which contexts are wanted on and which tasks are pre-granted is
+ * decided again too, but is not in a journal and so is not compared.
  *
  * <p>All policies, weights, caps and their changes are replayed from journals whose START says {@code inputs: all}
  * (since ABI 1.2: such a journal tells when the scheduler looked at the clock, and when it learned what the hardware
