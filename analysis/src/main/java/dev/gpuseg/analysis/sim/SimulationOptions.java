@@ -20,8 +20,8 @@ import java.util.Objects;
  * @param execution  execution times, and costs of the updates
  * @param jitter     release jitter
  * @param hostWork   where in its window a segment needs the core
- * @param anticipationPpm the share of the time for which the GPU may be kept free for begins that are forecast from
- *                   periods, declared or not; 0 = none is anticipated
+ * @param anticipationPpm the share of best-effort time for which the GPU may be kept free for begins that are forecast
+ *                   from periods, declared or not; 0 = none is anticipated
  * @param durationNs arrivals happen in [0, duration); the run goes on until what arrived is done, at most for another
  *                   duration or ten times the longest period, whichever is longer
  * @param seed       of the random choices
@@ -271,7 +271,7 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
     /**
      * The same with anticipation.
      *
-     * @param ppm the share of the time for which the GPU may be kept free, 0 = no anticipation
+     * @param ppm the share of best-effort time for which the GPU may be kept free, 0 = no anticipation
      * @return the changed copy
      */
     public SimulationOptions anticipating(final int ppm) {

@@ -119,6 +119,52 @@ class AnticipationSimulationTest {
         assertTrue(later < jobs / 20, later + " of " + jobs + " jobs later than without");
     }
 
+    /** For how long the second task has the GPU; what is left of its jobs is done later. */
+    private static long bestEffortNs(final TaskSet set, final SimulationOptions options) {
+        final long[] ns = new long[1];
+        new Simulator(set).run(options, new TraceSink() {
+            @Override
+            public void onCpu(final int cpu, final int task, final Activity activity, final long fromNs,
+                final long toNs) {
+                // the GPU is looked at
+            }
+
+            @Override
+            public void onGpu(final int gpu, final int task, final Activity activity, final long fromNs,
+                final long toNs) {
+                ns[0] += task == 1 ? Math.min(toNs, DURATION_NS) - Math.min(fromNs, DURATION_NS) : 0;
+            }
+
+            @Override
+            public void onSegment(final int gpu, final int task, final Activity activity, final long fromNs,
+                final long toNs) {
+                // the GPU is looked at
+            }
+
+            @Override
+            public void onJob(final int task, final long arrivalNs, final long endNs, final boolean missed) {
+                // the GPU is looked at
+            }
+        });
+        return ns[0];
+    }
+
+    /** 5 ms at 30 Hz with updates as on an H200: what best-effort work has is what counts, not all of the time. */
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1, 4, 8})
+    void shouldLeaveBestEffortWorkItsPartWhereBeginsScatter(final long jitterMs) {
+        final long periodNs = 33_333_333;
+        final Task loop = new Task("loop", 1, 0, periodNs, periodNs, jitterMs * MS, 0, 50, 50, false,
+            List.of(gpu(0, 5)));
+        final TaskSet set = set(WaitMode.SUSPEND, 2, 0.7, loop, task("back", 2, 0, 100, gpu(0, 99)));
+        for (int seed = 0; seed < 5; seed++) {
+            final SimulationOptions without = options(true, Arrivals.PERIODIC, seed);
+            final long before = bestEffortNs(set, without);
+            final long after = bestEffortNs(set, without.anticipating(BUDGET));
+            assertTrue(after * 100 >= before * 95, "jitter of " + jitterMs + " ms: " + after + " of " + before + " ns");
+        }
+    }
+
     @Test
     void shouldLeaveRunsAsTheyWereWithoutIt() {
         final Simulator simulator = new Simulator(loop(0));

@@ -30,10 +30,11 @@ import java.util.Objects;
  *
  * <h2>Budget</h2>
  * While the GPU is kept free, from the end of the disabling to the begin, no best-effort work runs. That time, and the
- * cost of a disabling in vain, may be a share of the time ({@link #setBudget}). For each task the highest quantile
- * is chosen with which its expected loss fits into what the tasks of higher rank leave; a begin for which none fits, or
- * that comes after the budget was exceeded, is not anticipated, and {@link Sink#onOverBudget} tells of it. Announced
- * begins are the program's responsibility and outside of the budget.
+ * cost of a disabling in vain, may be a share of the time that best-effort work would have without anticipation ({@link
+ * #setBudget}): the time in which no real-time segment runs, less what changes to and from them take. For each task the
+ * highest quantile is chosen with which its expected loss fits into what the tasks of higher rank leave; a begin for
+ * which none fits, or that comes after the budget was exceeded, is not anticipated, and {@link Sink#onOverBudget} tells
+ * of it. Announced begins are the program's responsibility and outside of the budget.
  *
  * <h2>Use</h2>
  * The caller tells it of tasks, begins, costs and time, in the order in which the scheduler hears of them, and calls
@@ -43,19 +44,17 @@ import java.util.Objects;
 public final class Anticipator {
     /** How late an announced begin may be at least, ns. */
     public static final long LATE_MIN_NS = 1_000_000;
-    /** The budget that is usual: 5 % of the time. */
+    /** The budget that is usual: 5 % of best-effort time. */
     public static final int BUDGET_DEFAULT_PPM = 50_000;
-    /** All of the time. */
+    /** All of it. */
     public static final int PPM = 1_000_000;
 
     private static final int NONE = SegmentScheduler.NONE;
     private static final long NEVER = Time.NEVER;
-    /** The budget of this time can be used at once. */
-    private static final long SAVED_NS = 200_000_000;
     /** A begin may come this much later than any of the newest ones, at least. */
     private static final long GRACE_MIN_NS = 200_000;
     /** Quantiles of cost and begins, in permille of the cases that are met; the first that the budget allows counts. */
-    private static final int[] LEVELS = {1000, 980, 950, 900, 750, 500};
+    private static final int[] LEVELS = {1000, 980, 950, 900, 800, 700, 600, 500};
     private static final int MISS_SHIFT = 4;
     private static final int GAPS = 16;
     private static final int GAPS_MIN = 8;
@@ -159,8 +158,9 @@ public final class Anticipator {
     private final boolean[] heldAnnounced;
     /** How late the newest reservation was; part of the cost, so that the next one is earlier. */
     private final long[] lateNs;
-    private final long[] savedNs;
-    private final long[] savedAtNs;
+    private final KeptFreeBudget[] budgets;
+    /** The real-time task that had the GPU last. */
+    private final int[] servedTask;
 
     private Anticipate mode = Anticipate.OFF;
     private long budgetPpm = BUDGET_DEFAULT_PPM;
@@ -181,9 +181,11 @@ public final class Anticipator {
         maxTasks = config.maxTasks();
         reservations = new Reservation[gpus];
         costs = new DisableCosts[gpus];
+        budgets = new KeptFreeBudget[gpus];
         for (int g = 0; g < gpus; g++) {
             reservations[g] = new Reservation(scheduler, targets[g], g, config.maxContexts() + 1);
             costs[g] = new DisableCosts();
+            budgets[g] = new KeptFreeBudget(BUDGET_DEFAULT_PPM);
         }
         final int size = maxTasks + 1;
         isOpen = new boolean[size];
@@ -224,8 +226,8 @@ public final class Anticipator {
         heldFor = new int[gpus];
         heldAnnounced = new boolean[gpus];
         lateNs = new long[gpus];
-        savedNs = new long[gpus];
-        savedAtNs = new long[gpus];
+        servedTask = new int[gpus];
+        Arrays.fill(servedTask, NONE);
     }
 
     // ---- settings --------------------------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ public final class Anticipator {
     /**
      * How much best-effort time anticipation may use, each GPU by itself. Initially {@value #BUDGET_DEFAULT_PPM} ppm.
      *
-     * @param ppm 0..{@value #PPM} of the time
+     * @param ppm 0..{@value #PPM} of the time that best-effort work would have without anticipation
      * @throws IllegalArgumentException if it is out of range
      */
     public void setBudget(final int ppm) {
@@ -259,7 +261,9 @@ public final class Anticipator {
         }
         if (budgetPpm != ppm) {
             budgetPpm = ppm;
-            Arrays.fill(savedNs, 0);
+            for (final KeptFreeBudget budget : budgets) {
+                budget.setPpm(ppm);
+            }
         }
     }
 
@@ -412,8 +416,8 @@ public final class Anticipator {
     }
 
     /**
-     * A segment begins: the expected begin came, or one that was not expected. Before the scheduler is told; what it
-     * then decides and the end of the reservation are one change.
+     * A segment begins: the expected begin came, or one that was not expected. Before {@link #follow}: what the
+     * scheduler decides of the begin and the end of the reservation are one change. Not if the scheduler refuses it.
      *
      * @param taskId a task
      * @param nowNs  now
@@ -486,8 +490,7 @@ public final class Anticipator {
             return;
         }
         final long holdNs = gaps[t].quantile(MOST);
-        refill(gpu, nowNs);
-        if (holdNs > 2 * costs[gpu].meanNs(contexts) || savedNs[gpu] <= 0) {
+        if (holdNs > 2 * costs[gpu].meanNs(contexts) || !budgets[gpu].isLeft(nowNs)) {
             return;
         }
         drop(t, nowNs);
@@ -595,6 +598,7 @@ public final class Anticipator {
         lateNs[gpu] = 0;
         if (isFree && freeSinceNs[gpu] == NEVER) {
             keepFree(gpu, enforcedNs);
+            lend(gpu, enforcedNs);
         }
     }
 
@@ -655,6 +659,7 @@ public final class Anticipator {
         if (!reservations[gpu].isInForce()) {
             charge(gpu, nowNs, 0);
         }
+        lend(gpu, nowNs);
         return changed;
     }
 
@@ -698,7 +703,7 @@ public final class Anticipator {
         final long meanCostNs = costs[gpu].meanNs(contexts);
         final long graceNs = Math.max(meanCostNs, GRACE_MIN_NS);
         final long latestNs = errors.quantile(SortedWindow.PERMILLE);
-        final long left = budgetPpm - usedAbove(t);
+        final long left = budgets[gpu].ratePpm() - usedAbove(t);
         long costNs = 0;
         long earliestNs = 0;
         boolean fits = false;
@@ -733,9 +738,8 @@ public final class Anticipator {
 
     private void expect(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
-        refill(gpu, nowNs);
         timers.set(t, Math.max(untilNs[t], nowNs + 1));
-        if (!announced[t] && (expectedNs[t] == NEVER || savedNs[gpu] <= 0)) {
+        if (!announced[t] && (expectedNs[t] == NEVER || !budgets[gpu].isLeft(nowNs))) {
             phase[t] = Phase.REFUSED;
             sink.onOverBudget(gpu, t);
             return;
@@ -815,19 +819,30 @@ public final class Anticipator {
         final long lossNs = Math.max(0, nowNs - freeSinceNs[gpu]) + inVainNs;
         freeSinceNs[gpu] = NEVER;
         if (lossNs > 0) {
-            refill(gpu, nowNs);
             if (!heldAnnounced[gpu]) {
-                savedNs[gpu] -= lossNs;
+                budgets[gpu].spend(lossNs, nowNs);
             }
             sink.onKeptFree(gpu, t, lossNs);
         }
     }
 
-    private void refill(final int gpu, final long nowNs) {
-        final long sinceNs = Math.min(SAVED_NS, nowNs - savedAtNs[gpu]);
-        if (sinceNs > 0) {
-            savedNs[gpu] = Math.min(SAVED_NS * budgetPpm / PPM, savedNs[gpu] + sinceNs * budgetPpm / PPM);
-            savedAtNs[gpu] = nowNs;
+    /** Whether best-effort work has the GPU, or would have if it was not kept free. */
+    private void lend(final int gpu, final long nowNs) {
+        final int running = scheduler.runningTask(gpu);
+        final boolean isServed = scheduler.isRealTime(running);
+        final boolean isReserved = reservations[gpu].isInForce();
+        final boolean isLent = !isServed && (!isReserved || freeSinceNs[gpu] != NEVER);
+        if (isServed) {
+            servedTask[gpu] = running;
         }
+        if (isLent != budgets[gpu].isLent()) {
+            budgets[gpu].lend(isLent, isLent && !isReserved ? nowNs + enableNs(gpu) : nowNs, nowNs);
+        }
+    }
+
+    /** Not measured; about as long as disabling the same. */
+    private long enableNs(final int gpu) {
+        final int t = servedTask[gpu];
+        return costs[gpu].meanNs(Math.max(1, t != NONE && isOpen[t] ? scheduler.disabledBy(t) : 1));
     }
 }

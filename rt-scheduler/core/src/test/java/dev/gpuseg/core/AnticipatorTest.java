@@ -171,6 +171,32 @@ class AnticipatorTest {
         assertTrue(ppm > 50_000 || decided.over[LOW] + decided.over[HIGH] > 0, ppm + " ppm, nothing refused");
     }
 
+    /** Costs of an H200, begins that scatter by 2 ms to either side; best-effort work keeps 95 % of what it had. */
+    @Test
+    void shouldTakeTheBudgetFromTheTimeOfBestEffortWork() {
+        final long[][] tasks = {{33_333 * US, 5 * MS}, {10 * MS, 350 * US}, {20 * MS, 12 * MS}, {100 * MS, 70 * MS}};
+        for (final long[] task : tasks) {
+            final AnticipatorTest one = new AnticipatorTest();
+            one.machine();
+            one.scatters(task[0], task[1], 1000);
+        }
+    }
+
+    private void scatters(final long periodNs, final long segmentNs, final int jobs) {
+        open(HIGH, 80, periodNs);
+        int early = 0;
+        for (int i = 1; i <= jobs; i++) {
+            costNs = COST_NS - 100 * US + random.nextLong(200 * US);
+            early += segment(HIGH, i * periodNs + random.nextLong(4 * MS), segmentNs) == 0 ? 1 : 0;
+        }
+        // without anticipation each begin waits for the disabling, and the enabling follows each end
+        final long withoutNs = nowNs - jobs * (segmentNs + 2 * COST_NS);
+        final String what = "period " + periodNs + ", segment " + segmentNs + ": " + early + " of " + jobs
+            + " begins found lower work disabled, kept free " + kept() * Anticipator.PPM / withoutNs + " ppm";
+        assertTrue(kept() <= withoutNs * Anticipator.BUDGET_DEFAULT_PPM / Anticipator.PPM, what);
+        assertTrue(periodNs < 30 * MS || early > jobs / 2, what);   // else the scatter is worth more than the budget
+    }
+
     @Test
     void shouldServeTheTaskOfHigherRankWhereTheBudgetIsForOne() {
         anticipator.setBudget(30_000);

@@ -123,7 +123,7 @@ final class Anticipation implements Anticipator.Sink {
         anticipator.announce(task.id, atNs, clock.nowNs());
     }
 
-    /** A segment begins; before the scheduler is told. Published with the decision that follows. */
+    /** A segment begins; before what the scheduler decided of it is answered, with which it is published. */
     void begin(final TaskEntry task) {
         anticipator.begin(task.id, clock.nowNs());
     }

@@ -462,20 +462,20 @@ public final class DispatcherAgent implements Runnable {
         final long ticket = record.ticket();
         task.ticket = ticket;
         task.optimistic = record.has(Abi.FLAG_OPTIMISTIC);
-        anticipation.begin(task);
         if (coRunning != null) {
             coRunning.begin(task, ticket, record.timeNs());
         }
         final int outcome = scheduler.begin(task.id, ticket, record.releaseNs(), record.argNs(), task.optimistic,
             record.timeNs(), clock.nowNs());
-        if (outcome == Outcome.SKIPPED) {
-            onSkipped(task, record);
-            return;
-        }
-        if (outcome != Outcome.ACCEPTED) {
+        if (outcome != Outcome.ACCEPTED && outcome != Outcome.SKIPPED) {
             decisions.settle();
             clients.poison(task.client, Abi.POISON_TICKET, "begin of task " + task.id + ", ticket " + ticket + ": "
                 + Outcome.name(outcome));
+            return;
+        }
+        anticipation.begin(task);   // not of a refused one, which is not in the journal
+        if (outcome == Outcome.SKIPPED) {
+            onSkipped(task, record);
             return;
         }
         if (!task.optimistic) {

@@ -393,7 +393,7 @@ final class PolicyControl {
         told.accept("policy " + scheduler.policy().describe());
         told.accept("resume hold-off " + Durations.format(holdoffNs) + ", keep ready " + keepReady);
         told.accept("anticipate " + anticipate.label() + ", budget " + anticipationPpm / PPM_PER_PERCENT
-            + " % of the time");
+            + " % of best-effort time");
         told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + Durations.format(quantumNs));
         for (final int group : groupsNamed) {
             told.accept("group " + group + share(group));

@@ -135,7 +135,7 @@ public final class RunCommand implements Callable<Integer> {
     private String anticipate;
 
     @Option(names = "--anticipation-budget", paramLabel = "PERCENT",
-        description = "Share of the time for which best-effort work may stand still because lower work was disabled "
+        description = "Share of its time for which best-effort work may stand still because lower work was disabled "
             + "too early or in vain, 0..100. Tasks of higher rank come first (default: 5).")
     private Integer anticipationBudget;
 

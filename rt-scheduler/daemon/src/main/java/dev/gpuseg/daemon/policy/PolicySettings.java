@@ -29,7 +29,7 @@ import java.util.List;
  * resume_holdoff: 500us       # best-effort work resumes this long after the last real-time segment (default 0)
  * keep_ready: false           # also disable the contexts of idle higher tasks while a segment runs (default true)
  * anticipate: declared        # disable lower work ahead of expected begins: off, declared (default) or learned
- * anticipation_budget: 5      # ... and for how much of the time best-effort work may stand still for it, percent
+ * anticipation_budget: 5      # ... and for how much of its time best-effort work may stand still for it, percent
  * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend, anticipate: off}]
  * groups: [{group: 7, weight: 50, cap: none}]
  * </pre>
@@ -67,7 +67,7 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, lon
      * About expected begins.
      *
      * @param mode          for which tasks lower work is disabled ahead of time; null = as it is
-     * @param budgetPercent of the time, 0..100; -1 = as it is
+     * @param budgetPercent of the time of best-effort work, 0..100; -1 = as it is
      */
     public record Ahead(Anticipate mode, int budgetPercent) {
         /** Nothing is said. */

@@ -127,6 +127,26 @@ class DispatcherAgentTest {
         assertTrue(conductor.last().startsWith("poisoned " + task), conductor.last());
     }
 
+    /** It is not in the journal, so nothing may follow from it: what follows from the end of its task does. */
+    @Test
+    void shouldNotTakeARefusedBeginForTheOneThatIsExpected() throws IOException {
+        final int bad = client(20);
+        final int good = client(10);
+        write(bad, Abi.RECORD_BEGIN, 0, 5);
+        write(bad, Abi.RECORD_END, 0, 5);
+        writers.get(bad - 1).write(Abi.RECORD_HINT, 0, bad, 0, System.nanoTime());
+        writers.get(good - 1).write(Abi.RECORD_HINT, 0, good, 0, System.nanoTime());
+        dispatcher.cycle();
+        assertEquals(EventKind.ANTICIPATE, last().kind());
+        assertEquals(bad, last().taskId());
+        events.events.clear();
+        write(bad, Abi.RECORD_BEGIN, 0, 5);
+        dispatcher.cycle();
+        assertEquals(EventKind.TASK_CLOSE, kinds().get(0), kinds()::toString);
+        assertEquals(EventKind.ANTICIPATE, kinds().get(1), kinds()::toString);
+        assertEquals(good, journaled().get(1).taskId());
+    }
+
     @Test
     void shouldIgnoreAnnouncementsFurtherAheadThanTheUserMayMakeThem() throws IOException {
         final int client = client(10);

@@ -199,7 +199,7 @@ class PolicyControlTest {
         assertEquals(List.of("resume hold-off 700 ns", "keep ready false",
             "settings what was said"), rig.events.texts());
         assertTrue(lines().contains("resume hold-off 700ns, keep ready false"));
-        assertTrue(lines().contains("anticipate declared, budget 5 % of the time"));
+        assertTrue(lines().contains("anticipate declared, budget 5 % of best-effort time"));
     }
 
     @Test

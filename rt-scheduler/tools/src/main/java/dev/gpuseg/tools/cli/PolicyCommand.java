@@ -71,7 +71,7 @@ final class PolicyCommand implements Callable<Integer> {
     private String anticipate;
 
     @Option(names = "--anticipation-budget", paramLabel = "PERCENT",
-        description = "Share of the time for which best-effort work may stand still for that, 0..100.")
+        description = "Share of its time for which best-effort work may stand still for that, 0..100.")
     private Integer anticipationBudget;
 
     @Option(names = "--save",

@@ -115,7 +115,7 @@ final class SimulateCommand implements Callable<Integer> {
 
     @Option(names = "--anticipate", paramLabel = "PERCENT", defaultValue = "0",
         description = "Disable lower work ahead of begins that are forecast from the tasks' periods, as `gpuseg run` "
-            + "does; the GPU may be kept free for this share of the time, 0..100 (default: 0, none).")
+            + "does; the GPU may be kept free for this share of best-effort time, 0..100 (default: 0, none).")
     private int anticipatePercent;
 
     @ArgGroup

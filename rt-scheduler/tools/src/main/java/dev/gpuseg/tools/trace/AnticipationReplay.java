@@ -115,7 +115,7 @@ final class AnticipationReplay implements Anticipator.Sink {
         }
     }
 
-    /** Before the scheduler is told. */
+    /** Before {@link #follow}, and only of a begin that the scheduler took. */
     void begin(final JournalEvent e) {
         if (inUse) {
             anticipator.begin(e.taskId(), e.timeNs());
@@ -160,6 +160,11 @@ final class AnticipationReplay implements Anticipator.Sink {
             return false;
         }
         return true;
+    }
+
+    /** Whether nothing was decided that is yet to be compared. */
+    boolean isDone() {
+        return expected.isEmpty();
     }
 
     /** Compares a decision; empty if it agrees, else one line. */

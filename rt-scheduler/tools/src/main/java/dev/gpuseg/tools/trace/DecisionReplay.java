@@ -32,8 +32,9 @@ import java.util.regex.Pattern;
 /**
  * Tells the scheduler of the core what the daemon's was told, and compares what it decides. Every grant, preemption,
  * resumption, missed deadline and used-up budget must come in the same order with the same values, and so must what was
- * decided about expected begins. Which contexts are wanted on and which tasks are pre-granted is decided again too, but
- * is not in a journal and so is not compared.
+ * decided about expected begins: a journal has no chains, cycles and periods that were learned, but all begins, ends
+ * and costs from which the core learns them again. Which contexts are wanted on and which tasks are pre-granted is
+ * decided again too, but is not in a journal and so is not compared.
  *
  * <p>All policies, weights, caps and their changes are replayed from journals whose START says {@code inputs: all}
  * (since ABI 1.2: such a journal tells when the scheduler looked at the clock, and when it learned what the hardware
@@ -269,6 +270,9 @@ public final class DecisionReplay implements DecisionSink {
         if (anticipation.event(e)) {
             inputs--;
             decisions++;
+            if (anticipation.isDone()) {
+                lookAtTheClock(e.timeNs());
+            }
             anticipation.compare(e).ifPresent(differences::add);
         }
     }
@@ -348,6 +352,12 @@ public final class DecisionReplay implements DecisionSink {
         }
     }
 
+    /** Is no event of its own where something was decided: the decision tells of it. */
+    private void lookAtTheClock(final long nowNs) {
+        scheduler.onTimer(nowNs);
+        anticipation.follow(nowNs);
+    }
+
     private void decision(final JournalEvent e) {
         final Decision seen;
         switch (e.kind()) {
@@ -372,7 +382,7 @@ public final class DecisionReplay implements DecisionSink {
                 return;   // neither told to the scheduler nor decided by it
         }
         if (expected.isEmpty()) {
-            scheduler.onTimer(e.timeNs());   // a look at the clock is no event of its own
+            lookAtTheClock(e.timeNs());
         }
         final Decision due = expected.poll();
         decisions++;

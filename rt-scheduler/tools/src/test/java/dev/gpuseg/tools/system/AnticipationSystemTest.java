@@ -7,12 +7,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
+import dev.gpuseg.tools.rig.TaskClient;
 import dev.gpuseg.tools.trace.DecisionReplay;
+import dev.gpuseg.tools.trace.Recordings;
 import dev.gpuseg.tools.trace.Source;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -86,14 +93,77 @@ class AnticipationSystemTest {
         assertEquals(0, seen.kept);
     }
 
+    private static List<String> jobs() {
+        final List<String> actions = new ArrayList<>(List.of(TaskClient.open("first", 60, 0, 0, 0),
+            TaskClient.open("chained", 50, 0, 0, 0), TaskClient.open("cyclic", 40, 0, 0, 0)));
+        final Random random = new Random(1);
+        for (int i = 0; i < JOBS / 2; i++) {
+            // the pause after both has no pattern; the one between them is long enough for a busy machine's delays
+            actions.addAll(List.of("segments:first:1:1000", "sleep:8", "segments:chained:1:1000",
+                "sleep:" + (5 + random.nextInt(30))));
+        }
+        for (int i = 0; i < JOBS / 4; i++) {
+            actions.addAll(List.of("segments:cyclic:1:1000", "sleep:10", "segments:cyclic:1:1000", "sleep:30"));
+        }
+        return actions;
+    }
+
+    private static int actedFor(final List<JournalEvent> events, final String name) {
+        int task = -1;
+        int acted = 0;
+        for (final JournalEvent event : events) {
+            if (event.kind() == EventKind.TASK_OPEN && event.text().contains("\"" + name + "\"")) {
+                task = event.taskId();
+            }
+            acted += event.taskId() == task && isActed(event) ? 1 : 0;
+        }
+        return acted;
+    }
+
+    private static boolean isActed(final JournalEvent event) {
+        return event.kind() == EventKind.ANTICIPATE && event.flags() == Abi.ANTICIPATION_ACTED;
+    }
+
+    /** A task that follows another one, and one that begins at two distances in turn; neither has a period. */
+    @Test
+    void shouldReplayBeginsThatFollowFromChainsAndCycles() throws Exception {
+        rig.realTime("--anticipate", "learned", "--anticipation-budget", "50");
+        rig.task("busy", 0, "1s", "gpu:0ms+900ms", "60s");
+        SystemRig.await("busy works", 30_000, () -> "running".equals(rig.state("busy")));
+        Attempts.of(3, () -> {
+            final Child client = rig.start("client", TaskClient.command(rig, jobs().toArray(new String[0])));
+            assertEquals(0, client.awaitExit(60), client::said);
+            final List<JournalEvent> events = Recordings.events(rig.directory().journal());
+            final int chained = actedFor(events, "chained");
+            final int cyclic = actedFor(events, "cyclic");
+            return chained > 0 && cyclic > 0 ? null : "anticipated " + chained + " begins of a chain and " + cyclic
+                + " of a cycle";
+        });
+        assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+
+        final List<JournalEvent> events = Recordings.events(rig.directory().journal());
+        int at = events.size() - 1;
+        while (!isActed(events.get(at))) {
+            at--;
+        }
+        final JournalEvent acted = events.get(at);
+        events.set(at, Recordings.with(acted, Abi.Event.ARG0_OFFSET, acted.arg0() + 1));
+        final DecisionReplay.Result changed =
+            DecisionReplay.of(Source.open(Recordings.write(events, rig.file("changed"))));
+        assertEquals(1, changed.differences().size(), changed.toString());
+        assertTrue(changed.differences().get(0).startsWith("event " + acted.seq() + ": "), changed.toString());
+    }
+
     @Test
     void shouldTakeTheSettingsWhileRunning() throws Exception {
         rig.realTime("--anticipate", "learned", "--anticipation-budget", "20");
         final String where = rig.directory().root().toString();
-        assertTrue(StringOutput.of("policy", "--dir", where).text().contains("anticipate learned, budget 20 % of the"));
+        assertTrue(StringOutput.of("policy", "--dir", where).text().contains("anticipate learned, budget 20 % of"));
         final StringOutput changed = StringOutput.of("policy", "--dir", where, "--anticipate", "off",
             "--anticipation-budget", "7");
-        assertTrue(changed.text().contains("anticipate off, budget 7 % of the time"), changed.text());
+        assertTrue(changed.text().contains("anticipate off, budget 7 % of best-effort time"), changed.text());
         final StringOutput wrong = StringOutput.of("policy", "--dir", where, "--anticipate", "always");
         assertEquals(ExitCode.USAGE, wrong.status(), wrong.text());
         assertTrue(wrong.text().contains("off, declared or learned"), wrong.text());

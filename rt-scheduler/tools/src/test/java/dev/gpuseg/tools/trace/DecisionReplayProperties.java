@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
@@ -29,6 +30,7 @@ import net.jqwik.api.constraints.IntRange;
  */
 class DecisionReplayProperties {
     private static final int STEPS = 500;
+    private static final int ANTICIPATED_STEPS = 3000;
 
     /** What a test does with a run's journal. */
     private interface Use {
@@ -37,13 +39,27 @@ class DecisionReplayProperties {
 
     private static void run(final String policy, final boolean preemptive, final boolean shares, final long seed,
         final Use use) throws IOException {
+        run(ring -> new JournaledRun(ring, policy, preemptive, shares, seed), STEPS, use);
+    }
+
+    /** Chains, cycles and periods that are learned, hints, budgets and modes that change. */
+    private static void anticipated(final String policy, final boolean shares, final long seed, final Use use)
+        throws IOException {
+        run(ring -> new JournaledRun(ring, policy, true, shares, true, seed), ANTICIPATED_STEPS, use);
+    }
+
+    private static void run(final Function<JournalRing, JournaledRun> made, final int steps, final Use use)
+        throws IOException {
         final Path directory = Files.createTempDirectory("gpuseg-replay-test-");
         try {
             try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 20);
                 JournalAgent agent = new JournalAgent(ring, directory.resolve("journal"), 1 << 22)) {
-                final JournaledRun run = new JournaledRun(ring, policy, preemptive, shares, seed);
-                for (int i = 0; i < STEPS; i++) {
+                final JournaledRun run = made.apply(ring);
+                for (int i = 0; i < steps; i++) {
                     run.step();
+                    if (i % STEPS == 0) {
+                        agent.drain();
+                    }
                 }
                 agent.drain();
             }
@@ -61,6 +77,66 @@ class DecisionReplayProperties {
             assertTrue(result.agrees(), result::toString);
             assertTrue(result.decisions() > 20 && result.inputs() > 100, result::toString);
         });
+    }
+
+    @Property(tries = 40, shrinking = ShrinkingMode.OFF, edgeCases = EdgeCasesMode.NONE)
+    void shouldExpectTheSameAgain(@ForAll final long seed, @ForAll final boolean shares,
+        @ForAll @IntRange(max = 6) final int policy) throws IOException {
+        anticipated(JournaledRun.POLICIES.get(policy), shares, seed, (directory, journal) -> {
+            final DecisionReplay.Result result = DecisionReplay.of(Source.open(journal));
+            assertTrue(result.agrees(), result::toString);
+        });
+    }
+
+    /** The property is about something: chains and cycles are anticipated in its journals. */
+    @Example
+    void shouldHaveChainsAndCyclesToExpect() throws IOException {
+        final int[] acted = new int[JournaledAnticipation.CHAINED + 1];
+        for (long seed = 0; seed < 10; seed++) {
+            anticipated("fp", false, seed, (directory, journal) -> Source.open(journal).forEach(event -> {
+                if (isActed(event) && event.arg2() == 0 && event.taskId() < acted.length) {
+                    acted[event.taskId()]++;
+                }
+            }));
+        }
+        assertTrue(acted[JournaledAnticipation.CHAINED] > 50, acted[JournaledAnticipation.CHAINED] + " by a chain");
+        assertTrue(acted[JournaledAnticipation.CYCLIC] > 50, acted[JournaledAnticipation.CYCLIC] + " by a cycle");
+    }
+
+    private static boolean isActed(final JournalEvent event) {
+        return event.kind() == EventKind.ANTICIPATE && event.flags() == Abi.ANTICIPATION_ACTED;
+    }
+
+    /** One that is changed, one that is missing, one too many: of the begins that follow from a chain. */
+    @Example
+    void shouldFindAChangedExpectation() throws IOException {
+        anticipated("fp", false, 1, (directory, journal) -> {
+            final List<JournalEvent> events = new ArrayList<>();
+            Source.open(journal).forEach(event -> events.add(event.copy()));
+            int at = events.size() - 1;
+            while (!isActed(events.get(at)) || events.get(at).taskId() != JournaledAnticipation.CHAINED) {
+                at--;
+            }
+            final JournalEvent acted = events.get(at);
+            for (final int offset : new int[] {Abi.Event.ARG0_OFFSET, Abi.Event.ARG1_OFFSET}) {
+                events.set(at, Recordings.with(acted, offset, acted.arg0() + 1));
+                assertDiffers(Recordings.write(events, directory.resolve("changed" + offset)), acted.seq());
+            }
+            events.remove(at);
+            final JournalEvent end = events.get(at - 1);
+            assertEquals(EventKind.END, end.kind(), end::toString);
+            assertEquals(1, DecisionReplay.of(Source.open(Recordings.writeNumbered(events,
+                directory.resolve("missing")))).differences().size());
+            events.add(at, acted);
+            events.add(at, acted);
+            assertDiffers(Recordings.writeNumbered(events, directory.resolve("twice")), acted.seq() + 1);
+        });
+    }
+
+    private static void assertDiffers(final Path recording, final long seq) throws IOException {
+        final DecisionReplay.Result result = DecisionReplay.of(Source.open(recording));
+        assertEquals(1, result.differences().size(), result::toString);
+        assertTrue(result.differences().get(0).startsWith("event " + seq + ": the daemon decided"), result::toString);
     }
 
     /** Without what the journal was given for it the replay would go another way: the events are needed. */

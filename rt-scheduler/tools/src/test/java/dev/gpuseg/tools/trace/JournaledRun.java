@@ -27,7 +27,8 @@ import java.util.Random;
 
 /**
  * Drives a scheduler at random and journals as the dispatcher does: an input, then what was decided of it; some grants
- * later. Every kind of input that the daemon gives its scheduler is drawn.
+ * later. Every kind of input that the daemon gives its scheduler is drawn. Some tasks can begin in patterns, which are
+ * anticipated ({@link JournaledAnticipation}).
  */
 final class JournaledRun implements DecisionSink {
     private static final PolicyReader READER = new PolicyReader(PolicyCatalog.builtIn());
@@ -58,6 +59,8 @@ final class JournaledRun implements DecisionSink {
     private final long[] ticket = new long[TASKS + 1];
     private final boolean preemptive;
     private final boolean shares;
+    /** Null: nothing is expected. */
+    private final JournaledAnticipation anticipation;
     private boolean late;
     private long written;
     private long nowNs = 1;
@@ -65,17 +68,25 @@ final class JournaledRun implements DecisionSink {
     /** With {@code shares}, weights, caps, groups and turns are drawn too. */
     JournaledRun(final JournalRing ring, final String policy, final boolean preemptive, final boolean shares,
         final long seed) {
+        this(ring, policy, preemptive, shares, false, seed);
+    }
+
+    /** With {@code expected}, tasks that begin in patterns are anticipated. */
+    JournaledRun(final JournalRing ring, final String policy, final boolean preemptive, final boolean shares,
+        final boolean expected, final long seed) {
         this.ring = ring;
         this.preemptive = preemptive;
         this.shares = shares;
         random = new Random(seed);
-        scheduler = new SegmentScheduler(new SchedulerConfig(READER.policyOf(policy), GPUS, TASKS, CONTEXTS,
-            preemptive, true, Unmanaged.BEST_EFFORT), this);
+        final SchedulerConfig sizes = new SchedulerConfig(READER.policyOf(policy), GPUS, TASKS, CONTEXTS, preemptive,
+            true, Unmanaged.BEST_EFFORT);
+        scheduler = new SegmentScheduler(sizes, this);
         final ObjectNode start = JsonNodeFactory.instance.objectNode();
         start.put("policy", policy.split(" ")[0]).put("policy_text", policy).put("inputs", "all").put("gpus", GPUS)
             .put("tasks_max", TASKS).put("contexts_max", CONTEXTS).put("preemptive", preemptive)
             .put("optimistic", true).put("unmanaged", "best-effort");
         ring.writeText(EventKind.START, nowNs, 0, 0, 0, 0, 0, 0, start.toString());
+        anticipation = expected ? new JournaledAnticipation(ring, sizes, scheduler, random.nextLong()) : null;
         for (int c = 1; c <= CONTEXTS; c++) {
             openContext(c);
         }
@@ -106,11 +117,16 @@ final class JournaledRun implements DecisionSink {
         final OverrunAction action = OverrunAction.values()[t % OverrunAction.values().length];
         final int partition = c % 3;
         final long windowNs = t % 4 == 1 ? 2 * BUDGET_NS : 0;
+        final long periodNs = JournaledAnticipation.declaredNs(t);
         scheduler.addTask(new TaskParameters(t, c, priority, 0, DEADLINE_NS, t % 2 * BUDGET_NS, true, action, windowNs,
             partition));
+        if (anticipation != null) {
+            anticipation.open(t, gpuOf(c), c, priority);
+        }
         ring.writeText(EventKind.TASK_OPEN, nowNs, gpuOf(c), t, c, 0, priority, 0, "{\"name\":\"t" + t
             + "\",\"priority\":" + priority + ",\"gpu_priority\":" + priority + ",\"deadline_ns\":" + DEADLINE_NS
-            + ",\"budget_ns\":" + t % 2 * BUDGET_NS + ",\"window_ns\":" + windowNs + ",\"partition\":" + partition
+            + ",\"period_ns\":" + periodNs + ",\"budget_ns\":"
+            + t % 2 * BUDGET_NS + ",\"window_ns\":" + windowNs + ",\"partition\":" + partition
             + ",\"on_overrun\":\"" + action.label() + "\",\"optimistic\":true}");
         ticket[t] = 0;
         record();
@@ -128,14 +144,21 @@ final class JournaledRun implements DecisionSink {
     }
 
     private void record() {
+        if (anticipation != null) {
+            anticipation.follow(nowNs);
+        }
         final List<Later> all = List.copyOf(decided);
         decided.clear();
         all.forEach(later -> later.writes().run());
+        if (anticipation != null) {
+            anticipation.record(nowNs);
+        }
     }
 
     /** One duty cycle of the dispatcher: the clock first, then some input. */
     void step() {
-        nowNs += random.nextLong(STEP_MAX_NS);
+        final long stepNs = nowNs + random.nextLong(STEP_MAX_NS);
+        nowNs = anticipation == null ? stepNs : Math.max(nowNs, Math.min(stepNs, anticipation.nextNs()));
         late = random.nextInt(5) == 0;
         if (scheduler.nextTimerNs() <= nowNs) {
             final long before = written;
@@ -149,7 +172,25 @@ final class JournaledRun implements DecisionSink {
             final long[] told = toldLater.remove(0);
             write(EventKind.GRANT, 0, (int) told[0], told[1], 0, 0, 0);
         }
-        final int t = 1 + random.nextInt(TASKS);
+        if (anticipation == null) {
+            draw(1 + random.nextInt(TASKS));
+            return;
+        }
+        final int due = anticipation.due(nowNs);
+        if (due > 0) {
+            begin(due);
+        } else if (due < 0) {
+            end(-due, false);
+        } else if (nowNs == stepNs) {
+            draw(anticipation.other(TASKS));
+        }
+        anticipation.enforced(nowNs);
+        if (anticipation.poll(nowNs)) {
+            record();
+        }
+    }
+
+    private void draw(final int t) {
         switch (random.nextInt(26)) {
             case 0, 1, 2, 3, 4, 5, 6 -> begin(t);
             case 7, 8, 9, 10, 11 -> end(t, false);
@@ -179,6 +220,14 @@ final class JournaledRun implements DecisionSink {
                 scheduler.setKeepReady(keep, nowNs);
                 policy(0, keep ? 1 : 0, 0, "keep ready " + keep);
             }
+            case 24 -> {
+                if (anticipation == null) {
+                    share();
+                } else {
+                    anticipation.change(t, nowNs);
+                    record();
+                }
+            }
             default -> share();
         }
     }
@@ -192,6 +241,9 @@ final class JournaledRun implements DecisionSink {
     private void setPriority(final int t) {
         final int priority = t % 3 == 0 ? 0 : 1 + random.nextInt(99);
         scheduler.setPriority(t, priority, 0, nowNs);
+        if (anticipation != null) {
+            anticipation.ranked(t, priority, nowNs);
+        }
         write(EventKind.PRIORITY, 0, t, ticket[t], priority, 0, 0);
         record();
     }
@@ -260,7 +312,13 @@ final class JournaledRun implements DecisionSink {
     }
 
     private void close(final int t) {
+        if (anticipation != null) {
+            anticipation.close(t, nowNs);
+        }
         scheduler.removeTask(t, nowNs);
+        if (anticipation != null) {
+            anticipation.closed(t, nowNs);
+        }
         decided.removeIf(later -> later.task() == t);
         toldLater.removeIf(told -> told[0] == t);
         write(EventKind.TASK_CLOSE, 0, t, 0, 0, 0, 0);
@@ -271,6 +329,9 @@ final class JournaledRun implements DecisionSink {
         final boolean optimistic = scheduler.isPregranted(t) && random.nextBoolean();
         final long next = ticket[t] + 1;
         final int outcome = scheduler.begin(t, next, nowNs - 1, 0, optimistic, nowNs - 1, nowNs);
+        if (anticipation != null && (outcome == Outcome.ACCEPTED || outcome == Outcome.SKIPPED)) {
+            anticipation.begin(t, nowNs);
+        }
         if (outcome == Outcome.ACCEPTED) {
             ticket[t] = next;
             write(EventKind.BEGIN, optimistic ? Abi.FLAG_OPTIMISTIC : 0, t, next, nowNs - 1, nowNs - 1,
@@ -281,11 +342,17 @@ final class JournaledRun implements DecisionSink {
             write(EventKind.CANCEL, 0, t, next, nowNs, 0, 0);
         }
         record();
+        if (anticipation != null && outcome == Outcome.ACCEPTED) {
+            anticipation.learn(t, nowNs - 1, nowNs);
+        }
     }
 
     private void end(final int t, final boolean cancelled) {
         if (scheduler.state(t) != SegmentState.IDLE) {
             scheduler.end(t, ticket[t], nowNs);
+            if (anticipation != null) {
+                anticipation.end(t, nowNs);
+            }
             toldLater.removeIf(told -> told[0] == t);
             write(cancelled ? EventKind.CANCEL : EventKind.END, 0, t, ticket[t], nowNs, 0, 0);
         }
