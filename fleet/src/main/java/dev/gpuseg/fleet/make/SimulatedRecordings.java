@@ -21,11 +21,12 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.apache.spark.api.java.function.Function;
+import org.apache.spark.api.java.function.FlatMapFunction;
 
 /** Writes the recordings of a plan: simulated runs of task sets with random arrivals and execution times. */
 public final class SimulatedRecordings {
@@ -55,18 +56,27 @@ public final class SimulatedRecordings {
      * @param eventBytes of the events in them
      */
     public record Written(long events, long bytes, long eventBytes) implements Serializable {
+        private static final Written NOTHING = new Written(0, 0, 0);
+
         private Written plus(final Written more) {
             return new Written(events + more.events, bytes + more.bytes, eventBytes + more.eventBytes);
         }
     }
 
-    /** What an executor does for recording i. */
-    private record Make(RecordingPlan plan, String workloads, String directory) implements Function<Integer, Written> {
+    /** What an executor does for its part of the recordings: it reads the task sets once. */
+    private record Make(RecordingPlan plan, String workloads, String directory)
+        implements FlatMapFunction<Iterator<Integer>, Written> {
         @Override
-        public Written call(final Integer i) throws IOException {
+        public Iterator<Written> call(final Iterator<Integer> part) throws IOException {
             final List<TaskSet> sets = sets(Path.of(workloads));
-            final TaskSet set = sets.get(plan.robot(i) % sets.size());
-            return make(plan, i, plan.isSlower(i) ? slower(set, plan.driftPercent()) : set, Path.of(directory));
+            Written all = Written.NOTHING;
+            while (part.hasNext()) {
+                final int i = part.next();
+                final TaskSet set = sets.get(plan.robot(i) % sets.size());
+                all = all.plus(make(plan, i, plan.isSlower(i) ? slower(set, plan.driftPercent()) : set,
+                    Path.of(directory)));
+            }
+            return List.of(all).iterator();
         }
     }
 
@@ -89,7 +99,7 @@ public final class SimulatedRecordings {
         }
         final List<Integer> all = IntStream.range(0, plan.count()).boxed().toList();
         return engine.context().parallelize(new ArrayList<>(all), Math.min(plan.count(), engine.partitions()))
-            .map(new Make(plan, workloads.toString(), directory.toAbsolutePath().toString()))
+            .mapPartitions(new Make(plan, workloads.toString(), directory.toAbsolutePath().toString()))
             .reduce(Written::plus);
     }
 

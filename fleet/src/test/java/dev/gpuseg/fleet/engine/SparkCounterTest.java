@@ -31,6 +31,10 @@ class SparkCounterTest {
     @TempDir
     private Path directory;
 
+    private interface Work {
+        void run() throws IOException, InterruptedException;
+    }
+
     private void sweeps(final String name, final SetCounter counter) throws IOException, InterruptedException {
         final Path out = Files.createDirectories(directory.resolve(name));
         new FigureSweep(SEED, 6, Variant.AS_CODED, out, counter).run(List.of("8b", "9c"), SILENT);
@@ -66,7 +70,7 @@ class SparkCounterTest {
             && expected.containsKey("gap.csv") && expected.containsKey("accepted.csv"), () -> "" + expected.keySet());
         assertTrue(expected.get("soundness.csv").contains("gcaps-suspend,fp/fp/window,false,20,"),
             expected.get("soundness.csv"));
-        for (final int partitions : new int[] {1, 3, 12}) {
+        for (final int partitions : new int[] {1, 4, 16}) {
             try (Engine engine = TestEngine.local(partitions); SetCounter counter = new SparkCounter(engine)) {
                 sweeps("spark" + partitions, counter);
             }
@@ -79,17 +83,31 @@ class SparkCounterTest {
         final CampaignSweep.Outcome expected;
         try (SetCounter threads = new ThreadCounter(2)) {
             expected = campaign(directory.resolve("threads"), 300, threads);
+            figure(directory.resolve("threads/figure"), threads);
         }
         assertTrue(expected.runs() > 100, expected::toString);
-        final TestEngine.Killer killer = new TestEngine.Killer();
         try (Engine engine = Engine.start("test", "local-cluster[2,1,1024]", 24);
             SetCounter counter = new SparkCounter(engine)) {
-            engine.context().sc().addSparkListener(killer);
-            assertEquals(expected, campaign(directory.resolve("cluster"), 300, counter));
+            withoutAnExecutor(engine, () -> assertEquals(expected, campaign(directory.resolve("cluster"), 300,
+                counter)));
+            withoutAnExecutor(engine, () -> figure(directory.resolve("cluster/figure"), counter));
         }
+        assertEquals(files("threads").get("soundness.csv"), files("cluster").get("soundness.csv"));
+        assertEquals(files("threads/figure"), files("cluster/figure"));
+    }
+
+    private static void figure(final Path out, final SetCounter counter) throws IOException, InterruptedException {
+        new FigureSweep(SEED, 24, Variant.AS_CODED, Files.createDirectories(out), counter).run(List.of("8b"), SILENT);
+    }
+
+    /** Kills an executor when the first part of the work is done. */
+    private static void withoutAnExecutor(final Engine engine, final Work work) throws Exception {
+        final TestEngine.Killer killer = new TestEngine.Killer();
+        engine.context().sc().addSparkListener(killer);
+        work.run();
+        engine.context().sc().removeSparkListener(killer);
         assertTrue(killer.hasKilled(), "no executor was killed");
         assertTrue(killer.removed() >= 1, "Spark did not see that an executor was lost");
-        assertEquals(files("threads").get("soundness.csv"), files("cluster").get("soundness.csv"));
     }
 
     /** A master and two workers, each a process of its own. */
