@@ -118,6 +118,8 @@ public final class Anticipator {
     private final int[] rank;
     private final long[] declaredNs;
     private final Anticipate[] wish;
+    /** Counted in {@link #forecastable}. */
+    private final boolean[] isForecastable;
     private final BeginForecast[] forecasts;
     private final ChainForecast[] chains;
     /** The begin is expected after the end of another task's segment. */
@@ -159,8 +161,10 @@ public final class Anticipator {
     /** How late the newest reservation was; part of the cost, so that the next one is earlier. */
     private final long[] lateNs;
     private final KeptFreeBudget[] budgets;
-    /** The real-time task that had the GPU last. */
-    private final int[] servedTask;
+    /** How many contexts were disabled last. */
+    private final int[] disabledLast;
+    /** Tasks whose begins may be forecast; without any nothing is kept free on the budget. */
+    private final int[] forecastable;
 
     private Anticipate mode = Anticipate.OFF;
     private long budgetPpm = BUDGET_DEFAULT_PPM;
@@ -194,6 +198,7 @@ public final class Anticipator {
         rank = new int[size];
         declaredNs = new long[size];
         wish = new Anticipate[size];
+        isForecastable = new boolean[size];
         forecasts = new BeginForecast[size];
         chains = new ChainForecast[size];
         isChained = new boolean[size];
@@ -226,8 +231,9 @@ public final class Anticipator {
         heldFor = new int[gpus];
         heldAnnounced = new boolean[gpus];
         lateNs = new long[gpus];
-        servedTask = new int[gpus];
-        Arrays.fill(servedTask, NONE);
+        disabledLast = new int[gpus];
+        Arrays.fill(disabledLast, 1);
+        forecastable = new int[gpus];
     }
 
     // ---- settings --------------------------------------------------------------------------------------------------
@@ -320,6 +326,7 @@ public final class Anticipator {
         }
         drop(taskId, nowNs);
         isOpen[taskId] = false;
+        countForecastable(taskId, false);
         ratePpm[taskId] = 0;
         final int gpu = gpuOf[taskId];
         final int[] list = tasksOf[gpu];
@@ -374,12 +381,18 @@ public final class Anticipator {
         unlink(t);
         chains[t].reset();
         forecasts[t].reset(holds == Anticipate.OFF ? 0 : declaredNs[t], holds == Anticipate.LEARNED);
+        countForecastable(t, holds == Anticipate.LEARNED || holds == Anticipate.DECLARED && declaredNs[t] > 0);
         missPermille[t] = 0;
         ratePpm[t] = 0;
         if (!announced[t] && phase[t] == Phase.PLANNED) {
             phase[t] = Phase.IDLE;
             timers.set(t, NEVER);
         }
+    }
+
+    private void countForecastable(final int t, final boolean now) {
+        forecastable[gpuOf[t]] += now == isForecastable[t] ? 0 : now ? 1 : -1;
+        isForecastable[t] = now;
     }
 
     /** No begin of this task is expected any more. */
@@ -594,6 +607,7 @@ public final class Anticipator {
      */
     public void enforced(final int gpu, final int contexts, final long sinceNs, final long enforcedNs) {
         final boolean isFree = reservations[gpu].isInForce();
+        disabledLast[gpu] = contexts > 0 ? contexts : disabledLast[gpu];
         costs[gpu].add(contexts, enforcedNs - sinceNs + (isFree ? lateNs[gpu] : 0));
         lateNs[gpu] = 0;
         if (isFree && freeSinceNs[gpu] == NEVER) {
@@ -826,23 +840,18 @@ public final class Anticipator {
         }
     }
 
-    /** Whether best-effort work has the GPU, or would have if it was not kept free. */
+    /** Follows whether best-effort work has the GPU, or would have if it was not kept free. */
     private void lend(final int gpu, final long nowNs) {
-        final int running = scheduler.runningTask(gpu);
-        final boolean isServed = scheduler.isRealTime(running);
+        if (forecastable[gpu] == 0) {
+            return;   // two changes in each segment that nobody would ask for
+        }
         final boolean isReserved = reservations[gpu].isInForce();
-        final boolean isLent = !isServed && (!isReserved || freeSinceNs[gpu] != NEVER);
-        if (isServed) {
-            servedTask[gpu] = running;
-        }
+        final boolean isLent = !scheduler.isRealTime(scheduler.runningTask(gpu))
+            && (!isReserved || freeSinceNs[gpu] != NEVER);
         if (isLent != budgets[gpu].isLent()) {
-            budgets[gpu].lend(isLent, isLent && !isReserved ? nowNs + enableNs(gpu) : nowNs, nowNs);
+            // enabling is not measured; it takes about as long as disabling the same
+            final long fromNs = isLent && !isReserved ? nowNs + costs[gpu].meanNs(disabledLast[gpu]) : nowNs;
+            budgets[gpu].lend(isLent, fromNs, nowNs);
         }
-    }
-
-    /** Not measured; about as long as disabling the same. */
-    private long enableNs(final int gpu) {
-        final int t = servedTask[gpu];
-        return costs[gpu].meanNs(Math.max(1, t != NONE && isOpen[t] ? scheduler.disabledBy(t) : 1));
     }
 }

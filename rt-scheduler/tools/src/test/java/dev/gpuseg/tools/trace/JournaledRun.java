@@ -326,6 +326,9 @@ final class JournaledRun implements DecisionSink {
     }
 
     private void begin(final int t) {
+        if (scheduler.state(t) != SegmentState.IDLE) {
+            return;   // refused: the daemon closes the task; here the scheduler's clock would go on unseen
+        }
         final boolean optimistic = scheduler.isPregranted(t) && random.nextBoolean();
         final long next = ticket[t] + 1;
         final int outcome = scheduler.begin(t, next, nowNs - 1, 0, optimistic, nowNs - 1, nowNs);
