@@ -41,6 +41,7 @@
 /* Source of numbers: NVIDIA's public driver headers, 580.x; Linux, include/uapi/linux/kfd_ioctl.h. */
 #define RM_TYPE 'F'
 #define RM_FREE 0x29
+#define RM_CONTROL 0x2a
 #define RM_ALLOC 0x2b
 #define RM_DUP_OBJECT 0x34
 #define RM_ALLOC_LONG 48 /* bytes of the form that has rights and flags */
@@ -49,6 +50,8 @@
 #define RM_SUBDEVICE 0x2080
 #define RM_TSG 0xa06c
 #define RM_ENGINE_GR0 1
+#define RM_SCHEDULE_TSG 0xa06c0101
+#define RM_SCHEDULE_CHANNEL 0xa06f0103
 /* Source: nvgpu's public UAPI header. Submissions are ioctls, too, and are counted only. */
 #define NVGPU_TYPE 'G'
 #define NVGPU_OPEN_TSG 9
@@ -154,6 +157,11 @@ struct rm_alloc {
 };
 struct rm_free {
 	__u32 client, parent, handle, status;
+};
+struct rm_control {
+	__u32 client, object, command, flags;
+	__u64 params;
+	__u32 params_size, status;
 };
 struct rm_dup {
 	__u32 client, parent, handle, from_client, from_handle, flags, status;
@@ -479,11 +487,34 @@ static void on_rm_dup(const struct pending *call, __u32 tgid, __u32 pid)
 	report_unseen(tgid, pid);
 }
 
-/* Whether an ioctl makes or removes something. */
+/* Channels that were disabled before run from now on. Other commands of a process are of no interest. */
+static void on_rm_control(const struct pending *call, __u32 tgid, __u32 pid, __u32 owner)
+{
+	struct rm_control c = {};
+	struct gpuseg_observer_record *r;
+
+	if (bpf_probe_read_user(&c, sizeof(c), (void *)call->arg)) {
+		report_unseen(tgid, pid);
+		return;
+	}
+	if (c.status != 0 || (c.command != RM_SCHEDULE_TSG && c.command != RM_SCHEDULE_CHANNEL))
+		return;
+	r = begin_record(GPUSEG_OBSERVER_SCHEDULED, pid);
+	if (!r)
+		return;
+	r->fd = call->fd;
+	r->owner = owner;
+	r->client = c.client;
+	r->handle = c.object;
+	bpf_ringbuf_submit(r, 0);
+}
+
+/* Whether an ioctl makes or removes something, or may schedule it. */
 static int tells(__u32 driver, __u32 type, __u32 number)
 {
 	if (driver == GPUSEG_OBSERVER_NVIDIA)
-		return type == RM_TYPE && (number == RM_ALLOC || number == RM_FREE || number == RM_DUP_OBJECT);
+		return type == RM_TYPE &&
+		       (number == RM_ALLOC || number == RM_FREE || number == RM_DUP_OBJECT || number == RM_CONTROL);
 	if (driver == GPUSEG_OBSERVER_KFD)
 		return type == KFD_TYPE && (number == KFD_CREATE_QUEUE || number == KFD_DESTROY_QUEUE);
 	return type == NVGPU_TYPE && (number == NVGPU_OPEN_TSG || number == NVGPU_OPEN_CHANNEL);
@@ -531,6 +562,8 @@ static void on_ioctl(const struct pending *call, long result)
 		on_rm_alloc(call, tgid, pid, owner, g);
 	else if (number == RM_FREE)
 		on_rm_free(call, tgid, pid, owner);
+	else if (number == RM_CONTROL)
+		on_rm_control(call, tgid, pid, owner);
 	else
 		on_rm_dup(call, tgid, pid);
 }

@@ -43,6 +43,7 @@ enum gpuseg_observer_kind {
 	GPUSEG_OBSERVER_LOST = 9,   /* handle: so many records were lost since the last one of this kind */
 	GPUSEG_OBSERVER_WORK = 10,  /* kfd, nvgpu: a process made or removed queues or channels; engine: the driver */
 	GPUSEG_OBSERVER_GROUP = 11, /* account of a control group, when it has changed */
+	GPUSEG_OBSERVER_SCHEDULED = 12, /* nvidia: a process had a channel group, or one channel, scheduled */
 };
 
 enum gpuseg_observer_driver {

@@ -49,6 +49,9 @@ extern "C" {
 #define GPUSEG_RM_IS_GRAPHICS_OBJECT(c) (((c) & 0xffu) == 0xc0u || ((c) & 0xffu) == 0x97u)
 /* clang-format on */
 
+/* What processes do themselves: their channels run from then on, also those that were disabled before. */
+#define GPUSEG_RM_GPFIFO_SCHEDULE 0xa06c0101 /* on a TSG; three bytes: enable, skip submit, skip enable */
+
 /* The permitted commands. */
 enum gpuseg_rm_command {
 	GPUSEG_RM_GET_HANDLE_INFO = 0x00000d02,	      /* on a client: class and parent of one of its handles */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 struct context {
 	int fd;
@@ -88,7 +89,23 @@ static inline uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32
 
 #define SECOND_CONTEXT 0x100u /* distance of its handles from those of the first */
 
-/* A context of an existing client. */
+/* The channels of the group may run. Only programs do this: the library for control has no such command. */
+static inline void schedule(int fd, uint32_t client, uint32_t tsg)
+{
+	uint8_t params[3] = {1, 0, 0};
+	struct gpuseg_rm_control c = {.client = client,
+				      .object = tsg,
+				      .command = GPUSEG_RM_GPFIFO_SCHEDULE,
+				      .params = (uint64_t)(uintptr_t)params,
+				      .params_size = sizeof(params)};
+
+	if (ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', GPUSEG_RM_ESC_CONTROL, sizeof(c)), &c) != 0 || c.status != 0) {
+		fprintf(stderr, "scheduling on the RM stand-in: status 0x%x, %s\n", c.status, strerror(errno));
+		exit(1);
+	}
+}
+
+/* A context of an existing client. GPUSEG_RM_SCHEDULE_MS=N: so long after its channels it has them scheduled. */
 static inline struct context add_context(int fd, uint32_t client, uint32_t distance, uint32_t gpu)
 {
 	static const uint32_t copy_tsgs[3] = {0x5c00003e, 0x5c00004c, 0x5c00005a};
@@ -115,6 +132,9 @@ static inline struct context add_context(int fd, uint32_t client, uint32_t dista
 			allocate(fd, client, channel, channel + 1, 0xc8b5, 0);
 		}
 	}
+	if (getenv("GPUSEG_RM_SCHEDULE_MS"))
+		usleep((useconds_t)(1000 * atoi(getenv("GPUSEG_RM_SCHEDULE_MS"))));
+	schedule(fd, client, tsg);
 	c.channel = 0x5c00001c + distance;
 	return c;
 }

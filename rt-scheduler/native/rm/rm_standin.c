@@ -8,6 +8,8 @@
  *  - FIFO_DISABLE_CHANNELS accepts at most 64 channels of any clients, processes them in order and stops at the first
  *    unknown one with INVALID_CHANNEL (0x21); the channels before it stay changed [seen];
  *  - disables are counted: a channel that was disabled twice needs two enables; surplus enables are ignored [seen];
+ *  - GPFIFO_SCHEDULE of a channel group by its process lets its channels run, also those that were disabled before, until
+ *    they are disabled again; the count of disables stays [assumed, from what an H200 did with new processes];
  *  - several GPUs (GPUS): a device names its GPU in its parameters; its objects are on that GPU; a subdevice controls
  *    only channels of its own GPU (others: INVALID_CHANNEL) [assumed];
  *  - an MPS client has channels of its own [seen]; its kernel does not run while a channel of its server is disabled
@@ -65,7 +67,8 @@ struct object {
 	uint32_t engine;
 	uint32_t gpu;
 	uint32_t disabled;
-	uint32_t server; /* of the kernel: struct rm_wire_work */
+	uint32_t scheduled; /* since it was disabled */
+	uint32_t server;    /* of the kernel: struct rm_wire_work */
 	uint64_t timeslice_us;
 	int file; /* of a client object */
 	/* the kernel on a channel */
@@ -108,6 +111,11 @@ static struct object *find(uint32_t client, uint32_t handle)
 		if (objects[i].client == client && objects[i].handle == handle)
 			return &objects[i];
 	return NULL;
+}
+
+static int off(const struct object *o)
+{
+	return o->disabled && !o->scheduled;
 }
 
 static void drop(int index)
@@ -211,6 +219,7 @@ static uint32_t switch_channels(uint32_t gpu, const struct gpuseg_rm_disable_cha
 			return NV_ERR_INVALID_CHANNEL;
 		if (p->disable && o->disabled == 0 && log_file)
 			fprintf(log_file, "disabled %x %x %llu\n", o->client, o->handle, (unsigned long long)now_ns());
+		o->scheduled = 0;
 		if (p->disable)
 			o->disabled++;
 		else if (o->disabled > 0)
@@ -269,6 +278,12 @@ static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *pa
 		memcpy(&p, params, sizeof(p));
 		return switch_channels(o->gpu, &p);
 	}
+	case GPUSEG_RM_GPFIFO_SCHEDULE:
+		if (c->params_size != 3 || o->class_id != GPUSEG_RM_CLASS_TSG)
+			return NV_ERR_INVALID_PARAM_STRUCT;
+		for (int i = 0; i < object_count; i++)
+			objects[i].scheduled |= objects[i].client == c->client && objects[i].parent == c->object;
+		return NV_OK;
 	case GPUSEG_RM_SET_TIMESLICE:
 	case GPUSEG_RM_GET_TIMESLICE:
 		if (c->params_size != 8 || o->class_id != GPUSEG_RM_CLASS_TSG)
@@ -353,7 +368,7 @@ static void serve(int file, int reply_fd, struct rm_wire_request *request)
 		stats.disabled_channels = 0;
 		stats.clients = 0;
 		for (int i = 0; i < object_count; i++) {
-			stats.disabled_channels += objects[i].disabled > 0;
+			stats.disabled_channels += off(&objects[i]);
 			stats.clients += objects[i].class_id == GPUSEG_RM_CLASS_CLIENT;
 		}
 		memcpy(request->block, &stats, sizeof(stats));
@@ -416,14 +431,14 @@ static void end_file(int file)
 static int is_off(uint32_t client)
 {
 	for (int i = 0; client && i < object_count; i++)
-		if (objects[i].client == client && objects[i].disabled)
+		if (objects[i].client == client && off(&objects[i]))
 			return 1;
 	return 0;
 }
 
 static int runs(const struct object *o)
 {
-	return o->reply_fd >= 0 && !o->disabled && !is_off(o->server);
+	return o->reply_fd >= 0 && !off(o) && !is_off(o->server);
 }
 
 static void advance(uint64_t elapsed_ns)
@@ -439,7 +454,7 @@ static void advance(uint64_t elapsed_ns)
 			      ? (uint32_t)(o->done_ns * WORK_STEPS / o->duration_ns)
 			      : WORK_STEPS;
 		while (o->steps < due) {
-			if (o->disabled)
+			if (off(o))
 				stats.ran_while_disabled++;
 			o->value = o->value * 6364136223846793005ull + 1442695040888963407ull;
 			o->steps++;

@@ -134,6 +134,13 @@ static void free_object(int fd, uint32_t handle)
 	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x29, sizeof(f)), f);
 }
 
+static void control(int fd, uint32_t object, uint32_t command, uint32_t status)
+{
+	uint32_t c[8] = {CLIENT, object, command, 0, 0, 0, 0, status};
+
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2a, sizeof(c)), c);
+}
+
 /* Forks; the child runs and exits with 0. */
 static pid_t in_child(void (*run)(void))
 {
@@ -162,17 +169,20 @@ static void live_a_whole_life(void)
 	allocate(fd, 0, CLIENT, 0x41);
 	allocate(fd, CLIENT, TSG, 0xa06c);
 	allocate(fd, TSG, CHANNEL, 0xc86f);
+	control(fd, TSG, 0xa06c0103, 0);
+	control(fd, TSG, 0xa06c0101, 0x56); /* refused by RM */
+	control(fd, TSG, 0xa06c0101, 0);
 	free_object(fd, CHANNEL);
 	close(fd);
 }
 
 TEST(should_report_a_whole_life_in_order)
 {
-	static const uint32_t kinds[] = {GPUSEG_OBSERVER_OPEN,	GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_ALLOC,
-					 GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_FREE,  GPUSEG_OBSERVER_CLOSE,
-					 GPUSEG_OBSERVER_EXIT};
-	static const uint32_t handles[] = {0, CLIENT, TSG, CHANNEL, CHANNEL, 0, 0};
-	static const uint32_t classes[] = {0, 0x41, 0xa06c, 0xc86f, 0, 0, 0};
+	static const uint32_t kinds[] = {GPUSEG_OBSERVER_OPEN,	GPUSEG_OBSERVER_ALLOC,	   GPUSEG_OBSERVER_ALLOC,
+					 GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_SCHEDULED, GPUSEG_OBSERVER_FREE,
+					 GPUSEG_OBSERVER_CLOSE, GPUSEG_OBSERVER_EXIT};
+	static const uint32_t handles[] = {0, CLIENT, TSG, CHANNEL, TSG, CHANNEL, 0, 0};
+	static const uint32_t classes[] = {0, 0x41, 0xa06c, 0xc86f, 0, 0, 0, 0};
 	const struct observer o = start_observer("nvidia:1:7:any");
 	const int64_t before = now_ns();
 	const pid_t pid = in_child(live_a_whole_life);
@@ -466,7 +476,7 @@ TEST(should_keep_the_accounts_of_control_groups_apart)
 	for (uint64_t i = 0; i < GROUPS; i++) {
 		CHECK_EQ(last[i].processes, 0);
 		CHECK_EQ(last[i].opens, i + 1);
-		CHECK_EQ(last[i].ioctls, 4 * (i + 1));
+		CHECK_EQ(last[i].ioctls, 7 * (i + 1));
 		CHECK_EQ(last[i].contexts, i + 1);
 		CHECK(last[i].ioctl_ns > 0 && last[i].lifetime_ns > last[i].ioctl_ns, "%" PRIu64 " ns",
 		      (uint64_t)last[i].lifetime_ns);

@@ -30,7 +30,8 @@ import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
  * reported: nothing is searched in a process of which everything was seen. Otherwise it learns of new processes from
  * inotify on the control device (an open wakes it) and, where that does not work, from a walk through /proc every
  * 250 ms. Then a process is announced once it has made its channels and one refresh has seen them; refreshes are 20 to
- * 160 ms apart while it is new.
+ * 160 ms apart while it is new. Nobody sees then when it has its channels scheduled, so it is taken to have done so
+ * when a refresh finds its channels as the one before did.
  */
 final class ProcessWatch implements Runnable, ObservationListener {
     private static final long MS = 1_000_000;
@@ -236,6 +237,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 p.mpsServer = known.mpsServer;
                 p.exemption = known.exemption;
                 p.announced = true;
+                p.rescheduled = known.rescheduled;
                 p.observed = known.observed;
                 onChange.run();   // it was attached without channels
             } else {
@@ -278,6 +280,12 @@ final class ProcessWatch implements Runnable, ObservationListener {
             seen = new ObservedProcess(o);
             observed.put(o.pid(), seen);
         }
+        if (o.kind() == Observation.Kind.SCHEDULED) {
+            if (p != null && p.startTicks == o.startTicks()) {
+                reschedule(p);
+            }
+            return;
+        }
         seen.take(o);
         if (p != null && p.startTicks == o.startTicks()) {
             news(p, seen);
@@ -288,6 +296,12 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 news(followed, seen);
             }
         }
+    }
+
+    /** Its channels run from now on, whatever was done to them while it made them: the enforcer starts anew. */
+    private void reschedule(final WatchedProcess p) {
+        p.rescheduled = true;
+        onChange.run();
     }
 
     private void news(final WatchedProcess p, final ObservedProcess seen) {
@@ -396,11 +410,18 @@ final class ProcessWatch implements Runnable, ObservationListener {
         switch (found) {
             case CHANGED:
                 p.periodNs = REFRESH_MIN_NS;
+                p.unconfirmed = p.observed == null && nowNs - p.sinceNs < YOUNG_NS;
                 log.note("known", p.pid);
                 onChange.run();
                 break;
             case REFUSED:
                 lastError = p.process.refusal();
+                break;
+            case UNCHANGED:
+                if (p.unconfirmed) {   // found while it made its channels, perhaps: nobody saw it schedule them
+                    p.unconfirmed = false;
+                    reschedule(p);
+                }
                 break;
             default:
                 break;   // the pidfd reports a process that is ending

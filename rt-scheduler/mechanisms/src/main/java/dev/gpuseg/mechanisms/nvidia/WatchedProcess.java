@@ -20,6 +20,8 @@ final class WatchedProcess {
     RmContext disabled;
     /** Enforcer only: releases of the watchdog when all of it was disabled; negative = part of it may be enabled. */
     long disabledRelease = -1;
+    /** W watch thread, enforcer: what was disabled may run again, see {@link ProcessWatch}. */
+    volatile boolean rescheduled;
     /** W enforcer at attach, R watch thread. */
     volatile boolean attached;
     /** Enforcer, under the lock: time slices before they were changed, us, by client and channel group. */
@@ -36,6 +38,8 @@ final class WatchedProcess {
     /** Apparently uses CUDA without channels of its own. */
     boolean withoutOwnChannels;
     boolean announced;
+    /** Its channels were found in a search when it was young, and have not stayed the same until a second one yet. */
+    boolean unconfirmed;
     /** Null if the observer does not see it, or not from its beginning. */
     ObservedProcess observed;
     long nextRefreshNs;

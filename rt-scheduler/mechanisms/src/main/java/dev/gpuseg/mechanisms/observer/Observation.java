@@ -72,7 +72,9 @@ public record Observation(Kind kind, int pid, long startTicks, boolean whole, lo
         /** Queues or channels were made or removed. */
         WORK,
         /** Account of a control group; see {@link GroupAccount}. */
-        GROUP;
+        GROUP,
+        /** The process had a channel group or a channel scheduled: it runs, also if it was disabled before. */
+        SCHEDULED;
 
         private static final Kind[] ALL = values();
 

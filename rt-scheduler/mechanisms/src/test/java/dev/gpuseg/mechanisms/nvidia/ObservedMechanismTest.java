@@ -22,6 +22,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,6 +39,7 @@ class ObservedMechanismTest {
     private static final long LIVELY_MS = 10_000;
     private static final long QUIET_MS = 60;
     private static final int STARTED_LATER = 60;
+    private static final int SCHEDULE_MS = 1_500;
     private static final int MANY = 1000;
     private static final int AT_ONCE = 10;
     private static final long SPIN_MS = 2_000;
@@ -116,6 +119,38 @@ class ObservedMechanismTest {
         assertEquals(0, mechanism.apply(all, 1, NONE, 0));
         assertEquals(16, rig.stats().get("disabled_channels").asInt());
         assertEquals(enables, rig.stats().get("enables").asInt(), "the first context was enabled meanwhile");
+        assertEquals(0, mechanism.apply(NONE, 0, all, 1));
+        assertEquals(0, rig.stats().get("disabled_channels").asInt(), "one enable is enough");
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+    }
+
+    /** What a process schedules runs, even if it was disabled while the process made it. */
+    @Test
+    void shouldDisableAgainWhatWasScheduledAfterItWasDisabled() throws Exception {
+        final CompletableFuture<RmRig.App> started = CompletableFuture.supplyAsync(() -> {
+            try {
+                return rig.startThatSchedulesAfter(SCHEDULE_MS);
+            } catch (final Exception e) {
+                throw new CompletionException(e);
+            }
+        });
+        RmRig.await("it is announced", () -> found.size() == 1);
+        final int pid = found.keySet().iterator().next();
+        final ContextRef c = new ContextRef(1, 0, pid, found.get(pid), "app");
+        mechanism.attach(c);
+        RmRig.await("all channels", () -> mechanism.units(c) == 8);
+        final ContextRef[] all = {c};
+        assertEquals(0, mechanism.apply(all, 1, NONE, 0));
+        assertEquals(8, rig.stats().get("disabled_channels").asInt());
+        assertFalse(started.isDone(), "it was to schedule its channels later");
+        while (mechanism.changed()) {
+            Thread.onSpinWait();
+        }
+        final RmRig.App app = started.get();
+        RmRig.await("it is seen", mechanism::changed);
+        assertEquals(0, mechanism.apply(all, 1, NONE, 0));
+        assertEquals(8, rig.stats().get("disabled_channels").asInt());
+        assertFalse(RmRig.advances(app, QUIET_MS), "works while disabled");
         assertEquals(0, mechanism.apply(NONE, 0, all, 1));
         assertEquals(0, rig.stats().get("disabled_channels").asInt(), "one enable is enough");
         assertTrue(RmRig.advances(app, LIVELY_MS));

@@ -94,6 +94,7 @@ final class RmRig implements AutoCloseable {
     private final Path directory;
     private final Process standin;
     private final List<App> apps = new ArrayList<>();
+    private int scheduleMs;
 
     RmRig(final Path directory) throws Exception {
         this(directory, 1);
@@ -155,6 +156,7 @@ final class RmRig implements AutoCloseable {
             builder.environment().put(MPS_PIPE, pipe.toString());
         }
         builder.environment().put("GPUSEG_RM_SHADOW", SHADOW);
+        builder.environment().put("GPUSEG_RM_SCHEDULE_MS", Integer.toString(scheduleMs));
         builder.environment().put("LD_PRELOAD",
             (capture ? BUILD.resolve("libgpuseg-preload.so") + " " : "") + FAKE);
         final App app = new App(builder.start(), map(file), childFile == null ? null : map(childFile));
@@ -168,6 +170,16 @@ final class RmRig implements AutoCloseable {
             final MappedByteBuffer page = channel.map(FileChannel.MapMode.READ_WRITE, 0, PAGE_BYTES);
             page.order(ByteOrder.LITTLE_ENDIAN);
             return page;
+        }
+    }
+
+    /** Has its channels scheduled so long after it has made them. */
+    App startThatSchedulesAfter(final int ms) throws Exception {
+        scheduleMs = ms;
+        try {
+            return start();
+        } finally {
+            scheduleMs = 0;
         }
     }
 
