@@ -117,7 +117,8 @@ public final class DispatcherAgent implements Runnable {
         desired.coRunning(coRunning);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
-        processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle);
+        processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
+            counters);
         policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock, status::policy,
             config.preemptive(), anticipation);
         clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy,

@@ -58,7 +58,8 @@ final class DispatchRig {
         grants = new GrantGate(scheduler, desired, journal, counters, clock, preemptive);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
-        processes = new ProcessRegistry(scheduler, desired, CONTEXTS, journal, clock, decisions::settle);
+        processes = new ProcessRegistry(scheduler, desired, CONTEXTS, journal, clock, decisions::settle,
+            counters);
         this.policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock,
             shownPolicies::add, preemptive, anticipation);
         clock.set(1);
