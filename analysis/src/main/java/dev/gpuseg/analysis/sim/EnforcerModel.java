@@ -216,11 +216,13 @@ final class EnforcerModel {
         @Override
         public void disabled(final int context) {
             applied[tasks[context]] = false;
+            run.segments.switched(tasks[context], false);
         }
 
         @Override
         public void enabled(final int context) {
             applied[tasks[context]] = true;
+            run.segments.switched(tasks[context], true);
         }
 
         @Override

@@ -117,6 +117,9 @@ final class Segments implements DecisionSink {
         }
         require(scheduler.begin(task + 1, ticket[task], arrivalNs, arrivalNs + set.deadlineNs[task], atOnce,
             run.nowNs, run.nowNs), "begin", task);
+        if (atOnce) {
+            scheduler.onGiven(task + 1, ticket[task], run.nowNs);
+        }
         follow(set.gpuOf[task]);
         run.enforcers.enforceAll();
         if (anticipator != null) {   // every second run marks releases
@@ -155,6 +158,11 @@ final class Segments implements DecisionSink {
         run.cores.touch(task);   // a boost begins or ends
     }
 
+    /** An update changed the context of a task. */
+    void switched(final int task, final boolean on) {
+        scheduler.onSwitched(set.contextOf[task] + 1, on, run.nowNs);
+    }
+
     void deliverGrants(final int gpu) {
         if (!anyPending) {
             return;
@@ -163,6 +171,7 @@ final class Segments implements DecisionSink {
             if (grantDue[task] && grantGeneration[task] <= run.enforcers.appliedGeneration(gpu)) {
                 grantDue[task] = false;
                 granted[task] = true;
+                scheduler.onGiven(task + 1, ticket[task], run.nowNs);
                 if (run.journal != null) {
                     run.journal.onGranted(task, ticket[task], run.nowNs);
                 }

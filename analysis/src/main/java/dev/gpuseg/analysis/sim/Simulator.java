@@ -295,6 +295,7 @@ public final class Simulator {
         final SchedulerConfig config = new SchedulerConfig(policy, set.gpuCount, set.taskCount, set.taskCount,
             preemptive, what.optimistic(), Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(config, run.segments);
+        scheduler.countFromGrants();
         run.segments.scheduler(scheduler);
         anticipator = what.anticipationPpm() == 0 ? null : anticipator(config, what.anticipationPpm());
         run.segments.anticipator(anticipator);

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.RandomSets;
+import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
@@ -101,5 +103,48 @@ class PolicySimulationTest {
             }
         }
         assertTrue(compared > 200, "bounds compared: " + compared);
+    }
+
+    // A task that is known by its budget alone counts as a window of that length (admission), whatever it does.
+    @Test
+    void shouldNotExceedTheBoundThatTakesABudgetForTheWindow() {
+        int compared = 0;
+        int demoted = 0;
+        for (int seed = 1; seed <= 400; seed++) {
+            final SplittableRandom random = new SplittableRandom(seed);
+            final double epsilonMs = random.nextInt(0, 4) / 4.0;
+            final long budgetNs = random.nextInt(1, 6) * MS;
+            final long usedNs = budgetNs + 1;   // it is used up 1 ns after it
+            final int liar = random.nextInt(3);   // three are above the lowest
+            final Task[] declared = new Task[4];
+            final Task[] real = new Task[4];
+            for (int i = 0; i < declared.length; i++) {
+                final double periodMs = random.nextInt(40, 200);
+                final Segment window = i == liar ? new Segment.Gpu(usedNs, usedNs, usedNs)
+                    : Sets.gpu(random.nextInt(0, 3) / 2.0, random.nextInt(1, 8));
+                declared[i] = Sets.task("t" + i, i + 1, 90 - i, periodMs, window);
+                real[i] = i == liar
+                    ? Sets.task("t" + i, i + 1, 90 - i, periodMs, Sets.gpu(0, 3.0 * budgetNs / MS)) : declared[i];
+            }
+            final AnalysisResult bound = Analyses.get("gcaps-window-suspend").analyse(
+                Sets.set(WaitMode.SUSPEND, 4, epsilonMs, declared));
+            final TaskSet set = Sets.set(WaitMode.SUSPEND, 4, epsilonMs, real);
+            final Simulator simulator = new Simulator(set);
+            simulator.setAttributes(liar, 0, budgetNs, OverrunAction.DEMOTE, 0, 0, 0);
+            simulator.execute(SimulationOptions.ofDurationNs(2_000 * MS).withSeed(seed));
+            if (simulator.maxResponseNs(liar) > set.tasks().get(liar).periodNs()) {
+                continue;   // its begins are no longer a period apart
+            }
+            demoted++;
+            for (int i = 0; i < 4; i++) {
+                final Long wcrtNs = bound.tasks().get(i).wcrtNs();
+                if (i != liar && wcrtNs != null && bound.schedulable()) {
+                    final String what = "seed " + seed + ", task " + i;
+                    assertTrue(simulator.maxResponseNs(i) <= wcrtNs, () -> what);
+                    compared++;
+                }
+            }
+        }
+        assertTrue(compared > 200 && demoted > 50, "bounds compared: " + compared + ", sets with overruns: " + demoted);
     }
 }

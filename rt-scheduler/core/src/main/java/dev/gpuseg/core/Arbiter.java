@@ -32,8 +32,13 @@ final class Arbiter {
     /** Whether the last decision of a GPU held contexts back for reasons that are not the policy's order. */
     private final boolean[] gated;
 
+    /** Whom the last decision of a GPU let lead, {@link SegmentScheduler#NONE} if nobody. */
+    private final int[] leaders;
+
     private Policy policy;
     private long decision;
+    /** Counts the questions who is excused. */
+    private long excusal;
     /** Of the decision being made. */
     private long nowNs;
     private boolean keepReady;
@@ -61,6 +66,8 @@ final class Arbiter {
         Arrays.fill(running, NONE);
         restUntilNs = new long[gpus];
         gated = new boolean[gpus];
+        leaders = new int[gpus];
+        Arrays.fill(leaders, NONE);
     }
 
     // ---- settings; a decision of each GPU is to follow -------------------------------------------------------------
@@ -232,6 +239,7 @@ final class Arbiter {
         leave(gpu, order, count);
         desired.apply(gpu, all, true);
         enter(gpu, order, count);
+        excuse(gpu, order, count, nowNs);
         desired.finish(gpu);
         if (config.preemptive() && config.optimistic()) {
             boundPregrants(gpu, order, count);
@@ -308,6 +316,7 @@ final class Arbiter {
         leave(gpu, order, count);
         applyGated(gpu, shared, true);
         enter(gpu, order, count);
+        excuse(gpu, order, count, nowNs);
         if (config.preemptive() && config.optimistic()) {
             boundPregrants(gpu, order, count);
         }
@@ -321,21 +330,48 @@ final class Arbiter {
      * it, though another task of the leader's context may run in its place. Behind a gate, those that run.
      */
     private void account(final int gpu, final int[] order, final int count, final int leader) {
+        leaders[gpu] = leader;
         if (!accounts.isLimited() && accounts.userCount(gpu) == 0) {
             return;
         }
-        final boolean enforces = leader != NONE && policy.enforces();
-        for (int i = 0; enforces && i < count; i++) {
-            final int t = order[i];
-            if (Priority.isRealTime(segments.rank[t]) && (config.preemptive()
-                ? !chooser.isBlocked(t) && chooser.mayRunBeside(leader, t) : chooser.isChosen(t))) {
-                accounts.use(segments.account[t], gpu, decision, nowNs);
+        for (int i = 0; i < count; i++) {
+            if (isCharged(order[i], leader)) {
+                accounts.use(segments.account[order[i]], gpu, decision, nowNs);
             }
         }
         for (int i = accounts.userCount(gpu) - 1; i >= 0; i--) {
             final int row = accounts.user(gpu, i);
             accounts.settle(gpu, i, decision, nowNs);
             timeAccount(row);
+        }
+    }
+
+    private boolean isCharged(final int t, final int leader) {
+        return leader != NONE && policy.enforces() && Priority.isRealTime(segments.rank[t]) && (config.preemptive()
+            ? !chooser.isBlocked(t) && chooser.mayRunBeside(leader, t) : chooser.isChosen(t));
+    }
+
+    /** A segment that runs has the GPU from now on, or, for the moment, not. */
+    void recount(final int gpu, final long atNs) {
+        excuse(gpu, begun[gpu], begunCount[gpu], atNs);
+    }
+
+    /** Tells which accounts are charged for segments alone that run, but do not have the GPU yet. */
+    private void excuse(final int gpu, final int[] order, final int count, final long atNs) {
+        if (accounts.userCount(gpu) == 0 || !segments.countsFromGrants()) {
+            return;
+        }
+        excusal++;
+        for (int i = 0; i < count; i++) {
+            final int t = order[i];
+            if (isCharged(t, leaders[gpu])) {
+                final boolean awaits = segments.state[t] == SegmentState.RUNNING && segments.awaits[t];
+                accounts.excuse(segments.account[t], gpu, excusal, awaits ? segments.runningSinceNs[t] : Time.NEVER,
+                    atNs);
+            }
+        }
+        for (int i = 0; i < accounts.userCount(gpu); i++) {
+            timeAccount(accounts.user(gpu, i));
         }
     }
 
@@ -377,7 +413,7 @@ final class Arbiter {
             if (!chooser.isChosen(t) || before == SegmentState.RUNNING) {
                 continue;
             }
-            segments.enterRunning(t, nowNs);
+            segments.enterRunning(t, nowNs, segments.countsFromGrants() && contexts.off[segments.contextId[t]]);
             timers.set(t, segments.dueNs(t));
             if (before == SegmentState.PREEMPTED) {
                 sink.onResume(gpu, t, segments.ticket[t]);

@@ -10,6 +10,8 @@ final class ContextTable {
     final int[] gpu;
     /** What the sink was last told; a new context is on. */
     final boolean[] desired;
+    /** Reported disabled, and not enabled since. */
+    final boolean[] off;
     final int[] taskCount;
     /** Time partition of its tasks; 0 = none. */
     final int[] partition;
@@ -43,6 +45,7 @@ final class ContextTable {
         kind = new ContextKind[rows];
         gpu = new int[rows];
         desired = new boolean[rows];
+        off = new boolean[rows];
         taskCount = new int[rows];
         partition = new int[rows];
         group = new int[rows];
@@ -67,6 +70,7 @@ final class ContextTable {
         kind[c] = ofKind;
         gpu[c] = onGpu;
         desired[c] = true;
+        off[c] = false;
         taskCount[c] = 0;
         firstTask[c] = NONE;
         exception[c] = 0;

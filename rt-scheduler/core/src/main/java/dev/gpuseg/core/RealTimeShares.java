@@ -9,12 +9,20 @@ import java.util.Arrays;
  * shrinks by the rest while a real-time segment of the account has the GPU. When it is used up, the account is spent
  * until the credit is whole again, which takes one period
  * ({@code rt-scheduler/docs/adr/0041-limits-at-run-time.md} has the proofs). Allocates nothing.
+ *
+ * <p>An account whose segments all wait for a late daemon is excused: after {@link #PROMPT_NS} the wait is not charged,
+ * as far as its allowance goes ({@code rt-scheduler/docs/adr/0051-late-grants.md}).
  */
 final class RealTimeShares {
     /** No limit. */
     static final int WHOLE = 100;
     /** A spent account is whole again after this time, ns. */
     static final long PERIOD_NS = 1_000_000_000;
+    /** As long as it may take to give a segment the GPU; this much of each wait is charged, ns. */
+    static final long PROMPT_NS = 2_000_000;
+    /** The most that an account is excused for in a short time, ns; in the long run it is 1 / {@link #REFILL}. */
+    static final long ALLOWANCE_NS = 100_000_000;
+    private static final long REFILL = 100;
 
     private final int gpus;
     private final int[] percent;
@@ -25,6 +33,12 @@ final class RealTimeShares {
     private final boolean[] inUse;
     /** The decision that last found the account using the GPU. */
     private final long[] seen;
+    /** From then on the use is excused; {@link Time#NEVER} if the account has what it uses. */
+    private final long[] excusedNs;
+    /** The question that {@link #excusedNs} answers. */
+    private final long[] excusedBy;
+    /** What may still be excused, in ns / {@link #REFILL}. */
+    private final long[] allowance;
     /** For each GPU, the accounts that use it. */
     private final int[][] users;
     private final int[] userCount;
@@ -44,6 +58,11 @@ final class RealTimeShares {
         spent = new boolean[rows];
         inUse = new boolean[rows];
         seen = new long[rows];
+        excusedNs = new long[rows];
+        Arrays.fill(excusedNs, Time.NEVER);
+        excusedBy = new long[rows];
+        allowance = new long[rows];
+        Arrays.fill(allowance, REFILL * ALLOWANCE_NS);
         users = new int[gpus][accounts + 1];
         userCount = new int[gpus];
     }
@@ -94,18 +113,30 @@ final class RealTimeShares {
 
     private void charge(final int row, final long nowNs) {
         final int share = percent[account(row)];
-        final long passedNs = nowNs - sinceNs[row];
+        final long fromNs = sinceNs[row];
+        if (nowNs <= fromNs) {
+            return;
+        }
+        final long passedNs = nowNs - fromNs;
         sinceNs[row] = nowNs;
         if (share == WHOLE) {
             return;
         }
+        final long excused = inUse[row] && nowNs > excusedNs[row]
+            ? Math.min(allowanceNs(row), nowNs - Math.max(fromNs, excusedNs[row])) : 0;
+        allowance[row] = Math.min(REFILL * ALLOWANCE_NS,
+            allowance[row] - REFILL * excused + Math.min(passedNs, REFILL * ALLOWANCE_NS));
         if (inUse[row]) {
-            credit[row] -= (WHOLE - share) * passedNs;
+            credit[row] -= (WHOLE - share) * (passedNs - excused);
         } else {
             // beyond this it is whole in any case, and the product could overflow
             final long missingNs = share == 0 ? 0 : Math.floorDiv(whole(row) - credit[row], share) + 1;
             credit[row] = Math.min(whole(row), credit[row] + share * Math.min(passedNs, missingNs));
         }
+    }
+
+    private long allowanceNs(final int row) {
+        return allowance[row] / REFILL;
     }
 
     // ---- one decision of a GPU -------------------------------------------------------------------------------------
@@ -142,8 +173,27 @@ final class RealTimeShares {
         }
         charge(row, nowNs);
         inUse[row] = false;
+        excusedNs[row] = Time.NEVER;
         users[gpu][index] = users[gpu][--userCount[gpu]];
         return true;
+    }
+
+    /**
+     * What one of the segments has for which this account is charged. The account is excused if none of them has the
+     * GPU; the one that came last says from when on.
+     *
+     * @param question    the same for all segments that are looked at together
+     * @param waitSinceNs since when it has been waiting for what was decided; {@link Time#NEVER} if it has it
+     */
+    void excuse(final int account, final int gpu, final long question, final long waitSinceNs, final long nowNs) {
+        final int row = row(account, gpu);
+        if (account == 0 || !inUse[row]) {
+            return;
+        }
+        charge(row, nowNs);
+        final long fromNs = Time.addSaturating(waitSinceNs, PROMPT_NS);
+        excusedNs[row] = excusedBy[row] == question ? Math.max(excusedNs[row], fromNs) : fromNs;
+        excusedBy[row] = question;
     }
 
     // ---- time ------------------------------------------------------------------------------------------------------
@@ -158,7 +208,8 @@ final class RealTimeShares {
         if (!inUse[row] || share == WHOLE) {
             return Time.NEVER;
         }
-        return Time.addSaturating(sinceNs[row], Math.max(0, credit[row]) / (WHOLE - share) + 1);
+        final long usedUpNs = Time.addSaturating(sinceNs[row], Math.max(0, credit[row]) / (WHOLE - share) + 1);
+        return usedUpNs > excusedNs[row] ? Time.addSaturating(usedUpNs, allowanceNs(row)) : usedUpNs;
     }
 
     /** What is due at {@link #dueNs} happens; returns whether the account is spent from now on. */

@@ -28,7 +28,9 @@ import java.util.Objects;
  *
  * <h2>Overruns</h2>
  * A segment that uses up its budget or its window is reported, and then what its task's {@link OverrunAction} says
- * happens within the same event (see {@code rt-scheduler/docs/adr/0020-overruns.md}).
+ * happens within the same event (see {@code rt-scheduler/docs/adr/0020-overruns.md}). After {@link #countFromGrants} a
+ * budget does not count the time in which a segment runs by decision only: its grant is not given yet, or its context
+ * is still disabled (see {@code rt-scheduler/docs/adr/0051-late-grants.md}).
  *
  * <h2>Accounts</h2>
  * The real-time segments of an account ({@link TaskParameters#account}) together have each GPU for no longer than its
@@ -512,6 +514,7 @@ public final class SegmentScheduler {
      */
     public void onApplied(final int contextId, final boolean on, final long atNs, final long nowNs) {
         advance(nowNs);
+        onSwitched(contextId, on, atNs);
         if (contextId < 0 || contextId > config.maxContexts() || !contexts.open[contextId] || !shares.isInUse()) {
             return;
         }
@@ -580,7 +583,8 @@ public final class SegmentScheduler {
 
     /**
      * Limits what the real-time segments of an account use of each GPU (each GPU by itself). In any time d they have it
-     * for no longer than percent / 100 * (d + 1 s), save the time by which {@link #onTimer} is late. When the share is
+     * for no longer than percent / 100 * (d + 1 s), save the time by which {@link #onTimer} is late and what {@link
+     * #countFromGrants} leaves out. When the share is
      * used up, they are best effort, on this GPU and for one second. Tasks of an account whose uses sum to the share at
      * most, with budgets that sum to half of the share of a second at most, are never demoted. Of no effect while a
      * policy decides that does not enforce; behind a gate, what runs goes on until its end.
@@ -608,6 +612,79 @@ public final class SegmentScheduler {
             decide(gpu);
             arbiter.timeAccount(accounts.row(account, gpu));
         }
+    }
+
+    // ---- what segments are known to have ---------------------------------------------------------------------------
+
+    /**
+     * From now on budgets and shares leave out time in which a segment runs by decision only. Whoever drives this
+     * scheduler promises to call {@link #onGiven} for every grant, also where nobody waits for it, and {@link
+     * #onApplied} or {@link #onSwitched} for every context that was disabled or enabled. Before the first event;
+     * without it all time from a decision on counts.
+     *
+     * <p>What is left out is bounded, so that an operation that never comes is no way round a budget: 100 ms of each
+     * segment for budget and window; for the share of an account, of each wait what goes beyond 2 ms, 100 ms at first
+     * and one hundredth of the time in the long run.
+     */
+    public void countFromGrants() {
+        segments.countFromGrants();
+    }
+
+    /**
+     * The grant of a segment is given: its client may go on. Decides nothing, and calls no sink. Nothing happens if
+     * that segment has ended.
+     *
+     * @param taskId the task
+     * @param ticket the ticket that it began with
+     * @param nowNs  now; for a begin that did not wait, the time of the decision
+     */
+    public void onGiven(final int taskId, final long ticket, final long nowNs) {
+        if (!segments.countsFromGrants() || ticket(taskId) != ticket || segments.given[taskId]) {
+            return;
+        }
+        clockNs = Math.max(clockNs, nowNs);
+        segments.give(taskId, nowNs);
+        final int c = segments.contextId[taskId];
+        if (segments.awaits[taskId] && !contexts.off[c]) {
+            startCount(taskId, nowNs);
+        }
+    }
+
+    /**
+     * A context was disabled or enabled. {@link #onApplied} says it too, and more; this decides nothing, and calls no
+     * sink. Of no meaning without {@link #countFromGrants}.
+     *
+     * @param contextId the context
+     * @param on        whether it was enabled
+     * @param atNs      when
+     */
+    public void onSwitched(final int contextId, final boolean on, final long atNs) {
+        if (!segments.countsFromGrants() || contextId < 0 || contextId > config.maxContexts()
+            || !contexts.open[contextId] || contexts.off[contextId] == !on) {
+            return;
+        }
+        contexts.off[contextId] = !on;
+        for (int t = contexts.firstTask(contextId); t != ContextTable.NONE; t = contexts.nextTask(t)) {
+            if (segments.state[t] != SegmentState.RUNNING || !segments.given[t]) {
+                continue;
+            }
+            if (on && segments.awaits[t]) {
+                startCount(t, atNs);
+            } else if (!on && !segments.awaits[t]) {
+                segments.stopCount(t, atNs);
+                recount(t, atNs);
+            }
+        }
+    }
+
+    private void startCount(final int t, final long atNs) {
+        segments.startCount(t, atNs);
+        recount(t, atNs);
+    }
+
+    private void recount(final int t, final long atNs) {
+        timers.set(t, segments.dueNs(t));
+        arbiter.recount(contexts.gpu[segments.contextId[t]], Math.min(atNs, clockNs));
     }
 
     // ---- segments --------------------------------------------------------------------------------------------------

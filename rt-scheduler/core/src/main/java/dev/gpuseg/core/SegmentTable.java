@@ -3,6 +3,9 @@ package dev.gpuseg.core;
 
 /** One row per task id: the task and its begun segment, if it has one. Columns, so that an event allocates nothing. */
 final class SegmentTable {
+    /** A segment's budgets leave out this much of the time in which it runs by decision only, ns. */
+    static final long GRACE_NS = 100_000_000;
+
     final boolean[] open;
     final int[] contextId;
     final int[] gpuPriority;
@@ -30,8 +33,14 @@ final class SegmentTable {
     final long[] beginNs;
     /** Budget left when it last came to run. */
     final long[] remainingNs;
-    /** When it last came to run. */
+    /** Since when its budget counts: when it last came to run, plus what was left out since. */
     final long[] runningSinceNs;
+    /** Its grant is given; of no meaning unless {@link #countFromGrants}. */
+    final boolean[] given;
+    /** It runs by decision, but its grant is not given yet, or its context is still disabled. */
+    final boolean[] awaits;
+    /** What its budgets may still leave out. */
+    final long[] graceNs;
     final boolean[] missReported;
     final boolean[] overrunReported;
     /** When the begun segment was granted; undefined before. */
@@ -41,6 +50,8 @@ final class SegmentTable {
     final boolean[] demoted;
     /** The next begin is refused. */
     final boolean[] skipNext;
+    /** Whether it is told when grants are given and contexts enabled. */
+    private boolean countsFromGrants;
 
     SegmentTable(final int maxTasks) {
         final int rows = maxTasks + 1;
@@ -70,6 +81,17 @@ final class SegmentTable {
         suspended = new boolean[rows];
         demoted = new boolean[rows];
         skipNext = new boolean[rows];
+        given = new boolean[rows];
+        awaits = new boolean[rows];
+        graceNs = new long[rows];
+    }
+
+    void countFromGrants() {
+        countsFromGrants = true;
+    }
+
+    boolean countsFromGrants() {
+        return countsFromGrants;
     }
 
     void openTask(final TaskParameters p) {
@@ -107,20 +129,58 @@ final class SegmentTable {
         remainingNs[t] = budgetNs[t];
         missReported[t] = false;
         overrunReported[t] = false;
+        given[t] = !countsFromGrants;
+        awaits[t] = false;
+        graceNs[t] = GRACE_NS;
     }
 
-    void enterRunning(final int t, final long nowNs) {
+    void enterRunning(final int t, final long nowNs, final boolean contextIsOff) {
         if (state[t] == SegmentState.WAITING) {
             grantedNs[t] = nowNs;
         }
         state[t] = SegmentState.RUNNING;
         granted[t] = true;
         runningSinceNs[t] = nowNs;
+        awaits[t] = !given[t] || contextIsOff;
     }
 
     void leaveRunning(final int t, final long nowNs) {
-        remainingNs[t] -= nowNs - runningSinceNs[t];
+        if (awaits[t]) {
+            startCount(t, nowNs);
+        }
+        pay(t, nowNs);
         state[t] = SegmentState.PREEMPTED;
+    }
+
+    private void pay(final int t, final long untilNs) {
+        remainingNs[t] -= Math.max(0, untilNs - runningSinceNs[t]);
+    }
+
+    /** The grant of a begun segment is given. */
+    void give(final int t, final long atNs) {
+        if (!given[t] && state[t] == SegmentState.RUNNING) {
+            grantedNs[t] = runningSinceNs[t] + leftOut(t, atNs);
+        }
+        given[t] = true;
+    }
+
+    /** A running segment has the GPU from this time on. */
+    void startCount(final int t, final long atNs) {
+        final long leftOutNs = leftOut(t, atNs);
+        graceNs[t] -= leftOutNs;
+        runningSinceNs[t] += leftOutNs;
+        awaits[t] = false;
+    }
+
+    private long leftOut(final int t, final long untilNs) {
+        return Math.min(graceNs[t], Math.max(0, untilNs - runningSinceNs[t]));
+    }
+
+    /** A running segment does not have the GPU from this time on: a disable that was under way is done. */
+    void stopCount(final int t, final long atNs) {
+        pay(t, atNs);
+        runningSinceNs[t] = Math.max(runningSinceNs[t], atNs);
+        awaits[t] = true;
     }
 
     void demote(final int t) {
@@ -158,14 +218,24 @@ final class SegmentTable {
         if (budgetNs[t] == 0 || state[t] != SegmentState.RUNNING) {
             return Time.NEVER;
         }
-        return Time.addSaturating(Time.addSaturating(runningSinceNs[t], remainingNs[t]), 1);
+        return Time.addSaturating(Time.addSaturating(countSinceNs(t), remainingNs[t]), 1);
     }
 
     private long windowDueNs(final int t) {
         if (windowNs[t] == 0 || state[t] != SegmentState.RUNNING && state[t] != SegmentState.PREEMPTED) {
             return Time.NEVER;
         }
+        if (!given[t]) {   // it begins with the grant
+            return state[t] == SegmentState.PREEMPTED ? Time.NEVER
+                : Time.addSaturating(Time.addSaturating(countSinceNs(t), windowNs[t]), 1);
+        }
         return Time.addSaturating(Time.addSaturating(grantedNs[t], windowNs[t]), 1);
+    }
+
+    /** When the count of a running segment begins, at the latest. */
+    private long countSinceNs(final int t) {
+        final boolean mayWait = awaits[t] && (budgetNs[t] == 0 || remainingNs[t] >= 0);
+        return mayWait ? Time.addSaturating(runningSinceNs[t], graceNs[t]) : runningSinceNs[t];
     }
 
     /** When something is to be reported of the segment, {@link Time#NEVER} if none is begun. */

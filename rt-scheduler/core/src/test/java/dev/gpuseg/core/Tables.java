@@ -31,7 +31,7 @@ final class Tables {
 
     /** It has the GPU. */
     void run(final int t) {
-        segments.enterRunning(t, 1);
+        segments.enterRunning(t, 1, false);
     }
 
     static int[] order(final int... tasks) {

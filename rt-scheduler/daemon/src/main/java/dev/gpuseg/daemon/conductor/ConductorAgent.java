@@ -299,6 +299,11 @@ public final class ConductorAgent implements Agent {
                 + " clients, the most it can serve; close one");
             return;
         }
+        final String refusal = dispatcher.refusal(peer.pid());
+        if (refusal != null) {
+            refuseHello(connection, seq, Errno.EDQUOT, refusal);
+            return;
+        }
         register(connection, seq, name, clientId);
     }
 

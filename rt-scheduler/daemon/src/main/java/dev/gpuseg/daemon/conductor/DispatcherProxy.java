@@ -9,6 +9,16 @@ import dev.gpuseg.ipc.platform.PeerCredentials;
  */
 public interface DispatcherProxy {
     /**
+     * Why a process cannot register, as far as is known now. Answers at once.
+     *
+     * @param pid a process that is about to register
+     * @return one line; null if nothing speaks against it
+     */
+    default String refusal(final int pid) {
+        return null;
+    }
+
+    /**
      * A client has registered: poll its queue, listen to its doorbell.
      *
      * @param client exclusively the dispatcher's until {@link ConductorProxy#clientRemoved}

@@ -77,9 +77,22 @@ final class ClientRegistry {
         clients.forEach(visitor);
     }
 
+    /** Why a process cannot register, and what helps. */
+    static String noNumbers(final int numbers) {
+        return "all " + numbers + " context numbers of the daemon are in use by processes with a GPU context; end "
+            + "some, or bound them with limit contexts in limits.d";
+    }
+
     /** A client has registered. */
     void add(final Client client) {
         final ProcessEntry process = parts.processes().register(client);
+        if (process == null) {   // another one was faster, else the conductor would have refused it
+            final String why = noNumbers(parts.processes().numbers());
+            client.queue().drop(Abi.POISON_PROTOCOL, why);
+            client.session().poison(Abi.POISON_PROTOCOL);
+            conductor.poisoned(client.clientId(), Abi.POISON_PROTOCOL, why);
+            return;
+        }
         final ClientEntry entry = new ClientEntry(client, process);
         clients.add(entry);
         parts.doorbells().add(client);

@@ -50,6 +50,9 @@ public enum Counter {
     /** Processes ended. */
     CONTEXTS_BEYOND_LIMIT("contexts_beyond_limit",
         "Processes ended because their user has more with a GPU context than his limit says"),
+    /** Processes that are not controlled. */
+    CONTEXTS_UNNUMBERED("contexts_unnumbered",
+        "Processes that were refused, or left enabled, because all 1024 context numbers were in use"),
     /** Releases by the watchdog. */
     WATCHDOG_RELEASES("watchdog_releases", "Times that the watchdog enabled held contexts under a live daemon"),
     /** Clients. */

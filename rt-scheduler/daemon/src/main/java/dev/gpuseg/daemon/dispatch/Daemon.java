@@ -328,10 +328,14 @@ public final class Daemon implements AutoCloseable {
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
         new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters,
             config.site().idleLast(), new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(),
-                line -> System.err.println("gpuseg: " + line))).start();
+                Daemon::say), Daemon::say).start();
         if (config.priority() > 0) {
             RuntimeThreads.raise(config.priority());   // after the warm-up, which may take its time
         }
+    }
+
+    private static void say(final String line) {
+        System.err.println("gpuseg: " + line);
     }
 
     /** What rules say of the group of a process; the tree that it looks into is the asking thread's own. */

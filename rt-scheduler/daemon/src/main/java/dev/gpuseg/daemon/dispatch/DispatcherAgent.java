@@ -61,7 +61,7 @@ public final class DispatcherAgent implements Runnable {
     private final StatusSnapshot snapshot;
     private final DispatcherJournal journal;
     private final Doorbells doorbells = new Doorbells();
-    private final CycleClock clock = new CycleClock();
+    private final CycleClock clock = new CycleClock(System::nanoTime);
     private final StatusPage status;
     private final Counters counters;
     private final IdleMode idle;
@@ -108,15 +108,17 @@ public final class DispatcherAgent implements Runnable {
         desired = new DesiredStates(enforcers);
         final Decisions decided = new Decisions(desired);
         scheduler = new SegmentScheduler(config, decided);
+        scheduler.countFromGrants();
         tasks = new TaskTable(config.maxTasks());
         journal = new DispatcherJournal(events, counters, clock);
-        grants = new GrantGate(scheduler, desired, journal, counters, config.preemptive());
+        grants = new GrantGate(scheduler, desired, journal, counters, clock, config.preemptive());
         coRunning = coRunPercent == 0 ? null
             : new CoRunning(coRunPercent, config.maxContexts(), desired, scheduler, tasks, counters);
         desired.coRunning(coRunning);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
-        processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle);
+        processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
+            counters);
         policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock, status::policy,
             config.preemptive(), anticipation);
         clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy,
@@ -282,7 +284,9 @@ public final class DispatcherAgent implements Runnable {
     private void onTimer() {
         final long before = journal.written();
         scheduler.onTimer(clock.nowNs());
+        grants.ofTimer(true);
         decisions.settle();
+        grants.ofTimer(false);
         if (journal.written() == before) {
             journal.timer();
         }

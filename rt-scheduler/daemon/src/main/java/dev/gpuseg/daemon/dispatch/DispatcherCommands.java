@@ -108,6 +108,12 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     @Override
+    public String refusal(final int pid) {
+        return dispatcher.processes().hasNumbersFor(pid) ? null
+            : ClientRegistry.noNumbers(dispatcher.processes().numbers());
+    }
+
+    @Override
     public void addClient(final Client client) {
         dispatcher.submit(() -> dispatcher.clients().add(client));
     }

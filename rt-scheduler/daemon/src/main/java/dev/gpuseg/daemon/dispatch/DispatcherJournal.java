@@ -135,8 +135,11 @@ final class DispatcherJournal {
         event(EventKind.DECIDED, gpu, task, ticket, 0);
     }
 
-    void granted(final TaskEntry task, final long ticket) {
-        event(EventKind.GRANT, task, task.optimistic ? Abi.FLAG_OPTIMISTIC : 0, ticket, 0, 0, 0);
+    /** The grant was given at that time. */
+    void granted(final TaskEntry task, final long ticket, final long givenNs) {
+        written++;
+        write(EventKind.GRANT, givenNs, task.gpu(), task.optimistic ? Abi.FLAG_OPTIMISTIC : 0, task.id, ticket,
+            task.contextId, task.clientId(), 0, 0, 0);
     }
 
     void resumed(final TaskEntry task, final int gpu, final long ticket) {

@@ -4,11 +4,15 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.ipc.Abi;
+import java.util.Arrays;
 
 /**
  * Holds grants back until they are enforced. A real-time grant that needs other contexts off is written when the
  * enforcer has confirmed that; if nothing is left to disable it is written at once. A begin that did not wait has its
  * grant already: only its enforcement is recorded. Dispatcher thread only, allocates nothing.
+ *
+ * <p>The scheduler learns when a grant is given, because budgets count from then on
+ * ({@code rt-scheduler/docs/adr/0051-late-grants.md}).
  *
  * <p>Each decision is told twice, as {@link DecisionApplier} works: {@code answer…} writes what a client waits for,
  * {@code record…} writes counters and journal.
@@ -18,22 +22,32 @@ final class GrantGate {
     private final DesiredStates desired;
     private final DispatcherJournal journal;
     private final Counters counters;
+    private final CycleClock clock;
     private final boolean preemptive;
-    /** By GPU: the real-time segment whose enforcement is awaited. */
-    private final TaskEntry[] awaited;
-    private final long[] awaitedTicket;
-    private final long[] awaitedVersion;
+    /** A waiting client was answered, and the clock was not read since. */
+    private boolean answered;
+    /** The decisions being recorded are the timer's. */
+    private boolean ofTimer;
+    /** By GPU: the real-time segments whose enforcement is awaited; several of one class can be. */
+    private final Awaited[] awaited;
 
     GrantGate(final SegmentScheduler scheduler, final DesiredStates desired, final DispatcherJournal journal,
-        final Counters counters, final boolean preemptive) {
+        final Counters counters, final CycleClock clock, final boolean preemptive) {
         this.scheduler = scheduler;
         this.desired = desired;
         this.journal = journal;
         this.counters = counters;
+        this.clock = clock;
         this.preemptive = preemptive;
-        awaited = new TaskEntry[desired.gpus()];
-        awaitedTicket = new long[desired.gpus()];
-        awaitedVersion = new long[desired.gpus()];
+        awaited = new Awaited[desired.gpus()];
+        for (int g = 0; g < awaited.length; g++) {
+            awaited[g] = new Awaited();
+        }
+    }
+
+    /** Decisions of the timer follow, or not: their events tell a replay when the scheduler looked at the clock. */
+    void ofTimer(final boolean follow) {
+        ofTimer = follow;
     }
 
     /** A segment was granted: writes the grant word, or notes that it has to wait. */
@@ -75,9 +89,7 @@ final class GrantGate {
             }
             recordEnforced(task, gpu, ticket);
         } else {
-            awaited[gpu] = task;
-            awaitedTicket[gpu] = ticket;
-            awaitedVersion[gpu] = desired.disableVersion(gpu);
+            awaited[gpu].put(task, ticket, desired.disableVersion(gpu));
         }
     }
 
@@ -112,28 +124,33 @@ final class GrantGate {
     }
 
     private void forget(final TaskEntry task, final int gpu) {
-        if (awaited[gpu] == task) {
-            awaited[gpu] = null;
-        }
+        awaited[gpu].remove(task);
     }
 
     /**
      * The enforcer of a GPU may have come further.
      *
      * @param enforcedVersion read before the results that led to it were taken
-     * @return 1 if an awaited segment is enforced now, else 0
+     * @return how many awaited segments are enforced now
      */
     int poll(final int gpu, final long enforcedVersion) {
-        final TaskEntry task = awaited[gpu];
-        if (task == null || enforcedVersion < awaitedVersion[gpu]) {
-            return 0;
+        final Awaited of = awaited[gpu];
+        int done = 0;
+        for (int i = 0; i < of.count;) {
+            if (enforcedVersion < of.version[i]) {
+                i++;
+                continue;
+            }
+            final TaskEntry task = of.task[i];
+            final long ticket = of.ticket[i];
+            of.removeAt(i);
+            if (task.grantPending) {
+                finish(task, ticket);
+            }
+            recordEnforced(task, gpu, ticket);
+            done++;
         }
-        awaited[gpu] = null;
-        if (task.grantPending) {
-            finish(task, awaitedTicket[gpu]);
-        }
-        recordEnforced(task, gpu, awaitedTicket[gpu]);
-        return 1;
+        return done;
     }
 
     private void finish(final TaskEntry task, final long ticket) {
@@ -142,15 +159,19 @@ final class GrantGate {
         recordWritten(task, ticket);
     }
 
-    private static void write(final TaskEntry task, final long ticket) {
+    private void write(final TaskEntry task, final long ticket) {
+        answered = true;
         task.grantPending = false;
         task.slot.state(Abi.SEGMENT_RUNNING);
         task.slot.grant(ticket, Abi.VERDICT_GRANTED);
     }
 
     private void recordWritten(final TaskEntry task, final long ticket) {
+        final long givenNs = answered && !ofTimer ? clock.readNs() : clock.nowNs();
+        answered = false;
         counters.increment(Counter.GRANTS);
-        journal.granted(task, ticket);
+        journal.granted(task, ticket, givenNs);
+        scheduler.onGiven(task.id, ticket, givenNs);
     }
 
     private void recordEnforced(final TaskEntry task, final int gpu, final long ticket) {
@@ -159,6 +180,45 @@ final class GrantGate {
             counters.increment(Counter.GRANTS_UNENFORCED);
         } else if (preemptive && scheduler.policy().enforces()) {
             journal.enforced(task, gpu, ticket, enforcer.enforcedNs());
+        }
+    }
+
+    /** In the order of their decisions, each task once. Grows when more wait than ever before. */
+    private static final class Awaited {
+        private static final int INITIAL = 16;
+
+        private TaskEntry[] task = new TaskEntry[INITIAL];
+        private long[] ticket = new long[INITIAL];
+        private long[] version = new long[INITIAL];
+        private int count;
+
+        void put(final TaskEntry entry, final long ofTicket, final long awaitedVersion) {
+            remove(entry);
+            if (count == task.length) {
+                task = Arrays.copyOf(task, 2 * count);
+                ticket = Arrays.copyOf(ticket, 2 * count);
+                version = Arrays.copyOf(version, 2 * count);
+            }
+            task[count] = entry;
+            ticket[count] = ofTicket;
+            version[count++] = awaitedVersion;
+        }
+
+        void remove(final TaskEntry entry) {
+            for (int i = 0; i < count; i++) {
+                if (task[i] == entry) {
+                    removeAt(i);
+                    return;
+                }
+            }
+        }
+
+        void removeAt(final int at) {
+            final int after = --count - at;
+            System.arraycopy(task, at + 1, task, at, after);
+            System.arraycopy(ticket, at + 1, ticket, at, after);
+            System.arraycopy(version, at + 1, version, at, after);
+            task[count] = null;
         }
     }
 }

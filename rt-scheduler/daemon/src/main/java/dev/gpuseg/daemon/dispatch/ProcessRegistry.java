@@ -8,22 +8,44 @@ import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.ipc.Session;
 import dev.gpuseg.mechanisms.ContextRef;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
 /**
  * The processes that have a context on the GPUs, registered or found by the mechanism, and what kind of context that
  * is. A process outlives its registrations: as long as it lives it may have work on a GPU. Dispatcher thread only,
  * unless said otherwise; rare, may allocate.
+ *
+ * <p>A process has a context number on each GPU. While all numbers are in use, no further process can be disabled: one
+ * that registers is refused, one that the mechanism found stays enabled and gets a number when one is free again.
  */
 final class ProcessRegistry {
+    /** The most processes that are remembered until there is a number. */
+    static final int UNCONTROLLED_MAX = 4096;
+
+    /** A process that has work on a GPU, and no context number. */
+    record Uncontrolled(int pid, long startTicks, String name) {
+    }
+
     private final SegmentScheduler scheduler;
     private final DesiredStates desired;
     private final DispatcherJournal journal;
     private final CycleClock clock;
     private final Runnable settle;
+    private final Counters counters;
     private final boolean[] contextInUse;
+    private int freeContexts;
+    /** The longest known first. */
+    private final Deque<Uncontrolled> uncontrolled = new ArrayDeque<>();
+    private volatile int uncontrolledCount;
+    /** W dispatcher, R any thread: which processes have numbers. */
+    private final Set<Integer> pids = ConcurrentHashMap.newKeySet();
+    private volatile boolean full;
     private final List<ProcessEntry> processes = new ArrayList<>();
     private volatile int orphanCount;
     /** W dispatcher: another number whenever a process appears or goes. */
@@ -36,23 +58,36 @@ final class ProcessRegistry {
      * @param journal     where changes are written down
      * @param clock       of the duty cycle
      * @param settle      carries out what the scheduler decided
+     * @param counters    of the dispatcher
      */
     ProcessRegistry(final SegmentScheduler scheduler, final DesiredStates desired, final int maxContexts,
-        final DispatcherJournal journal, final CycleClock clock, final Runnable settle) {
+        final DispatcherJournal journal, final CycleClock clock, final Runnable settle, final Counters counters) {
+        this.counters = counters;
         this.scheduler = scheduler;
         this.desired = desired;
         this.journal = journal;
         this.clock = clock;
         this.settle = settle;
         contextInUse = new boolean[maxContexts + 1];
+        freeContexts = maxContexts;
     }
 
     // ---- registered processes -------------------------------------------------------------------------------------
 
-    /** A client of a process registered: its contexts are managed from now on. */
+    /**
+     * A client of a process registered: its contexts are managed from now on.
+     *
+     * @return null if no context number is free
+     */
     ProcessEntry register(final Client client) {
         ProcessEntry process = find(client.pid(), client.startTicks());
+        if (process == null && lacksNumbers()) {
+            counters.increment(Counter.CONTEXTS_UNNUMBERED);
+            return null;
+        }
         if (process == null) {
+            uncontrolled.removeIf(each -> each.pid() == client.pid());
+            uncontrolledCount = uncontrolled.size();
             process = add(client.pid(), client.startTicks(), client.name(), ContextKind.MANAGED);
         } else if (process.clients == 0) {
             changeKind(process, kind(process, ContextKind.MANAGED));
@@ -82,6 +117,7 @@ final class ProcessRegistry {
         if (process.clients == 0) {
             if (reason == Removal.DIED) {
                 remove(process);
+                numberOthers();
             } else {
                 tellRegistered(process, false);
                 changeKind(process, kind(process, ContextKind.UNMANAGED));
@@ -94,10 +130,61 @@ final class ProcessRegistry {
 
     /** A process that has work on a GPU and has not registered. */
     void addUnmanaged(final int pid, final long startTicks, final String name) {
-        if (find(pid, startTicks) == null) {
+        if (find(pid, startTicks) != null) {
+            return;
+        }
+        if (!lacksNumbers()) {
             add(pid, startTicks, name, ContextKind.UNMANAGED);
             countOrphans();
+            return;
         }
+        final Uncontrolled process = new Uncontrolled(pid, startTicks, name);
+        if (!uncontrolled.contains(process)) {
+            counters.increment(Counter.CONTEXTS_UNNUMBERED);
+            if (uncontrolled.size() < UNCONTROLLED_MAX) {
+                uncontrolled.add(process);
+                uncontrolledCount = uncontrolled.size();
+            }
+        }
+    }
+
+    private boolean lacksNumbers() {
+        return freeContexts < desired.gpus();
+    }
+
+    /** Numbers may be free again. */
+    private void numberOthers() {
+        while (!uncontrolled.isEmpty() && !lacksNumbers()) {
+            final Uncontrolled next = uncontrolled.remove();
+            addUnmanaged(next.pid(), next.startTicks(), next.name());
+        }
+        uncontrolledCount = uncontrolled.size();
+    }
+
+    /** Any thread: how many processes stay enabled because all context numbers are in use. */
+    int uncontrolledCount() {
+        return uncontrolledCount;
+    }
+
+    /** The same by name. */
+    List<Uncontrolled> uncontrolled() {
+        return List.copyOf(uncontrolled);
+    }
+
+    /** One of them turned out to be dead. */
+    void forgetUncontrolled(final Uncontrolled process) {
+        uncontrolled.remove(process);
+        uncontrolledCount = uncontrolled.size();
+    }
+
+    /** Any thread: whether a process that registers gets context numbers, or has them already. */
+    boolean hasNumbersFor(final int pid) {
+        return !full || pids.contains(pid);
+    }
+
+    /** How many context numbers there are for all GPUs together. */
+    int numbers() {
+        return contextInUse.length - 1;
     }
 
     /** Processes without a live registration: their pidfd is closed, so they have to be asked for now and then. */
@@ -120,6 +207,7 @@ final class ProcessRegistry {
     void forgetOrphan(final ProcessEntry process) {
         if (process.clients == 0 && processes.contains(process)) {
             remove(process);
+            numberOthers();
             countOrphans();
         }
     }
@@ -213,6 +301,7 @@ final class ProcessRegistry {
         for (int g = 0; g < contexts.length; g++) {
             final int id = freeContext();
             contextInUse[id] = true;
+            freeContexts--;
             contexts[g] = new ContextRef(id, g, pid, startTicks, name);
             desired.enforcer(g).attach(contexts[g]);
             scheduler.addContext(id, g, kind);
@@ -222,6 +311,8 @@ final class ProcessRegistry {
         final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
         processes.add(process);
         version++;
+        pids.add(pid);
+        full = lacksNumbers();
         return process;
     }
 
@@ -234,7 +325,12 @@ final class ProcessRegistry {
             journal.contextClosed(process.refs[g]);
             desired.forget(g, contextId);
             contextInUse[contextId] = false;
+            freeContexts++;
         }
+        if (processes.stream().noneMatch(other -> other.pid == process.pid)) {
+            pids.remove(process.pid);
+        }
+        full = lacksNumbers();
         settle.run();
     }
 
@@ -244,7 +340,7 @@ final class ProcessRegistry {
                 return i;
             }
         }
-        throw new IllegalStateException("no free context of " + (contextInUse.length - 1) + "; stop some processes");
+        throw new IllegalStateException("no free context of " + numbers() + "; stop some processes");
     }
 
     private static ContextKind kind(final ProcessEntry process, final ContextKind unruled) {

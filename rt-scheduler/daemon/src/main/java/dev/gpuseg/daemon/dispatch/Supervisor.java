@@ -14,6 +14,7 @@ import dev.gpuseg.mechanisms.DeviceFile;
 import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * What the daemon looks after while it runs, at intervals, on the background thread: processes that died without a
@@ -23,6 +24,7 @@ import java.util.concurrent.TimeUnit;
 final class Supervisor {
     private static final long LOOK_MS = 200;
     private static final long CLOCKS_S = 10;
+    private static final long SAY_AGAIN_NS = TimeUnit.MINUTES.toNanos(10);
 
     private final DispatcherAgent dispatcher;
     private final ScheduledExecutorService background;
@@ -39,6 +41,9 @@ final class Supervisor {
     private long foreignSeen;
     private final ContextLimits contextLimits;
     private long endedSeen;
+    private final Consumer<String> log;
+    /** When it was said that processes are not controlled; 0 = never. */
+    private long uncontrolledSaidNs;
 
     /**
      * @param dispatcher whose processes are looked after
@@ -50,11 +55,13 @@ final class Supervisor {
      * @param counters   of the dispatcher, which alone changes them
      * @param idle       whether processes without work are looked for
      * @param contextLimits how many contexts a user may have
+     * @param log        receives a line for what an administrator should mend
      */
     Supervisor(final DispatcherAgent dispatcher, final ScheduledExecutorService background,
         final WatchdogKeeper watchdog, final Cgroups cgroups, final LiveModel liveModel,
         final ProvenAdmission admission, final Counters counters, final boolean idle,
-        final ContextLimits contextLimits) {
+        final ContextLimits contextLimits, final Consumer<String> log) {
+        this.log = log;
         this.contextLimits = contextLimits;
         this.counters = counters;
         this.idle = idle ? new IdleProcesses(new ProcessCpuTime()::readNs, this::tellIdle) : null;
@@ -82,6 +89,7 @@ final class Supervisor {
                 background.execute(() -> forgetDead(orphans));
             });
         }
+        lookAtUncontrolled(nowNs);
         if (admission != null) {
             admission.expire();
         }
@@ -107,6 +115,30 @@ final class Supervisor {
                 dispatcher.submit(() -> dispatcher.processes().forgetOrphan(orphan));
             }
         }
+    }
+
+    private void lookAtUncontrolled(final long nowNs) {
+        final ProcessRegistry processes = dispatcher.processes();
+        final int count = processes.uncontrolledCount();
+        if (count == 0) {
+            return;
+        }
+        if (uncontrolledSaidNs == 0 || nowNs - uncontrolledSaidNs >= SAY_AGAIN_NS) {
+            uncontrolledSaidNs = nowNs;
+            log.accept("all " + processes.numbers() + " context numbers are in use: " + count + " processes with a GPU "
+                + "context stay enabled beside real-time work, and none can register; end some, and bound users with "
+                + "limit contexts in limits.d or with pids.max of their control groups");
+        }
+        dispatcher.submit(() -> {
+            final List<ProcessRegistry.Uncontrolled> all = processes.uncontrolled();
+            background.execute(() -> {
+                for (final ProcessRegistry.Uncontrolled each : all) {
+                    if (!ProcessStatus.isAlive(each.pid(), each.startTicks())) {
+                        dispatcher.submit(() -> processes.forgetUncontrolled(each));
+                    }
+                }
+            });
+        });
     }
 
     private void followCgroups(final long nowNs) {

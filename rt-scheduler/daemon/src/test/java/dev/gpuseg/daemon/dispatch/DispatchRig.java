@@ -54,10 +54,12 @@ final class DispatchRig {
         final SchedulerConfig config = new SchedulerConfig(policy, gpus, TASKS, CONTEXTS, preemptive, true,
             Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(config, decided);
-        grants = new GrantGate(scheduler, desired, journal, counters, preemptive);
+        scheduler.countFromGrants();
+        grants = new GrantGate(scheduler, desired, journal, counters, clock, preemptive);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
-        processes = new ProcessRegistry(scheduler, desired, CONTEXTS, journal, clock, decisions::settle);
+        processes = new ProcessRegistry(scheduler, desired, CONTEXTS, journal, clock, decisions::settle,
+            counters);
         this.policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock,
             shownPolicies::add, preemptive, anticipation);
         clock.set(1);

@@ -50,7 +50,7 @@ class DispatcherJournalTest {
         calls.put("cancel", j -> j.cancel(task, 0, 1, 2));
         calls.put("jobEnd", j -> j.jobEnd(task, 1, 2));
         calls.put("decided", j -> j.decided(task, 0, 1));
-        calls.put("granted", j -> j.granted(task, 1));
+        calls.put("granted", j -> j.granted(task, 1, 2));
         calls.put("resumed", j -> j.resumed(task, 0, 1));
         calls.put("preempted", j -> j.preempted(task, 0, 1, 2));
         calls.put("missed", j -> j.missed(task, 1, 2));
@@ -150,7 +150,7 @@ class DispatcherJournalTest {
         assertEquals(new FakeJournal.Event(EventKind.ANTICIPATE, 1, 0, Abi.ANTICIPATION_ACTED, 3, 0, 3, 3, 21, 22, 1,
             ""), rig.events.last());
         task.optimistic = true;
-        rig.journal.granted(task, 7);
+        rig.journal.granted(task, 7, rig.clock.nowNs());
         assertEquals(Abi.FLAG_OPTIMISTIC, rig.events.last().flags());
     }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.ipc.journal.EventKind;
@@ -15,6 +16,9 @@ import org.junit.jupiter.api.Test;
 
 class GrantGateTest {
     private static final long TICKET = 7;
+    private static final long LATE_NS = 20_000_000;
+    /** Longer than any grant is waited for before the budget counts. */
+    private static final long LONG_NS = 200_000_000;
 
     private final DispatchRig rig = new DispatchRig(FixedPriority.INSTANCE);
 
@@ -146,10 +150,53 @@ class GrantGateTest {
         final TaskEntry high = rig.task(2, 20, 100, OverrunAction.DEMOTE);
         rig.begin(high, TICKET, true);
         assertTrue(high.grantPending);
-        rig.at(1_000);
+        rig.at(LATE_NS);
+        assertFalse(rig.events.kinds().contains(EventKind.OVERRUN), "the enforcer is late, not the segment");
+        rig.at(LONG_NS);
         assertTrue(rig.events.kinds().contains(EventKind.OVERRUN), rig.events.kinds().toString());
         assertTrue(told(high).contains("granted 7"), "best effort waits for no enforcement");
         assertFalse(high.grantPending);
+    }
+
+    @Test
+    void shouldCountTheBudgetFromTheGrantOn() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20, 100, OverrunAction.DEMOTE);
+        rig.begin(high, TICKET, true);
+        rig.enforcer.enforce(50);
+        rig.at(LATE_NS);   // the dispatcher stood still, and looks at the clock before it looks at the enforcer
+        rig.grants.poll(0, rig.enforcer.enforcedVersion());
+        assertTrue(told(high).contains("granted 7"));
+        rig.at(LATE_NS + 100);
+        assertTrue(rig.scheduler.isRealTime(high.id));
+        assertEquals(0, rig.count(Counter.OVERRUNS));
+        rig.at(LATE_NS + 101);
+        assertFalse(rig.scheduler.isRealTime(high.id));
+        assertEquals(1, rig.count(Counter.OVERRUNS));
+    }
+
+    @Test
+    void shouldCountTheBudgetOfABeginThatDidNotWaitFromTheDecisionOn() {
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20, 100, OverrunAction.DEMOTE);
+        rig.begin(high, TICKET, false);
+        rig.at(102);
+        assertEquals(1, rig.count(Counter.OVERRUNS), "it has the GPU, beside what is still enabled");
+    }
+
+    @Test
+    void shouldGiveTheGrantsOfAWholeClass() {
+        final DispatchRig classes = new DispatchRig(new HighestClassFirst(50));
+        classes.task(1, 0);
+        final TaskEntry one = classes.task(2, 20);
+        final TaskEntry other = classes.task(3, 20);
+        classes.begin(one, TICKET, true);
+        classes.begin(other, TICKET, true);
+        assertTrue(one.grantPending && other.grantPending);
+        classes.enforcer.enforce(50);
+        classes.grants.poll(0, classes.enforcer.enforcedVersion());
+        assertTrue(told(other).contains("granted 7"));
+        assertTrue(told(one).contains("granted 7"), "both wait for the same");
     }
 
     @Test

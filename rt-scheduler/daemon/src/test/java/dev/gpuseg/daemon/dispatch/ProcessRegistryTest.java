@@ -4,8 +4,8 @@ package dev.gpuseg.daemon.dispatch;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.ContextKind;
@@ -36,14 +36,49 @@ class ProcessRegistryTest {
         return kind.ordinal();
     }
 
-    @Test
-    void shouldRefuseAProcessForWhichThereIsNoContextLeft() {
+    private void takeAllNumbers() {
         for (int pid = 1; pid <= DispatchRig.CONTEXTS / 2; pid++) {
             processes.addUnmanaged(pid, 1, "p" + pid);
         }
-        final IllegalStateException e =
-            assertThrows(IllegalStateException.class, () -> processes.addUnmanaged(99, 1, "one too many"));
-        assertTrue(e.getMessage().contains("no free context of " + DispatchRig.CONTEXTS), e.getMessage());
+    }
+
+    @Test
+    void shouldCountAProcessForWhichThereIsNoNumberAndControlItWhenThereIsOne() {
+        takeAllNumbers();
+        processes.addUnmanaged(99, 1, "one too many");
+        processes.addUnmanaged(99, 1, "one too many");
+        processes.addUnmanaged(100, 1, "the next");
+        assertEquals(2, rig.count(Counter.CONTEXTS_UNNUMBERED), "once each");
+        assertEquals(2, processes.uncontrolledCount());
+        assertEquals(DispatchRig.CONTEXTS / 2, processes.count());
+        processes.forgetUncontrolled(processes.uncontrolled().get(1));
+        processes.forgetOrphan(processes.orphans().get(0));
+        assertEquals(0, processes.uncontrolledCount());
+        assertTrue(processes.orphans().stream().anyMatch(each -> each.pid == 99), "it is controlled from now on");
+    }
+
+    @Test
+    void shouldRefuseToRegisterAProcessForWhichThereIsNoNumber() {
+        assertTrue(processes.hasNumbersFor(99));
+        takeAllNumbers();
+        assertNull(processes.register(client(1, 99, 1)));
+        assertEquals(1, rig.count(Counter.CONTEXTS_UNNUMBERED));
+        assertFalse(processes.hasNumbersFor(99));
+        assertTrue(processes.hasNumbersFor(2), "it has its numbers");
+        assertSame(processes.orphans().get(1), processes.register(client(1, 2, 1)));
+        processes.forgetOrphan(processes.orphans().get(0));
+        assertTrue(processes.hasNumbersFor(99));
+        assertEquals(99, processes.register(client(1, 99, 1)).pid);
+    }
+
+    @Test
+    void shouldNotForgetWhoeverWaitsForANumberWhenItRegisters() {
+        takeAllNumbers();
+        processes.addUnmanaged(99, 1, "one too many");
+        processes.forgetOrphan(processes.orphans().get(0));
+        assertEquals(99, processes.register(client(1, 99, 1)).pid);
+        assertEquals(0, processes.uncontrolledCount());
+        assertEquals(DispatchRig.CONTEXTS / 2, processes.count());
     }
 
     @Test

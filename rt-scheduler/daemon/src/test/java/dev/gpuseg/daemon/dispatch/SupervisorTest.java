@@ -40,6 +40,7 @@ class SupervisorTest {
     private final ManualExecutor background = new ManualExecutor();
     private final List<Integer> assigned = new ArrayList<>();
     private final List<String> watchdogs = new ArrayList<>();
+    private final List<String> said = new ArrayList<>();
     private StatusPage status;
     private DispatcherAgent dispatcher;
     private Supervisor supervisor;
@@ -64,7 +65,7 @@ class SupervisorTest {
             IdleMode.SPIN);
         supervisor = new Supervisor(dispatcher, background, new WatchdogKeeper(null, () -> null, page -> { }),
             new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()), new LiveModel(), null,
-            new Counters(), true, new ContextLimits(UserLimits.NONE, 0, line -> { }));
+            new Counters(), true, new ContextLimits(UserLimits.NONE, 0, line -> { }), said::add);
     }
 
     @AfterEach
@@ -123,13 +124,32 @@ class SupervisorTest {
     }
 
     @Test
+    void shouldSayOnceThatAllContextNumbersAreInUseAndForgetTheDead() {
+        final int dead = Integer.MAX_VALUE;
+        dispatcher.submit(() -> {
+            for (int i = 0; i < 6; i++) {
+                dispatcher.processes().addUnmanaged(dead - i, 1, "p" + i);
+            }
+        });
+        settle();
+        supervisor.look();
+        assertEquals(1, said.size(), said.toString());
+        assertTrue(said.get(0).startsWith("all 4 context numbers are in use: 2 processes"), said.get(0));
+        assertTrue(said.get(0).contains("limit contexts in limits.d"), said.get(0));
+        settle();
+        assertEquals(0, dispatcher.processes().uncontrolledCount());
+        supervisor.look();
+        assertEquals(1, said.size(), said.toString());
+    }
+
+    @Test
     void shouldKeepTheWatchdog() {
         final Supervisor keeping = new Supervisor(dispatcher, background, new WatchdogKeeper(new Dead(), () -> {
             watchdogs.add("started");
             return new Dead();
         }, page -> { }), new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()),
             new LiveModel(), null,
-            new Counters(), false, new ContextLimits(UserLimits.NONE, 0, line -> { }));
+            new Counters(), false, new ContextLimits(UserLimits.NONE, 0, line -> { }), said::add);
         keeping.look();
         keeping.look();
         assertEquals(List.of("started", "started"), watchdogs);

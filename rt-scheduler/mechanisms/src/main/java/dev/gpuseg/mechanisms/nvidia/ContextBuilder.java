@@ -40,7 +40,7 @@ final class ContextBuilder {
                 final Integer on = tsg == null ? gpu : gpuOfDevice.get(tsg.parent());
                 if (on != null && (scope == Scope.ALL || compute.contains(node.parent()))) {
                     channels.computeIfAbsent(on, g -> new ArrayList<>())
-                        .add(new RmContext.Channel(c.handle(), handle));
+                        .add(new RmContext.Channel(c.handle(), handle, node.parent()));
                 }
             }
         });

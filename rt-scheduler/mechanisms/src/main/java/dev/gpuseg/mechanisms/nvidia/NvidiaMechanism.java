@@ -30,7 +30,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>A process has its channels scheduled once it has made them, and then they run, also if they were disabled before.
  * Seen on an H200: of 25 processes whose first channel was disabled within a millisecond, none stopped. So where the
- * observer sees a process schedule channels, they are enabled, which undoes the count, and disabled again.
+ * observer sees a process schedule channels, these are enabled, which undoes the count, and disabled again.
  *
  * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}. When they appear,
  * {@link #changed} says so and the enforcer applies its state again.
@@ -176,7 +176,8 @@ public class NvidiaMechanism implements Mechanism {
         final int enableCount) {
         synchronized (lock) {   // the watch thread closes descriptors under it
             for (int i = 0; i < disableCount; i++) {
-                if (takeRescheduled(disable[i]) || !isDisabledPart(disable[i])) {
+                undoScheduled(disable[i]);
+                if (!isDisabledPart(disable[i])) {
                     enableDisabled(disable[i]);
                 }
             }
@@ -201,6 +202,10 @@ public class NvidiaMechanism implements Mechanism {
             return;
         }
         p.disabled = null;
+        enable(was);
+    }
+
+    private void enable(final RmContext was) {
         if (!was.file().isOpen()) {
             return;   // RM freed its client with the descriptor
         }
@@ -221,6 +226,21 @@ public class NvidiaMechanism implements Mechanism {
         rm.clear();
     }
 
+    /** What a process had scheduled since it was disabled runs. It is enabled, so that it can be disabled again. */
+    private void undoScheduled(final ContextRef context) {
+        final WatchedProcess p = watched(context);
+        if (p == null) {
+            return;
+        }
+        for (RmContext.Scheduled s = p.scheduled.poll(); s != null; s = p.scheduled.poll()) {
+            final RmContext part = p.disabled == null ? null : p.disabled.part(s, false);
+            if (part != null) {
+                p.disabled = p.disabled.part(s, true);
+                enable(part);
+            }
+        }
+    }
+
     /**
      * Whether what was disabled of a context is certainly disabled, and still a part of it. Then the rest is disabled
      * without enabling that part, which would let a process run in a segment whenever it makes a channel.
@@ -230,16 +250,6 @@ public class NvidiaMechanism implements Mechanism {
         final RmContext c = current(context);
         return p != null && c != null && p.disabled != null && p.disabledRelease == releases
             && p.disabled.file().isOpen() && p.exemption == null && c.contains(p.disabled);
-    }
-
-    /** Whether its process had channels scheduled since the last call: they run, though they were disabled. */
-    private static boolean takeRescheduled(final ContextRef context) {
-        final WatchedProcess p = watched(context);
-        final boolean taken = p != null && p.rescheduled;
-        if (taken) {
-            p.rescheduled = false;   // before its channels are disabled: what is scheduled meanwhile is seen again
-        }
-        return taken;
     }
 
     /** What is already disabled of a context that is to be disabled; null: nothing, or not for certain. */

@@ -48,6 +48,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private static final long PROTECTED_AGAIN_NS = 3_000 * MS;
     private static final int ANCESTORS_MAX = 8;
     private static final int JOIN_MS = 2_000;
+    private static final int SCHEDULED_MOST = 16;
 
     private final int gpu;
     private final GpuIndex gpus;
@@ -237,7 +238,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 p.mpsServer = known.mpsServer;
                 p.exemption = known.exemption;
                 p.announced = true;
-                p.rescheduled = known.rescheduled;
+                p.scheduled.addAll(known.scheduled);
                 p.observed = known.observed;
                 onChange.run();   // it was attached without channels
             } else {
@@ -282,7 +283,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         }
         if (o.kind() == Observation.Kind.SCHEDULED) {
             if (p != null && p.startTicks == o.startTicks()) {
-                reschedule(p);
+                scheduled(p, new RmContext.Scheduled(o.client(), o.handle()));
             }
             return;
         }
@@ -299,8 +300,13 @@ final class ProcessWatch implements Runnable, ObservationListener {
     }
 
     /** Its channels run from now on, whatever was done to them while it made them: the enforcer starts anew. */
-    private void reschedule(final WatchedProcess p) {
-        p.rescheduled = true;
+    private void scheduled(final WatchedProcess p, final RmContext.Scheduled what) {
+        if (p.scheduled.size() >= SCHEDULED_MOST) {
+            p.scheduled.clear();
+            p.scheduled.add(RmContext.Scheduled.ANY);
+        } else {
+            p.scheduled.add(what);
+        }
         onChange.run();
     }
 
@@ -420,7 +426,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
             case UNCHANGED:
                 if (p.unconfirmed) {   // found while it made its channels, perhaps: nobody saw it schedule them
                     p.unconfirmed = false;
-                    reschedule(p);
+                    scheduled(p, RmContext.Scheduled.ANY);
                 }
                 break;
             default:

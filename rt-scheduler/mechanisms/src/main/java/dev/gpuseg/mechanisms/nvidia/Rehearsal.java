@@ -31,7 +31,7 @@ final class Rehearsal extends NvidiaMechanism {
     public void attach(final ContextRef context) {
         final List<RmContext.Channel> channels = new ArrayList<>();
         for (int i = 0; i < CHANNELS; i++) {
-            channels.add(new RmContext.Channel(context.contextId(), i));
+            channels.add(new RmContext.Channel(context.contextId(), i, 0));
         }
         final WatchedProcess made = new WatchedProcess(context.pid(), context.pidStartTicks(), System.nanoTime());
         made.process = RmProcess.pretended(new RmContext(0, file, context.contextId(), 0, channels, List.of()));

@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms.nvidia;
 import dev.gpuseg.ipc.Abi;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -21,8 +22,14 @@ final class RmContext {
     record Tsg(ControlFile file, int client, int handle, boolean compute) {
     }
 
-    /** One channel. */
-    record Channel(int client, int handle) {
+    /** One channel, and the group that it is in. */
+    record Channel(int client, int handle, int group) {
+    }
+
+    /** What a process had scheduled: a channel group or a channel. */
+    record Scheduled(int client, int handle) {
+        /** It may have been anything. */
+        static final Scheduled ANY = new Scheduled(0, 0);
     }
 
     private final int gpu;
@@ -31,6 +38,7 @@ final class RmContext {
     private final int subdevice;
     private final int[] clients;
     private final int[] channels;
+    private final int[] groups;
     private final List<Tsg> tsgs;
     private final byte[] heldPayload;
 
@@ -43,6 +51,7 @@ final class RmContext {
         this.tsgs = List.copyOf(tsgs);
         clients = channelList.stream().mapToInt(Channel::client).toArray();
         channels = channelList.stream().mapToInt(Channel::handle).toArray();
+        groups = channelList.stream().mapToInt(Channel::group).toArray();
         heldPayload = payload();
     }
 
@@ -92,6 +101,19 @@ final class RmContext {
     /** What the watchdog needs to enable it again; not to be changed by the caller. */
     byte[] heldPayload() {
         return heldPayload;
+    }
+
+    /** The part of it that is scheduled with this, or the rest; null if there is no such channel. */
+    RmContext part(final Scheduled what, final boolean rest) {
+        final List<Channel> chosen = new ArrayList<>();
+        for (int i = 0; i < channels.length; i++) {
+            final boolean is = what == Scheduled.ANY
+                || clients[i] == what.client && (channels[i] == what.handle || groups[i] == what.handle);
+            if (is != rest) {
+                chosen.add(new Channel(clients[i], channels[i], groups[i]));
+            }
+        }
+        return chosen.isEmpty() ? null : new RmContext(gpu, file, client, subdevice, chosen, tsgs);
     }
 
     /** Whether a channel is one of its own. */

@@ -3,6 +3,8 @@ package dev.gpuseg.mechanisms.nvidia;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** One process that a {@link ProcessWatch} follows. Each field names its writer (W) and its readers (R). */
 final class WatchedProcess {
@@ -20,8 +22,8 @@ final class WatchedProcess {
     RmContext disabled;
     /** Enforcer only: releases of the watchdog when all of it was disabled; negative = part of it may be enabled. */
     long disabledRelease = -1;
-    /** W watch thread, enforcer: what was disabled may run again, see {@link ProcessWatch}. */
-    volatile boolean rescheduled;
+    /** W watch thread, R enforcer: what was disabled of it may run again, see {@link NvidiaMechanism}. */
+    final Queue<RmContext.Scheduled> scheduled = new ConcurrentLinkedQueue<>();
     /** W enforcer at attach, R watch thread. */
     volatile boolean attached;
     /** Enforcer, under the lock: time slices before they were changed, us, by client and channel group. */

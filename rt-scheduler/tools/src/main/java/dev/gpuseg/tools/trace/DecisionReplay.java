@@ -38,7 +38,8 @@ import java.util.regex.Pattern;
  *
  * <p>All policies, weights, caps and their changes are replayed from journals whose START says {@code inputs: all}
  * (since ABI 1.2: such a journal tells when the scheduler looked at the clock, and when it learned what the hardware
- * did). Older ones hold enough for policies without parameters only; what else they hold ends the replay.
+ * did). A GRANT is an input, too, if START says {@code budgets: from-grant}: they count from then on. Older ones hold
+ * enough for policies without parameters only; what else they hold ends the replay.
  *
  * <p>A replay begins with the start of a daemon and ends where events are missing. One thread.
  */
@@ -178,6 +179,9 @@ public final class DecisionReplay implements DecisionSink {
             config.path("preemptive").asBoolean(), config.path("optimistic").asBoolean(),
             "allow".equals(config.path("unmanaged").asText()) ? Unmanaged.ALLOW : Unmanaged.BEST_EFFORT);
         final SegmentScheduler made = new SegmentScheduler(sizes, this);
+        if ("from-grant".equals(config.path("budgets").asText())) {
+            made.countFromGrants();
+        }
         anticipation = new AnticipationReplay(sizes, made);
         return made;
     }
@@ -368,6 +372,7 @@ public final class DecisionReplay implements DecisionSink {
             case GRANT:
                 if (decided.getOrDefault(e.taskId(), -1L) == e.ticket()) {
                     decided.remove(e.taskId());
+                    scheduler.onGiven(e.taskId(), e.ticket(), e.timeNs());
                     return;   // told now; decided before
                 }
                 seen = new Decision(EventKind.GRANT, e.taskId(), e.ticket(), 0);
@@ -389,6 +394,9 @@ public final class DecisionReplay implements DecisionSink {
         if (!seen.equals(due) && differences.size() < DIFFERENCES_MAX) {
             differences.add("event " + e.seq() + ": the daemon decided " + seen + ", the scheduler "
                 + (due == null ? "nothing" : due.toString()));
+        }
+        if (e.kind() == EventKind.GRANT) {
+            scheduler.onGiven(e.taskId(), e.ticket(), e.timeNs());
         }
     }
 

@@ -62,6 +62,7 @@ final class JournaledRun implements DecisionSink {
     /** Null: nothing is expected. */
     private final JournaledAnticipation anticipation;
     private boolean late;
+    private boolean ofTimer;
     private long written;
     private long nowNs = 1;
 
@@ -81,10 +82,12 @@ final class JournaledRun implements DecisionSink {
         final SchedulerConfig sizes = new SchedulerConfig(READER.policyOf(policy), GPUS, TASKS, CONTEXTS, preemptive,
             true, Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(sizes, this);
+        scheduler.countFromGrants();
         final ObjectNode start = JsonNodeFactory.instance.objectNode();
-        start.put("policy", policy.split(" ")[0]).put("policy_text", policy).put("inputs", "all").put("gpus", GPUS)
-            .put("tasks_max", TASKS).put("contexts_max", CONTEXTS).put("preemptive", preemptive)
-            .put("optimistic", true).put("unmanaged", "best-effort");
+        start.put("policy", policy.split(" ")[0]).put("policy_text", policy).put("inputs", "all")
+            .put("budgets", "from-grant").put("gpus", GPUS).put("tasks_max", TASKS)
+            .put("contexts_max", CONTEXTS).put("preemptive", preemptive).put("optimistic", true)
+            .put("unmanaged", "best-effort");
         ring.writeText(EventKind.START, nowNs, 0, 0, 0, 0, 0, 0, start.toString());
         anticipation = expected ? new JournaledAnticipation(ring, sizes, scheduler, random.nextLong()) : null;
         for (int c = 1; c <= CONTEXTS; c++) {
@@ -163,14 +166,16 @@ final class JournaledRun implements DecisionSink {
         if (scheduler.nextTimerNs() <= nowNs) {
             final long before = written;
             scheduler.onTimer(nowNs);
+            ofTimer = true;
             record();
+            ofTimer = false;
             if (written == before) {
                 write(EventKind.TIMER, 0, 0, 0, 0, 0, 0);
             }
         }
         if (!toldLater.isEmpty() && random.nextBoolean()) {
             final long[] told = toldLater.remove(0);
-            write(EventKind.GRANT, 0, (int) told[0], told[1], 0, 0, 0);
+            granted((int) told[0], told[1]);
         }
         if (anticipation == null) {
             draw(1 + random.nextInt(TASKS));
@@ -386,11 +391,22 @@ final class JournaledRun implements DecisionSink {
     public void onGrant(final int gpu, final int t, final long of) {
         final boolean waits = late && preemptive;
         decided.add(new Later(t, () -> {
-            write(waits ? EventKind.DECIDED : EventKind.GRANT, 0, t, of, 0, 0, 0);
             if (waits) {
+                write(EventKind.DECIDED, 0, t, of, 0, 0, 0);
                 toldLater.add(new long[] {t, of});
+            } else {
+                granted(t, of);
             }
         }));
+    }
+
+    /** The dispatcher reads its clock again after an answer, unless its timer decided. */
+    private void granted(final int t, final long of) {
+        final long cycleNs = nowNs;
+        nowNs += ofTimer ? 0 : random.nextLong(MS / 2);
+        write(EventKind.GRANT, 0, t, of, 0, 0, 0);
+        scheduler.onGiven(t, of, nowNs);
+        nowNs = cycleNs;
     }
 
     @Override
