@@ -31,7 +31,7 @@ import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
  * inotify on the control device (an open wakes it) and, where that does not work, from a walk through /proc every
  * 250 ms. Then a process is announced once it has made its channels and one refresh has seen them; refreshes are 20 to
  * 160 ms apart while it is new. Nobody sees then when it has its channels scheduled, so it is taken to have done so
- * when a refresh finds its channels as the one before did.
+ * when a refresh finds its channels as the one before did; and once, a second later, where the observer works.
  */
 final class ProcessWatch implements Runnable, ObservationListener {
     private static final long MS = 1_000_000;
@@ -42,6 +42,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private static final long REFRESH_YOUNG_NS = 100 * MS;
     private static final long YOUNG_NS = 5_000 * MS;
     private static final long REFRESH_OBSERVED_NS = 10_000 * MS;
+    private static final long CONFIRM_NS = 1_000 * MS;
     private static final long WALK_NS = 250 * MS;
     private static final long WALK_NOTIFIED_NS = 5_000 * MS;
     private static final long WALK_GAP_NS = 20 * MS;
@@ -416,7 +417,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         switch (found) {
             case CHANGED:
                 p.periodNs = REFRESH_MIN_NS;
-                p.unconfirmed = p.observed == null && nowNs - p.sinceNs < YOUNG_NS;
+                p.confirmNs = nowNs - p.sinceNs >= YOUNG_NS ? 0 : p.observed == null ? nowNs : nowNs + CONFIRM_NS;
                 log.note("known", p.pid);
                 onChange.run();
                 break;
@@ -424,8 +425,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 lastError = p.process.refusal();
                 break;
             case UNCHANGED:
-                if (p.unconfirmed) {   // found while it made its channels, perhaps: nobody saw it schedule them
-                    p.unconfirmed = false;
+                if (p.confirmNs != 0 && nowNs - p.confirmNs >= 0) {   // in case nobody saw it schedule its channels
+                    p.confirmNs = 0;
                     scheduled(p, RmContext.Scheduled.ANY);
                 }
                 break;
@@ -440,7 +441,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         } else if (p.observed != null
             || p.process.hasNoWork() && !p.process.usesDriver() && observer.sawWhole(p.startTicks)) {
             p.nextRefreshNs = nowNs + (p.observed != null && p.observed.hasNews() ? 0
-                : p.process.isStale() ? REFRESH_MIN_NS : REFRESH_OBSERVED_NS);
+                : p.process.isStale() ? REFRESH_MIN_NS : p.confirmNs != 0 ? CONFIRM_NS : REFRESH_OBSERVED_NS);
         } else if (p.process.context(gpu) != null) {
             p.nextRefreshNs = nowNs + (nowNs - p.sinceNs < YOUNG_NS ? REFRESH_YOUNG_NS : REFRESH_KNOWN_NS);
         } else if (!p.process.usesDriver() && found != RmProcess.Result.REFUSED) {

@@ -40,8 +40,8 @@ final class WatchedProcess {
     /** Apparently uses CUDA without channels of its own. */
     boolean withoutOwnChannels;
     boolean announced;
-    /** Its channels were found in a search when it was young, and have not stayed the same until a second one yet. */
-    boolean unconfirmed;
+    /** Its channels are new; if they are the same then, they are taken to have been scheduled. 0 = they are not new. */
+    long confirmNs;
     /** Null if the observer does not see it, or not from its beginning. */
     ObservedProcess observed;
     long nextRefreshNs;
