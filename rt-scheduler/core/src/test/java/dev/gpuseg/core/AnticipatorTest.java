@@ -29,7 +29,7 @@ class AnticipatorTest {
     private final Recorder decided = new Recorder();
     private final SchedulerConfig config =
         new SchedulerConfig(FixedPriority.INSTANCE, 1, IDS, IDS, true, true, Unmanaged.BEST_EFFORT);
-    private final SegmentScheduler scheduler = new SegmentScheduler(config, new Silent());
+    private final SegmentScheduler scheduler = new SegmentScheduler(config, new SilentSink());
     private final Device device = new Device();
     private final Anticipator anticipator =
         new Anticipator(config, scheduler, new Reservation.Target[] {device}, decided);
@@ -518,43 +518,6 @@ class AnticipatorTest {
         @Override
         public void onKeptFree(final int gpu, final int taskId, final long ns) {
             keptNs[taskId] += ns;
-        }
-    }
-
-    private static final class Silent implements DecisionSink {
-        @Override
-        public void onContextDesired(final int gpu, final int contextId, final boolean enabled) {
-            // the device knows what a reservation does
-        }
-
-        @Override
-        public void onPreempt(final int gpu, final int taskId, final long ticket, final int byTaskId) {
-            // not looked at
-        }
-
-        @Override
-        public void onResume(final int gpu, final int taskId, final long ticket) {
-            // not looked at
-        }
-
-        @Override
-        public void onGrant(final int gpu, final int taskId, final long ticket) {
-            // not looked at
-        }
-
-        @Override
-        public void onPregrant(final int taskId, final boolean pregranted) {
-            // not looked at
-        }
-
-        @Override
-        public void onDeadlineMiss(final int taskId, final long ticket, final long deadlineNs) {
-            // not looked at
-        }
-
-        @Override
-        public void onOverrun(final int taskId, final long ticket, final long budgetNs) {
-            // not looked at
         }
     }
 }

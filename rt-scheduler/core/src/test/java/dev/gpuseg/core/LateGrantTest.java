@@ -24,37 +24,7 @@ class LateGrantTest {
     private static final int ACCOUNT = 7;
 
     private final List<String> told = new ArrayList<>();
-    private final DecisionSink sink = new DecisionSink() {
-        @Override
-        public void onContextDesired(final int gpu, final int contextId, final boolean enabled) {
-            // asked of the scheduler
-        }
-
-        @Override
-        public void onPreempt(final int gpu, final int taskId, final long ticket, final int byTaskId) {
-            // asked of the scheduler
-        }
-
-        @Override
-        public void onResume(final int gpu, final int taskId, final long ticket) {
-            // asked of the scheduler
-        }
-
-        @Override
-        public void onGrant(final int gpu, final int taskId, final long ticket) {
-            // asked of the scheduler
-        }
-
-        @Override
-        public void onPregrant(final int taskId, final boolean pregranted) {
-            // nothing here depends on it
-        }
-
-        @Override
-        public void onDeadlineMiss(final int taskId, final long ticket, final long deadlineNs) {
-            // no deadlines
-        }
-
+    private final DecisionSink sink = new SilentSink() {
         @Override
         public void onOverrun(final int taskId, final long ticket, final long budgetNs) {
             told.add(taskId + " overran " + budgetNs / MS);

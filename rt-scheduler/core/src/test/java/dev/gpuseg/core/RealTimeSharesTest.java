@@ -25,29 +25,9 @@ class RealTimeSharesTest {
     private long ticket;
 
     /** Keeps which task has the GPU, as it was told, and when. */
-    private static final class Told implements DecisionSink {
+    private static final class Told extends SilentSink {
         final List<String> shares = new ArrayList<>();
         final List<Integer> pregranted = new ArrayList<>();
-
-        @Override
-        public void onContextDesired(final int gpu, final int contextId, final boolean enabled) {
-            // asked of the scheduler
-        }
-
-        @Override
-        public void onPreempt(final int gpu, final int taskId, final long ticket, final int byTaskId) {
-            // asked of the scheduler
-        }
-
-        @Override
-        public void onResume(final int gpu, final int taskId, final long ticket) {
-            // asked of the scheduler
-        }
-
-        @Override
-        public void onGrant(final int gpu, final int taskId, final long ticket) {
-            // asked of the scheduler
-        }
 
         @Override
         public void onPregrant(final int taskId, final boolean isPregranted) {
@@ -55,16 +35,6 @@ class RealTimeSharesTest {
             if (isPregranted) {
                 pregranted.add(taskId);
             }
-        }
-
-        @Override
-        public void onDeadlineMiss(final int taskId, final long ticket, final long deadlineNs) {
-            // no deadlines
-        }
-
-        @Override
-        public void onOverrun(final int taskId, final long ticket, final long budgetNs) {
-            // no budgets
         }
 
         @Override
