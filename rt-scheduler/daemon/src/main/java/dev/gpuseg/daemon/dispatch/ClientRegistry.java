@@ -8,7 +8,6 @@ import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.Session;
-import dev.gpuseg.ipc.platform.FaultBarrier;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -134,22 +133,21 @@ final class ClientRegistry {
             entry.recordsLeft = ClientEntry.STAYS;
             final List<Closing> due = entry.closings;
             entry.closings = new ArrayList<>();
-            for (final Closing closing : due) {
-                later.execute(() -> close(closing));
-            }
-            if (entry.leaving) {
-                later.execute(() -> remove(entry));
+            final boolean leaves = entry.leaving;
+            if (leaves || !due.isEmpty()) {
+                // one command: a fault that surfaces when the dispatcher is woken for it must not cost the rest
+                later.execute(() -> {
+                    due.forEach(this::close);
+                    if (leaves) {
+                        remove(entry);
+                    }
+                });
             }
         }
     }
 
     private void remove(final ClientEntry entry) {
         final int clientId = entry.client.clientId();
-        try {
-            FaultBarrier.settle();
-        } catch (final InternalError e) {
-            counters.increment(Counter.CLIENT_ERRORS);   // of its files; later it could not be told whose it was
-        }
         try {
             closeTasks(entry);
             parts.doorbells().remove(entry.client);

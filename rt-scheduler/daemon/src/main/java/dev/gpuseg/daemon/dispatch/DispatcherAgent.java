@@ -347,6 +347,7 @@ public final class DispatcherAgent implements Runnable {
         }
         final long allocatedBefore = ThreadAllocation.bytes();
         hotPathBytes = allocatedBefore - commandBytes;
+        settleFaults();
         final Runnable command = commands.poll();
         if (command != null) {
             try {
@@ -357,6 +358,15 @@ public final class DispatcherAgent implements Runnable {
         }
         commandBytes += ThreadAllocation.bytes() - allocatedBefore;
         return 1;
+    }
+
+    /** A fault of some client's files must not surface in the middle of a command, which would be lost. */
+    private void settleFaults() {
+        try {
+            FaultBarrier.settle();
+        } catch (final InternalError e) {
+            onCycleError(e);
+        }
     }
 
     private int pollClients() {

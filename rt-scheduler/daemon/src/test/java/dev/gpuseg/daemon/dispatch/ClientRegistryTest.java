@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.FixedPriority;
@@ -52,7 +53,8 @@ class ClientRegistryTest {
     private final ClientRegistry clients = new ClientRegistry(new ClientRegistry.Parts(rig.scheduler, rig.desired,
         rig.processes, rig.tasks, rig.policy, rig.anticipation, rig.grants, rig.decisions, doorbells, rig.journal,
         rig.counters, rig.clock, new ShareAccounts(rig.scheduler, DispatchRig.CONTEXTS, rig.journal, rig.clock)),
-        later::add, true);
+        this::runLater, true);
+    private boolean faults;
     private QueueTemplate template;
 
     @BeforeEach
@@ -91,6 +93,13 @@ class ClientRegistryTest {
     private void readToTheEnd(final int at) {
         clients.polled(clients.get(at), 0, 16);
         runLater();
+    }
+
+    private void runLater(final Runnable command) {
+        later.add(command);
+        if (faults) {
+            throw new InternalError("a fault of a truncated file");
+        }
     }
 
     private void runLater() {
@@ -280,6 +289,25 @@ class ClientRegistryTest {
         assertEquals("poisoned 1 code " + Abi.POISON_TICKET + " a reason", conductor.last());
         assertEquals(-Abi.POISON_TICKET, opened.get(0).queue().poll((id, record) -> { }, 16, 1));
         assertEquals(0, opened.get(1).queue().poll((id, record) -> { }, 16, 1));
+    }
+
+    /** As where the dispatcher is woken for a command, and a fault of a truncated file is delivered in that call. */
+    @Test
+    void shouldLoseNoCommandToAFaultThatSurfacesWhenItIsQueued() {
+        add(FIRST);
+        final int camera = open(FIRST, "camera", 20);
+        final int lidar = open(FIRST, "lidar", 10);
+        clients.closeTask(1, FIRST, camera);
+        clients.closeTask(2, FIRST, lidar);
+        clients.remove(FIRST, Removal.CLOSED);
+        faults = true;
+        assertThrows(InternalError.class, () -> clients.polled(clients.get(0), 0, 16));
+        faults = false;
+        runLater();
+        assertNull(rig.tasks.get(camera));
+        assertNull(rig.tasks.get(lidar));
+        assertEquals(0, clients.count());
+        assertEquals("removed 1", conductor.last());
     }
 
     @Test
