@@ -74,7 +74,7 @@ static bool duration_of(const char *variable, int64_t *ns)
 	return false;
 }
 
-/* A time, or none: learned for real-time work, unless a budget is given, which the daemon must know with all that is added. */
+/* Learned for real-time work, unless a budget is given: the daemon must know it with all that is added. */
 static bool hold_off_of(struct settings *s)
 {
 	const char *text = secure_getenv("GPUSEG_EXEC_HOLD_OFF");

@@ -8,8 +8,8 @@
  *  - FIFO_DISABLE_CHANNELS accepts at most 64 channels of any clients, processes them in order and stops at the first
  *    unknown one with INVALID_CHANNEL (0x21); the channels before it stay changed [seen];
  *  - disables are counted: a channel that was disabled twice needs two enables; surplus enables are ignored [seen];
- *  - GPFIFO_SCHEDULE of a channel group by its process lets its channels run, also those that were disabled before, until
- *    they are disabled again; the count of disables stays [assumed, from what an H200 did with new processes];
+ *  - GPFIFO_SCHEDULE of a channel group by its process lets its channels run, also those that were disabled before,
+ *    until they are disabled again; the count of disables stays [assumed, from what an H200 did with new processes];
  *  - several GPUs (GPUS): a device names its GPU in its parameters; its objects are on that GPU; a subdevice controls
  *    only channels of its own GPU (others: INVALID_CHANNEL) [assumed];
  *  - an MPS client has channels of its own [seen]; its kernel does not run while a channel of its server is disabled

@@ -148,7 +148,7 @@ static int digest(void)
 #define HIGH_BYTES (256u << 10)
 #define JOBS_MAX 10000
 #define WARM_UP 20
-/* A job that takes longer has been passed over by the work of the low stream, which then stops until the job is done. */
+/* A job that takes longer was passed over by the work of the low stream, which then stops until the job is done. */
 #define STARVED_NS 1000000000
 #define STARVED_MOST 5 /* such jobs; the measurement ends with them */
 
