@@ -4,9 +4,9 @@
  *
  * A job often pauses: it looks at a result, the interpreter collects its garbage. A segment that ends there lets
  * lower work back to the GPU for a moment, and the next launch has to get rid of it again. A segment that stays open
- * keeps the GPU idle. So each pause costs either its length, or the hold-off and one change of contexts. The hold-off learned is
- * the one with which the latest pauses would have cost the least: long enough for pauses within jobs, if there are any,
- * and as short as it can be where there are only those between jobs.
+ * keeps the GPU idle. So each pause costs either its length, or the hold-off and one change of contexts. The hold-off
+ * learned is the one with which the latest pauses would have cost the least: long enough for pauses within jobs, if
+ * there are any, and as short as it can be where there are only those between jobs.
  */
 #include "inject.h"
 
