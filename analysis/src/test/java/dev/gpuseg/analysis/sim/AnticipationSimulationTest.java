@@ -40,28 +40,34 @@ class AnticipationSimulationTest {
         return set(WaitMode.SUSPEND, 2, EPSILON_MS, loop, task("back", 2, 0, 100, gpu(0, 90)));
     }
 
+    /** Looks at nothing; what is looked at is overridden. */
+    private static class Unseen implements TraceSink {
+        @Override
+        public void onCpu(final int cpu, final int task, final Activity activity, final long fromNs, final long toNs) {
+            // not looked at
+        }
+
+        @Override
+        public void onGpu(final int gpu, final int task, final Activity activity, final long fromNs, final long toNs) {
+            // not looked at
+        }
+
+        @Override
+        public void onSegment(final int gpu, final int task, final Activity activity, final long fromNs,
+            final long toNs) {
+            // not looked at
+        }
+
+        @Override
+        public void onJob(final int task, final long arrivalNs, final long endNs, final boolean missed) {
+            // not looked at
+        }
+    }
+
     /** The responses of the first task by the arrival of the job. */
     private static Map<Long, Long> responses(final TaskSet set, final SimulationOptions options) {
         final Map<Long, Long> responses = new TreeMap<>();
-        new Simulator(set).run(options, new TraceSink() {
-            @Override
-            public void onCpu(final int cpu, final int task, final Activity activity, final long fromNs,
-                final long toNs) {
-                // jobs are looked at
-            }
-
-            @Override
-            public void onGpu(final int gpu, final int task, final Activity activity, final long fromNs,
-                final long toNs) {
-                // jobs are looked at
-            }
-
-            @Override
-            public void onSegment(final int gpu, final int task, final Activity activity, final long fromNs,
-                final long toNs) {
-                // jobs are looked at
-            }
-
+        new Simulator(set).run(options, new Unseen() {
             @Override
             public void onJob(final int task, final long arrivalNs, final long endNs, final boolean missed) {
                 if (task == 0) {
@@ -122,28 +128,11 @@ class AnticipationSimulationTest {
     /** For how long the second task has the GPU; what is left of its jobs is done later. */
     private static long bestEffortNs(final TaskSet set, final SimulationOptions options) {
         final long[] ns = new long[1];
-        new Simulator(set).run(options, new TraceSink() {
-            @Override
-            public void onCpu(final int cpu, final int task, final Activity activity, final long fromNs,
-                final long toNs) {
-                // the GPU is looked at
-            }
-
+        new Simulator(set).run(options, new Unseen() {
             @Override
             public void onGpu(final int gpu, final int task, final Activity activity, final long fromNs,
                 final long toNs) {
                 ns[0] += task == 1 ? Math.min(toNs, DURATION_NS) - Math.min(fromNs, DURATION_NS) : 0;
-            }
-
-            @Override
-            public void onSegment(final int gpu, final int task, final Activity activity, final long fromNs,
-                final long toNs) {
-                // the GPU is looked at
-            }
-
-            @Override
-            public void onJob(final int task, final long arrivalNs, final long endNs, final boolean missed) {
-                // the GPU is looked at
             }
         });
         return ns[0];
