@@ -85,6 +85,8 @@ class Arrival:
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 
     def end(self):
+        """First time, last time and number of kernels, and when it was killed: a driver takes long to end a process."""
+        killed = time.monotonic_ns()
         self.process.kill()
         self.process.wait()
         with open(self.path, "rb") as f:
@@ -93,7 +95,7 @@ class Arrival:
         kernels, = struct.unpack_from("<Q", page, KERNELS)
         last, = struct.unpack_from("<q", page, LAST)
         first, = struct.unpack_from("<q", page, FIRST)
-        return first, last, kernels, time.monotonic_ns()
+        return first, last, kernels, killed
 
 
 class Rig:

@@ -22,7 +22,7 @@ final class WatchedProcess {
     RmContext disabled;
     /** Enforcer only: releases of the watchdog when all of it was disabled; negative = part of it may be enabled. */
     long disabledRelease = -1;
-    /** W watch thread, R enforcer: what was disabled of it may run again, see {@link NvidiaMechanism}. */
+    /** W watch thread, the enforcer takes: what was disabled of it may run again, see {@link NvidiaMechanism}. */
     final Queue<RmContext.Scheduled> scheduled = new ConcurrentLinkedQueue<>();
     /** W enforcer at attach, R watch thread. */
     volatile boolean attached;
