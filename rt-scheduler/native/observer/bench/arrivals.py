@@ -10,7 +10,8 @@ killed. This is repeated with `--observer off` (scanning) and `--observer on`, i
   cpu        CPU time of daemon and observer while processes come and go: per cent of one core, and ms for each process
   parts_ms   with the observer, from the return of the ioctl that made the first channel: until the helper took the record,
              the daemon received it, its watch thread took it, the process was announced, its channel was known, and it was
-             disabled. `seen` counts processes whose channels were reported, `opened` those whose open was: what is
+             disabled. `off`: from the return of the ioctl that scheduled the first group, the one that computes,
+             until it was disabled: before it cannot run. `seen` counts processes whose channels were reported, `opened` those whose open was: what is
              `missed` and seen was acted upon too late
   held       contexts still held when all processes have ended (must be 0)
 
@@ -250,7 +251,7 @@ class Rig:
     def parts(self, disabled):
         """Where the time goes from the first channel of a process until it is disabled, ms since the ioctl returned; and
         which processes were seen at all."""
-        first, known, announced, opened, searched = {}, {}, {}, {}, 0
+        first, known, announced, opened, searched, off, scheduled = {}, {}, {}, {}, 0, {}, {}
         with open(self.trace) as f:
             for line in f:
                 words = line.split()
@@ -261,19 +262,28 @@ class Rig:
                         opened.setdefault(pid, event)
                     if kind == "ALLOC" and class_id > 0xa06c and class_id & 0xff == 0x6f and pid not in first:
                         first[pid] = (client, event, event + passed, received, taken)
+                    if kind == "SCHEDULED":
+                        scheduled.setdefault(pid, event)
                 elif words[0] == "searched":
                     searched += 1
+                elif words[0] == "disabled":
+                    off.setdefault(words[1], []).append(int(words[2]))
                 else:
                     {"known": known, "announced": announced}[words[0]].setdefault(words[1], int(words[2]))
-        parts = {"helper": [], "daemon": [], "taken": [], "known": [], "announced": [], "disabled": []}
+        parts = {"helper": [], "daemon": [], "taken": [], "known": [], "announced": [], "disabled": [], "off": []}
+        counted = set(list(first)[self.arguments.warm_up:])
+        for pid, event in scheduled.items():
+            parts["off"] += [(ns - event) / 1e6 for ns in off.get(pid, []) if ns > event][:1] if pid in counted else []
+        parts["never_off"] = sum(1 for pid, event in scheduled.items() if pid in counted
+                                 and not any(ns > event for ns in off.get(pid, [])))
         for pid, (client, event, passed, received, taken) in list(first.items())[self.arguments.warm_up:]:
             at = {"helper": passed, "daemon": received, "taken": taken, "known": known.get(pid),
-                  "announced": announced.get(pid), "disabled": disabled.get(client)}
+                  "announced": announced.get(pid), "disabled": disabled.get(client) or min(off.get(pid, []), default=None)}
             for part, ns in at.items():
                 if ns is not None:
                     parts[part].append((ns - event) / 1e6)
         return {"seen": len(first), "opened": len(opened), "searched": searched} | {
-            part: quantiles(values) for part, values in parts.items()}
+            part: quantiles(values) if isinstance(values, list) else values for part, values in parts.items()}
 
 
 def quantiles(values):
@@ -310,6 +320,8 @@ def measure(arguments, observer):
         result["ran_a_kernel"] = sum(1 for e in made if e[2])
         if observer == "on":
             result["parts_ms"] = rig.parts({})
+    if arguments.keep_trace and observer == "on":
+        shutil.copy(rig.trace, arguments.keep_trace)
     rig.delete()
     return result
 
@@ -333,6 +345,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=1, help="of each kind (default: %(default)s)")
     parser.add_argument("--observer", default="off,on", help="what to compare (default: %(default)s)")
     parser.add_argument("--gpuseg", default=os.path.join(ROOT, "gpuseg"), help="command line of gpuseg")
+    parser.add_argument("--keep-trace", metavar="FILE", help="the daemon's record of what the observer saw, for a closer look")
     parser.add_argument("--out", help="write the results there, as JSON lines")
     arguments = parser.parse_args()
     if arguments.victim:

@@ -29,8 +29,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * the server and other clients were disabled. That none hangs under the rule is tested with the stand-in only.
  *
  * <p>A process has its channels scheduled once it has made them, and then they run, also if they were disabled before.
- * Seen on an H200: of 25 processes whose first channel was disabled within a millisecond, none stopped. So where the
- * observer sees a process schedule channels, these are enabled, which undoes the count, and disabled again.
+ * Seen on an H200: of 25 processes whose first channel was disabled within a millisecond, none stopped. So what the
+ * observer sees made is disabled when it is scheduled, by one call, or a second later, in case nobody saw it. Where
+ * channels were disabled before they were scheduled, they are enabled, which undoes the count, and disabled again.
  *
  * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}. When they appear,
  * {@link #changed} says so and the enforcer applies its state again.
@@ -233,7 +234,8 @@ public class NvidiaMechanism implements Mechanism {
             return;
         }
         for (RmContext.Scheduled s = p.scheduled.poll(); s != null; s = p.scheduled.poll()) {
-            final RmContext part = p.disabled == null ? null : p.disabled.part(s, false);
+            final RmContext part = p.disabled == null || s.timeNs() - p.disabledNs < 0 ? null
+                : p.disabled.part(s, false);
             if (part != null) {
                 p.disabled = p.disabled.part(s, true);
                 enable(part);
@@ -258,10 +260,15 @@ public class NvidiaMechanism implements Mechanism {
     }
 
     /** Remembers what a call has disabled, or may have disabled although it failed. */
-    private void note(final ContextRef context, final RmContext switched, final boolean disable, final boolean sure) {
+    private void note(final ContextRef context, final RmContext switched, final boolean disable, final boolean sure,
+        final long beganNs) {
         final WatchedProcess p = watched(context);
+        p.disabledNs = p.disabled == null ? beganNs : p.disabledNs;
         p.disabled = disable ? switched : null;
         p.disabledRelease = sure ? releases : -1;
+        if (disable && sure && watch != null) {
+            watch.disabled(p);
+        }
     }
 
     private int switchAll(final ContextRef[] contexts, final int count, final boolean disable) {
@@ -339,10 +346,10 @@ public class NvidiaMechanism implements Mechanism {
             }
             if (status == RmStatus.OK) {
                 contexts[i].outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
-                note(contexts[i], batched[i], disable, true);
+                note(contexts[i], batched[i], disable, true, beganNs);
             } else {
                 if (disable) {
-                    note(contexts[i], batched[i], true, false);   // RM stopped somewhere in the list
+                    note(contexts[i], batched[i], true, false, beganNs);   // RM stopped somewhere in the list
                     enableDisabled(contexts[i]);
                 }
                 failed += alone(contexts[i], current(contexts[i]), disable) ? 0 : 1;
@@ -371,12 +378,12 @@ public class NvidiaMechanism implements Mechanism {
         final long doneNs = System.nanoTime();
         if (status == RmStatus.OK) {
             context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
-            note(context, c, disable, true);
+            note(context, c, disable, true, beganNs);
             return true;
         }
         final WatchedProcess p = watched(context);
         if (disable) {
-            note(context, c, true, false);
+            note(context, c, true, false, beganNs);
         }
         watch.invalidate(p);   // its channels are not what they were; changed() follows when they are known again
         lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()

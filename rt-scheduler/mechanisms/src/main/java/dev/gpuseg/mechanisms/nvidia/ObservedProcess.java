@@ -26,6 +26,8 @@ final class ObservedProcess {
     private final Map<Long, Observation> objects = new LinkedHashMap<>();
     private final Set<Integer> opened = new HashSet<>();
     private final Deque<Observation> news = new ArrayDeque<>();
+    /** Channel groups and channels that it had scheduled. */
+    private final Set<Long> scheduled = new HashSet<>();
     private boolean whole;
     private boolean filesChanged;
 
@@ -57,21 +59,33 @@ final class ObservedProcess {
                 free(o);
                 news.add(o);
             }
+            case SCHEDULED -> {
+                if (objects.containsKey(key(o.client(), o.handle()))) {
+                    scheduled.add(key(o.client(), o.handle()));
+                }
+            }
             case UNSEEN -> whole = false;
             default -> {
                 // nothing that concerns RM
             }
         }
         if (!whole) {
-            objects.clear();
-            news.clear();
+            forget();
         }
+    }
+
+    private void forget() {
+        objects.clear();
+        news.clear();
+        scheduled.clear();
     }
 
     private void free(final Observation o) {
         objects.remove(key(o.client(), o.handle()));
+        scheduled.remove(key(o.client(), o.handle()));
         if (o.client() == o.handle()) {
             objects.values().removeIf(x -> x.client() == o.client());
+            scheduled.removeIf(x -> (int) (x >> Integer.SIZE) == o.client());
             return;
         }
         final List<Integer> below = objects.values().stream()
@@ -110,8 +124,18 @@ final class ObservedProcess {
     /** It has something that was not seen, or that cannot be explained. For good: it is scanned from now on. */
     void giveUp() {
         whole = false;
-        objects.clear();
-        news.clear();
+        forget();
+    }
+
+    /** Whether a channel can run: it, or its group, was scheduled. */
+    boolean runs(final RmContext.Channel channel) {
+        return scheduled.contains(key(channel.client(), channel.handle()))
+            || scheduled.contains(key(channel.client(), channel.group()));
+    }
+
+    /** From now on, all that exists counts as scheduled, in case nobody saw it. */
+    void assumeScheduled() {
+        scheduled.addAll(objects.keySet());
     }
 
     /** Whether the process itself opened the control device under this number. */

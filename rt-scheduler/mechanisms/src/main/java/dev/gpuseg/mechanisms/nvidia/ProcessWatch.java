@@ -77,6 +77,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private final List<WatchedProcess> ended = new ArrayList<>();
     private final ArrivalLog log = ArrivalLog.ofProperty();
     private final int inotify;
+    /** The process that is being searched now, or null. */
+    private WatchedProcess searched;
     private long nextWalkNs;
     private boolean opened;
     private volatile boolean interrupted;
@@ -159,6 +161,11 @@ final class ProcessWatch implements Runnable, ObservationListener {
             process.invalidate();
         }
         bell.ring();
+    }
+
+    /** All its channels have just been disabled. The enforcer's thread. */
+    void disabled(final WatchedProcess p) {
+        log.note("disabled", p.pid);
     }
 
     String lastError() {
@@ -282,13 +289,13 @@ final class ProcessWatch implements Runnable, ObservationListener {
             seen = new ObservedProcess(o);
             observed.put(o.pid(), seen);
         }
+        seen.take(o);
         if (o.kind() == Observation.Kind.SCHEDULED) {
             if (p != null && p.startTicks == o.startTicks()) {
-                scheduled(p, new RmContext.Scheduled(o.client(), o.handle()));
+                scheduled(p, new RmContext.Scheduled(o.client(), o.handle(), o.timeNs()));
             }
             return;
         }
-        seen.take(o);
         if (p != null && p.startTicks == o.startTicks()) {
             news(p, seen);
         } else if ((p == null || p.dead) && listener != null && o.pid() != ownPid
@@ -300,13 +307,16 @@ final class ProcessWatch implements Runnable, ObservationListener {
         }
     }
 
-    /** Its channels run from now on, whatever was done to them while it made them: the enforcer starts anew. */
+    /** Its channels run from now on, whatever was done to them before: the enforcer disables them, or does so again. */
     private void scheduled(final WatchedProcess p, final RmContext.Scheduled what) {
         if (p.scheduled.size() >= SCHEDULED_MOST) {
             p.scheduled.clear();
             p.scheduled.add(RmContext.Scheduled.ANY);
         } else {
             p.scheduled.add(what);
+        }
+        if (p.observed != null && p.process != null && p != searched) {
+            refresh(p, System.nanoTime());   // at once: this is what must be stopped soon
         }
         onChange.run();
     }
@@ -399,7 +409,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     private void refresh(final WatchedProcess p, final long nowNs) {
         if (p.process == null) {
-            p.process = RmProcess.open(p.pid, gpus, scope, rm);
+            p.process = RmProcess.open(p.pid, gpus, scope, rm, this::serveObserved);
             // after pidfd_open the pid names one process: is it the one that was meant?
             if (p.process == null || !ProcessStatus.isAlive(p.pid, p.startTicks)) {
                 p.dead = true;
@@ -408,8 +418,17 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 return;
             }
         }
-        final RmProcess.Result found = p.observed == null ? p.process.refresh(nowNs, lock, this::olderThan)
-            : p.process.refreshObserved(nowNs, lock, this::olderThan, p.observed);
+        final RmProcess.Result found;
+        if (p.observed == null) {
+            searched = p;
+            try {
+                found = p.process.refresh(nowNs, lock, this::olderThan);
+            } finally {
+                searched = null;
+            }
+        } else {
+            found = p.process.refreshObserved(nowNs, lock, this::olderThan, p.observed);
+        }
         if (p.observed != null && !p.observed.isWhole()) {
             search(p);
             return;
@@ -417,7 +436,9 @@ final class ProcessWatch implements Runnable, ObservationListener {
         switch (found) {
             case CHANGED:
                 p.periodNs = REFRESH_MIN_NS;
-                p.confirmNs = nowNs - p.sinceNs >= YOUNG_NS ? 0 : p.observed == null ? nowNs : nowNs + CONFIRM_NS;
+                if (p.observed == null) {
+                    p.confirmNs = nowNs - p.sinceNs >= YOUNG_NS ? 0 : nowNs;
+                }
                 log.note("known", p.pid);
                 onChange.run();
                 break;
@@ -425,13 +446,16 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 lastError = p.process.refusal();
                 break;
             case UNCHANGED:
-                if (p.confirmNs != 0 && nowNs - p.confirmNs >= 0) {   // in case nobody saw it schedule its channels
+                if (p.observed == null && p.confirmNs != 0 && nowNs - p.confirmNs >= 0) {
                     p.confirmNs = 0;
                     scheduled(p, RmContext.Scheduled.ANY);
                 }
                 break;
             default:
                 break;   // the pidfd reports a process that is ending
+        }
+        if (p.observed != null) {
+            awaitScheduling(p, nowNs);
         }
         announce(p);
         p.withoutOwnChannels = mps.usesCudaWithoutChannels(p.process);
@@ -441,7 +465,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
         } else if (p.observed != null
             || p.process.hasNoWork() && !p.process.usesDriver() && observer.sawWhole(p.startTicks)) {
             p.nextRefreshNs = nowNs + (p.observed != null && p.observed.hasNews() ? 0
-                : p.process.isStale() ? REFRESH_MIN_NS : p.confirmNs != 0 ? CONFIRM_NS : REFRESH_OBSERVED_NS);
+                : p.process.isStale() ? REFRESH_MIN_NS : p.confirmNs != 0 ? Math.max(0, p.confirmNs - nowNs)
+                : REFRESH_OBSERVED_NS);
         } else if (p.process.context(gpu) != null) {
             p.nextRefreshNs = nowNs + (nowNs - p.sinceNs < YOUNG_NS ? REFRESH_YOUNG_NS : REFRESH_KNOWN_NS);
         } else if (!p.process.usesDriver() && found != RmProcess.Result.REFUSED) {
@@ -450,6 +475,37 @@ final class ProcessWatch implements Runnable, ObservationListener {
         } else {
             p.nextRefreshNs = nowNs + p.periodNs;
             p.periodNs = Math.min(REFRESH_MAX_NS, 2 * p.periodNs);
+        }
+    }
+
+    /** While one process is searched: those of which the observer tells something are served. */
+    private void serveObserved() {
+        if (observations.isEmpty()) {
+            return;
+        }
+        for (Observation o = observations.poll(); o != null; o = observations.poll()) {
+            take(o);
+        }
+        final long nowNs = System.nanoTime();
+        for (final WatchedProcess p : watched.values()) {
+            if (p != searched && p.observed != null && !p.dead && !p.detached && nowNs - p.nextRefreshNs >= 0) {
+                refresh(p, nowNs);   // asks a few questions, searches nothing
+            }
+        }
+    }
+
+    /** Channels that are never seen scheduled count as scheduled after a while, in case nobody saw it. */
+    private void awaitScheduling(final WatchedProcess p, final long nowNs) {
+        if (!p.process.hasUnscheduled()) {
+            p.confirmNs = 0;
+        } else if (p.confirmNs == 0) {
+            p.confirmNs = nowNs + CONFIRM_NS;
+        } else if (nowNs - p.confirmNs >= 0) {
+            p.confirmNs = 0;
+            p.observed.assumeScheduled();
+            if (p.process.refreshObserved(nowNs, lock, this::olderThan, p.observed) == RmProcess.Result.CHANGED) {
+                onChange.run();
+            }
         }
     }
 

@@ -103,12 +103,13 @@ final class RmClient {
      * @param rm     to ask with
      * @param report of the application, null if there is none that is complete
      * @param full   whether to search all of the handle range, or only beyond what is known
+     * @param interlude called before each question of a search
      * @return false if some answer was neither yes nor no; then nothing can be concluded from what is missing
      */
-    boolean update(final RmControl rm, final CaptureReport report, final boolean full) {
+    boolean update(final RmControl rm, final CaptureReport report, final boolean full, final Runnable interlude) {
         unsure = false;
         if (report == null) {
-            search(rm, full);
+            search(rm, full, interlude);
         } else {
             read(rm, report);
         }
@@ -164,7 +165,7 @@ final class RmClient {
         below.forEach(this::freed);
     }
 
-    private void search(final RmControl rm, final boolean full) {
+    private void search(final RmControl rm, final boolean full, final Runnable interlude) {
         if (full) {
             objects.clear();
             gpuIds.clear();
@@ -173,6 +174,7 @@ final class RmClient {
         final int floor = full ? HANDLE_BASE + HANDLE_SCAN : 0;
         int misses = 0;
         for (int h = highest + 1; h < HANDLE_BASE + HANDLE_SCAN_MAX; h++) {
+            interlude.run();
             if (ask(rm, h)) {
                 highest = h;
                 misses = 0;

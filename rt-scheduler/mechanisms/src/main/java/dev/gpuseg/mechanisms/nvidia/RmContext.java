@@ -26,10 +26,10 @@ final class RmContext {
     record Channel(int client, int handle, int group) {
     }
 
-    /** What a process had scheduled: a channel group or a channel. */
-    record Scheduled(int client, int handle) {
-        /** It may have been anything. */
-        static final Scheduled ANY = new Scheduled(0, 0);
+    /** What a process had scheduled: a channel group or a channel, and when that was done (CLOCK_MONOTONIC). */
+    record Scheduled(int client, int handle, long timeNs) {
+        /** It may have been anything, at any time. */
+        static final Scheduled ANY = new Scheduled(0, 0, Long.MAX_VALUE);
     }
 
     private final int gpu;

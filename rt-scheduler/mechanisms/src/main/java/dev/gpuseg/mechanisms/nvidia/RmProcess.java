@@ -46,7 +46,7 @@ final class RmProcess {
     private static final int CLIENT_NEAR = 0x100;
     private static final int REFRESHES_PER_SEARCH = 4;
     private static final int WIDE_AFTER_REFRESHES = 8;
-    /** The first channels are disabled while the rest is asked for. */
+    /** The process is announced while the rest is asked for. */
     private static final int NEWS_AT_ONCE = 8;
     private static final long FULL_REFRESH_NS = 10_000_000_000L;
 
@@ -55,6 +55,7 @@ final class RmProcess {
     private final GpuIndex gpus;
     private final Scope scope;
     private final RmControl rm;
+    private final Runnable interlude;
     private final Map<Integer, ControlFile> files = new LinkedHashMap<>();
     private final List<RmClient> clients = new ArrayList<>();
     private final Map<Integer, Integer> emptyRefreshes = new HashMap<>();
@@ -66,17 +67,20 @@ final class RmProcess {
     private long lastFullNs;
     private int fullRefreshes;
     private volatile boolean stale;
+    private boolean unscheduled;
     /** Has the control device open, but only inherited or received: a forked child, or a process that examines it. */
     private boolean borrows;
     /** An answer of this refresh was neither yes nor no. */
     private boolean unsure;
 
-    private RmProcess(final int pid, final int pidfd, final GpuIndex gpus, final Scope scope, final RmControl rm) {
+    private RmProcess(final int pid, final int pidfd, final GpuIndex gpus, final Scope scope, final RmControl rm,
+        final Runnable interlude) {
         this.pid = pid;
         this.pidfd = pidfd;
         this.gpus = gpus;
         this.scope = scope;
         this.rm = rm;
+        this.interlude = interlude;
     }
 
     /** Names processes that may own an open file that another process shares. */
@@ -85,15 +89,27 @@ final class RmProcess {
         Map<Integer, List<Integer>> than(int pid);
     }
 
-    /** Null if there is no such process. */
-    static RmProcess open(final int pid, final GpuIndex gpus, final Scope scope, final RmControl rm) {
+    /**
+     * Opens a process.
+     *
+     * @param interlude called again and again while it is searched, by the same thread: a search of thousands of
+     *                  questions takes seconds where many processes want the driver
+     * @return null if there is no such process
+     */
+    static RmProcess open(final int pid, final GpuIndex gpus, final Scope scope, final RmControl rm,
+        final Runnable interlude) {
         final int pidfd = SystemCalls.pidfdOpen(pid);
-        return pidfd < 0 ? null : new RmProcess(pid, pidfd, gpus, scope, rm);
+        return pidfd < 0 ? null : new RmProcess(pid, pidfd, gpus, scope, rm, interlude);
+    }
+
+    /** The same for one who does nothing else meanwhile. */
+    static RmProcess open(final int pid, final GpuIndex gpus, final Scope scope, final RmControl rm) {
+        return open(pid, gpus, scope, rm, () -> { });
     }
 
     /** A made-up process with this context. It has no descriptors, and is never refreshed or closed. */
     static RmProcess pretended(final RmContext context) {
-        final RmProcess p = new RmProcess(0, -1, null, Scope.COMPUTE, null);
+        final RmProcess p = new RmProcess(0, -1, null, Scope.COMPUTE, null, () -> { });
         p.contexts = Map.of(context.gpu(), context);
         return p;
     }
@@ -114,6 +130,11 @@ final class RmProcess {
     /** Whether it has channels on a GPU, or a group that is going to have some. */
     boolean preparesFor(final int gpu) {
         return contexts.containsKey(gpu) || prepared.contains(gpu);
+    }
+
+    /** Whether it has channels that it did not have scheduled yet; they are in no context. */
+    boolean hasUnscheduled() {
+        return unscheduled;
     }
 
     /** Why its descriptors cannot be duplicated, empty if they can. */
@@ -161,7 +182,7 @@ final class RmProcess {
         }
         final boolean taken = takeFiles(links, lock, older, null);
         if (files.isEmpty()) {
-            return refusal.isEmpty() ? publish() : Result.REFUSED;
+            return refusal.isEmpty() ? publish(null) : Result.REFUSED;
         }
         final CaptureReport report = completeReport(links);
         final boolean full = taken || stale || contexts.isEmpty() || nowNs - lastFullNs >= FULL_REFRESH_NS;
@@ -178,13 +199,13 @@ final class RmProcess {
             fullRefreshes++;
         }
         for (final RmClient c : clients) {
-            unsure |= !c.update(rm, report, full);
+            unsure |= !c.update(rm, report, full, interlude);
         }
         if (unsure) {
             stale = true;   // what was known stays until a refresh gets clear answers
             return Result.UNCHANGED;
         }
-        return publish();
+        return publish(null);
     }
 
     /** The same where no other process is known. */
@@ -204,7 +225,7 @@ final class RmProcess {
     Result refreshObserved(final long nowNs, final Object lock, final OlderProcesses older,
         final ObservedProcess observed) {
         final boolean due = nowNs - lastFullNs >= FULL_REFRESH_NS;
-        if (observed.takeFilesChanged() || due || stale) {
+        if (observed.takeFilesChanged() || due || stale || files.isEmpty() && observed.hasNews()) {
             final Map<Integer, String> links = links();
             if (links == null && files.isEmpty()) {
                 return Result.GONE;
@@ -218,7 +239,7 @@ final class RmProcess {
             if (observed.hasNews()) {
                 observed.giveUp();   // through a descriptor that is not found
             }
-            return refusal.isEmpty() ? publish() : Result.REFUSED;
+            return refusal.isEmpty() ? publish(observed) : Result.REFUSED;
         }
         unsure = false;
         if (stale) {
@@ -231,14 +252,14 @@ final class RmProcess {
             for (int i = 0; i < NEWS_AT_ONCE && !urgent && observed.hasNews(); i++) {
                 final Observation o = observed.nextNews();
                 take(o, observed);
-                urgent = contexts.isEmpty() && ObservedProcess.beginsContext(o);
+                urgent = prepared.isEmpty() && ObservedProcess.beginsContext(o);
             }
         }
         if (!observed.isWhole() || unsure) {
             stale = true;   // asked again, or searched
             return Result.UNCHANGED;
         }
-        return publish();
+        return publish(observed);
     }
 
     private void take(final Observation o, final ObservedProcess observed) {
@@ -454,6 +475,7 @@ final class RmProcess {
 
     private void tryClients(final ControlFile file, final int from, final int to) {
         for (int k = from; k < to; k++) {
+            interlude.run();
             tryClient(file, CLIENT_BASE + k);
         }
     }
@@ -470,19 +492,20 @@ final class RmProcess {
         }
     }
 
-    /** Builds the contexts from what is known, and says whether they changed. */
-    private Result publish() {
+    /** Builds the contexts from what is known, and says whether they changed. If observed, of what can run. */
+    private Result publish(final ObservedProcess observed) {
         final ContextBuilder builder = new ContextBuilder(gpus, scope, rm);
         clients.forEach(builder::add);
         builder.tooMany().forEach((gpu, count) -> refusal = "pid " + pid + " has " + count + " channels on GPU " + gpu
             + ", at most " + RmContext.CHANNELS_MAX + " can be held; the others stay enabled");
+        prepared = builder.computeGpus();
+        unscheduled = observed != null && builder.keep(observed::runs);
         final Map<Integer, RmContext> next = builder.build(contexts);
         boolean changed = next.size() != contexts.size();
         for (final Map.Entry<Integer, RmContext> e : next.entrySet()) {
             changed |= contexts.get(e.getKey()) != e.getValue();
         }
         contexts = Map.copyOf(next);
-        prepared = builder.computeGpus();
         return changed ? Result.CHANGED : Result.UNCHANGED;
     }
 

@@ -20,6 +20,8 @@ final class WatchedProcess {
     volatile boolean detached;
     /** Enforcer only: what was disabled last and not enabled since; its channels must be enabled, not today's. */
     RmContext disabled;
+    /** Enforcer only: when the first call that disabled a part of it began, CLOCK_MONOTONIC ns. */
+    long disabledNs;
     /** Enforcer only: releases of the watchdog when all of it was disabled; negative = part of it may be enabled. */
     long disabledRelease = -1;
     /** W watch thread, the enforcer takes: what was disabled of it may run again, see {@link NvidiaMechanism}. */

@@ -13,10 +13,10 @@ import java.nio.file.Path;
  *
  * <pre>
  *   record KIND PID CLIENT HANDLE CLASS EVENT_NS PASSED_NS RECEIVED_NS TAKEN_NS
- *   WHAT PID NS                                     WHAT: announced, known, searched
+ *   WHAT PID NS                                     WHAT: announced, known, searched, disabled
  * </pre>
  *
- * <p>One thread writes; {@link #close} by the same.
+ * <p>Any thread writes; {@link #close} when none does any more.
  */
 public final class ArrivalLog implements AutoCloseable {
     /** Property: the file; nothing is written without it. */

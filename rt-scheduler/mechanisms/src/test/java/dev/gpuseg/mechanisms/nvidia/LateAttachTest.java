@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -125,6 +126,19 @@ class LateAttachTest {
             clients = rig.stats().get("clients").asInt();
         }
         assertEquals(0, clients);
+    }
+
+    /** Where many processes want the driver, its questions take seconds: others are served between them. */
+    @Test
+    void shouldLetOthersBeServedBetweenTheQuestionsOfASearch() throws Exception {
+        final RmRig.App app = rig.start();
+        final AtomicInteger served = new AtomicInteger();
+        final RmProcess p = RmProcess.open(app.pid(), GPUS, Scope.COMPUTE, rm, served::incrementAndGet);
+        final int before = rig.stats().get("controls").asInt();
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
+        final int asked = rig.stats().get("controls").asInt() - before;
+        assertTrue(served.get() > asked / 2, served + " times in " + asked + " questions");
+        p.close();
     }
 
     @Test

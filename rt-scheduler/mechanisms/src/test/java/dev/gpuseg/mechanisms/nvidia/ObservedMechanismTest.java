@@ -39,7 +39,9 @@ class ObservedMechanismTest {
     private static final long LIVELY_MS = 10_000;
     private static final long QUIET_MS = 60;
     private static final int STARTED_LATER = 60;
+    /** After the second when channels that nobody schedules count as scheduled; and before. */
     private static final int SCHEDULE_MS = 1_500;
+    private static final int SCHEDULE_SOON_MS = 300;
     private static final int MANY = 1000;
     private static final int AT_ONCE = 10;
     private static final long SPIN_MS = 2_000;
@@ -127,13 +129,7 @@ class ObservedMechanismTest {
     /** What a process schedules runs, even if it was disabled while the process made it. */
     @Test
     void shouldDisableAgainWhatWasScheduledAfterItWasDisabled() throws Exception {
-        final CompletableFuture<RmRig.App> started = CompletableFuture.supplyAsync(() -> {
-            try {
-                return rig.startThatSchedulesAfter(SCHEDULE_MS);
-            } catch (final Exception e) {
-                throw new CompletionException(e);
-            }
-        });
+        final CompletableFuture<RmRig.App> started = startedThatSchedulesAfter(SCHEDULE_MS);
         RmRig.await("it is announced", () -> found.size() == 1);
         final int pid = found.keySet().iterator().next();
         final ContextRef c = new ContextRef(1, 0, pid, found.get(pid), "app");
@@ -154,6 +150,38 @@ class ObservedMechanismTest {
         assertEquals(0, mechanism.apply(NONE, 0, all, 1));
         assertEquals(0, rig.stats().get("disabled_channels").asInt(), "one enable is enough");
         assertTrue(RmRig.advances(app, LIVELY_MS));
+    }
+
+    /** One call stops it then: to disable it before would cost an enable at the moment that matters. */
+    @Test
+    void shouldDisableChannelsOnceWhenTheyAreScheduled() throws Exception {
+        final CompletableFuture<RmRig.App> started = startedThatSchedulesAfter(SCHEDULE_SOON_MS);
+        RmRig.await("it is announced", () -> found.size() == 1);
+        final int pid = found.keySet().iterator().next();
+        final ContextRef c = new ContextRef(1, 0, pid, found.get(pid), "app");
+        mechanism.attach(c);
+        final ContextRef[] all = {c};
+        while (!started.isDone()) {
+            assertEquals(0, mechanism.apply(all, 1, NONE, 0));
+        }
+        RmRig.await("its channels can run", () -> mechanism.units(c) == 8);
+        assertEquals(0, mechanism.apply(all, 1, NONE, 0));
+        assertEquals(8, rig.stats().get("disabled_channels").asInt());
+        assertEquals(0, rig.stats().get("enables").asInt(), "it was disabled before it could run");
+        assertFalse(RmRig.advances(started.get(), QUIET_MS), "works while disabled");
+        assertEquals(0, mechanism.apply(NONE, 0, all, 1));
+        assertEquals(0, rig.stats().get("disabled_channels").asInt(), "one enable is enough");
+        assertTrue(RmRig.advances(started.get(), LIVELY_MS));
+    }
+
+    private CompletableFuture<RmRig.App> startedThatSchedulesAfter(final int ms) {
+        return CompletableFuture.supplyAsync(() -> {
+            try {
+                return rig.startThatSchedulesAfter(ms);
+            } catch (final Exception e) {
+                throw new CompletionException(e);
+            }
+        });
     }
 
     @Test
