@@ -268,7 +268,7 @@ class Rig:
                     searched += 1
                 elif words[0] == "disabled":
                     off.setdefault(words[1], []).append(int(words[2]))
-                else:
+                elif words[0] != "told":
                     {"known": known, "announced": announced}[words[0]].setdefault(words[1], int(words[2]))
         parts = {"helper": [], "daemon": [], "taken": [], "known": [], "announced": [], "disabled": [], "off": []}
         counted = set(list(first)[self.arguments.warm_up:])

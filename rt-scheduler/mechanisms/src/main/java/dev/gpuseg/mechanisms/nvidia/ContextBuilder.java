@@ -7,7 +7,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Predicate;
 
 /** Builds the contexts of a process, one for each GPU, from the objects of its RM clients. Used once. */
 final class ContextBuilder {
@@ -95,16 +94,6 @@ final class ContextBuilder {
             }
         });
         return found;
-    }
-
-    /** Leaves out channels that cannot run. Says whether there were any. */
-    boolean keep(final Predicate<RmContext.Channel> runs) {
-        boolean removed = false;
-        for (final List<RmContext.Channel> list : channels.values()) {
-            removed |= list.removeIf(runs.negate());
-        }
-        channels.values().removeIf(List::isEmpty);
-        return removed;
     }
 
     /** Contexts by GPU. One that has not changed is the object of before. */

@@ -133,6 +133,12 @@ final class ObservedProcess {
             || scheduled.contains(key(channel.client(), channel.group()));
     }
 
+    /** Whether it has seen this scheduled, or seen it no more. */
+    boolean knows(final RmContext.Scheduled what) {
+        final long key = key(what.client(), what.handle());
+        return scheduled.contains(key) || !objects.containsKey(key);
+    }
+
     /** From now on, all that exists counts as scheduled, in case nobody saw it. */
     void assumeScheduled() {
         scheduled.addAll(objects.keySet());

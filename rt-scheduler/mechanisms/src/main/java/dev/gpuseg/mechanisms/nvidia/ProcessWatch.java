@@ -176,8 +176,22 @@ final class ProcessWatch implements Runnable, ObservationListener {
     public void observed(final Observation what) {
         if (what.kind() != Observation.Kind.WORK
             && (what.kind() != Observation.Kind.OPEN || what.engine() == Observation.NVIDIA)) {
+            if (what.kind() == Observation.Kind.SCHEDULED) {
+                scheduled(what);
+            }
             observations.add(what);
             bell.ring();
+        }
+    }
+
+    /** The channels that a process made can run from now on: what must be disabled is told at once. */
+    private void scheduled(final Observation what) {
+        final WatchedProcess p = watched.get(what.pid());
+        final RmProcess process = p == null || p.startTicks != what.startTicks() ? null : p.process;
+        if (process != null
+            && process.publishScheduled(new RmContext.Scheduled(what.client(), what.handle(), what.timeNs()))) {
+            log.note("told", what.pid());
+            onChange.run();
         }
     }
 
@@ -316,7 +330,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
             p.scheduled.add(what);
         }
         if (p.observed != null && p.process != null && p != searched) {
-            refresh(p, System.nanoTime());   // at once: this is what must be stopped soon
+            p.nextRefreshNs = System.nanoTime();
         }
         onChange.run();
     }

@@ -7,6 +7,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Predicate;
 
 /**
  * The work of one process on one GPU, as it was found at one moment: its channels, and the descriptor, client and
@@ -30,6 +31,10 @@ final class RmContext {
     record Scheduled(int client, int handle, long timeNs) {
         /** It may have been anything, at any time. */
         static final Scheduled ANY = new Scheduled(0, 0, Long.MAX_VALUE);
+
+        boolean concerns(final Channel c) {
+            return this == ANY || c.client == client && (c.handle == handle || c.group == handle);
+        }
     }
 
     private final int gpu;
@@ -105,15 +110,20 @@ final class RmContext {
 
     /** The part of it that is scheduled with this, or the rest; null if there is no such channel. */
     RmContext part(final Scheduled what, final boolean rest) {
-        final List<Channel> chosen = new ArrayList<>();
+        return only(c -> what.concerns(c) != rest);
+    }
+
+    /** Those of its channels that are chosen; itself if all are, null if none is. */
+    RmContext only(final Predicate<Channel> chosen) {
+        final List<Channel> list = new ArrayList<>();
         for (int i = 0; i < channels.length; i++) {
-            final boolean is = what == Scheduled.ANY
-                || clients[i] == what.client && (channels[i] == what.handle || groups[i] == what.handle);
-            if (is != rest) {
-                chosen.add(new Channel(clients[i], channels[i], groups[i]));
+            final Channel c = new Channel(clients[i], channels[i], groups[i]);
+            if (chosen.test(c)) {
+                list.add(c);
             }
         }
-        return chosen.isEmpty() ? null : new RmContext(gpu, file, client, subdevice, chosen, tsgs);
+        return list.size() == channels.length ? this : list.isEmpty() ? null
+            : new RmContext(gpu, file, client, subdevice, list, tsgs);
     }
 
     /** Whether a channel is one of its own. */

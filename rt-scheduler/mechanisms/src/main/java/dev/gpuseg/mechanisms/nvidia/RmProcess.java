@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 
 /**
  * One process and what it made with RM. {@link #refresh} examines it from outside: it duplicates the control
@@ -60,6 +61,12 @@ final class RmProcess {
     private final List<RmClient> clients = new ArrayList<>();
     private final Map<Integer, Integer> emptyRefreshes = new HashMap<>();
     private volatile Map<Integer, RmContext> contexts = Map.of();
+    /** Guards what follows, and changes of the contexts. */
+    private final Object publishing = new Object();
+    /** Contexts with the channels that were not scheduled yet. */
+    private Map<Integer, RmContext> made = Map.of();
+    /** Scheduled, as one who sees it first has said, and not yet known to be by the thread that refreshes. */
+    private final List<RmContext.Scheduled> early = new ArrayList<>();
     /** GPUs on which it has a channel group for compute or graphics: channels are going to follow, or have. */
     private Set<Integer> prepared = Set.of();
     private volatile String refusal = "";
@@ -67,7 +74,7 @@ final class RmProcess {
     private long lastFullNs;
     private int fullRefreshes;
     private volatile boolean stale;
-    private boolean unscheduled;
+    private volatile boolean unscheduled;
     /** Has the control device open, but only inherited or received: a forked child, or a process that examines it. */
     private boolean borrows;
     /** An answer of this refresh was neither yes nor no. */
@@ -424,7 +431,7 @@ final class RmProcess {
     private void drop(final ControlFile file, final Object lock) {
         clients.removeIf(c -> c.file() == file);
         synchronized (lock) {
-            contexts = Map.of();   // the descriptor must not be used any more; publish() adds the others again
+            forgetContexts();   // the descriptor must not be used any more; publish() adds the others again
             file.close();
         }
         stale = true;
@@ -499,19 +506,63 @@ final class RmProcess {
         builder.tooMany().forEach((gpu, count) -> refusal = "pid " + pid + " has " + count + " channels on GPU " + gpu
             + ", at most " + RmContext.CHANNELS_MAX + " can be held; the others stay enabled");
         prepared = builder.computeGpus();
-        unscheduled = observed != null && builder.keep(observed::runs);
-        final Map<Integer, RmContext> next = builder.build(contexts);
+        synchronized (publishing) {
+            made = builder.build(made);
+            early.removeIf(s -> observed == null || observed.knows(s));
+            final boolean changed = publishWhat(observed == null ? c -> true
+                : c -> observed.runs(c) || early.stream().anyMatch(s -> s.concerns(c)));
+            return changed ? Result.CHANGED : Result.UNCHANGED;
+        }
+    }
+
+    /** Publishes what can run of what was made. Says whether that changed. */
+    private boolean publishWhat(final Predicate<RmContext.Channel> runs) {
+        final Map<Integer, RmContext> next = new HashMap<>();
+        unscheduled = false;
+        made.forEach((gpu, all) -> {
+            final RmContext c = all.only(runs);
+            unscheduled |= c != all;
+            if (c != null) {
+                next.put(gpu, c.sameAs(contexts.get(gpu)) ? contexts.get(gpu) : c);
+            }
+        });
         boolean changed = next.size() != contexts.size();
         for (final Map.Entry<Integer, RmContext> e : next.entrySet()) {
             changed |= contexts.get(e.getKey()) != e.getValue();
         }
         contexts = Map.copyOf(next);
-        return changed ? Result.CHANGED : Result.UNCHANGED;
+        return changed;
+    }
+
+    /**
+     * Publishes channels that are seen scheduled now, without waiting for the next refresh. Any thread.
+     *
+     * @param what was scheduled
+     * @return whether there is something new to disable
+     */
+    boolean publishScheduled(final RmContext.Scheduled what) {
+        synchronized (publishing) {
+            if (!unscheduled || made.values().stream().allMatch(c -> c.part(what, false) == null)) {
+                return false;
+            }
+            early.add(what);
+            final Map<Integer, RmContext> before = contexts;
+            return publishWhat(c -> what.concerns(c)
+                || before.values().stream().anyMatch(b -> b.contains(c.client(), c.handle())));
+        }
+    }
+
+    private void forgetContexts() {
+        synchronized (publishing) {
+            made = Map.of();
+            contexts = Map.of();
+            unscheduled = false;
+        }
     }
 
     /** Closes all descriptors; RM frees the clients of a dead process then. Call with the lock of {@link #refresh}. */
     void close() {
-        contexts = Map.of();
+        forgetContexts();
         files.values().forEach(ControlFile::close);
         files.clear();
         clients.clear();

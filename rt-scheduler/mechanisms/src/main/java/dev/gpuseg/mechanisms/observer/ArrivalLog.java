@@ -13,7 +13,7 @@ import java.nio.file.Path;
  *
  * <pre>
  *   record KIND PID CLIENT HANDLE CLASS EVENT_NS PASSED_NS RECEIVED_NS TAKEN_NS
- *   WHAT PID NS                                     WHAT: announced, known, searched, disabled
+ *   WHAT PID NS                                     WHAT: announced, known, searched, told, disabled
  * </pre>
  *
  * <p>Any thread writes; {@link #close} when none does any more.
