@@ -36,6 +36,8 @@
 #define LOOK_NS (2 * NS_PER_S)
 #define ACCOUNT_NS NS_PER_S
 #define PROBLEM_BYTES 512
+#define ALERT_NS (2 * NS_PER_MS) /* as in class Alert of the daemon */
+#define ALERT_PROCESSORS 4
 
 extern const char observer_program[], observer_program_end[];
 
@@ -205,6 +207,24 @@ static void put(const void *record)
 	memcpy(&queue.records[queue.to++ % QUEUE_RECORDS], record, sizeof(queue.records[0]));
 }
 
+/*
+ * Until when the ring is looked at without a pause, or 0: what a process schedules runs on until it is disabled, and a
+ * thread that sleeps may need as long to wake as the driver to disable. Only where processors are left for others.
+ */
+static int64_t alert_until_ns;
+
+static void be_alert(uint32_t kind)
+{
+	static long processors;
+
+	if (processors == 0)
+		processors = sysconf(_SC_NPROCESSORS_ONLN);
+	if (kind == GPUSEG_OBSERVER_SCHEDULES && processors >= ALERT_PROCESSORS)
+		alert_until_ns = now_ns() + ALERT_NS;
+	else if (kind == GPUSEG_OBSERVER_SCHEDULED)
+		alert_until_ns = 0;
+}
+
 static int on_record(void *context, void *data, size_t size)
 {
 	struct gpuseg_observer_record r;
@@ -216,6 +236,7 @@ static int on_record(void *context, void *data, size_t size)
 	memcpy(&r, data, sizeof(r));
 	passed_ns = now_ns() - (int64_t)r.time_ns;
 	r.passed_ns = passed_ns < 0 ? 0 : passed_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)passed_ns;
+	be_alert(r.kind);
 	put(&r);
 	return 0;
 }
@@ -474,7 +495,10 @@ int main(int argc, char **argv)
 		int64_t now;
 
 		/* a reader that has gone shows itself by POLLERR or POLLHUP */
-		if (poll(polls, ARRAY_LENGTH(polls), (int)(ACCOUNT_NS / NS_PER_MS)) < 0 && errno != EINTR) {
+		if (alert_until_ns && now_ns() - alert_until_ns >= 0)
+			alert_until_ns = 0;
+		if (poll(polls, ARRAY_LENGTH(polls), alert_until_ns ? 0 : (int)(ACCOUNT_NS / NS_PER_MS)) < 0 &&
+		    errno != EINTR) {
 			message("poll: %s", strerror(errno));
 			break;
 		}

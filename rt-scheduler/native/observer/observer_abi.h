@@ -27,7 +27,7 @@ typedef int gpuseg_s32;
 typedef unsigned long long gpuseg_u64;
 #endif
 
-#define GPUSEG_OBSERVER_VERSION 1
+#define GPUSEG_OBSERVER_VERSION 2
 
 enum gpuseg_observer_kind {
 	GPUSEG_OBSERVER_HELLO =
@@ -44,6 +44,7 @@ enum gpuseg_observer_kind {
 	GPUSEG_OBSERVER_WORK = 10,  /* kfd, nvgpu: a process made or removed queues or channels; engine: the driver */
 	GPUSEG_OBSERVER_GROUP = 11, /* account of a control group, when it has changed */
 	GPUSEG_OBSERVER_SCHEDULED = 12, /* nvidia: a process had a channel group, or one channel, scheduled */
+	GPUSEG_OBSERVER_SCHEDULES = 13, /* nvidia: it has begun to: whoever reads this may look out for the next */
 };
 
 enum gpuseg_observer_driver {

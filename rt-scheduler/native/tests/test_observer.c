@@ -179,10 +179,10 @@ static void live_a_whole_life(void)
 TEST(should_report_a_whole_life_in_order)
 {
 	static const uint32_t kinds[] = {GPUSEG_OBSERVER_OPEN,	GPUSEG_OBSERVER_ALLOC,	   GPUSEG_OBSERVER_ALLOC,
-					 GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_SCHEDULED, GPUSEG_OBSERVER_FREE,
-					 GPUSEG_OBSERVER_CLOSE, GPUSEG_OBSERVER_EXIT};
-	static const uint32_t handles[] = {0, CLIENT, TSG, CHANNEL, TSG, CHANNEL, 0, 0};
-	static const uint32_t classes[] = {0, 0x41, 0xa06c, 0xc86f, 0, 0, 0, 0};
+					 GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_SCHEDULES, GPUSEG_OBSERVER_SCHEDULED,
+					 GPUSEG_OBSERVER_FREE,	GPUSEG_OBSERVER_CLOSE,	   GPUSEG_OBSERVER_EXIT};
+	static const uint32_t handles[] = {0, CLIENT, TSG, CHANNEL, TSG, TSG, CHANNEL, 0, 0};
+	static const uint32_t classes[] = {0, 0x41, 0xa06c, 0xc86f, 0, 0, 0, 0, 0};
 	const struct observer o = start_observer("nvidia:1:7:any");
 	const int64_t before = now_ns();
 	const pid_t pid = in_child(live_a_whole_life);

@@ -106,6 +106,15 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
+     * Sets what is run when a change is going to be told within a millisecond: the enforcer is to be awake then.
+     *
+     * @param soon called on a thread of the mechanism; it does not wait
+     */
+    default void expectation(final Runnable soon) {
+        // a mechanism that cannot tell
+    }
+
+    /**
      * Another program, such as the watchdog, enabled contexts that were disabled: what this mechanism remembers of the
      * state of channels does not hold any more.
      */

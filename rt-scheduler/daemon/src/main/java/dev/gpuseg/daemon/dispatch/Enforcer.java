@@ -11,6 +11,7 @@ import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
+import dev.gpuseg.mechanisms.observer.Alert;
 import java.io.UncheckedIOException;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
@@ -43,6 +44,8 @@ final class Enforcer implements Enforcement, Runnable {
     private final Reconciler reconciler;
     private final int maxContexts;
     private final SleepFlag parked = new SleepFlag();
+    /** W any thread: until then the next change is looked out for; 0 = no change is expected. */
+    private volatile long alertUntilNs;
     private Thread thread;
     /** W a thread of the mechanism, before {@link #kick}, and this one: {@link Mechanism#changed} is to be asked. */
     private volatile boolean mechanismChanged;
@@ -78,6 +81,10 @@ final class Enforcer implements Enforcement, Runnable {
         releasesSeen = watchdog == null ? 0 : watchdog.releases();
         mechanism.changeListener(() -> {
             mechanismChanged = true;
+            kick();
+        });
+        mechanism.expectation(() -> {
+            alertUntilNs = Alert.untilNs();
             kick();
         });
     }
@@ -229,7 +236,7 @@ final class Enforcer implements Enforcement, Runnable {
             final long nowNs = System.nanoTime();
             if (cycle(nowNs)) {
                 lastWorkNs = nowNs;
-            } else if (nowNs - lastWorkNs < idle.spinNs()) {
+            } else if (nowNs - lastWorkNs < idle.spinNs() || Alert.lasts(alertUntilNs, nowNs)) {
                 Thread.onSpinWait();
             } else {
                 if (announcePark()) {

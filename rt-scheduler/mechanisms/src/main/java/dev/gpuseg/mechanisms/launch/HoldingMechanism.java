@@ -86,6 +86,11 @@ public final class HoldingMechanism implements Mechanism {
     }
 
     @Override
+    public void expectation(final Runnable soon) {
+        device.expectation(soon);
+    }
+
+    @Override
     public void released() {
         device.released();
     }

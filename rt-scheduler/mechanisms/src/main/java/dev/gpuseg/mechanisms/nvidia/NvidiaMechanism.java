@@ -57,6 +57,7 @@ public class NvidiaMechanism implements Mechanism {
     private final AtomicBoolean changed = new AtomicBoolean();
     private final ProcessWatch watch;
     private volatile Runnable onChange = () -> { };
+    private volatile Runnable onExpectation = () -> { };
     /** Enforcer only. */
     private long releases;
     private RmContext[] batched = new RmContext[64];
@@ -106,7 +107,7 @@ public class NvidiaMechanism implements Mechanism {
                 + ", numbered from 0");
         }
         watch = new ProcessWatch(gpu, gpus, protection.allEngines() ? Scope.ALL : Scope.COMPUTE, protection, lock,
-            this::noteChange, proc, observer);
+            this::noteChange, this::expectChange, proc, observer);
         watch.start();
     }
 
@@ -146,6 +147,15 @@ public class NvidiaMechanism implements Mechanism {
     @Override
     public void changeListener(final Runnable wake) {
         onChange = wake;
+    }
+
+    @Override
+    public void expectation(final Runnable soon) {
+        onExpectation = soon;
+    }
+
+    private void expectChange() {
+        onExpectation.run();
     }
 
     @Override

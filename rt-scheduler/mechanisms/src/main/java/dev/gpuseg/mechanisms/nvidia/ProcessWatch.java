@@ -57,6 +57,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private final Protection protection;
     private final Object lock;
     private final Runnable onChange;
+    private final Runnable onExpectation;
     private final MpsRule mps;
     private final Observer observer;
     private final RmControl rm = new RmControl();
@@ -88,7 +89,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private Thread thread;
 
     ProcessWatch(final int gpu, final GpuIndex gpus, final Scope scope, final Protection protection,
-        final Object lock, final Runnable onChange, final Path proc, final Observer observer) {
+        final Object lock, final Runnable onChange, final Runnable onExpectation, final Path proc,
+        final Observer observer) {
         this.observer = observer;
         this.gpu = gpu;
         this.gpus = gpus;
@@ -96,6 +98,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         this.protection = protection;
         this.lock = lock;
         this.onChange = onChange;
+        this.onExpectation = onExpectation;
         mps = new MpsRule(proc);
         inotify = Files.exists(Path.of(RmProcess.CONTROL_DEVICE)) ? DriverCalls.watchOpens(RmProcess.CONTROL_DEVICE)
             : -1;
@@ -174,7 +177,12 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     @Override
     public void observed(final Observation what) {
-        if (what.kind() != Observation.Kind.WORK
+        if (what.kind() == Observation.Kind.SCHEDULES) {
+            final RmProcess process = processOf(what);
+            if (process != null && process.hasUnscheduled()) {
+                onExpectation.run();
+            }
+        } else if (what.kind() != Observation.Kind.WORK
             && (what.kind() != Observation.Kind.OPEN || what.engine() == Observation.NVIDIA)) {
             if (what.kind() == Observation.Kind.SCHEDULED) {
                 scheduled(what);
@@ -184,10 +192,14 @@ final class ProcessWatch implements Runnable, ObservationListener {
         }
     }
 
+    private RmProcess processOf(final Observation what) {
+        final WatchedProcess p = watched.get(what.pid());
+        return p == null || p.startTicks != what.startTicks() ? null : p.process;
+    }
+
     /** The channels that a process made can run from now on: what must be disabled is told at once. */
     private void scheduled(final Observation what) {
-        final WatchedProcess p = watched.get(what.pid());
-        final RmProcess process = p == null || p.startTicks != what.startTicks() ? null : p.process;
+        final RmProcess process = processOf(what);
         if (process != null
             && process.publishScheduled(new RmContext.Scheduled(what.client(), what.handle(), what.timeNs()))) {
             log.note("told", what.pid());

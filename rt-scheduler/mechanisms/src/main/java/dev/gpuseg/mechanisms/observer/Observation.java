@@ -74,7 +74,9 @@ public record Observation(Kind kind, int pid, long startTicks, boolean whole, lo
         /** Account of a control group; see {@link GroupAccount}. */
         GROUP,
         /** The process had a channel group or a channel scheduled: it runs, also if it was disabled before. */
-        SCHEDULED;
+        SCHEDULED,
+        /** The process has begun to have one scheduled: the driver needs some hundred microseconds for that. */
+        SCHEDULES;
 
         private static final Kind[] ALL = values();
 

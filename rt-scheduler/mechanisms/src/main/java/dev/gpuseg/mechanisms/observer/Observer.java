@@ -26,7 +26,7 @@ public final class Observer implements AutoCloseable {
     private static final long FIRST_WAIT_MS = 1_000;
     private static final long LAST_WAIT_MS = 60_000;
     private static final long CLOSE_WAIT_MS = 2_000;
-    private static final int VERSION = 1;
+    static final int VERSION = 2;
     private static final int BUFFER_BYTES = 1024 * Observation.BYTES;
 
     /** Where records come from. */
@@ -50,6 +50,8 @@ public final class Observer implements AutoCloseable {
     private volatile String problem;
     private volatile InputStream stream;
     private Thread thread;
+    /** Its thread only; 0 = it may sleep. */
+    private long alertUntilNs;
 
     private Observer(final Source source, final String origin, final String problem) {
         this.source = source;
@@ -266,6 +268,9 @@ public final class Observer implements AutoCloseable {
             }
             System.arraycopy(bytes, at, bytes, 0, have - at);
             have -= at;
+            while (Alert.lasts(alertUntilNs, System.nanoTime()) && in.available() == 0) {
+                Thread.onSpinWait();
+            }
         }
     }
 
@@ -295,7 +300,14 @@ public final class Observer implements AutoCloseable {
                 final GroupAccount account = GroupAccount.read(b, at);
                 accounts.put(account.cgroup(), account);
             }
-            default -> listeners.forEach(l -> l.observed(record));
+            default -> {
+                if (kind == Observation.Kind.SCHEDULES) {
+                    alertUntilNs = Alert.untilNs();
+                } else if (kind == Observation.Kind.SCHEDULED) {
+                    alertUntilNs = 0;
+                }
+                listeners.forEach(l -> l.observed(record));
+            }
         }
     }
 

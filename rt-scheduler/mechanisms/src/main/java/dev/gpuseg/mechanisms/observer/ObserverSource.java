@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
-import java.nio.channels.Channels;
+import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 /** The two ways to the observer's records. */
 final class ObserverSource {
     private static final int END_WAIT_MS = 500;
+    private static final int AHEAD_BYTES = 64 * Observation.BYTES;
 
     private ObserverSource() {
     }
@@ -41,7 +42,51 @@ final class ObserverSource {
             throw new IOException("gpuseg-observer at " + path + ": " + e.getMessage()
                 + "; see systemctl status gpuseg-observer", e);
         }
-        return Channels.newInputStream(channel);
+        return new SocketStream(channel);
+    }
+
+    /** Can say whether there is something to read; {@link java.nio.channels.Channels} cannot. */
+    private static final class SocketStream extends InputStream {
+        private final SocketChannel channel;
+        private final ByteBuffer ahead = ByteBuffer.allocate(AHEAD_BYTES).limit(0);
+
+        SocketStream(final SocketChannel channel) {
+            this.channel = channel;
+        }
+
+        @Override
+        public int available() throws IOException {
+            if (!ahead.hasRemaining()) {
+                ahead.clear();
+                channel.configureBlocking(false);
+                final int n = channel.read(ahead);
+                channel.configureBlocking(true);
+                ahead.flip();
+                return n < 0 ? 1 : n;   // the next read finds its end
+            }
+            return ahead.remaining();
+        }
+
+        @Override
+        public int read() throws IOException {
+            final byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+        }
+
+        @Override
+        public int read(final byte[] bytes, final int from, final int length) throws IOException {
+            if (!ahead.hasRemaining()) {
+                return channel.read(ByteBuffer.wrap(bytes, from, length));
+            }
+            final int n = Math.min(length, ahead.remaining());
+            ahead.get(bytes, from, n);
+            return n;
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+        }
     }
 
     private static final class ChildStream extends FilterInputStream {

@@ -73,7 +73,7 @@ class ObserverTest {
     @Test
     void shouldTellProcessesThatAreOlderThanTheObserver() throws Exception {
         try (Observer observer = observer()) {
-            send(record(Observation.Kind.HELLO, 1, FROM_NS, 1));
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION));
             send(record(Observation.Kind.OPEN, 41, FROM_NS - 1, 0));
             send(record(Observation.Kind.OPEN, 42, FROM_NS, 0));
             assertFalse(((Observation) next()).whole());
@@ -90,7 +90,7 @@ class ObserverTest {
     @Test
     void shouldPutRecordsTogetherThatArriveInParts() throws Exception {
         try (Observer observer = observer()) {
-            send(record(Observation.Kind.HELLO, 1, FROM_NS, 1));
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION));
             final byte[] record = record(Observation.Kind.EXIT, 43, FROM_NS, 0);
             send(java.util.Arrays.copyOf(record, 30));
             assertTrue(observer.await(TimeUnit.SECONDS.toMillis(LIMIT_S)));
@@ -102,7 +102,7 @@ class ObserverTest {
     @Test
     void shouldTrustNoOlderProcessAfterALoss() throws Exception {
         try (Observer observer = observer()) {
-            send(record(Observation.Kind.HELLO, 1, FROM_NS, 1));
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION));
             send(record(Observation.Kind.LOST, 0, 2 * FROM_NS, 17));
             send(record(Observation.Kind.OPEN, 44, FROM_NS + 1, 0));
             assertEquals(INTERRUPTED, next());
@@ -115,7 +115,7 @@ class ObserverTest {
     @Test
     void shouldSayThatItEnded() throws Exception {
         try (Observer observer = observer()) {
-            send(record(Observation.Kind.HELLO, 1, FROM_NS, 1));
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION));
             assertTrue(observer.await(TimeUnit.SECONDS.toMillis(LIMIT_S)));
             sender.close();
             assertEquals(INTERRUPTED, next());
@@ -127,9 +127,9 @@ class ObserverTest {
     @Test
     void shouldRefuseAnotherVersion() throws Exception {
         try (Observer observer = observer()) {
-            send(record(Observation.Kind.HELLO, 1, FROM_NS, 2));
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION + 1));
             assertFalse(observer.await(TimeUnit.SECONDS.toMillis(LIMIT_S)));
-            assertTrue(observer.problem().contains("version 2"), observer.problem());
+            assertTrue(observer.problem().contains("version " + (Observer.VERSION + 1)), observer.problem());
         }
     }
 
