@@ -24,17 +24,17 @@
 #define COST_LEAST_NS NS_PER_US
 #define RATIO_MOST 4
 
-static int64_t limit_ns(void)
+int64_t flight_limit_ns(void)
 {
 	return inject.settings.flight_ns > 0 ? inject.settings.flight_ns : inject.settings.bound_ns;
 }
 
-static struct cost *cost_of(uintptr_t function)
+struct cost *cost_of(uintptr_t function)
 {
 	struct cost *c = &inject.costs[((uint64_t)function * 0x9e3779b97f4a7c15u) >> 54];
 
 	if (c->function != function)
-		*c = (struct cost){.function = function, .ns = limit_ns()};
+		*c = (struct cost){.function = function, .ns = flight_limit_ns()};
 	return c;
 }
 
@@ -82,7 +82,7 @@ static bool may_launch(const struct gpu *gpu, const struct stream *s)
 {
 	if (inject.settings.flight_ns > 0 && higher_busy(gpu, s->priority))
 		return false;
-	return gpu->flight_ns == 0 || gpu->flight_ns < limit_ns();
+	return gpu->flight_ns == 0 || gpu->flight_ns < flight_limit_ns();
 }
 
 bool flight_applies(const struct stream *s)
@@ -194,14 +194,21 @@ void flight_wait(struct stream *s)
 	s->pinned--;
 }
 
-void flight_launched(struct stream *s, uintptr_t function, int64_t at_ns)
+void flight_launched(struct stream *s, uintptr_t function, int percent, int64_t at_ns)
 {
 	struct gpu *gpu = s->context->gpu;
 
 	if (gpu->flight_ns == 0) {
 		gpu->batch_ns = at_ns;
 		gpu->batch_count = 0;
+		gpu->batch_kernels = gpu->batch_percent = 0;
+		gpu->batch_opaque = false;
 	}
+	if (percent >= 0) {
+		gpu->batch_kernels++;
+		gpu->batch_percent += (unsigned int)percent;
+	}
+	gpu->batch_opaque |= percent == PERCENT_UNKNOWN;
 	if (gpu->batch_count < BATCH_MAX)
 		gpu->batch[gpu->batch_count++] = function;
 	gpu->flight_ns += cost_of(function)->ns;
@@ -224,6 +231,7 @@ bool flight_lower_busy(const struct gpu *gpu)
 void flight_landed(struct gpu *gpu, int64_t at_ns)
 {
 	const int64_t took_ns = at_ns - gpu->batch_ns, thought_ns = gpu->flight_ns;
+	int64_t longest_ns = 0;
 
 	if (thought_ns <= 0)
 		return;
@@ -235,7 +243,10 @@ void flight_landed(struct gpu *gpu, int64_t at_ns)
 
 		ns = (c->ns + ns) / 2;
 		c->ns = ns < COST_LEAST_NS ? COST_LEAST_NS : ns > NS_PER_S ? NS_PER_S : ns;
+		if (c->ns > longest_ns)
+			longest_ns = c->ns;
 	}
+	kernels_landed(gpu, took_ns, longest_ns);
 	gpu->flight_ns = 0;
 	gpu->batch_count = 0;
 }

@@ -556,13 +556,14 @@ static void two_streams(void)
 }
 
 /*
- * Kernels of 1.5 ms that nobody waits for, until SIGTERM. On stderr: how many were launched, the most that were in
- * flight, and the longest launch in ms.
+ * Kernels of 1.5 ms that nobody waits for, until SIGTERM; NUMBER: of as many blocks with one thread. On stderr: how many
+ * were launched, the most that were in flight, and the longest launch in ms.
  */
 static void without_end(void)
 {
 	const CUstream stream = new_stream(0);
 	const CUfunction f = standin_kernel(1500);
+	const unsigned int blocks = number > 0 ? (unsigned int)number : 1;
 	unsigned int launched = 0, most = 0, done = 0;
 	uint64_t ones = 0, x = 0, k = 1;
 	uint64_t *p = &ones;
@@ -581,7 +582,7 @@ static void without_end(void)
 			rest_us(1000);
 		} else {
 			clock_gettime(CLOCK_MONOTONIC, &before);
-			OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+			OK(cuLaunchKernel(f, blocks, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 			clock_gettime(CLOCK_MONOTONIC, &after);
 			ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
 			if (ms > longest)
