@@ -167,6 +167,7 @@ void flight_wait(struct stream *s)
 	int64_t at_ns = begin_ns;
 
 	s->pinned++;
+	gpu->held++; /* what is in flight may end meanwhile, and the next launch is here */
 	while (flight_applies(s) && !may_launch(gpu, s)) {
 		if (at_ns - begin_ns >= inject.settings.wait_ns) {
 			inject.settings.flight_ns = 0;
@@ -189,9 +190,12 @@ void flight_wait(struct stream *s)
 		inject_lock();
 		at_ns = now_ns();
 		if (s->use != use)
-			return; /* its context was destroyed */
+			break; /* its context was destroyed */
 	}
-	s->pinned--;
+	if (s->use == use)
+		s->pinned--;
+	gpu->held--;
+	inject.wake_due = true; /* the library's thread did not see to the end of the segment meanwhile */
 }
 
 void flight_launched(struct stream *s, uintptr_t function, int percent, int64_t at_ns)

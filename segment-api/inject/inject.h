@@ -126,7 +126,7 @@ struct gpu {
 	bool marked;	      /* gpuseg_begin() of the open segment succeeded, so it is to be ended */
 	uint32_t generation;  /* futex: changes when `segment` or `task_state` does */
 	unsigned int waiters; /* threads that wait for a change */
-	unsigned int held;    /* launches that the daemon holds: the segment stays open */
+	unsigned int held;    /* launches that wait, for the daemon or for others: the segment stays open */
 	int64_t bound_ns;     /* of the open segment: most work in flight on all streams; 0 = any */
 	unsigned int busy;    /* streams with work */
 	int64_t opened_ns;

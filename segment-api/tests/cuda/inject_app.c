@@ -92,6 +92,23 @@ static void jobs_with_synchronisation(void)
 	}
 }
 
+/* NUMBER jobs, one each 20 ms of CLOCK_MONOTONIC. */
+static void periodic_jobs(void)
+{
+	const CUstream stream = new_stream(0);
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	for (long job = 0; job < number; job++) {
+		kernel_on(stream, &result, 300, 1);
+		OK(cuStreamSynchronize(stream));
+		at.tv_nsec += 20000000;
+		at.tv_sec += at.tv_nsec / 1000000000;
+		at.tv_nsec %= 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+	}
+}
+
 /* Launches that follow each other closely, with synchronisations between. */
 static void one_long_job(void)
 {
@@ -773,6 +790,7 @@ static const struct {
 	void (*run)(void);
 } scenarios[] = {
 	{"jobs", jobs_with_synchronisation},
+	{"periodic", periodic_jobs},
 	{"one-job", one_long_job},
 	{"pauses", jobs_with_pauses},
 	{"no-sync", no_synchronisation},

@@ -11,7 +11,8 @@ import dev.gpuseg.ipc.Abi;
  * would wait for all of them, by turns it waits for one. Programs with shorter or smaller kernels are not concerned.
  *
  * <p>A program has its turn for {@value #SLICE_MS} ms of best-effort time, or until its segment ends. The next one is
- * enabled once the work of the one before is done, as its program says, at most {@value #SWITCH_MAX_MS} ms later.
+ * enabled once the work of the one before is done, as its program says, at most {@value #SWITCH_MAX_MS} ms later; a
+ * program for which that was not enough is not waited for again, until its work is done when its turn ends.
  * A program that was found to have long kernels is taken to have them for {@value #STAY_S} s: by turns, each of its
  * kernels takes less time than side by side.
  *
@@ -40,6 +41,8 @@ final class LongTurns {
     /** By context: until when it is taken to have long kernels, 0 = it has none. */
     private final long[] longUntilNs;
     private final boolean[] isHeld;
+    /** By context: its work was not done in time after its last turn; nobody waits for it again. */
+    private final boolean[] isLate;
     private final boolean[] applies;
     /** By GPU: the contexts with long kernels, in no order. */
     private final int[][] longs;
@@ -72,6 +75,7 @@ final class LongTurns {
         final int gpus = desired.gpus();
         longUntilNs = new long[maxContexts + 1];
         isHeld = new boolean[maxContexts + 1];
+        isLate = new boolean[maxContexts + 1];
         applies = new boolean[gpus];
         for (int g = 0; g < gpus; g++) {
             applies[g] = desired.enforcer(g).mechanism().capabilities().drains();
@@ -122,6 +126,7 @@ final class LongTurns {
     private void forget(final int gpu, final int contextId) {
         longUntilNs[contextId] = 0;
         isHeld[contextId] = false;
+        isLate[contextId] = false;
         for (int i = 0; i < longCount[gpu]; i++) {
             if (longs[gpu][i] == contextId) {
                 longs[gpu][i] = longs[gpu][--longCount[gpu]];
@@ -171,7 +176,7 @@ final class LongTurns {
         } else if (holder[gpu] == NOBODY) {
             changed = start(gpu, next, nowNs);
         } else if (switching[gpu]) {
-            if (!tasks.isInFlight(holder[gpu]) || nowNs - switchedNs[gpu] >= SWITCH_MAX_NS) {
+            if (isOver(gpu, nowNs)) {
                 changed = start(gpu, next, nowNs);
             }
         } else if (!competes(holder[gpu])) {
@@ -187,6 +192,17 @@ final class LongTurns {
             }
         }
         return changed;
+    }
+
+    /** Whether what the holder had in flight is done, or is waited for no longer. */
+    private boolean isOver(final int gpu, final long nowNs) {
+        final int c = holder[gpu];
+        if (!tasks.isInFlight(c)) {
+            isLate[c] = false;
+            return true;
+        }
+        isLate[c] |= nowNs - switchedNs[gpu] >= SWITCH_MAX_NS;
+        return isLate[c];
     }
 
     /** Time in which best-effort work has the GPU. */

@@ -192,6 +192,18 @@ class LongTurnsTest {
     }
 
     @Test
+    void shouldWaitOnlyOnceForAProgramThatIsNeverDone() {
+        areLong(A, B);
+        pass((LongTurns.SLICE_MS + LongTurns.SWITCH_MAX_MS + 15) * MS);
+        assertEquals(List.of(B, C, SHORT), on());
+        slot(B).inFlight = false;
+        pass(LongTurns.SLICE_MS * MS);
+        assertEquals(List.of(A, C, SHORT), on());
+        pass(LongTurns.SLICE_MS * MS);
+        assertEquals(List.of(B, C, SHORT), on(), "at the cost of one turn, not of another wait");
+    }
+
+    @Test
     void shouldPassTheTurnOnWhenTheSegmentEnds() {
         areLong(A, B, C);
         pass(15 * MS);
