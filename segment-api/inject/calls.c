@@ -224,7 +224,7 @@ static int percent_of(const struct context *context, const struct cupti_call *ca
 }
 
 /* Before a launch: is it its turn, and is there room for it? Lock held, released meanwhile. */
-static void give_way(struct context *context, struct target target)
+static void give_way(struct context *context, struct target target, bool small)
 {
 	struct stream *s = stream_find(context, target.handle, target.owner);
 	int priority = 0;
@@ -244,7 +244,7 @@ static void give_way(struct context *context, struct target target)
 		}
 		flight_note_priority(s, priority);
 	}
-	flight_wait(s);
+	flight_wait(s, small);
 }
 
 /* The word that belongs to the call says at its exit which entry to leave: use << 32 | index + 1; 0 = none. */
@@ -262,7 +262,7 @@ static void enter_launch(const struct cupti_call *call, uint32_t id)
 	context = context_find(call->context, call->context_uid);
 	if (context && flight_wanted(context->gpu)) {
 		percent = percent_of(context, call, id);
-		give_way(context, target);
+		give_way(context, target, kernels_small(function_of(call, id), percent));
 	}
 	if (context && (__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE) ||
 			segment_enter(context->gpu, calls[id].kind == LAUNCH_GRAPH))) {

@@ -55,6 +55,11 @@ int kernels_percent(const struct context *context, uintptr_t function, const str
 	return shape->blocks >= room ? 100 : (int)(shape->blocks * 100 / room);
 }
 
+bool kernels_small(uintptr_t function, int percent)
+{
+	return percent >= 0 && percent <= SMALL_PERCENT && cost_of(function)->ns < flight_limit_ns();
+}
+
 static enum gpuseg_kernel_class class_of(const struct kernel_times *t)
 {
 	int64_t all_ns = 0;

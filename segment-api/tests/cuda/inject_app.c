@@ -483,6 +483,8 @@ static void training(void)
  */
 #define BY_DEFAULT_STREAM 1 /* of NUMBER: the low stream is the default one */
 #define BY_TASKS 2	    /* streams have the priority of tasks, none of CUDA */
+#define BY_LARGE 4	    /* kernels of the low stream fill the GPU */
+#define BY_MANY 8	    /* more jobs on the high stream */
 
 static bool high_known, high_done;
 static uint64_t high_outstanding;
@@ -520,7 +522,7 @@ static void *high_stream(void *arg)
 	stream = new_stream(number & BY_TASKS ? 0 : -3);
 	if (number & BY_TASKS)
 		give(stream, tasks[0]);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < (number & BY_MANY ? 70 : 20); i++) {
 		__atomic_store_n(&high_outstanding, 1, __ATOMIC_RELEASE);
 		kernel_on(stream, arg, 3000, (uint64_t)i);
 		OK(cuStreamSynchronize(stream));
@@ -552,8 +554,8 @@ static void two_streams(void)
 	while (!__atomic_load_n(&high_done, __ATOMIC_ACQUIRE)) {
 		unsigned int done = 0;
 
-		if (launched < 400) {
-			OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+		if (launched < (number & BY_MANY ? 2000 : 400)) {
+			OK(cuLaunchKernel(f, number & BY_LARGE ? 100000 : 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 			launched++;
 			beside += __atomic_load_n(&high_outstanding, __ATOMIC_ACQUIRE) != 0;
 		} else {
