@@ -121,10 +121,10 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layo
  *   256  slot 0: { line 0: W daemon } { line 1: W client }
  *   384  slot 1 ...
  *
- * The client can overwrite all of it. The daemon reads back `waiting`, which only decides whether it makes a wake-up call
- * for this client, and what the client says of its own kernels: whether and since when none is in flight, and how long
- * they take. That decides when best-effort programs take turns, and how long ahead launches are held for an expected
- * begin, within the budget for that.
+ * The client can overwrite all of it. The daemon reads back `waiting`, which only decides whether it makes a wake-up
+ * call for this client, and what the client says of its own kernels: whether and since when none is in flight, and how
+ * long they take. That decides when best-effort programs take turns, and how long ahead launches are held for an
+ * expected begin, within the budget for that.
  */
 #define GPUSEG_SESSION_MAGIC 0x47455353u /* "SSEG" */
 

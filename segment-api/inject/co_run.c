@@ -3,18 +3,16 @@
  * co_run.c - small kernels of lower streams beside the work of the highest stream of the same process (--co-run).
  *
  * A job is the time in which the highest streams have work, from the first launch until all is known to be done. Some
- * jobs run alone, beside the others launches of small kernels on lower streams may go ahead. The slowdown is measured on
- * the jobs themselves, and kept by an account in ns, as the daemon does between processes (CoRunBudget.java): each job
- * pays in `percent` of what a job takes alone, each job beside which something was launched pays out what it took longer.
- * Below zero nothing is launched beside a job. So at any time
+ * jobs run alone, beside the others launches of small kernels on lower streams may go ahead. The slowdown is measured
+ * on the jobs themselves, and kept by an account in ns, as the daemon does between processes (CoRunBudget.java): each
+ * job pays in `percent` of what a job takes alone, each job beside which something was launched pays out what it took
+ * longer. Below zero nothing is launched beside a job. So at any time
  *
  *   sum over jobs beside (took - alone) <= percent of the sum over all jobs (alone) + the largest single excess
  *
  * Two jobs in a row that exceed the budget end it for 64 jobs, and for twice as long each further time. Until four jobs
  * in a row were within the budget, only every fourth job is tried.
  */
-#include <string.h>
-
 #include "co_run.h"
 
 #define ALONE_FIRST 8

@@ -54,7 +54,8 @@ struct settings {
 	int64_t in_flight_ns;	  /* what flight_ns becomes when they are */
 	int64_t bound_ns;     /* best effort, where launches are all that can be held: most work in flight; 0 = any */
 	bool cuda_priorities; /* they are by the priority that CUDA knows */
-	uint32_t co_run_percent; /* small kernels of lower streams beside the highest: budget; 0 = none */
+	/* budget of small kernels of lower streams beside the highest one; 0 = none */
+	uint32_t co_run_percent;
 	enum segments_mode mode;
 	bool verbose;
 };
@@ -161,7 +162,7 @@ struct gpu {
 	bool job_open;	  /* they have */
 	bool beside_open; /* small kernels may be launched beside it */
 	bool beside;	  /* some were */
-	bool draining; /* the slice is used up: launches wait until the work in flight is done */
+	bool draining;	  /* the slice is used up: launches wait until the work in flight is done */
 };
 
 /* A context of CUDA, with the page into which the GPU writes markers. */
@@ -411,7 +412,7 @@ void flight_landed(struct gpu *gpu, int64_t at_ns);
 
 /* ---- kernels.c; all with inject.lock held ---- */
 
-/* How much of the GPU's room for such blocks a kernel uses, 0..100, or PERCENT_UNKNOWN. May release the lock meanwhile. */
+/* How much of the GPU's room for such blocks a kernel uses, 0..100, or PERCENT_UNKNOWN. May release the lock. */
 int kernels_percent(const struct context *context, uintptr_t function, const struct shape *shape);
 /* May such a kernel run beside others? It uses at most half of the room, for less than the bound on work in flight. */
 bool kernels_small(uintptr_t function, int percent);

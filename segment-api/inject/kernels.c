@@ -2,10 +2,10 @@
 /*
  * kernels.c - what the kernels of this process do to the GPU, as far as launches and markers tell.
  *
- * How much of the GPU a kernel uses is its number of blocks against the room for such blocks on all multiprocessors; the
- * driver is asked for that once for each function. How long kernels take is learned from batch to batch: flight.c. Most
- * of the time of the last batches says which class the process has (enum gpuseg_kernel_class). The daemon reads it, and
- * whether anything is in flight, from the task's slot.
+ * How much of the GPU a kernel uses is its number of blocks against the room for such blocks on all multiprocessors;
+ * the driver is asked for that once for each function. How long kernels take is learned from batch to batch: flight.c.
+ * Most of the time of the last batches says which class the process has (enum gpuseg_kernel_class). The daemon reads
+ * it, and whether anything is in flight, from the task's slot.
  *
  * Whether a kernel is bound by computing or by memory cannot be told without performance counters, which need
  * privileges. The daemon measures instead what it costs the tasks beside it.
@@ -14,6 +14,7 @@
 #include "inject.h"
 
 #define DEVICE_ATTRIBUTE_MULTIPROCESSORS 16
+#define DEVICE_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR 39
 #define ROOM_UNKNOWN UINT32_MAX
 #define WINDOW_NS (100 * NS_PER_MS) /* of work in flight; older work counts half, and so on */
 #define SMALL_PERCENT 50
@@ -25,19 +26,28 @@ static struct gpuseg_slot *slot_of(const struct gpu *gpu)
 	return gpu->task ? gpu->task->slot : NULL;
 }
 
-/* Ask the driver how many such blocks the GPU can hold at a time. Lock not held. */
+/*
+ * Ask the driver how many such blocks the GPU can hold at a time. If it does not say, as many as there are threads for:
+ * the share of the GPU is then too small rather than too large. Lock not held.
+ */
 static uint32_t room_for(const struct context *context, uintptr_t function, const struct shape *shape)
 {
-	int blocks = 0, multiprocessors = 0;
+	int blocks = 0, multiprocessors = 0, threads = 0;
 
-	if (!inject.occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor ||
+	if (!inject.occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor || !shape->threads ||
 	    inject.occupancy.cuDeviceGetAttribute(&multiprocessors, DEVICE_ATTRIBUTE_MULTIPROCESSORS,
 						  context->device) != CUDA_SUCCESS ||
-	    inject.occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-		    &blocks, (CUfunction)function, (int)shape->threads, shape->shared) != CUDA_SUCCESS || /* NOLINT */
-	    blocks <= 0 || multiprocessors <= 0)
+	    multiprocessors <= 0)
 		return ROOM_UNKNOWN;
-	return (uint32_t)blocks * (uint32_t)multiprocessors;
+	if (inject.occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+		    &blocks, (CUfunction)function, (int)shape->threads, shape->shared) != CUDA_SUCCESS || /* NOLINT */
+	    blocks <= 0) {
+		if (inject.occupancy.cuDeviceGetAttribute(&threads, DEVICE_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR,
+							  context->device) != CUDA_SUCCESS)
+			return ROOM_UNKNOWN;
+		blocks = threads / (int)shape->threads;
+	}
+	return blocks > 0 ? (uint32_t)blocks * (uint32_t)multiprocessors : ROOM_UNKNOWN;
 }
 
 int kernels_percent(const struct context *context, uintptr_t function, const struct shape *shape)
@@ -96,10 +106,12 @@ void kernels_landed(struct gpu *gpu, int64_t took_ns, int64_t longest_ns)
 	int64_t known_ns;
 
 	if (!gpu->batch_opaque && gpu->batch_kernels) {
-		class = percent <= SMALL_PERCENT ? GPUSEG_KERNELS_SMALL
-			: gpu->batch_kernels <= LONG_COUNT && 2 * took_ns > 3 * flight_limit_ns()
-				? GPUSEG_KERNELS_LONG
-				: GPUSEG_KERNELS_FILL;
+		if (percent <= SMALL_PERCENT)
+			class = GPUSEG_KERNELS_SMALL;
+		else if (gpu->batch_kernels <= LONG_COUNT && 2 * took_ns > 3 * flight_limit_ns())
+			class = GPUSEG_KERNELS_LONG;
+		else
+			class = GPUSEG_KERNELS_FILL;
 		t->percent_ns += took_ns * percent;
 	}
 	t->ns[class] += took_ns;

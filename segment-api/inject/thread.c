@@ -144,7 +144,9 @@ static size_t choose(struct stream *chosen[ASK_MAX], int64_t at_ns, int64_t *nex
 			int64_t when_ns;
 
 			if (s->marker || s->entered || s->owner) {
-				when_ns = at_ns + poll_ns(s->context->gpu, at_ns - (s->marker ? s->marker_ns : s->launch_ns));
+				const int64_t since_ns = s->marker ? s->marker_ns : s->launch_ns;
+
+				when_ns = at_ns + poll_ns(s->context->gpu, at_ns - since_ns);
 			} else {
 				when_ns = s->launch_ns + silence_ns(s->context->gpu);
 				if (at_ns - when_ns >= 0) {

@@ -29,9 +29,10 @@ TEST(should_keep_the_budget_whatever_is_measured)
 
 		for (int job = 0; job < 3000; job++) {
 			const bool beside = co_run_begin(&c) && rand_r(&seed) % 8;
-			const int64_t took =
-				beside && rand_r(&seed) % 3 == 0 ? MS * (1 + rand_r(&seed) % slow) : MS;
+			int64_t took = MS;
 
+			if (beside && rand_r(&seed) % 3 == 0)
+				took = MS * (1 + rand_r(&seed) % slow);
 			co_run_end(&c, percent, took, beside);
 			allowed += MS * percent / 100;
 			if (beside) {

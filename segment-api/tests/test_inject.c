@@ -497,8 +497,8 @@ static unsigned int jobs_beside(const char *low_kernels, const char *budget)
 	fake_daemon_start(&d);
 	prepare(&d);
 	/* Kernels of 1.5 ms are short where 20 ms may be in flight. */
-	r = EXEC("--priority", "80", "--streams", "priority", "--in-flight", "20ms", "--co-run", budget, "--verbose", "--",
-		 APP, "two-streams", low_kernels);
+	r = EXEC("--priority", "80", "--streams", "priority", "--in-flight", "20ms", "--co-run", budget, "--verbose",
+		 "--", APP, "two-streams", low_kernels);
 	passed(&r);
 	at = strstr(r.said, " jobs of the highest streams");
 	while (at && at > r.said && at[-1] != ' ')

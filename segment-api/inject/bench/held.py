@@ -57,8 +57,8 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "launch-period-10": (["--mechanism", "launch", "--anticipation-budget", "10"], False),
 }
 WARM = {"mps-co-run": 200}   # jobs from which the daemon learns, not counted; others: 5, with a period 60
-COUNTERS = ["anticipated", "anticipations_wasted", "anticipations_over_budget", "kept_free_ns", "long_kernels", "long_turns",
-            "co_run_segments", "co_run_unfit", "preemptions", "begins"]
+COUNTERS = ["anticipated", "anticipations_wasted", "anticipations_over_budget", "kept_free_ns", "long_kernels",
+            "long_turns", "co_run_segments", "co_run_unfit", "preemptions", "begins"]
 LOADS = ["kernels", "products", "graphs", "trainings"]
 JOBS = {"5": (25, 4), "0.35": (10, 4)}   # kernel in ms: period and jitter in ms
 
@@ -182,7 +182,7 @@ def counted(command, directory):
     if done.returncode != 0:
         return {"error": done.stderr.decode()[-500:]}
     status = json.loads(done.stdout)
-    return {"counters": {name: value for name, value in status.get("counters", {}).items() if name in COUNTERS},
+    return {"counters": {c["label"]: c["value"] for c in status.get("counters", []) if c["label"] in COUNTERS},
             "kernels": {task["name"] + " " + str(task["pid"]): task["kernels"] for task in status.get("tasks", [])
                         if "kernels" in task}}
 

@@ -538,6 +538,7 @@ static void two_streams(void)
 {
 	static uint64_t ones, high = 1;
 	const CUstream stream = number & BY_DEFAULT_STREAM ? NULL : new_stream(0);
+	const unsigned int blocks = number & BY_LARGE ? 100000 : 1;
 	unsigned int most = 0, launched = 0, beside = 0;
 	const CUfunction f = standin_kernel(1500);
 	uint64_t *p = &ones, k = 1;
@@ -555,7 +556,7 @@ static void two_streams(void)
 		unsigned int done = 0;
 
 		if (launched < (number & BY_MANY ? 2000 : 400)) {
-			OK(cuLaunchKernel(f, number & BY_LARGE ? 100000 : 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+			OK(cuLaunchKernel(f, blocks, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 			launched++;
 			beside += __atomic_load_n(&high_outstanding, __ATOMIC_ACQUIRE) != 0;
 		} else {
@@ -575,8 +576,8 @@ static void two_streams(void)
 }
 
 /*
- * Kernels of 1.5 ms that nobody waits for, until SIGTERM; NUMBER: of as many blocks with one thread. On stderr: how many
- * were launched, the most that were in flight, and the longest launch in ms.
+ * Kernels of 1.5 ms that nobody waits for, until SIGTERM; NUMBER: of as many blocks with one thread. On stderr: how
+ * many were launched, the most that were in flight, and the longest launch in ms.
  */
 static void without_end(void)
 {

@@ -70,7 +70,8 @@ STANDIN CUresult cuCtxPopCurrent_v2(CUcontext *context);
 STANDIN CUresult cuCtxGetDevice(CUdevice *device);
 STANDIN CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice device);
 STANDIN CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
-STANDIN CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared);
+STANDIN CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
+							     size_t shared);
 STANDIN CUresult cuCtxSynchronize(void);
 STANDIN CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority);
 STANDIN CUresult cuStreamGetPriority(CUstream stream, int *priority);

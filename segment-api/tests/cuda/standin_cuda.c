@@ -449,7 +449,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice device)
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 {
 	(void)device;
-	*value = attribute == 16 ? 10 : 0;
+	*value = attribute == 16 ? 10 : attribute == 39 ? 1024 : 0;
 	return CUDA_SUCCESS;
 }
 
