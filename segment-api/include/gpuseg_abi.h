@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 7
+#define GPUSEG_ABI_MINOR 8
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -121,8 +121,10 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layo
  *   256  slot 0: { line 0: W daemon } { line 1: W client }
  *   384  slot 1 ...
  *
- * The client can overwrite all of it. The daemon reads back only `waiting`, which only decides whether the daemon makes
- * a wake-up call for this client.
+ * The client can overwrite all of it. The daemon reads back `waiting`, which only decides whether it makes a wake-up
+ * call for this client, and what the client says of its own kernels: whether and since when none is in flight, and how
+ * long they take. That decides when best-effort programs take turns, and how long ahead launches are held for an
+ * expected begin, within the budget for that.
  */
 #define GPUSEG_SESSION_MAGIC 0x47455353u /* "SSEG" */
 
@@ -212,12 +214,25 @@ struct gpuseg_slot {
 	uint64_t reserved0[2];
 	/* W client. R daemon dispatcher. */
 	uint32_t waiting; /* seq_cst store, full fence, load of grant; daemon: store of grant, full fence, load */
-	uint32_t reserved1;
-	uint64_t ticket; /* relaxed, for tools: last ticket begun */
-	uint64_t reserved2[6];
+	/* release: 1 while work of a program under `gpuseg exec` is not known to be done (these since ABI 1.8) */
+	uint32_t in_flight;
+	uint64_t ticket;	 /* relaxed, for tools: last ticket begun */
+	int64_t drained_ns;	 /* relaxed, before in_flight: since when none is */
+	int64_t kernel_ns;	 /* relaxed: how long its longest kernels take; 0 = not known */
+	uint32_t kernel_class;	 /* relaxed: enum gpuseg_kernel_class, of most of the time of its kernels */
+	uint32_t kernel_percent; /* relaxed: of the GPU's room for blocks that a kernel uses on average, 0..100 */
+	uint64_t reserved2[3];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_slot) == 128, "slot is two cache lines, one writer each");
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_slot, waiting) == 64, "slot line 1");
+
+/* What the kernels of a best-effort program under `gpuseg exec` do to the GPU, from launches and markers alone. */
+enum gpuseg_kernel_class {
+	GPUSEG_KERNELS_UNKNOWN = 0, /* none measured yet, or graphs, whose kernels are not seen */
+	GPUSEG_KERNELS_SMALL = 1,   /* they leave at least half of the room for blocks free */
+	GPUSEG_KERNELS_FILL = 2,    /* they use more, each for less than the bound on work in flight */
+	GPUSEG_KERNELS_LONG = 3	    /* they use more, each for longer than that */
+};
 
 #define GPUSEG_SESSION_BYTES (sizeof(struct gpuseg_session) + GPUSEG_SLOTS_MAX * sizeof(struct gpuseg_slot))
 GPUSEG_ABI_ASSERT(GPUSEG_SESSION_BYTES == 8448, "session size");

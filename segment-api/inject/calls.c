@@ -204,8 +204,27 @@ static uintptr_t function_of(const struct cupti_call *call, uint32_t id)
 	}
 }
 
+/* How much of the GPU it uses, as kernels_percent(). Lock held, may be released meanwhile. */
+static int percent_of(const struct context *context, const struct cupti_call *call, uint32_t id)
+{
+	const bool extended = calls[id].kind == LAUNCH_EX;
+	uint32_t numbers[7]; /* blocks and threads in x, y, z; shared memory */
+	const char *at = call->parameters;
+	struct shape shape;
+
+	if (!calls[id].kernel)
+		return calls[id].kind == LAUNCH_GRAPH ? PERCENT_UNKNOWN : PERCENT_NONE;
+	if (!extended && calls[id].offset != 40)
+		return PERCENT_UNKNOWN; /* forms from before CUDA 4 */
+	memcpy(numbers, extended ? (const char *)word_at(at, 0) : at + 8, sizeof(numbers)); /* NOLINT: a pointer */
+	shape = (struct shape){.blocks = (uint64_t)numbers[0] * numbers[1] * numbers[2],
+			       .threads = numbers[3] * numbers[4] * numbers[5],
+			       .shared = numbers[6]};
+	return kernels_percent(context, function_of(call, id), &shape);
+}
+
 /* Before a launch: is it its turn, and is there room for it? Lock held, released meanwhile. */
-static void give_way(struct context *context, struct target target)
+static void give_way(struct context *context, struct target target, bool small)
 {
 	struct stream *s = stream_find(context, target.handle, target.owner);
 	int priority = 0;
@@ -225,7 +244,7 @@ static void give_way(struct context *context, struct target target)
 		}
 		flight_note_priority(s, priority);
 	}
-	flight_wait(s);
+	flight_wait(s, small);
 }
 
 /* The word that belongs to the call says at its exit which entry to leave: use << 32 | index + 1; 0 = none. */
@@ -234,14 +253,17 @@ static void enter_launch(const struct cupti_call *call, uint32_t id)
 	const struct target target = target_of(call, id);
 	struct context *context;
 	struct stream *s;
+	int percent = PERCENT_UNKNOWN;
 
 	*call->correlation = 0;
 	if (!target.handle || captured(target))
 		return;
 	inject_lock();
 	context = context_find(call->context, call->context_uid);
-	if (context && flight_wanted(context->gpu))
-		give_way(context, target);
+	if (context && flight_wanted(context->gpu)) {
+		percent = percent_of(context, call, id);
+		give_way(context, target, kernels_small(function_of(call, id), percent));
+	}
 	if (context && (__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE) ||
 			segment_enter(context->gpu, calls[id].kind == LAUNCH_GRAPH))) {
 		s = stream_find(context, target.handle, target.owner);
@@ -250,7 +272,7 @@ static void enter_launch(const struct cupti_call *call, uint32_t id)
 
 			stream_enter(s, at_ns);
 			if (flight_applies(s))
-				flight_launched(s, function_of(call, id), at_ns);
+				flight_launched(s, function_of(call, id), percent, at_ns);
 			*call->correlation = (uint64_t)s->use << 32 | (uint64_t)(s - inject.streams + 1);
 		} else {
 			context->gpu->launch_ns = now_ns();

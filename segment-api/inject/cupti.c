@@ -51,6 +51,7 @@ static bool load_driver(void)
 					    "cuStreamIsCapturing",
 					    "cuStreamGetPriority",
 					    "cuThreadExchangeStreamCaptureMode"};
+	static const char *const optional[] = {"cuDeviceGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	const char *missing;
 
@@ -65,6 +66,8 @@ static bool load_driver(void)
 		say("the CUDA driver has no %s, it is too old; runs unmanaged", missing);
 		return false;
 	}
+	if (resolve(library, &inject.occupancy, optional, sizeof(optional) / sizeof(optional[0])))
+		inject.occupancy = (struct occupancy){NULL, NULL};
 	return true;
 }
 

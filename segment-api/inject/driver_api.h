@@ -17,6 +17,7 @@ typedef int CUdevice;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUfunc_st *CUfunction;
 typedef unsigned long long CUdeviceptr;
 
 #define CUDA_SUCCESS 0
@@ -45,6 +46,13 @@ struct driver {
 	CUresult (*cuStreamIsCapturing)(CUstream stream, int *status);
 	CUresult (*cuStreamGetPriority)(CUstream stream, int *priority);
 	CUresult (*cuThreadExchangeStreamCaptureMode)(int *mode);
+};
+
+/* The same, but the library does without them. */
+struct occupancy {
+	CUresult (*cuDeviceGetAttribute)(int *value, int attribute, CUdevice device);
+	CUresult (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int threads,
+								size_t shared);
 };
 
 /* ---- CUPTI's callback interface ---- */

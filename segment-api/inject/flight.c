@@ -9,6 +9,9 @@
  *
  * A stream that works for a task (gpuseg_stream()) has that task's priority, and goes before all that have none.
  *
+ * With a budget for it (GPUSEG_EXEC_CO_RUN), small kernels of lower streams may be launched beside work of the highest
+ * ones: co_run.c. Their work in flight is bounded as ever.
+ *
  * Off by default: a program may rely on its streams running side by side, as NCCL does.
  *
  * Where the daemon can only hold launches, the same bound holds for all work of a best-effort process (`bound_ns`), so
@@ -24,17 +27,17 @@
 #define COST_LEAST_NS NS_PER_US
 #define RATIO_MOST 4
 
-static int64_t limit_ns(void)
+int64_t flight_limit_ns(void)
 {
 	return inject.settings.flight_ns > 0 ? inject.settings.flight_ns : inject.settings.bound_ns;
 }
 
-static struct cost *cost_of(uintptr_t function)
+struct cost *cost_of(uintptr_t function)
 {
 	struct cost *c = &inject.costs[((uint64_t)function * 0x9e3779b97f4a7c15u) >> 54];
 
 	if (c->function != function)
-		*c = (struct cost){.function = function, .ns = limit_ns()};
+		*c = (struct cost){.function = function, .ns = flight_limit_ns()};
 	return c;
 }
 
@@ -78,11 +81,28 @@ static void ask(const struct gpu *gpu)
 	inject_lock();
 }
 
-static bool may_launch(const struct gpu *gpu, const struct stream *s)
+/* Is all work that goes before the stream a job of the highest ones, beside which small kernels may run? */
+static bool may_run_beside(const struct gpu *gpu)
 {
-	if (inject.settings.flight_ns > 0 && higher_busy(gpu, s->priority))
+	if (!gpu->job_open || !gpu->beside_open)
 		return false;
-	return gpu->flight_ns == 0 || gpu->flight_ns < limit_ns();
+	for (size_t w = 0; w < STREAMS_MAX / 64; w++) {
+		for (uint64_t bits = inject.to_look_at[w]; bits; bits &= bits - 1) {
+			const struct stream *s = &inject.streams[w * 64 + (size_t)__builtin_ctzll(bits)];
+
+			if (s->uid && s->context->gpu == gpu && s->priority < 0 && s->priority > inject.top_priority &&
+			    stream_busy(s))
+				return false; /* what this costs the streams between is not measured */
+		}
+	}
+	return true;
+}
+
+static bool may_launch(const struct gpu *gpu, const struct stream *s, bool small)
+{
+	if (inject.settings.flight_ns > 0 && higher_busy(gpu, s->priority) && !(small && may_run_beside(gpu)))
+		return false;
+	return gpu->flight_ns == 0 || gpu->flight_ns < flight_limit_ns();
 }
 
 bool flight_applies(const struct stream *s)
@@ -159,7 +179,29 @@ int flight_set_rank(uintptr_t handle, int rank)
 	return 0;
 }
 
-void flight_wait(struct stream *s)
+void flight_busy(struct stream *s, int64_t at_ns)
+{
+	struct gpu *gpu = s->context->gpu;
+
+	if (gpu->job_open || inject.top_priority >= 0 || s->priority != inject.top_priority)
+		return;
+	gpu->job_open = true;
+	gpu->job_ns = at_ns;
+	gpu->beside = false;
+	gpu->beside_open = co_run_begin(&gpu->co_run);
+}
+
+void flight_idle(const struct stream *s, int64_t at_ns)
+{
+	struct gpu *gpu = s->context->gpu;
+
+	if (!gpu->job_open || higher_busy(gpu, inject.top_priority + 1))
+		return;
+	gpu->job_open = false;
+	co_run_end(&gpu->co_run, inject.settings.co_run_percent, at_ns - gpu->job_ns, gpu->beside);
+}
+
+void flight_wait(struct stream *s, bool small)
 {
 	struct gpu *gpu = s->context->gpu;
 	const uint32_t use = s->use;
@@ -167,7 +209,8 @@ void flight_wait(struct stream *s)
 	int64_t at_ns = begin_ns;
 
 	s->pinned++;
-	while (flight_applies(s) && !may_launch(gpu, s)) {
+	gpu->held++; /* what is in flight may end meanwhile, and the next launch is here */
+	while (flight_applies(s) && !may_launch(gpu, s, small)) {
 		if (at_ns - begin_ns >= inject.settings.wait_ns) {
 			inject.settings.flight_ns = 0;
 			inject.settings.bound_ns = 0;
@@ -189,19 +232,30 @@ void flight_wait(struct stream *s)
 		inject_lock();
 		at_ns = now_ns();
 		if (s->use != use)
-			return; /* its context was destroyed */
+			break; /* its context was destroyed */
 	}
-	s->pinned--;
+	if (s->use == use)
+		s->pinned--;
+	gpu->beside |= small && gpu->job_open && s->priority > inject.top_priority;
+	gpu->held--;
+	inject.wake_due = true; /* the library's thread did not see to the end of the segment meanwhile */
 }
 
-void flight_launched(struct stream *s, uintptr_t function, int64_t at_ns)
+void flight_launched(struct stream *s, uintptr_t function, int percent, int64_t at_ns)
 {
 	struct gpu *gpu = s->context->gpu;
 
 	if (gpu->flight_ns == 0) {
 		gpu->batch_ns = at_ns;
 		gpu->batch_count = 0;
+		gpu->batch_kernels = gpu->batch_percent = 0;
+		gpu->batch_opaque = false;
 	}
+	if (percent >= 0) {
+		gpu->batch_kernels++;
+		gpu->batch_percent += (unsigned int)percent;
+	}
+	gpu->batch_opaque |= percent == PERCENT_UNKNOWN;
 	if (gpu->batch_count < BATCH_MAX)
 		gpu->batch[gpu->batch_count++] = function;
 	gpu->flight_ns += cost_of(function)->ns;
@@ -224,6 +278,7 @@ bool flight_lower_busy(const struct gpu *gpu)
 void flight_landed(struct gpu *gpu, int64_t at_ns)
 {
 	const int64_t took_ns = at_ns - gpu->batch_ns, thought_ns = gpu->flight_ns;
+	int64_t longest_ns = 0;
 
 	if (thought_ns <= 0)
 		return;
@@ -235,7 +290,10 @@ void flight_landed(struct gpu *gpu, int64_t at_ns)
 
 		ns = (c->ns + ns) / 2;
 		c->ns = ns < COST_LEAST_NS ? COST_LEAST_NS : ns > NS_PER_S ? NS_PER_S : ns;
+		if (c->ns > longest_ns)
+			longest_ns = c->ns;
 	}
+	kernels_landed(gpu, took_ns, longest_ns);
 	gpu->flight_ns = 0;
 	gpu->batch_count = 0;
 }

@@ -47,6 +47,11 @@ static bool follows(void)
 	return __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) && !__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE);
 }
 
+bool held_now(const struct gpu *gpu)
+{
+	return waits(gpu) != NULL;
+}
+
 bool held_wait(struct gpu *gpu)
 {
 	const uint32_t *word = waits(gpu);

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "co_run.h"
 #include "driver_api.h"
 #include "gpuseg.h"
 #include "gpuseg_abi.h"
@@ -53,6 +54,8 @@ struct settings {
 	int64_t in_flight_ns;	  /* what flight_ns becomes when they are */
 	int64_t bound_ns;     /* best effort, where launches are all that can be held: most work in flight; 0 = any */
 	bool cuda_priorities; /* they are by the priority that CUDA knows */
+	/* budget of small kernels of lower streams beside the highest one; 0 = none */
+	uint32_t co_run_percent;
 	enum segments_mode mode;
 	bool verbose;
 };
@@ -72,6 +75,9 @@ bool settings_read(struct settings *settings);
 /* "200us", "5ms", "1s", "250ns", "0" to nanoseconds. False if it is none of these or beyond an hour. */
 bool duration_read(const char *text, int64_t *ns);
 
+/* "off", or "1%" to "100%". False if it is neither. */
+bool percent_read(const char *text, uint32_t *percent);
+
 /* One line on stderr: "gpuseg: NAME[PID]: ...". Thread-safe, allocates nothing. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -88,6 +94,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define AWAITED_NS (10 * NS_PER_S)
 #define COSTS_MAX 1024 /* 2^10: cost_of() */
 #define BATCH_MAX 64
+#define KERNEL_CLASSES (GPUSEG_KERNELS_LONG + 1)
 #define RANKS_MAX 64
 
 enum segment_state { SEGMENT_NONE_OPEN, SEGMENT_BEGINNING, SEGMENT_OPEN };
@@ -108,6 +115,13 @@ struct pauses {
 	int64_t sum_ns[HOLD_OFF_STEPS + 1];
 };
 
+/* Time of the latest batches by the class of their kernels: kernels.c. */
+struct kernel_times {
+	int64_t ns[KERNEL_CLASSES];
+	int64_t percent_ns; /* of the GPU's room for blocks, times ns */
+	int64_t longest_ns; /* of a single kernel; falls slowly */
+};
+
 /* A GPU that the program uses: one task, at most one open segment. */
 struct gpu {
 	int index; /* the daemon's; -1 = entry not in use */
@@ -118,7 +132,7 @@ struct gpu {
 	bool marked;	      /* gpuseg_begin() of the open segment succeeded, so it is to be ended */
 	uint32_t generation;  /* futex: changes when `segment` or `task_state` does */
 	unsigned int waiters; /* threads that wait for a change */
-	unsigned int held;    /* launches that the daemon holds: the segment stays open */
+	unsigned int held;    /* launches that wait, for the daemon or for others: the segment stays open */
 	int64_t bound_ns;     /* of the open segment: most work in flight on all streams; 0 = any */
 	unsigned int busy;    /* streams with work */
 	int64_t opened_ns;
@@ -138,7 +152,17 @@ struct gpu {
 	int64_t batch_ns;  /* when its first launch came */
 	unsigned int batch_count;
 	uintptr_t batch[BATCH_MAX];
-	bool draining; /* the slice is used up: launches wait until the work in flight is done */
+	unsigned int batch_kernels; /* whose share of the GPU is known, and the sum of these shares */
+	unsigned int batch_percent;
+	bool batch_opaque; /* something else is in it, such as a graph */
+	struct kernel_times kernels;
+	/* Work of the highest streams, and what may be launched beside it. */
+	struct co_run co_run;
+	int64_t job_ns;	  /* since when they have work */
+	bool job_open;	  /* they have */
+	bool beside_open; /* small kernels may be launched beside it */
+	bool beside;	  /* some were */
+	bool draining;	  /* the slice is used up: launches wait until the work in flight is done */
 };
 
 /* A context of CUDA, with the page into which the GPU writes markers. */
@@ -189,15 +213,27 @@ struct rank {
 	int priority; /* compares with those of CUDA: lower goes first */
 };
 
-/* How long a kernel or a graph takes. */
+/* How long a kernel or a graph takes, and how many blocks of it the GPU can hold at a time. */
 struct cost {
 	uintptr_t function;
 	int64_t ns;
+	uint32_t room; /* 0 = not asked yet */
 };
+
+/* Of a kernel that is being launched. */
+struct shape {
+	uint64_t blocks;
+	uint32_t threads; /* of a block */
+	uint32_t shared;  /* dynamic shared memory of a block, bytes */
+};
+
+#define PERCENT_UNKNOWN (-1)
+#define PERCENT_NONE (-2) /* no kernel: a copy */
 
 struct inject {
 	struct settings settings;
 	struct driver driver;
+	struct occupancy occupancy; /* NULL where the driver has none */
 	struct cupti cupti;
 	void *subscriber;
 	uint32_t active;  /* atomic: 1 = calls are followed. Written with release, read with acquire */
@@ -327,6 +363,8 @@ int64_t hold_off_ns(const struct gpu *gpu);
 
 /* Wait while the daemon holds launches. Releases the lock meanwhile. False: the segment has ended. */
 bool held_wait(struct gpu *gpu);
+/* Does the daemon hold launches now? */
+bool held_now(const struct gpu *gpu);
 /* The bound on all work in flight that the daemon's mechanism needs in the segment that was begun; 0 = none. */
 int64_t held_bound(const struct gpu *gpu);
 
@@ -356,14 +394,33 @@ void flight_note_priority(struct stream *stream, int priority);
 int flight_set_rank(uintptr_t handle, int rank);
 /* True if it works for a task, and then its priority. */
 bool flight_rank(uintptr_t handle, int *priority);
-/* Wait until a launch on the stream may go ahead. Releases the lock meanwhile. */
-void flight_wait(struct stream *stream);
-/* A kernel, or whatever `function` stands for, is being launched on it. */
-void flight_launched(struct stream *stream, uintptr_t function, int64_t at_ns);
+/* Wait until a launch on the stream may go ahead. Releases the lock meanwhile. `small`: as of kernels_small(). */
+void flight_wait(struct stream *stream, bool small);
+/* A stream has work while it had none, or has none any more. */
+void flight_busy(struct stream *stream, int64_t at_ns);
+void flight_idle(const struct stream *stream, int64_t at_ns);
+/* A kernel, or whatever `function` stands for, is being launched on it; `percent` as of kernels_percent(). */
+void flight_launched(struct stream *stream, uintptr_t function, int percent, int64_t at_ns);
+/* The most work that may be in flight. */
+int64_t flight_limit_ns(void);
+/* What is known of a function; new ones are thought to take as long as the limit. */
+struct cost *cost_of(uintptr_t function);
 /* Is there work on a stream of the GPU that gives way? */
 bool flight_lower_busy(const struct gpu *gpu);
 /* No work on such streams is left. */
 void flight_landed(struct gpu *gpu, int64_t at_ns);
+
+/* ---- kernels.c; all with inject.lock held ---- */
+
+/* How much of the GPU's room for such blocks a kernel uses, 0..100, or PERCENT_UNKNOWN. May release the lock. */
+int kernels_percent(const struct context *context, uintptr_t function, const struct shape *shape);
+/* May such a kernel run beside others? It uses at most half of the room, for less than the bound on work in flight. */
+bool kernels_small(uintptr_t function, int percent);
+/* A batch is done; `longest_ns`: what the longest of it is thought to take. */
+void kernels_landed(struct gpu *gpu, int64_t took_ns, int64_t longest_ns);
+/* Tell the daemon whether any work is in flight. */
+void kernels_busy(const struct gpu *gpu);
+void kernels_idle(const struct gpu *gpu, int64_t at_ns);
 
 /* ---- thread.c ---- */
 

@@ -229,11 +229,13 @@ static bool may_end(const struct gpu *gpu, int64_t at_ns)
 void segment_busy(struct gpu *gpu, int64_t at_ns)
 {
 	gpu->busy_ns = at_ns;
+	kernels_busy(gpu);
 }
 
 void segment_idle(struct gpu *gpu, int64_t at_ns)
 {
 	gpu->idle_ns = at_ns;
+	kernels_idle(gpu, at_ns);
 	gpu->worked_ns += at_ns - gpu->busy_ns;
 	if ((inject.settings.hold_off_ns == 0 || gpu->draining) && may_end(gpu, at_ns))
 		segment_end(gpu);

@@ -111,7 +111,8 @@ static int64_t silence_ns(const struct gpu *gpu)
 {
 	if (gpu->draining)
 		return 0;
-	if (inject.settings.priority == 0 && inject.settings.hold_off_ns < SILENT_BEST_EFFORT_NS)
+	/* Where launches are held, others wait for the end of what is in flight, or learn from it. */
+	if (inject.settings.priority == 0 && gpu->bound_ns == 0 && inject.settings.hold_off_ns < SILENT_BEST_EFFORT_NS)
 		return SILENT_BEST_EFFORT_NS;
 	return inject.settings.hold_off_ns > SILENT_LEAST_NS ? inject.settings.hold_off_ns : SILENT_LEAST_NS;
 }
@@ -120,11 +121,13 @@ static int64_t silence_ns(const struct gpu *gpu)
  * Work that has taken long is looked at less often. But the end of a real-time segment is to be noticed within the
  * hold-off, so that the segment does not last longer than that.
  */
-static int64_t poll_ns(int64_t since_ns)
+static int64_t poll_ns(const struct gpu *gpu, int64_t since_ns)
 {
 	const int64_t hold_off_ns = inject.settings.hold_off_ns, ns = since_ns / 8;
 	int64_t most_ns = POLL_MOST_NS;
 
+	if (held_now(gpu))
+		return POLL_LEAST_NS;
 	if (inject.settings.priority > 0 && hold_off_ns > 0 && hold_off_ns < most_ns)
 		most_ns = hold_off_ns < POLL_MOST_LEAST_NS ? POLL_MOST_LEAST_NS : hold_off_ns;
 	return ns < POLL_LEAST_NS ? POLL_LEAST_NS : ns > most_ns ? most_ns : ns;
@@ -141,14 +144,16 @@ static size_t choose(struct stream *chosen[ASK_MAX], int64_t at_ns, int64_t *nex
 			int64_t when_ns;
 
 			if (s->marker || s->entered || s->owner) {
-				when_ns = at_ns + poll_ns(at_ns - (s->marker ? s->marker_ns : s->launch_ns));
+				const int64_t since_ns = s->marker ? s->marker_ns : s->launch_ns;
+
+				when_ns = at_ns + poll_ns(s->context->gpu, at_ns - since_ns);
 			} else {
 				when_ns = s->launch_ns + silence_ns(s->context->gpu);
 				if (at_ns - when_ns >= 0) {
 					if (!s->gone && !inject.capture_count && !stream_awaited(s, at_ns) &&
 					    count < ASK_MAX)
 						chosen[count++] = s;
-					when_ns = at_ns + poll_ns(at_ns - s->launch_ns);
+					when_ns = at_ns + poll_ns(s->context->gpu, at_ns - s->launch_ns);
 				}
 			}
 			if (when_ns < *next_ns)

@@ -42,8 +42,8 @@ static void wait_ms(int64_t ms)
 	sleep_ns(ms * NS_PER_MS);
 }
 
-/* A program that launches until it is told to end. */
-static struct run launching(struct fake_daemon *d, const char *options)
+/* A program that launches kernels of so many blocks until it is told to end. */
+static struct run launching_blocks(struct fake_daemon *d, const char *options, const char *blocks)
 {
 	char copy[256];
 	const char *arguments[ARGUMENTS] = {in_build("gpuseg-exec")};
@@ -56,10 +56,16 @@ static struct run launching(struct fake_daemon *d, const char *options)
 	arguments[n++] = "--";
 	arguments[n++] = APP;
 	arguments[n++] = "without-end";
+	arguments[n++] = blocks;
 	r = start(arguments);
 	follow(&r, "launches\n");
 	CHECK(fake_daemon_wait(d, SOME_RECORDS, NULL), "it said: %s", r.said);
 	return r;
+}
+
+static struct run launching(struct fake_daemon *d, const char *options)
+{
+	return launching_blocks(d, options, "1");
 }
 
 struct launches {
@@ -253,6 +259,103 @@ TEST(should_not_bound_where_it_is_not_needed)
 	unbounded(only_launches, "--best-effort --in-flight 0");
 }
 
+/* ---- what the daemon is told of the kernels ---- */
+
+static const struct gpuseg_slot *slot_of(const struct fake_daemon *d)
+{
+	for (unsigned int i = 0; i < GPUSEG_SLOTS_MAX; i++) {
+		if (__atomic_load_n(&d->slots[i].task_id, __ATOMIC_ACQUIRE))
+			return &d->slots[i];
+	}
+	CHECK(false, "no task is open");
+	return NULL;
+}
+
+/* A machine that is busy makes each kernel longer, but no block more of it. */
+static void class_of(const char *blocks, enum gpuseg_kernel_class expected, unsigned int least, unsigned int most)
+{
+	const int64_t limit_ns = now_ns() + HANG_NS;
+	const struct gpuseg_slot *slot;
+	struct fake_daemon d;
+	unsigned int percent;
+	struct run r;
+
+	begin(&d, only_launches);
+	r = launching_blocks(&d, "--best-effort", blocks);
+	slot = slot_of(&d);
+	while (__atomic_load_n(&slot->kernel_class, __ATOMIC_RELAXED) != expected) {
+		CHECK(now_ns() - limit_ns < 0, "class %u of %s blocks", slot->kernel_class, blocks);
+		wait_ms(10);
+	}
+	percent = __atomic_load_n(&slot->kernel_percent, __ATOMIC_RELAXED);
+	CHECK(percent >= least && percent <= most, "%u %%", percent);
+	CHECK(__atomic_load_n(&slot->kernel_ns, __ATOMIC_RELAXED) > 0);
+	ended(&r);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_tell_small_kernels_from_those_that_fill_the_gpu_for_long)
+{
+	class_of("1", GPUSEG_KERNELS_SMALL, 0, 0);
+	class_of("5120", GPUSEG_KERNELS_SMALL, 50, 50);
+	class_of("100000", GPUSEG_KERNELS_LONG, 100, 100);
+}
+
+/* Kernels of 1.5 ms are short where 10 ms may be in flight. */
+TEST(should_call_kernels_long_by_the_bound_that_holds)
+{
+	const int64_t limit_ns = now_ns() + HANG_NS;
+	const struct gpuseg_slot *slot;
+	struct fake_daemon d;
+	struct run r;
+
+	begin(&d, only_launches);
+	r = launching_blocks(&d, "--best-effort --in-flight 100ms", "100000");
+	slot = slot_of(&d);
+	while (__atomic_load_n(&slot->kernel_class, __ATOMIC_RELAXED) != GPUSEG_KERNELS_FILL) {
+		CHECK(now_ns() - limit_ns < 0, "class %u", slot->kernel_class);
+		wait_ms(10);
+	}
+	ended(&r);
+	fake_daemon_stop(&d);
+}
+
+TEST(should_say_when_nothing_is_in_flight_after_launches_were_held)
+{
+	const int64_t limit_ns = now_ns() + HANG_NS;
+	const struct gpuseg_slot *slot;
+	struct fake_daemon d;
+	int64_t held_ns;
+	struct run r;
+
+	begin(&d, only_launches);
+	r = launching(&d, "--best-effort");
+	slot = slot_of(&d);
+	while (!__atomic_load_n(&slot->in_flight, __ATOMIC_ACQUIRE)) {
+		CHECK(now_ns() - limit_ns < 0, "it never said that work is in flight");
+		sleep_ns(100 * NS_PER_US);
+	}
+	hold(&d);
+	held_ns = now_ns();
+	/* A launch that had passed its entry may be told of later: held for so long, none is left. */
+	wait_ms(20);
+	while (__atomic_load_n(&slot->in_flight, __ATOMIC_ACQUIRE)) {
+		CHECK(now_ns() - limit_ns < 0, "work stays in flight while launches are held");
+		wait_ms(1);
+	}
+	CHECK(slot->drained_ns > 0 && slot->drained_ns <= now_ns(), "drained at %lld, held at %lld",
+	      (long long)slot->drained_ns, (long long)held_ns);
+	wait_ms(20);
+	CHECK_EQ(__atomic_load_n(&slot->in_flight, __ATOMIC_ACQUIRE), 0);
+	let_go(&d);
+	while (!__atomic_load_n(&slot->in_flight, __ATOMIC_ACQUIRE)) {
+		CHECK(now_ns() - limit_ns < 0, "nothing is launched after the hold");
+		sleep_ns(100 * NS_PER_US);
+	}
+	ended(&r);
+	fake_daemon_stop(&d);
+}
+
 /* ---- faults ---- */
 
 TEST(should_not_hang_whenever_launches_are_held_and_the_daemon_is_killed)
@@ -292,6 +395,9 @@ static const struct check_case cases[] = {
 	CASE(should_hold_real_time_work_where_nothing_else_preempts),
 	CASE(should_bound_what_best_effort_has_in_flight_where_nothing_else_preempts),
 	CASE(should_not_bound_where_it_is_not_needed),
+	CASE(should_tell_small_kernels_from_those_that_fill_the_gpu_for_long),
+	CASE(should_call_kernels_long_by_the_bound_that_holds),
+	CASE(should_say_when_nothing_is_in_flight_after_launches_were_held),
 	CASE(should_not_hang_whenever_launches_are_held_and_the_daemon_is_killed),
 };
 

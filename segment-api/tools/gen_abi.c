@@ -42,8 +42,9 @@ static const struct member session_members[] = {
 static const struct member slot_members[] = {
 	M(gpuseg_slot, grant),	   M(gpuseg_slot, pregrant),	M(gpuseg_slot, state),	   M(gpuseg_slot, task_id),
 	M(gpuseg_slot, gpu),	   M(gpuseg_slot, preemptions), M(gpuseg_slot, overruns),  M(gpuseg_slot, misses),
-	M(gpuseg_slot, reserved0), M(gpuseg_slot, waiting),	M(gpuseg_slot, reserved1), M(gpuseg_slot, ticket),
-	M(gpuseg_slot, reserved2)};
+	M(gpuseg_slot, reserved0), M(gpuseg_slot, waiting),	M(gpuseg_slot, in_flight), M(gpuseg_slot, ticket),
+	M(gpuseg_slot, drained_ns), M(gpuseg_slot, kernel_ns), M(gpuseg_slot, kernel_class),
+	M(gpuseg_slot, kernel_percent), M(gpuseg_slot, reserved2)};
 
 static const struct member status_members[] = {
 	M(gpuseg_status, magic),	   M(gpuseg_status, version),	  M(gpuseg_status, daemon_pid),
@@ -272,6 +273,11 @@ static const struct constant constants[] = {
 	GROUP("enum gpuseg_hold"),
 	I(GPUSEG_HOLD_GO),
 	I(GPUSEG_HOLD_WAIT),
+	GROUP("enum gpuseg_kernel_class"),
+	I(GPUSEG_KERNELS_UNKNOWN),
+	I(GPUSEG_KERNELS_SMALL),
+	I(GPUSEG_KERNELS_FILL),
+	I(GPUSEG_KERNELS_LONG),
 	GROUP("enum gpuseg_mechanism"),
 	I(GPUSEG_MECHANISM_NONE),
 	I(GPUSEG_MECHANISM_GATE),

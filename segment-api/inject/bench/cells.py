@@ -6,7 +6,7 @@
 
 Parts (default: all), with the seconds that they take about:
   kernels       a 5 ms and a 0.5 ms kernel beside three processes with kernels of 20 ms or 0.5 ms: driver, exec, marks (110)
-  streams       two streams of one process: CUDA's priorities, and `--streams priority` (50)
+  streams       two streams of one process: CUDA's priorities, `--streams priority`, and with `--co-run 10%` (80)
   decode        a decoding step of tiny kernels beside three trainings, and a network beside three decoders (130)
   static        programs with the CUDA runtime linked statically, dynamically, and without any shared library (20)
   frameworks    transformers and JAX, where the packages are there (60)
@@ -207,11 +207,15 @@ def streams(session):
     if not program:
         raise Failed("unmodified.cu cannot be compiled; see the log")
     rows = []
-    jobs = min(session.arguments.jobs, 100)
     with session.daemon():
         for case in session.arguments.streams.split(","):
-            for how, label in (("plain", "CUDA's priorities"), (BY_EXEC, "exec"),
-                               (BY_EXEC + " --streams priority", "exec --streams priority")):
+            beside = case in ("small", "filling")   # jobs of 3 ms, and the budget has to be learned
+            jobs = 400 if beside else min(session.arguments.jobs, 100)
+            ways = [("plain", "CUDA's priorities"), (BY_EXEC, "exec"),
+                    (BY_EXEC + " --streams priority", "exec --streams priority")]
+            if beside:
+                ways.append((BY_EXEC + " --streams priority --co-run 10%", "with --co-run 10%"))
+            for how, label in ways:
                 result = json.loads(session.program(how, [program, "streams", case, str(jobs), "1"]))
                 rows.append(dict(result, label=label))
                 session.keep("streams", rows)
@@ -523,7 +527,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=1, help="of the soak")
     parser.add_argument("--rounds", type=int, default=50, help="of faults")
     parser.add_argument("--jobs", type=int, default=100, help="of each run of kernels and streams")
-    parser.add_argument("--streams", default="kernels,default,copies", help="what the lower stream does in streams")
+    parser.add_argument("--streams", default="kernels,default,copies,small,filling", help="what the lower stream does in streams")
     arguments = parser.parse_args()
     parts = arguments.parts.split(",")
     unknown = [p for p in parts if p not in PARTS]

@@ -13,6 +13,12 @@ nvidia     --mechanism nvidia                 mps         no daemon; all are cli
 both       the same with --hold-launches      mps-launch  the same with --mechanism launch
 mps-co-run the same with --co-run 10%, after 200 jobs from which it learns
 mps-turns  as mps-launch, best-effort programs one at a time: their weights differ by a hundredth
+mps-begins as mps-launch, and the real-time program begins each job at its release, not up to 4 ms later at random
+mps-period as mps-begins, and declares its period: begins are anticipated, with the default budget
+mps-period-10, mps-period-20: the same with a budget of 10 and 20 %; launch-period-10: without MPS
+
+Programs whose kernels fill the GPU for longer than 500 us take turns in every configuration with --mechanism launch but
+mps-turns, where the scheduler's weights do it. What the daemon counted is in held.json, under `daemon`.
 
 --gpuseg is as in run.py. Needs `make -C segment-api`, `make -C rt-scheduler/native gpu-bench` and PyTorch. No setting of
 the device is changed; the MPS server has a directory of its own and ends with its configuration.
@@ -44,7 +50,15 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "mps-launch": (["--mechanism", "launch"], True),
     "mps-co-run": (["--mechanism", "launch", "--co-run", "10%"], True),
     "mps-turns": (["--mechanism", "launch"], True),
+    "mps-begins": (["--mechanism", "launch"], True),
+    "mps-period": (["--mechanism", "launch"], True),
+    "mps-period-10": (["--mechanism", "launch", "--anticipation-budget", "10"], True),
+    "mps-period-20": (["--mechanism", "launch", "--anticipation-budget", "20"], True),
+    "launch-period-10": (["--mechanism", "launch", "--anticipation-budget", "10"], False),
 }
+WARM = {"mps-co-run": 200}   # jobs from which the daemon learns, not counted; others: 5, with a period 60
+COUNTERS = ["anticipated", "anticipations_wasted", "anticipations_over_budget", "kept_free_ns", "long_kernels",
+            "long_turns", "co_run_segments", "co_run_unfit", "preemptions", "begins"]
 LOADS = ["kernels", "products", "graphs", "trainings"]
 JOBS = {"5": (25, 4), "0.35": (10, 4)}   # kernel in ms: period and jitter in ms
 
@@ -161,14 +175,27 @@ class Load:
             process.wait()
 
 
-def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5):
+def counted(command, directory):
+    """What the daemon has counted so far, and what each program says of its kernels."""
+    line = shlex.split(command) + ["status", "--json", "--dir", directory]
+    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY, check=False, timeout=30)
+    if done.returncode != 0:
+        return {"error": done.stderr.decode()[-500:]}
+    status = json.loads(done.stdout)
+    return {"counters": {c["label"]: c["value"] for c in status.get("counters", []) if c["label"] in COUNTERS},
+            "kernels": {task["name"] + " " + str(task["pid"]): task["kernels"] for task in status.get("tasks", [])
+                        if "kernels" in task}}
+
+
+def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, declared=False, exact=False):
     """One run of the real-time program; also what the load did between its first job and its last."""
     period, jitter = JOBS[kernel_ms]
+    jitter = 0 if exact else jitter
     page = Page(16)
     line = [native("gpuseg-bench-rt"), "--mode", "none", "--kernel-ms", kernel_ms, "--per", per, "--jobs", str(jobs), "--warm",
             str(warm), "--period-ms", str(period), "--jitter-ms", str(jitter), "--own-page", page.file.name]
     if managed:
-        line = [EXEC, "--priority", "80", "--verbose", "--"] + line
+        line = [EXEC, "--priority", "80", "--verbose"] + (["--period", f"{period}ms"] if declared else []) + ["--"] + line
     log.write(f"$ {shlex.join(line)}\n")
     log.flush()
     process = subprocess.Popen(line, env=variables, stdout=subprocess.PIPE, stderr=log)
@@ -256,11 +283,15 @@ def measure(name, kind, arguments, per, log):
             before, began = load.counts(), time.monotonic()
             time.sleep(1)
             alone = sum(b - a for a, b in zip(before, load.counts())) / (time.monotonic() - began)
-            for kernel_ms in JOBS:
+            for kernel_ms in arguments.kernels.split(","):
                 jobs = arguments.jobs if kernel_ms == "5" else 2 * arguments.jobs
+                declared = "-period" in name
                 row = real_time(kernel_ms, per, jobs, options is not None, load, variables, log,
-                                200 if name == "mps-co-run" else 5)
-                rows.append(dict(row, configuration=name, load=kind, load_alone_per_s=alone))
+                                WARM.get(name, 60 if declared else 5), declared, declared or name == "mps-begins")
+                row.update(configuration=name, load=kind, load_alone_per_s=alone)
+                if options is not None:
+                    row["daemon"] = counted(arguments.gpuseg, directory)
+                rows.append(row)
         finally:
             for part in reversed(entered):
                 part.__exit__()
@@ -268,10 +299,10 @@ def measure(name, kind, arguments, per, log):
 
 
 def table(rows):
-    lines = [f"{'load':10} {'configuration':13} {'kernel ms':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'load/s':>8} "
+    lines = [f"{'load':10} {'configuration':16} {'kernel ms':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'load/s':>8} "
              f"{'by itself':>9}"]
     for r in rows:
-        lines.append(f"{r['load']:10} {r['configuration']:13} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
+        lines.append(f"{r['load']:10} {r['configuration']:16} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
                      f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f}"
                      + (f"  WRONG {r['wrong']}" if r["wrong"] else ""))
     return "\n".join(lines)
@@ -283,6 +314,7 @@ def main():
     parser.add_argument("--gpuseg", default=os.path.join(REPOSITORY, "gpuseg"))
     parser.add_argument("--jobs", type=int, default=100, help="of 5 ms, twice as many of 0.35 ms")
     parser.add_argument("--configurations", default=",".join(CONFIGURATIONS))
+    parser.add_argument("--kernels", default=",".join(JOBS), help="of the real-time program, ms")
     parser.add_argument("--loads", default=",".join(LOADS))
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further configuration after this long")
     parser.add_argument("--products", help=argparse.SUPPRESS)
@@ -301,7 +333,7 @@ def main():
         per = subprocess.run([native("gpuseg-bench-rt"), "--calibrate"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
         results["ns_per_iteration"] = float(per)
         plain = environment("/nonexistent", False)
-        for kernel_ms in JOBS:
+        for kernel_ms in arguments.kernels.split(","):
             row = real_time(kernel_ms, per, arguments.jobs, False, None, plain, log)
             results["rows"].append(dict(row, configuration="plain", load="none", load_alone_per_s=0))
         for kind in arguments.loads.split(","):

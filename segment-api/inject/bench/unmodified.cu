@@ -10,7 +10,10 @@
  *         kernels   kernels of 2 ms, up to 20 queued; both streams do not wait for the default stream
  *         default   the same on the default stream of the context, for which the high stream waits, as streams do
  *         copies    copies of 32 MiB to the GPU, up to 20 queued; the job of the high stream begins with a copy
- *       A job: a kernel of 300 us, from before its launch until it is done. Prints one line of JSON, times in ns.
+ *         small     kernels of 100 us on a quarter of the multiprocessors, up to 20 queued, beside a busy high stream
+ *         filling   the same on all of them
+ *       A job: a kernel of 300 us, from before its launch until it is done; in the last two cases of 3 ms, on half of
+ *       the room for blocks, 1 to 3 ms after the one before. Prints one line of JSON, times in ns.
  */
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -144,6 +147,8 @@ static int digest(void)
 #define QUEUED 20
 #define LOW_NS 2000000
 #define HIGH_NS 300000
+#define SMALL_NS 100000
+#define BUSY_NS 3000000 /* what a job of a busy high stream takes */
 #define LOW_BYTES (32u << 20) /* most; as many as LOW_NS take */
 #define HIGH_BYTES (256u << 10)
 #define JOBS_MAX 10000
@@ -168,7 +173,8 @@ __global__ void spin(uint64_t *count, uint64_t ns)
 static struct {
 	const char *name;
 	cudaStream_t low, high;
-	unsigned int blocks;
+	unsigned int blocks, low_blocks;
+	uint64_t high_ns, low_ns;
 	uint64_t *counts; /* on the GPU: low, high */
 	char *low_from, *low_to, *high_from, *high_to;
 	size_t low_bytes;
@@ -205,7 +211,7 @@ static void *keep_low_busy(void *)
 			CHECK(cudaMemcpyAsync(test.low_to, test.low_from, test.low_bytes, cudaMemcpyHostToDevice,
 					      test.low));
 		else
-			spin<<<test.blocks, 1024, 0, test.low>>>(&test.counts[0], LOW_NS);
+			spin<<<test.low_blocks, 1024, 0, test.low>>>(&test.counts[0], test.low_ns);
 		CHECK(cudaGetLastError());
 		CHECK(cudaEventRecord(done[n % QUEUED], test.low));
 		__atomic_store_n(&test.launched, n + 1, __ATOMIC_RELEASE);
@@ -224,7 +230,7 @@ static void job(void)
 {
 	if (is("copies"))
 		CHECK(cudaMemcpyAsync(test.high_to, test.high_from, HIGH_BYTES, cudaMemcpyHostToDevice, test.high));
-	spin<<<test.blocks, 1024, 0, test.high>>>(&test.counts[1], HIGH_NS);
+	spin<<<test.blocks, 1024, 0, test.high>>>(&test.counts[1], test.high_ns);
 	CHECK(cudaGetLastError());
 	CHECK(cudaStreamSynchronize(test.high));
 }
@@ -255,7 +261,13 @@ static int streams(int jobs, unsigned int seed)
 	int64_t begin_ns;
 
 	CHECK(cudaGetDeviceProperties(&properties, 0));
-	test.blocks = (unsigned int)properties.multiProcessorCount * 2;
+	const bool busy = is("small") || is("filling");
+	const unsigned int multiprocessors = (unsigned int)properties.multiProcessorCount;
+
+	test.blocks = busy ? multiprocessors : multiprocessors * 2;
+	test.low_blocks = is("small") ? multiprocessors / 4 : multiprocessors * 2;
+	test.high_ns = busy ? BUSY_NS : HIGH_NS;
+	test.low_ns = busy ? SMALL_NS : LOW_NS;
 	CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
 	if (is("default")) {
 		test.low = cudaStreamLegacy;
@@ -284,7 +296,8 @@ static int streams(int jobs, unsigned int seed)
 	low_from = __atomic_load_n(&test.launched, __ATOMIC_ACQUIRE);
 	begin_ns = now_ns();
 	for (int i = -WARM_UP; i < jobs && starved < STARVED_MOST; i++) {
-		int64_t at_ns = now_ns() + 20000000 + rand_r(&seed) % 20000000;
+		const int64_t rest_ns = busy ? 1000000 : 20000000;
+		int64_t at_ns = now_ns() + rest_ns + rand_r(&seed) % (busy ? 2 * rest_ns : rest_ns);
 
 		sleep_until(at_ns);
 		at_ns = now_ns();
@@ -323,9 +336,11 @@ int main(int argc, char **argv)
 		const int jobs = atoi(argv[3]);
 
 		test.name = argv[2];
-		if ((is("kernels") || is("default") || is("copies")) && jobs > 0 && jobs <= JOBS_MAX)
+		if ((is("kernels") || is("default") || is("copies") || is("small") || is("filling")) && jobs > 0 &&
+		    jobs <= JOBS_MAX)
 			return streams(jobs, (unsigned int)atoi(argv[4]));
 	}
-	fprintf(stderr, "usage: gpuseg-inject-unmodified digest | streams kernels|default|copies JOBS SEED\n");
+	fprintf(stderr, "usage: gpuseg-inject-unmodified digest | streams "
+			"kernels|default|copies|small|filling JOBS SEED\n");
 	return 2;
 }

@@ -92,6 +92,23 @@ static void jobs_with_synchronisation(void)
 	}
 }
 
+/* NUMBER jobs, one each 20 ms of CLOCK_MONOTONIC. */
+static void periodic_jobs(void)
+{
+	const CUstream stream = new_stream(0);
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	for (long job = 0; job < number; job++) {
+		kernel_on(stream, &result, 300, 1);
+		OK(cuStreamSynchronize(stream));
+		at.tv_nsec += 20000000;
+		at.tv_sec += at.tv_nsec / 1000000000;
+		at.tv_nsec %= 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+	}
+}
+
 /* Launches that follow each other closely, with synchronisations between. */
 static void one_long_job(void)
 {
@@ -466,6 +483,8 @@ static void training(void)
  */
 #define BY_DEFAULT_STREAM 1 /* of NUMBER: the low stream is the default one */
 #define BY_TASKS 2	    /* streams have the priority of tasks, none of CUDA */
+#define BY_LARGE 4	    /* kernels of the low stream fill the GPU */
+#define BY_MANY 8	    /* more jobs on the high stream */
 
 static bool high_known, high_done;
 static uint64_t high_outstanding;
@@ -503,7 +522,7 @@ static void *high_stream(void *arg)
 	stream = new_stream(number & BY_TASKS ? 0 : -3);
 	if (number & BY_TASKS)
 		give(stream, tasks[0]);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < (number & BY_MANY ? 70 : 20); i++) {
 		__atomic_store_n(&high_outstanding, 1, __ATOMIC_RELEASE);
 		kernel_on(stream, arg, 3000, (uint64_t)i);
 		OK(cuStreamSynchronize(stream));
@@ -519,6 +538,7 @@ static void two_streams(void)
 {
 	static uint64_t ones, high = 1;
 	const CUstream stream = number & BY_DEFAULT_STREAM ? NULL : new_stream(0);
+	const unsigned int blocks = number & BY_LARGE ? 100000 : 1;
 	unsigned int most = 0, launched = 0, beside = 0;
 	const CUfunction f = standin_kernel(1500);
 	uint64_t *p = &ones, k = 1;
@@ -535,8 +555,8 @@ static void two_streams(void)
 	while (!__atomic_load_n(&high_done, __ATOMIC_ACQUIRE)) {
 		unsigned int done = 0;
 
-		if (launched < 400) {
-			OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+		if (launched < (number & BY_MANY ? 2000 : 400)) {
+			OK(cuLaunchKernel(f, blocks, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 			launched++;
 			beside += __atomic_load_n(&high_outstanding, __ATOMIC_ACQUIRE) != 0;
 		} else {
@@ -556,13 +576,14 @@ static void two_streams(void)
 }
 
 /*
- * Kernels of 1.5 ms that nobody waits for, until SIGTERM. On stderr: how many were launched, the most that were in
- * flight, and the longest launch in ms.
+ * Kernels of 1.5 ms that nobody waits for, until SIGTERM; NUMBER: of as many blocks with one thread. On stderr: how
+ * many were launched, the most that were in flight, and the longest launch in ms.
  */
 static void without_end(void)
 {
 	const CUstream stream = new_stream(0);
 	const CUfunction f = standin_kernel(1500);
+	const unsigned int blocks = number > 0 ? (unsigned int)number : 1;
 	unsigned int launched = 0, most = 0, done = 0;
 	uint64_t ones = 0, x = 0, k = 1;
 	uint64_t *p = &ones;
@@ -581,7 +602,7 @@ static void without_end(void)
 			rest_us(1000);
 		} else {
 			clock_gettime(CLOCK_MONOTONIC, &before);
-			OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+			OK(cuLaunchKernel(f, blocks, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 			clock_gettime(CLOCK_MONOTONIC, &after);
 			ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
 			if (ms > longest)
@@ -772,6 +793,7 @@ static const struct {
 	void (*run)(void);
 } scenarios[] = {
 	{"jobs", jobs_with_synchronisation},
+	{"periodic", periodic_jobs},
 	{"one-job", one_long_job},
 	{"pauses", jobs_with_pauses},
 	{"no-sync", no_synchronisation},

@@ -49,7 +49,6 @@ enum standin_call {
 		CALL_END
 };
 
-typedef struct CUfunc_st *CUfunction;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
@@ -70,6 +69,9 @@ STANDIN CUresult cuCtxPushCurrent_v2(CUcontext context);
 STANDIN CUresult cuCtxPopCurrent_v2(CUcontext *context);
 STANDIN CUresult cuCtxGetDevice(CUdevice *device);
 STANDIN CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice device);
+STANDIN CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
+STANDIN CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
+							     size_t shared);
 STANDIN CUresult cuCtxSynchronize(void);
 STANDIN CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority);
 STANDIN CUresult cuStreamGetPriority(CUstream stream, int *priority);

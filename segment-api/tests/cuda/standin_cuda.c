@@ -445,6 +445,22 @@ CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+/* A GPU of ten multiprocessors, each with room for 1024 threads. */
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+	(void)device;
+	*value = attribute == 16 ? 10 : attribute == 39 ? 1024 : 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
+{
+	if (!function || threads <= 0 || threads > 1024 || shared)
+		return ERROR_INVALID_VALUE;
+	*blocks = 1024 / threads;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuCtxSynchronize(void)
 {
 	struct CUctx_st *context = current();

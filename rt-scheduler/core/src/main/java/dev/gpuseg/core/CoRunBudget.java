@@ -75,6 +75,7 @@ public final class CoRunBudget {
     private final int[] holdJobs;
     private final long[] heldUntilJob;
     private final long[] askedJob;
+    private final boolean[] first;
     private long found;
 
     /**
@@ -99,6 +100,7 @@ public final class CoRunBudget {
         holdJobs = new int[size];
         heldUntilJob = new long[size];
         askedJob = new long[size];
+        first = new boolean[size];
     }
 
     /** A job begins: decides what {@link #mayRunBeside} answers until the next one. */
@@ -115,21 +117,40 @@ public final class CoRunBudget {
         groupTurn = trial == NONE;
     }
 
-    /** The next context on trial after the last one, by id; {@link #NONE} if there is none. */
+    /**
+     * The next context on trial after the last one, by id, of those that go first if there are any; {@link #NONE} if
+     * there is none.
+     */
     private int nextTrial() {
-        int first = NONE;
+        final int next = nextTrial(true);
+        lastTrial = next == NONE ? nextTrial(false) : next;
+        return lastTrial;
+    }
+
+    private int nextTrial(final boolean ofFirst) {
+        int lowest = NONE;
         int next = NONE;
         for (int i = 0; i < knownCount; i++) {
             final int c = known[i];
-            if (!passed[c] && heldUntilJob[c] <= job && askedJob[c] > job - RECENT_JOBS) {
-                first = first == NONE ? c : Math.min(first, c);
+            if (first[c] == ofFirst && !passed[c] && heldUntilJob[c] <= job && askedJob[c] > job - RECENT_JOBS) {
+                lowest = lowest == NONE ? c : Math.min(lowest, c);
                 if (c > lastTrial) {
                     next = next == NONE ? c : Math.min(next, c);
                 }
             }
         }
-        lastTrial = next == NONE ? first : next;
-        return lastTrial;
+        return next == NONE ? lowest : next;
+    }
+
+    /**
+     * Whether a context is tried before those that do not go first, because it is likely to fit. No effect on what is
+     * measured, nor on contexts that passed.
+     *
+     * @param context 0..maxContexts
+     * @param goes    false, as at the beginning: it is tried in its turn
+     */
+    public void goesFirst(final int context, final boolean goes) {
+        first[context] = goes;
     }
 
     /**
@@ -236,6 +257,7 @@ public final class CoRunBudget {
         passes[context] = 0;
         heldUntilJob[context] = 0;
         askedJob[context] = UNKNOWN;
+        first[context] = false;
     }
 
     /**

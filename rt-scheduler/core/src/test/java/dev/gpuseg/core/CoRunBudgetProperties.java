@@ -78,6 +78,38 @@ class CoRunBudgetProperties {
         assertEquals(MS, task.budget.aloneNs());
     }
 
+    @Example
+    void shouldTryThoseThatGoFirstBeforeTheOthers() {
+        final Task task = new Task(10);
+        task.budget.goesFirst(7, true);
+        task.budget.goesFirst(5, true);
+        int others = 0;
+        while (!task.budget.hasPassed(5) || !task.budget.hasPassed(7)) {
+            task.begin(2, 5, 7);
+            others += task.has(2) ? 1 : 0;
+            task.end(MS);
+            assertTrue(task.jobs < 200, "those that fit pass");
+        }
+        assertEquals(0, others);
+        while (!task.budget.hasPassed(2)) {
+            task.begin(2, 5, 7);
+            task.end(MS);
+            assertTrue(task.jobs < 400, "then the others have their turn");
+        }
+    }
+
+    @Example
+    void shouldTryOthersWhileThoseThatGoFirstAreHeld() {
+        final Task task = new Task(10);
+        task.budget.goesFirst(7, true);
+        while (!task.budget.hasPassed(2)) {
+            task.begin(2, 7);
+            task.end(task.has(7) ? 3 * MS : MS);
+            assertTrue(task.jobs < 400, "an unfit one does not keep the others from their trials");
+        }
+        assertFalse(task.budget.hasPassed(7));
+    }
+
     // Whatever the jobs take, and whoever wants to run: the sum of what they took longer stays below what the budget
     // allows of all jobs, but for one of them.
     @Property(tries = 400)

@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 7;
-    public static final int ABI_VERSION = 65543;
+    public static final int ABI_MINOR = 8;
+    public static final int ABI_VERSION = 65544;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -82,6 +82,12 @@ public final class Abi {
     // enum gpuseg_hold
     public static final int HOLD_GO = 0;
     public static final int HOLD_WAIT = 1;
+
+    // enum gpuseg_kernel_class
+    public static final int KERNELS_UNKNOWN = 0;
+    public static final int KERNELS_SMALL = 1;
+    public static final int KERNELS_FILL = 2;
+    public static final int KERNELS_LONG = 3;
 
     // enum gpuseg_mechanism
     public static final int MECHANISM_NONE = 0;
@@ -294,12 +300,20 @@ public final class Abi {
         public static final int RESERVED0_BYTES = 16;
         public static final int WAITING_OFFSET = 64;
         public static final int WAITING_BYTES = 4;
-        public static final int RESERVED1_OFFSET = 68;
-        public static final int RESERVED1_BYTES = 4;
+        public static final int IN_FLIGHT_OFFSET = 68;
+        public static final int IN_FLIGHT_BYTES = 4;
         public static final int TICKET_OFFSET = 72;
         public static final int TICKET_BYTES = 8;
-        public static final int RESERVED2_OFFSET = 80;
-        public static final int RESERVED2_BYTES = 48;
+        public static final int DRAINED_NS_OFFSET = 80;
+        public static final int DRAINED_NS_BYTES = 8;
+        public static final int KERNEL_NS_OFFSET = 88;
+        public static final int KERNEL_NS_BYTES = 8;
+        public static final int KERNEL_CLASS_OFFSET = 96;
+        public static final int KERNEL_CLASS_BYTES = 4;
+        public static final int KERNEL_PERCENT_OFFSET = 100;
+        public static final int KERNEL_PERCENT_BYTES = 4;
+        public static final int RESERVED2_OFFSET = 104;
+        public static final int RESERVED2_BYTES = 24;
 
         private Slot() {
         }

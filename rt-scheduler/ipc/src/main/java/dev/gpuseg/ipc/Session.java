@@ -9,7 +9,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * Memory shared with one client: {@code struct gpuseg_session} and its slots, in a sealed memory file (it cannot
- * shrink, so access cannot fault). The client may overwrite all of it; the daemon reads back {@code waiting} only.
+ * shrink, so access cannot fault). The client may overwrite all of it; the daemon reads back {@code waiting}, and what
+ * the client says of its kernels.
  *
  * <p>Slot words and {@code poisoned} are written by the dispatcher thread, {@code prepared_cycle} and
  * {@code roll_generation} by the housekeeping thread, the rest once before it is sent to the client.
@@ -196,6 +197,57 @@ public final class Session implements AutoCloseable {
 
     private void increment(final int offset) {
         buffer.putLongOpaque(offset, buffer.getLong(offset) + 1);
+    }
+
+    /**
+     * Whether work of the slot's program is in flight, as far as it says; only programs under {@code gpuseg exec} do.
+     *
+     * @param slot the task's slot
+     * @return false also if the program says nothing
+     */
+    public boolean isInFlight(final int slot) {
+        // acquire; pairs with the release in kernels.c: kernels_idle
+        return buffer.getIntVolatile(slot(slot) + Abi.Slot.IN_FLIGHT_OFFSET) != 0;
+    }
+
+    /**
+     * Since when none is, if {@link #isInFlight} said so. Not trustworthy.
+     *
+     * @param slot the task's slot
+     * @return CLOCK_MONOTONIC ns, 0 if there never was any
+     */
+    public long drainedNs(final int slot) {
+        return buffer.getLongOpaque(slot(slot) + Abi.Slot.DRAINED_NS_OFFSET);
+    }
+
+    /**
+     * How long the longest kernels of the slot's program take lately. Not trustworthy.
+     *
+     * @param slot the task's slot
+     * @return ns, 0 if it is not known
+     */
+    public long kernelNs(final int slot) {
+        return buffer.getLongOpaque(slot(slot) + Abi.Slot.KERNEL_NS_OFFSET);
+    }
+
+    /**
+     * What its kernels do to the GPU for most of their time. Not trustworthy.
+     *
+     * @param slot the task's slot
+     * @return {@code Abi.KERNELS_*}, or any other number
+     */
+    public int kernelClass(final int slot) {
+        return buffer.getIntOpaque(slot(slot) + Abi.Slot.KERNEL_CLASS_OFFSET);
+    }
+
+    /**
+     * How much of the GPU's room for blocks its kernels use. Not trustworthy.
+     *
+     * @param slot the task's slot
+     * @return per cent
+     */
+    public int kernelPercent(final int slot) {
+        return buffer.getIntOpaque(slot(slot) + Abi.Slot.KERNEL_PERCENT_OFFSET);
     }
 
     /**

@@ -76,6 +76,16 @@ public record Capabilities(int level, long disableNs, long disablePerContextNs, 
     }
 
     /**
+     * Whether what a disabled context has queued runs on, while its next launches are held: it is off the GPU only once
+     * that is done.
+     *
+     * @return true for mechanisms that can hold launches and nothing else
+     */
+    public boolean drains() {
+        return level < DEACTIVATE && holdsLaunches;
+    }
+
+    /**
      * The level in words.
      *
      * @return "observe", "gate", "deactivate" or "interrupt"

@@ -15,6 +15,9 @@ import dev.gpuseg.mechanisms.Capabilities;
  * journal takes them for what they are. Dispatcher thread only, allocates nothing per event.
  */
 final class Anticipation implements Anticipator.Sink {
+    /** How often work in flight is looked at; its end is known exactly. */
+    private static final long DRAIN_LOOK_NS = 1_000_000;
+
     private final DesiredStates desired;
     private final TaskTable tasks;
     private final Counters counters;
@@ -30,6 +33,9 @@ final class Anticipation implements Anticipator.Sink {
     /** It followed another before that was enforced, or takes two steps: its time says nothing about one alone. */
     private final boolean[] isMixed;
     private final int[] disabled;
+    /** Where disabled contexts have work in flight for a while. */
+    private final boolean[] isDrained;
+    private final Drains drains;
 
     /** Decisions that are not journaled yet. */
     private final int[] kinds;
@@ -67,6 +73,9 @@ final class Anticipation implements Anticipator.Sink {
         isAwaited = new boolean[n];
         isMixed = new boolean[n];
         disabled = new int[n];
+        isDrained = new boolean[n];
+        drains = new Drains(tasks, n, config.maxContexts());
+        desired.onForget(drains::forget);
         final int decisions = 4 * (config.maxTasks() + n);
         kinds = new int[decisions];
         taskIds = new int[decisions];
@@ -82,6 +91,7 @@ final class Anticipation implements Anticipator.Sink {
     void started() {
         for (int g = 0; g < desired.gpus(); g++) {
             final Capabilities can = desired.enforcer(g).mechanism().capabilities();
+            isDrained[g] = can.drains();
             anticipator.stateCost(g, can.disableNs(), can.disablePerContextNs());
             journal.anticipationCost(g, can.disableNs(), can.disablePerContextNs());
         }
@@ -125,6 +135,7 @@ final class Anticipation implements Anticipator.Sink {
 
     /** A segment begins; before what the scheduler decided of it is answered, with which it is published. */
     void begin(final TaskEntry task) {
+        pollDrain(task.gpu());   // the time that the GPU was kept free ends now
         anticipator.begin(task.id, clock.nowNs());
     }
 
@@ -146,6 +157,9 @@ final class Anticipation implements Anticipator.Sink {
      * @return how many expected begins were due or overdue
      */
     int poll(final long nowNs) {
+        for (int g = 0; g < isDrained.length; g++) {
+            pollDrain(g);
+        }
         if (anticipator.nextNs() > nowNs) {
             return 0;
         }
@@ -156,7 +170,13 @@ final class Anticipation implements Anticipator.Sink {
 
     /** When something is due next, {@link Long#MAX_VALUE} if nothing is. */
     long nextNs() {
-        return anticipator.nextNs();
+        long atNs = anticipator.nextNs();
+        for (int g = 0; g < isDrained.length; g++) {
+            if (drains.isOpen(g)) {
+                atNs = Math.min(atNs, clock.nowNs() + DRAIN_LOOK_NS);
+            }
+        }
+        return atNs;
     }
 
     // ---- decisions and their enforcement ---------------------------------------------------------------------------
@@ -182,9 +202,19 @@ final class Anticipation implements Anticipator.Sink {
         }
     }
 
-    /** An enforcer disabled a context. */
-    void disabled(final int gpu) {
-        disabled[gpu]++;
+    /** An enforcer disabled or enabled a context. */
+    void applied(final int gpu, final int contextId, final boolean off, final long atNs) {
+        disabled[gpu] += off ? 1 : 0;
+        if (isDrained[gpu] && off) {
+            drains.disabled(gpu, contextId);
+        } else if (isDrained[gpu]) {
+            drains.enabled(gpu, contextId, atNs);
+        }
+    }
+
+    /** Whether a GPU is kept free for an expected begin, or is about to be. */
+    boolean isReserved(final int gpu) {
+        return anticipator.isReserved(gpu);
     }
 
     /**
@@ -199,10 +229,25 @@ final class Anticipation implements Anticipator.Sink {
         isAwaited[gpu] = false;
         final Enforcement enforcer = desired.enforcer(gpu);
         final int n = isMixed[gpu] || enforcer.isIncomplete() ? 0 : disabled[gpu];
-        final long atNs = enforcer.enforcedNs();
+        if (isDrained[gpu]) {
+            drains.enforced(gpu, n > 0, publishedNs[gpu], enforcer.enforcedNs());
+            pollDrain(gpu);
+        } else {
+            enforced(gpu, n, publishedNs[gpu], enforcer.enforcedNs());
+        }
+    }
+
+    /** Work in flight is done: only now the contexts are off the GPU. */
+    private void pollDrain(final int gpu) {
+        if (isDrained[gpu] && drains.poll(gpu, clock.nowNs())) {
+            enforced(gpu, drains.contexts(gpu), drains.sinceNs(gpu), drains.doneNs(gpu));
+        }
+    }
+
+    private void enforced(final int gpu, final int n, final long sinceNs, final long atNs) {
         if (n > 0 || anticipator.isReserved(gpu)) {   // else nothing follows from it
-            journal.anticipation(Abi.ANTICIPATION_COST, gpu, null, publishedNs[gpu], atNs, n);
-            anticipator.enforced(gpu, n, publishedNs[gpu], atNs);
+            journal.anticipation(Abi.ANTICIPATION_COST, gpu, null, sinceNs, atNs, n);
+            anticipator.enforced(gpu, n, sinceNs, atNs);
         }
     }
 

@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.core.CoRunBudget;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
+import dev.gpuseg.ipc.Abi;
 
 /**
  * Leaves contexts of best-effort processes enabled beside a real-time segment, as far as the {@link CoRunBudget} of its
@@ -33,6 +34,8 @@ final class CoRunning {
     private final int[] besideCount;
     /** Contexts that the scheduler wants disabled and that are not. */
     private final boolean[] withheld;
+    /** Contexts that were told to have long kernels: nothing is measured to find them unfit. */
+    private final boolean[] isLong;
 
     /**
      * @param percent     the budget of each task, per cent of the time of a segment that runs alone
@@ -58,6 +61,8 @@ final class CoRunning {
         beside = new int[gpus][maxContexts + 1];
         besideCount = new int[gpus];
         withheld = new boolean[maxContexts + 1];
+        isLong = new boolean[maxContexts + 1];
+        desired.onForget(this::forget);
     }
 
     /** A segment is about to begin; the scheduler is told next. */
@@ -90,12 +95,24 @@ final class CoRunning {
 
     /** The scheduler wants a context disabled. Returns whether it is left enabled. */
     boolean spares(final int gpu, final int contextId) {
-        if (!open[gpu] || !tasks.isBestEffort(contextId) || !measured[gpu].coRun.mayRunBeside(contextId)) {
+        if (!open[gpu] || isLong[contextId] || !tasks.isBestEffort(contextId)) {
+            return false;
+        }
+        measured[gpu].coRun.goesFirst(contextId, tasks.kernelClass(contextId) == Abi.KERNELS_SMALL);
+        if (!measured[gpu].coRun.mayRunBeside(contextId)) {
             return false;
         }
         withheld[contextId] = true;
         beside[gpu][besideCount[gpu]++] = contextId;
         return true;
+    }
+
+    /** Whether the kernels of a context fill the GPU for longer than the bound on work in flight: then it is unfit. */
+    void isLong(final int contextId, final boolean now) {
+        if (now && !isLong[contextId]) {
+            counters.increment(Counter.CO_RUN_UNFIT);
+        }
+        isLong[contextId] = now;
     }
 
     /** The scheduler wants a context enabled. */
@@ -134,9 +151,10 @@ final class CoRunning {
         besideCount[gpu] = 0;
     }
 
-    /** A context is gone, and its id may be used again. */
-    void forget(final int gpu, final int contextId) {
+    /** Its id may be used again. */
+    private void forget(final int gpu, final int contextId) {
         withheld[contextId] = false;
+        isLong[contextId] = false;
         final int[] list = beside[gpu];
         for (int i = 0; i < besideCount[gpu]; i++) {
             if (list[i] == contextId) {

@@ -92,7 +92,12 @@ public enum Counter {
     CO_RUN_SEGMENTS("co_run_segments", "Real-time segments beside which best-effort work was left enabled (--co-run)"),
     /** Contexts that do not fit. */
     CO_RUN_UNFIT("co_run_unfit", "Times that a best-effort process was held because it made the segments of a "
-        + "real-time task longer than --co-run allows"),
+        + "real-time task longer than --co-run allows, or because its kernels fill the GPU for too long"),
+    /** Programs with long kernels. */
+    LONG_KERNELS("long_kernels", "Times that kernels of a program were found to fill the GPU for longer than the bound "
+        + "on work in flight (mechanism launch)"),
+    /** Turns of such programs. */
+    LONG_TURNS("long_turns", "Turns of best-effort programs with such kernels, which take turns"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
     /** Longest duty cycle. */

@@ -18,6 +18,7 @@ final class DesiredState implements Reservation.Target {
     private static final int OFF = 1;
     private static final int SPARED = 2;
     private static final int IDLE = 4;
+    private static final int NOT_ITS_TURN = 8;
 
     static {
         try {
@@ -52,6 +53,13 @@ final class DesiredState implements Reservation.Target {
         change();
         final int kept = state.getPlain(contextId) & ~OFF;
         state.setOpaque(contextId, enabled ? kept : kept | OFF);
+    }
+
+    /** Dispatcher: whether it is a context's turn. If not, it is off anyway. Visible with the next {@link #commit}. */
+    void turn(final int contextId, final boolean isItsTurn) {
+        change();
+        final int kept = state.getPlain(contextId) & ~NOT_ITS_TURN;
+        state.setOpaque(contextId, isItsTurn ? kept : kept | NOT_ITS_TURN);
     }
 
     /**
@@ -154,14 +162,14 @@ final class DesiredState implements Reservation.Target {
                 boolean someOff = false;
                 for (int i = 0; i < off.length; i++) {
                     final int now = state.getOpaque(i);
-                    off[i] = (now & OFF) != 0;
+                    off[i] = (now & (OFF | NOT_ITS_TURN)) != 0;
+                    someOff |= (now & OFF) != 0;
                     follow[i] = divided && (now & IDLE) != 0;
-                    someOff |= off[i];
                 }
                 final int free = reserved.getOpaque();
                 if (free != NONE && !someOff) {
                     for (int i = 0; i < off.length; i++) {
-                        off[i] = i != free && (state.getOpaque(i) & SPARED) == 0;
+                        off[i] |= i != free && (state.getOpaque(i) & SPARED) == 0;
                         follow[i] = false;   // nobody has begun: one call takes less than two
                     }
                 }

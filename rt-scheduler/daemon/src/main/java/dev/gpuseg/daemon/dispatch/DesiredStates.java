@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * Which contexts are wanted on each GPU: collects what one event changes, publishes it to the enforcers, and knows
  * whether all that was ever disabled is off. Dispatcher thread only, allocates nothing.
@@ -15,6 +18,7 @@ final class DesiredStates {
     private final long[] disableVersion;
     /** Null: everything that is to be disabled is. */
     private CoRunning coRunning;
+    private final List<Forgetter> forgetters = new ArrayList<>();
 
     DesiredStates(final Enforcement[] enforcers) {
         this.enforcers = enforcers.clone();
@@ -22,6 +26,18 @@ final class DesiredStates {
         disabling = new boolean[enforcers.length];
         isAwaited = new boolean[enforcers.length];
         disableVersion = new long[enforcers.length];
+    }
+
+    /** What is kept about a context is forgotten with it. */
+    @FunctionalInterface
+    interface Forgetter {
+        /** A context is gone, and its id may be used again. */
+        void forget(int gpu, int contextId);
+    }
+
+    /** Names who is told of each context that is gone. Before the first event. */
+    void onForget(final Forgetter forgetter) {
+        forgetters.add(forgetter);
     }
 
     /** Names what may leave contexts enabled. Before the first event. */
@@ -47,6 +63,13 @@ final class DesiredStates {
         enforcers[gpu].desired().set(contextId, enabled);
         changed[gpu] = true;
         disabling[gpu] |= !enabled;
+    }
+
+    /** Whether it is the turn of a context; takes effect with the next {@link #publish}. */
+    void turn(final int gpu, final int contextId, final boolean isItsTurn) {
+        enforcers[gpu].desired().turn(contextId, isItsTurn);
+        changed[gpu] = true;
+        disabling[gpu] |= !isItsTurn;
     }
 
     void timeslice(final int gpu, final int contextId, final long timesliceNs) {
@@ -89,10 +112,11 @@ final class DesiredStates {
 
     /** A context is gone: its id counts as wanted on, for the next context that gets it. */
     void forget(final int gpu, final int contextId) {
-        if (coRunning != null) {
-            coRunning.forget(gpu, contextId);
+        for (final Forgetter forgetter : forgetters) {
+            forgetter.forget(gpu, contextId);
         }
         enforcers[gpu].desired().set(contextId, true);
+        enforcers[gpu].desired().turn(contextId, true);
         enforcers[gpu].desired().idle(contextId, false);
         enforcers[gpu].desired().commit();
         enforcers[gpu].detach(contextId);   // wakes the enforcer

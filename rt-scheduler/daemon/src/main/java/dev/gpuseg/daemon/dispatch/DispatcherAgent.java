@@ -54,6 +54,7 @@ public final class DispatcherAgent implements Runnable {
     private final GrantGate grants;
     /** Null: nothing runs beside real-time segments. */
     private final CoRunning coRunning;
+    private final LongTurns turns;
     private final DecisionApplier decisions;
     private final ProcessRegistry processes;
     private final PolicyControl policy;
@@ -116,6 +117,7 @@ public final class DispatcherAgent implements Runnable {
             : new CoRunning(coRunPercent, config.maxContexts(), desired, scheduler, tasks, counters);
         desired.coRunning(coRunning);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
+        turns = new LongTurns(desired, scheduler, tasks, anticipation, counters, coRunning, config.maxContexts());
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
             counters);
@@ -274,10 +276,11 @@ public final class DispatcherAgent implements Runnable {
 
     private int pollAnticipation() {
         final int due = anticipation.poll(clock.nowNs());
-        if (due > 0) {
+        final boolean turned = turns.poll(clock.nowNs());
+        if (due > 0 || turned) {
             decisions.settle();
         }
-        return due;
+        return due + (turned ? 1 : 0);
     }
 
     /** What a replay needs to decide the same is journaled: here the time, where no decision tells it. */
@@ -309,7 +312,9 @@ public final class DispatcherAgent implements Runnable {
         try {
             if (cycle() == 0 && commands.isEmpty()) {
                 counters.increment(Counter.SLEEPS);
-                doorbells.await(sleepMs(System.nanoTime(), anticipation.nextNs(), scheduler.nextTimerNs()));
+                final long nowNs = System.nanoTime();
+                doorbells.await(sleepMs(nowNs, anticipation.nextNs(),
+                    Math.min(scheduler.nextTimerNs(), turns.nextNs(nowNs))));
             }
         } finally {
             doorbells.endSleep();
@@ -619,9 +624,7 @@ public final class DispatcherAgent implements Runnable {
 
     private void onApplied(final int contextId, final boolean off, final long beganNs, final long doneNs) {
         counters.increment(off ? Counter.DISABLES : Counter.ENABLES);
-        if (off) {
-            anticipation.disabled(currentGpu);
-        }
+        anticipation.applied(currentGpu, contextId, off, doneNs);
         journal.applied(currentGpu, contextId, off, beganNs, doneNs);
         scheduler.onApplied(contextId, !off, doneNs, clock.nowNs());
         decisions.settle();

@@ -44,6 +44,31 @@ final class SessionSlot implements TaskSlot {
     }
 
     @Override
+    public boolean isInFlight() {
+        return session.isInFlight(slot);
+    }
+
+    @Override
+    public long drainedNs() {
+        return session.drainedNs(slot);
+    }
+
+    @Override
+    public long kernelNs() {
+        return session.kernelNs(slot);
+    }
+
+    @Override
+    public int kernelClass() {
+        return session.kernelClass(slot);
+    }
+
+    @Override
+    public int kernelPercent() {
+        return session.kernelPercent(slot);
+    }
+
+    @Override
     public void release() {
         session.releaseSlot(slot);
     }

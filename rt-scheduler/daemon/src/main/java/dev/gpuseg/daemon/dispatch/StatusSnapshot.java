@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.ipc.Abi;
 
 /** What {@code status} shows of the dispatcher's state. Dispatcher thread only; allocates. */
 final class StatusSnapshot {
@@ -105,6 +106,12 @@ final class StatusSnapshot {
             coRun.put("credit_ns", task.coRun.creditNs());
             coRun.put("unfit", task.coRun.heldCount());
         }
+        if (task.slot.kernelClass() != Abi.KERNELS_UNKNOWN) {
+            final ObjectNode kernels = node.putObject("kernels");   // what its program says
+            kernels.put("class", className(task.slot.kernelClass()));
+            kernels.put("longest_ns", task.slot.kernelNs());
+            kernels.put("percent", task.slot.kernelPercent());
+        }
         node.put("jobs", task.account.jobs());
         node.put("job_misses", task.account.misses());
         node.put("overdue", task.account.isOverdue());
@@ -115,6 +122,15 @@ final class StatusSnapshot {
             response.put("max", task.responses.getMaxValue());
         }
         return node;
+    }
+
+    private static String className(final int kernelClass) {
+        return switch (kernelClass) {
+            case Abi.KERNELS_SMALL -> "small";
+            case Abi.KERNELS_FILL -> "fill";
+            case Abi.KERNELS_LONG -> "long";
+            default -> "unknown";
+        };
     }
 
     /** What a task is, as it was opened and changed; the journal's TASK_OPEN has the same. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.ipc.Abi;
 import java.util.function.Consumer;
 
 /** The open tasks by id, from 1. Dispatcher thread only; a look allocates nothing. */
@@ -74,6 +75,47 @@ final class TaskTable {
             }
         }
         return found;
+    }
+
+    /** Whether work of a context is in flight, as far as its tasks say. */
+    boolean isInFlight(final int contextId) {
+        for (int id = 1; id <= highest; id++) {
+            if (isOf(id, contextId) && tasks[id].slot.isInFlight()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Since when none is, ns; 0 if its tasks never said that any was. */
+    long drainedNs(final int contextId) {
+        long sinceNs = 0;
+        for (int id = 1; id <= highest; id++) {
+            if (isOf(id, contextId)) {
+                sinceNs = Math.max(sinceNs, tasks[id].slot.drainedNs());
+            }
+        }
+        return sinceNs;
+    }
+
+    /** {@code Abi.KERNELS_*} of a context, by the largest of what its tasks say. */
+    int kernelClass(final int contextId) {
+        int largest = Abi.KERNELS_UNKNOWN;
+        for (int id = 1; id <= highest; id++) {
+            if (isOf(id, contextId)) {
+                largest = Math.max(largest, tasks[id].slot.kernelClass());
+            }
+        }
+        return largest;
+    }
+
+    private boolean isOf(final int id, final int contextId) {
+        return tasks[id] != null && tasks[id].contextId == contextId;
+    }
+
+    /** The highest id that may be open. */
+    int highest() {
+        return highest;
     }
 
     /** All open tasks, by id. Rare, may allocate. */

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.ipc.Abi;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -154,6 +155,36 @@ class CoRunningTest {
         learn();
         rig.desired.forget(0, FIT);
         assertFalse(task.coRun.hasPassed(FIT));
+    }
+
+    @Test
+    void shouldHoldKernelsThatFillTheGpuForLongWithoutATrial() {
+        coRunning.isLong(UNFIT, true);
+        coRunning.isLong(UNFIT, true);
+        assertEquals(1, rig.count(Counter.CO_RUN_UNFIT), "found once");
+        for (int i = 0; i < 400; i++) {
+            assertFalse(job().contains(UNFIT));
+        }
+        assertTrue(task.coRun.hasPassed(FIT));
+        coRunning.isLong(UNFIT, false);
+        boolean tried = false;
+        for (int i = 0; i < 64; i++) {
+            tried |= job().contains(UNFIT);
+        }
+        assertTrue(tried, "its kernels are shorter now");
+    }
+
+    @Test
+    void shouldTryFirstWhatLeavesRoomOnTheGpu() {
+        final int small = UNFIT;   // a higher number: without its class it comes second
+        ((FakeSlot) rig.tasks.get(small).slot).kernelClass = Abi.KERNELS_SMALL;
+        List<Integer> beside = List.of();
+        for (int i = 0; i < 100 && beside.isEmpty(); i++) {
+            begin(task);
+            beside = List.of(FIT, small).stream().filter(c -> !isOff(c)).toList();
+            end(task, MS);
+        }
+        assertEquals(List.of(small), beside);
     }
 
     @Test

@@ -9,6 +9,12 @@ import java.util.List;
 /** Writes down what a client is told. */
 final class FakeSlot implements TaskSlot {
     final List<String> told = new ArrayList<>();
+    /** What the client says of its kernels. */
+    boolean inFlight;
+    long drainedNs;
+    long kernelNs;
+    int kernelClass;
+    int kernelPercent;
 
     @Override
     public void grant(final long ticket, final int verdict) {
@@ -38,6 +44,31 @@ final class FakeSlot implements TaskSlot {
     @Override
     public void countOverrun() {
         told.add("overrun counted");
+    }
+
+    @Override
+    public boolean isInFlight() {
+        return inFlight;
+    }
+
+    @Override
+    public long drainedNs() {
+        return drainedNs;
+    }
+
+    @Override
+    public long kernelNs() {
+        return kernelNs;
+    }
+
+    @Override
+    public int kernelClass() {
+        return kernelClass;
+    }
+
+    @Override
+    public int kernelPercent() {
+        return kernelPercent;
     }
 
     @Override

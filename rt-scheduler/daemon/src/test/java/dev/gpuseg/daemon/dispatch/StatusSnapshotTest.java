@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.ipc.Abi;
 import org.junit.jupiter.api.Test;
 
 class StatusSnapshotTest {
@@ -53,6 +54,23 @@ class StatusSnapshotTest {
         assertFalse(first.path("pregranted").asBoolean());
         assertEquals("running", root.path("tasks").get(1).path("state").asText());
         assertEquals("notify", root.path("tasks").get(1).path("overrun").asText());
+    }
+
+    @Test
+    void shouldShowWhatAProgramSaysOfItsKernels() {
+        rig.task(1, 0);
+        final FakeSlot slot = (FakeSlot) rig.task(2, 0).slot;
+        slot.kernelClass = Abi.KERNELS_LONG;
+        slot.kernelNs = 1_800_000;
+        slot.kernelPercent = 100;
+        ((FakeSlot) rig.task(3, 0).slot).kernelClass = 77;
+        final ObjectNode root = take();
+        assertFalse(root.path("tasks").get(0).has("kernels"), "nothing is known of its kernels");
+        final JsonNode kernels = root.path("tasks").get(1).path("kernels");
+        assertEquals("long", kernels.path("class").asText());
+        assertEquals(1_800_000, kernels.path("longest_ns").asLong());
+        assertEquals(100, kernels.path("percent").asInt());
+        assertEquals("unknown", root.path("tasks").get(2).path("kernels").path("class").asText());
     }
 
     @Test
