@@ -178,11 +178,13 @@ static void live_a_whole_life(void)
 
 TEST(should_report_a_whole_life_in_order)
 {
-	static const uint32_t kinds[] = {GPUSEG_OBSERVER_OPEN,	GPUSEG_OBSERVER_ALLOC,	   GPUSEG_OBSERVER_ALLOC,
-					 GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_SCHEDULES, GPUSEG_OBSERVER_SCHEDULED,
-					 GPUSEG_OBSERVER_FREE,	GPUSEG_OBSERVER_CLOSE,	   GPUSEG_OBSERVER_EXIT};
-	static const uint32_t handles[] = {0, CLIENT, TSG, CHANNEL, TSG, TSG, CHANNEL, 0, 0};
-	static const uint32_t classes[] = {0, 0x41, 0xa06c, 0xc86f, 0, 0, 0, 0, 0};
+	/* also what RM refuses has begun */
+	static const uint32_t kinds[] = {
+		GPUSEG_OBSERVER_OPEN,	   GPUSEG_OBSERVER_ALLOC,     GPUSEG_OBSERVER_ALLOC,	 GPUSEG_OBSERVER_ALLOC,
+		GPUSEG_OBSERVER_SCHEDULES, GPUSEG_OBSERVER_SCHEDULES, GPUSEG_OBSERVER_SCHEDULED, GPUSEG_OBSERVER_FREE,
+		GPUSEG_OBSERVER_CLOSE,	   GPUSEG_OBSERVER_EXIT};
+	static const uint32_t handles[] = {0, CLIENT, TSG, CHANNEL, TSG, TSG, TSG, CHANNEL, 0, 0};
+	static const uint32_t classes[] = {0, 0x41, 0xa06c, 0xc86f, 0, 0, 0, 0, 0, 0};
 	const struct observer o = start_observer("nvidia:1:7:any");
 	const int64_t before = now_ns();
 	const pid_t pid = in_child(live_a_whole_life);
@@ -233,6 +235,8 @@ TEST(should_not_report_failed_ioctls_of_a_real_driver)
 	const pid_t pid = in_child(live_a_whole_life);
 
 	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_OPEN);
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_SCHEDULES); /* what was begun is known, not what came of it */
+	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_SCHEDULES);
 	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_CLOSE);
 	CHECK_EQ(next_of(&o, pid).kind, GPUSEG_OBSERVER_EXIT);
 	reap(pid);
