@@ -17,8 +17,9 @@
  *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
  *                   [--period-ms X]           one job per period, begun up to --jitter-ms after its release, and the
  *                                             period declared; no pauses; every 16th job checks inside its segment
- *                   [--check-every N]         every Nth job does. With --phase-ms these are the releases at multiples of
- *                                             N periods, so that the checks of several processes keep their distance
+ *                   [--check-every N]         every Nth job does. With --phase-ms these are the releases at
+ *                                             multiples of N periods, so that checks of several processes keep
+ *                                             their distance
  *                   [--undeclared]            the period is not declared
  *                   [--phase-ms X]            releases are X ms after multiples of the period of CLOCK_MONOTONIC
  *                   [--rare]                  from the middle on every second job is left out
