@@ -299,10 +299,10 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"version", no_argument, NULL, 'V'},
 					{NULL, 0, NULL, 0}};
 
-static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD",
-					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	 "GPUSEG_EXEC_WEIGHT",
-					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS",	 "GPUSEG_EXEC_SLICE",
-					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_CO_RUN",	 "GPUSEG_EXEC_IN_FLIGHT",
+static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	"GPUSEG_EXEC_PERIOD",
+					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	"GPUSEG_EXEC_WEIGHT",
+					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS", "GPUSEG_EXEC_SLICE",
+					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_CO_RUN",	"GPUSEG_EXEC_IN_FLIGHT",
 					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_VERBOSE"};
 
 static void print_environment(const char *library)

@@ -138,8 +138,8 @@ static void say_what_was(void)
 			say("GPU %d: %llu jobs of the highest streams, %llu with small kernels beside them, %lld us "
 			    "alone, %llu times over the budget",
 			    gpu->index, (unsigned long long)gpu->co_run.job,
-			    (unsigned long long)gpu->co_run.jobs_beside,
-			    (long long)(gpu->co_run.alone_ns / NS_PER_US), (unsigned long long)gpu->co_run.unfit);
+			    (unsigned long long)gpu->co_run.jobs_beside, (long long)(gpu->co_run.alone_ns / NS_PER_US),
+			    (unsigned long long)gpu->co_run.unfit);
 	}
 	inject_unlock();
 }

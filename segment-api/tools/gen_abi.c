@@ -40,10 +40,11 @@ static const struct member session_members[] = {
 	M(gpuseg_session, drops),	   M(gpuseg_session, reserved2),     M(gpuseg_session, hold)};
 
 static const struct member slot_members[] = {
-	M(gpuseg_slot, grant),	   M(gpuseg_slot, pregrant),	M(gpuseg_slot, state),	   M(gpuseg_slot, task_id),
-	M(gpuseg_slot, gpu),	   M(gpuseg_slot, preemptions), M(gpuseg_slot, overruns),  M(gpuseg_slot, misses),
-	M(gpuseg_slot, reserved0), M(gpuseg_slot, waiting),	M(gpuseg_slot, in_flight), M(gpuseg_slot, ticket),
-	M(gpuseg_slot, drained_ns), M(gpuseg_slot, kernel_ns), M(gpuseg_slot, kernel_class),
+	M(gpuseg_slot, grant),		M(gpuseg_slot, pregrant),  M(gpuseg_slot, state),
+	M(gpuseg_slot, task_id),	M(gpuseg_slot, gpu),	   M(gpuseg_slot, preemptions),
+	M(gpuseg_slot, overruns),	M(gpuseg_slot, misses),	   M(gpuseg_slot, reserved0),
+	M(gpuseg_slot, waiting),	M(gpuseg_slot, in_flight), M(gpuseg_slot, ticket),
+	M(gpuseg_slot, drained_ns),	M(gpuseg_slot, kernel_ns), M(gpuseg_slot, kernel_class),
 	M(gpuseg_slot, kernel_percent), M(gpuseg_slot, reserved2)};
 
 static const struct member status_members[] = {

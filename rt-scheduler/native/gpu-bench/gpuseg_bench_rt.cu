@@ -17,6 +17,9 @@
  *                   [--burst N --burst-gap-us N]   N kernels per job, this long between end and next begin
  *                   [--period-ms X]           one job per period, begun up to --jitter-ms after its release, and the
  *                                             period declared; no pauses; every 16th job checks inside its segment
+ *                   [--check-every N]         every Nth job does. With --phase-ms these are the releases at
+ *                                             multiples of N periods, so that checks of several processes keep
+ *                                             their distance
  *                   [--undeclared]            the period is not declared
  *                   [--phase-ms X]            releases are X ms after multiples of the period of CLOCK_MONOTONIC
  *                   [--rare]                  from the middle on every second job is left out
@@ -168,43 +171,28 @@ int main(int argc, char **argv)
 	const char *mode = "none", *pids = "", *samples = NULL, *name = "bench-rt";
 	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9, period_ms = 0;
 	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0, gpu = -1;
-	int undeclared = 0, rare = 0, silent = 0, kernels_per_job = 1, warm = 0;
+	int undeclared = 0, rare = 0, silent = 0, kernels_per_job = 1, warm = 0, check_every = 16;
 	long burst_gap_us = 0, touch_us = 0;
 	double phase_ms = -1;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
-	static const struct option options[] = {{"mode", 1, 0, 'm'},
-						{"kernel-ms", 1, 0, 'k'},
-						{"per", 1, 0, 'p'},
-						{"jobs", 1, 0, 'j'},
-						{"seed", 1, 0, 's'},
-						{"pids", 1, 0, 'P'},
-						{"priority", 1, 0, 'r'},
-						{"hint-ms", 1, 0, 'h'},
-						{"slice-us", 1, 0, 'S'},
-						{"other-slice-us", 1, 0, 'O'},
-						{"samples", 1, 0, 'f'},
-						{"calibrate", 0, 0, 'c'},
-						{"gpu", 1, 0, 'u'},
-						{"pages", 1, 0, 'G'},
-						{"pause-ms", 1, 0, 'w'},
-						{"own-page", 1, 0, 'o'},
-						{"name", 1, 0, 'N'},
-						{"jitter-ms", 1, 0, 'J'},
-						{"gate", 0, 0, 'A'},
-						{"open", 1, 0, 'a'},
-						{"burst", 1, 0, 'b'},
-						{"burst-gap-us", 1, 0, 'g'},
-						{"period-ms", 1, 0, 'T'},
-						{"undeclared", 0, 0, 'U'},
-						{"rare", 0, 0, 'R'},
-						{"graph", 1, 0, 'K'},
-						{"warm", 1, 0, 'W'},
-						{"phase-ms", 1, 0, 'F'},
-						{"silent", 0, 0, 'Q'},
-						{"touch-us", 1, 0, 't'},
-						{0, 0, 0, 0}};
+	static const struct option options[] = {{"mode", 1, 0, 'm'},	    {"kernel-ms", 1, 0, 'k'},
+						{"per", 1, 0, 'p'},	    {"jobs", 1, 0, 'j'},
+						{"seed", 1, 0, 's'},	    {"pids", 1, 0, 'P'},
+						{"priority", 1, 0, 'r'},    {"hint-ms", 1, 0, 'h'},
+						{"slice-us", 1, 0, 'S'},    {"other-slice-us", 1, 0, 'O'},
+						{"samples", 1, 0, 'f'},	    {"calibrate", 0, 0, 'c'},
+						{"gpu", 1, 0, 'u'},	    {"pages", 1, 0, 'G'},
+						{"pause-ms", 1, 0, 'w'},    {"own-page", 1, 0, 'o'},
+						{"name", 1, 0, 'N'},	    {"jitter-ms", 1, 0, 'J'},
+						{"gate", 0, 0, 'A'},	    {"open", 1, 0, 'a'},
+						{"burst", 1, 0, 'b'},	    {"burst-gap-us", 1, 0, 'g'},
+						{"period-ms", 1, 0, 'T'},   {"undeclared", 0, 0, 'U'},
+						{"rare", 0, 0, 'R'},	    {"graph", 1, 0, 'K'},
+						{"warm", 1, 0, 'W'},	    {"phase-ms", 1, 0, 'F'},
+						{"silent", 0, 0, 'Q'},	    {"touch-us", 1, 0, 't'},
+						{"check-every", 1, 0, 'C'}, {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
 		case 'm':
@@ -291,6 +279,9 @@ int main(int argc, char **argv)
 		case 't':
 			touch_us = atol(optarg);
 			break;
+		case 'C':
+			check_every = atoi(optarg);
+			break;
 		case 'o':
 			own = own_page(optarg);
 			break;
@@ -303,7 +294,7 @@ int main(int argc, char **argv)
 	}
 	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 ||
 	    period_ms < 0 || kernels_per_job < 1 || (kernels_per_job > 1 && burst > 1) || warm < 0 || (gate && !own) ||
-	    touch_us < 0 || ((phase_ms >= 0 || silent || rare || touch_us) && period_ms <= 0))
+	    touch_us < 0 || check_every < 1 || ((phase_ms >= 0 || silent || rare || touch_us) && period_ms <= 0))
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -436,6 +427,7 @@ int main(int argc, char **argv)
 			sleep_until(at - touch_us * 1000);
 			gpu_work_touch(&w);
 		}
+		const int checks = period_ns && (phase_ms >= 0 ? release / period_ns : job) % check_every == 0;
 		sleep_until(at);
 		const int64_t job_from = now_ns();
 		for (int i = 0; i < burst; i++) {
@@ -462,7 +454,7 @@ int main(int argc, char **argv)
 				c = now_ns();
 				if (own)
 					own->ready = 0;
-				if (e == cudaSuccess && period_ns && job % 16 == 0)
+				if (e == cudaSuccess && checks)
 					check_inside(&w, &wrong);
 				gpuseg_end(task);
 				CHECK(e);
@@ -474,7 +466,7 @@ int main(int argc, char **argv)
 				if (off_first || off_after)
 					status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
 				CHECK(e);
-				if (period_ns && job % 16 == 0)
+				if (checks)
 					check_inside(&w, &wrong);
 			}
 			int64_t d = now_ns();

@@ -148,7 +148,7 @@ static int digest(void)
 #define LOW_NS 2000000
 #define HIGH_NS 300000
 #define SMALL_NS 100000
-#define BUSY_NS 3000000 /* what a job of a busy high stream takes */
+#define BUSY_NS 3000000	      /* what a job of a busy high stream takes */
 #define LOW_BYTES (32u << 20) /* most; as many as LOW_NS take */
 #define HIGH_BYTES (256u << 10)
 #define JOBS_MAX 10000

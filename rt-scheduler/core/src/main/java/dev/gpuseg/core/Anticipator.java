@@ -11,11 +11,11 @@ import java.util.Objects;
  * Anticipate}).
  *
  * <h2>When</h2>
- * The lead is a quantile of the measured cost of disabling as many contexts as would have to go, plus what the newest
- * begins came before their forecast. The GPU is kept free until the begin, or until the latest of the newest begins
- * would have come. While a real-time segment runs nothing is disabled for a begin that is only expected, and contexts
- * that the begin would leave enabled stay enabled ({@link Reservation}). Of several expected begins of a GPU, the one
- * of highest rank counts; among equals the one that is expected first.
+ * The lead is a quantile of the measured cost of disabling as many contexts as would have to go, ahead of begins once
+ * that was measured, plus what the newest begins came before their forecast. The GPU is kept free until the begin, or
+ * until the latest of the newest begins would have come. While a real-time segment runs nothing is disabled for a begin
+ * that is only expected, and contexts that the begin would leave enabled stay enabled ({@link Reservation}). Of several
+ * expected begins of a GPU, the one of highest rank counts; among equals the one that is expected first.
  *
  * <h2>After a segment</h2>
  * If a begin is due so soon after the end of a segment that enabling the others would not be done before they are to be
@@ -31,10 +31,12 @@ import java.util.Objects;
  * <h2>Budget</h2>
  * While the GPU is kept free, from the end of the disabling to the begin, no best-effort work runs. That time, and the
  * cost of a disabling in vain, may be a share of the time that best-effort work would have without anticipation ({@link
- * #setBudget}): the time in which no real-time segment runs, less what changes to and from them take. For each task the
- * highest quantile is chosen with which its expected loss fits into what the tasks of higher rank leave; a begin for
- * which none fits, or that comes after the budget was exceeded, is not anticipated, and {@link Sink#onOverBudget} tells
- * of it. Announced begins are the program's responsibility and outside of the budget.
+ * #setBudget}): the time in which no real-time segment runs, less what changes to and from them take. The highest rank
+ * goes first ({@link KeptFreeBudget}): for each task the highest quantile is chosen with which its loss fits into what
+ * the claims of the tasks before it leave. What is expected is corrected by what the newest begins did
+ * cost ({@link ExpectedLoss}), and a higher quantile than the last one is chosen only if it fits with a
+ * sixteenth to spare. A begin for which none fits, or whose task has spent its savings, is not anticipated, and {@link
+ * Sink#onOverBudget} tells of it. Announced begins are the program's responsibility and outside of the budget.
  *
  * <h2>Use</h2>
  * The caller tells it of tasks, begins, costs and time, in the order in which the scheduler hears of them, and calls
@@ -55,6 +57,10 @@ public final class Anticipator {
     private static final long GRACE_MIN_NS = 200_000;
     /** Quantiles of cost and begins, in permille of the cases that are met; the first that the budget allows counts. */
     private static final int[] LEVELS = {1000, 980, 950, 900, 800, 700, 600, 500};
+    /** A higher level than the last one has to fit with so much of what is left to spare. */
+    private static final int SPARE_SHIFT = 4;
+    /** So many begins after the newest measurement ahead of one, those are too old. */
+    private static final int AHEAD_OLD = 256;
     private static final int MISS_SHIFT = 4;
     private static final int GAPS = 16;
     private static final int GAPS_MIN = 8;
@@ -109,6 +115,10 @@ public final class Anticipator {
     private final Sink sink;
     private final Reservation[] reservations;
     private final DisableCosts[] costs;
+    /** Of disabling ahead of a begin: while its program launches work, the same can take longer. */
+    private final DisableCosts[] aheadCosts;
+    /** Measurements in a row that were none of these. */
+    private final int[] notAhead;
     private final int maxTasks;
 
     // by task
@@ -139,8 +149,9 @@ public final class Anticipator {
     private final long[] expectedNs;
     private final long[] fromNs;
     private final long[] untilNs;
-    /** Expected loss at the level that was chosen, ppm of the time; 0 if the task is not anticipated. */
-    private final long[] ratePpm;
+    /** Index of the level that was chosen last; past the last one if none fitted. */
+    private final int[] level;
+    private final ExpectedLoss[] losses;
     /** Share of the expected begins that did not come, 0..1000 permille, of about the last sixteen. */
     private final int[] missPermille;
 
@@ -156,6 +167,8 @@ public final class Anticipator {
     private final int[] reservedFor;
     /** Since when the GPU is kept free with all others disabled, {@link Time#NEVER} if it is not. */
     private final long[] freeSinceNs;
+    /** Since when the reservation in force is. */
+    private final long[] reservedSinceNs;
     private final int[] heldFor;
     private final boolean[] heldAnnounced;
     /** How late the newest reservation was; part of the cost, so that the next one is earlier. */
@@ -185,11 +198,13 @@ public final class Anticipator {
         maxTasks = config.maxTasks();
         reservations = new Reservation[gpus];
         costs = new DisableCosts[gpus];
+        aheadCosts = new DisableCosts[gpus];
         budgets = new KeptFreeBudget[gpus];
         for (int g = 0; g < gpus; g++) {
             reservations[g] = new Reservation(scheduler, targets[g], g, config.maxContexts() + 1);
             costs[g] = new DisableCosts();
-            budgets[g] = new KeptFreeBudget(BUDGET_DEFAULT_PPM);
+            aheadCosts[g] = new DisableCosts();
+            budgets[g] = new KeptFreeBudget(BUDGET_DEFAULT_PPM, maxTasks);
         }
         final int size = maxTasks + 1;
         isOpen = new boolean[size];
@@ -216,7 +231,8 @@ public final class Anticipator {
         expectedNs = new long[size];
         fromNs = new long[size];
         untilNs = new long[size];
-        ratePpm = new long[size];
+        level = new int[size];
+        losses = new ExpectedLoss[size];
         missPermille = new int[size];
         timers = new TimerHeap(maxTasks);
         tasksOf = new int[gpus][size];
@@ -228,6 +244,8 @@ public final class Anticipator {
         Arrays.fill(reservedFor, NONE);
         freeSinceNs = new long[gpus];
         Arrays.fill(freeSinceNs, NEVER);
+        notAhead = new int[gpus];
+        reservedSinceNs = new long[gpus];
         heldFor = new int[gpus];
         heldAnnounced = new boolean[gpus];
         lateNs = new long[gpus];
@@ -282,6 +300,7 @@ public final class Anticipator {
      */
     public void stateCost(final int gpu, final long disableNs, final long perContextNs) {
         costs[gpu].state(disableNs, perContextNs);
+        aheadCosts[gpu].state(disableNs, perContextNs);
     }
 
     // ---- tasks -----------------------------------------------------------------------------------------------------
@@ -308,6 +327,7 @@ public final class Anticipator {
             forecasts[taskId] = new BeginForecast();
             gaps[taskId] = new SortedWindow(GAPS);
             chains[taskId] = new ChainForecast();
+            losses[taskId] = new ExpectedLoss();
         }
         gaps[taskId].clear();
         endedNs[taskId] = 0;
@@ -327,7 +347,6 @@ public final class Anticipator {
         drop(taskId, nowNs);
         isOpen[taskId] = false;
         countForecastable(taskId, false);
-        ratePpm[taskId] = 0;
         final int gpu = gpuOf[taskId];
         final int[] list = tasksOf[gpu];
         unlink(taskId);
@@ -368,10 +387,12 @@ public final class Anticipator {
      */
     public void setRank(final int taskId, final int gpuPriority, final long nowNs) {
         if (isOpen[taskId] && rank[taskId] != gpuPriority) {
-            rank[taskId] = gpuPriority;
             if (!Priority.isRealTime(gpuPriority)) {
                 drop(taskId, nowNs);
-                ratePpm[taskId] = 0;
+            }
+            rank[taskId] = gpuPriority;
+            if (isForecastable[taskId]) {
+                budgets[gpuOf[taskId]].setRank(taskId, gpuPriority);
             }
         }
     }
@@ -383,7 +404,8 @@ public final class Anticipator {
         forecasts[t].reset(holds == Anticipate.OFF ? 0 : declaredNs[t], holds == Anticipate.LEARNED);
         countForecastable(t, holds == Anticipate.LEARNED || holds == Anticipate.DECLARED && declaredNs[t] > 0);
         missPermille[t] = 0;
-        ratePpm[t] = 0;
+        level[t] = 0;
+        losses[t].reset();
         if (!announced[t] && phase[t] == Phase.PLANNED) {
             phase[t] = Phase.IDLE;
             timers.set(t, NEVER);
@@ -391,8 +413,16 @@ public final class Anticipator {
     }
 
     private void countForecastable(final int t, final boolean now) {
-        forecastable[gpuOf[t]] += now == isForecastable[t] ? 0 : now ? 1 : -1;
+        if (now == isForecastable[t]) {
+            return;
+        }
         isForecastable[t] = now;
+        forecastable[gpuOf[t]] += now ? 1 : -1;
+        if (now) {
+            budgets[gpuOf[t]].add(t, rank[t]);
+        } else {
+            budgets[gpuOf[t]].remove(t);
+        }
     }
 
     /** No begin of this task is expected any more. */
@@ -440,7 +470,17 @@ public final class Anticipator {
             if (!announced[taskId] && !followsUp[taskId]) {
                 missPermille[taskId] -= missPermille[taskId] >> MISS_SHIFT;
             }
+            overtake(taskId, nowNs);
             drop(taskId, nowNs);
+        }
+    }
+
+    /** A begin that comes while others are being disabled for it ends that measurement. */
+    private void overtake(final int t, final long nowNs) {
+        final int gpu = gpuOf[t];
+        if (reservedFor[gpu] == t && reservations[gpu].isInForce() && freeSinceNs[gpu] == NEVER) {
+            aheadCosts[gpu].addAtLeast(Math.max(1, scheduler.disabledBy(t)),
+                nowNs - reservedSinceNs[gpu] + lateNs[gpu]);
         }
     }
 
@@ -503,11 +543,12 @@ public final class Anticipator {
             return;
         }
         final long holdNs = gaps[t].quantile(MOST);
-        if (holdNs > 2 * costs[gpu].meanNs(contexts) || !budgets[gpu].isLeft(nowNs)) {
+        if (holdNs > 2 * costs[gpu].meanNs(contexts) || !budgets[gpu].isLeft(t, nowNs)) {
             return;
         }
         drop(t, nowNs);
         followsUp[t] = true;
+        losses[t].expect(0);   // what it costs says nothing about forecasts
         final long usualNs = gaps[t].quantile(HALF);
         plan(t, nowNs + usualNs, usualNs, nowNs + holdNs + (holdNs >> SLACK_SHIFT) + GRACE_MIN_NS, nowNs);
         expect(t, nowNs);
@@ -609,6 +650,12 @@ public final class Anticipator {
         final boolean isFree = reservations[gpu].isInForce();
         disabledLast[gpu] = contexts > 0 ? contexts : disabledLast[gpu];
         costs[gpu].add(contexts, enforcedNs - sinceNs + (isFree ? lateNs[gpu] : 0));
+        if (isFree) {
+            aheadCosts[gpu].add(contexts, enforcedNs - sinceNs + lateNs[gpu]);
+            notAhead[gpu] = 0;
+        } else if (++notAhead[gpu] == AHEAD_OLD) {
+            aheadCosts[gpu].clear();
+        }
         lateNs[gpu] = 0;
         if (isFree && freeSinceNs[gpu] == NEVER) {
             keepFree(gpu, enforcedNs);
@@ -672,6 +719,8 @@ public final class Anticipator {
         final boolean changed = reservations[gpu].follow();
         if (!reservations[gpu].isInForce()) {
             charge(gpu, nowNs, 0);
+        } else if (changed) {
+            reservedSinceNs[gpu] = nowNs;
         }
         lend(gpu, nowNs);
         return changed;
@@ -692,7 +741,6 @@ public final class Anticipator {
         if (isByChain(t)) {
             return;   // the end of the predecessor says when
         }
-        ratePpm[t] = 0;
         final BeginForecast forecast = forecasts[t];
         if (forecast.isReady()) {
             planBy(t, forecast.expectedNs(), forecast.errors(), forecast.periodNs(), nowNs);
@@ -709,56 +757,53 @@ public final class Anticipator {
     private void planBy(final int t, final long expected, final SortedWindow errors, final long periodNs,
         final long nowNs) {
         final int gpu = gpuOf[t];
-        ratePpm[t] = 0;
+        losses[t].settle();
         final int contexts = scheduler.mayReserve(gpu) && !scheduler.isSpent(t) ? scheduler.disabledBy(t) : 0;
         if (contexts <= 0) {
             return;   // nobody to disable
         }
-        final long meanCostNs = costs[gpu].meanNs(contexts);
-        final long graceNs = Math.max(meanCostNs, GRACE_MIN_NS);
+        final KeptFreeBudget budget = budgets[gpu];
+        final DisableCosts ahead = aheadCosts[gpu].isFull() ? aheadCosts[gpu] : costs[gpu];
+        final long meanCostNs = ahead.meanNs(contexts);
+        final long graceNs = Math.max(costs[gpu].meanNs(contexts), GRACE_MIN_NS);
         final long latestNs = errors.quantile(SortedWindow.PERMILLE);
-        final long left = budgets[gpu].ratePpm() - usedAbove(t);
+        final long left = budget.leftPpm(t, nowNs);
         long costNs = 0;
         long earliestNs = 0;
         boolean fits = false;
         for (int i = 0; i < LEVELS.length && !fits; i++) {
-            costNs = costs[gpu].quantileNs(contexts, LEVELS[i]);
+            costNs = ahead.quantileNs(contexts, LEVELS[i]);
             earliestNs = errors.quantile(SortedWindow.PERMILLE - LEVELS[i]);
             final long metNs = errors.meanAbove(earliestNs - (costNs - meanCostNs));
             final long missedNs = latestNs + graceNs - earliestNs + meanCostNs;
             final long lossNs = metNs + missedNs * missPermille[t] / SortedWindow.PERMILLE;
-            ratePpm[t] = lossNs * PPM / periodNs;
-            fits = ratePpm[t] <= left;
+            final long needPpm = losses[t].scaled(lossNs) * PPM / periodNs;
+            fits = needPpm <= left - (i < level[t] ? left >> SPARE_SHIFT : 0);
+            if (fits) {
+                level[t] = i;
+                losses[t].expect(lossNs);
+                budget.claim(t, needPpm, periodNs, nowNs);
+            }
         }
         plan(t, expected + earliestNs, costNs, expected + latestNs + graceNs, nowNs);
         if (!fits) {
-            ratePpm[t] = 0;
+            level[t] = LEVELS.length;
+            losses[t].refuse();
+            budget.claim(t, 0, periodNs, nowNs);
             expectedNs[t] = NEVER;   // known to be refused
         }
-    }
-
-    /** What tasks that go first are expected to use of the budget, ppm. */
-    private long usedAbove(final int t) {
-        final int[] list = tasksOf[gpuOf[t]];
-        long used = 0;
-        for (int i = 0; i < taskCount[gpuOf[t]]; i++) {
-            final int other = list[i];
-            if (other != t && (Priority.isHigherThan(rank[other], rank[t]) || rank[other] == rank[t] && other < t)) {
-                used += ratePpm[other];
-            }
-        }
-        return used;
     }
 
     private void expect(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
         timers.set(t, Math.max(untilNs[t], nowNs + 1));
-        if (!announced[t] && (expectedNs[t] == NEVER || !budgets[gpu].isLeft(nowNs))) {
+        if (!announced[t] && (expectedNs[t] == NEVER || !budgets[gpu].isLeft(t, nowNs))) {
             phase[t] = Phase.REFUSED;
             sink.onOverBudget(gpu, t);
             return;
         }
         phase[t] = Phase.OPEN;
+        losses[t].serve();
         choose(gpu, nowNs);
         if (reservedFor[gpu] == t) {
             lateNs[gpu] = Math.max(0, nowNs - fromNs[t]);
@@ -834,7 +879,8 @@ public final class Anticipator {
         freeSinceNs[gpu] = NEVER;
         if (lossNs > 0) {
             if (!heldAnnounced[gpu]) {
-                budgets[gpu].spend(lossNs, nowNs);
+                budgets[gpu].spend(t, lossNs, nowNs);
+                losses[t].spend(lossNs);
             }
             sink.onKeptFree(gpu, t, lossNs);
         }

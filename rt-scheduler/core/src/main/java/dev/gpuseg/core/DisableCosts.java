@@ -15,6 +15,8 @@ final class DisableCosts {
 
     private static final int WINDOW = 64;
     private static final int CLASSES = 6;
+    /** None took longer than a measurement that was ended: so much is added to it. */
+    private static final int ENDED_SHIFT = 3;
     private static final int INT_BITS = 32;
 
     private final SortedWindow[] windows = new SortedWindow[CLASSES];
@@ -33,10 +35,29 @@ final class DisableCosts {
         statedPerContextNs = perContextNs;
     }
 
+    /** Forgets what was measured. */
+    void clear() {
+        for (final SortedWindow window : windows) {
+            window.clear();
+        }
+    }
+
     /** A measurement. */
     void add(final int contexts, final long costNs) {
         if (contexts > 0 && costNs >= 0 && costNs <= MAX_NS) {
             windows[classOf(contexts)].add(costNs);
+        }
+    }
+
+    /**
+     * A measurement that was ended after so long. It counts as the middle one of those that took longer: without it,
+     * what takes long would be measured least.
+     */
+    void addAtLeast(final int contexts, final long endedNs) {
+        final int known = known(contexts);
+        if (known >= 0 && endedNs >= 0 && endedNs <= MAX_NS) {
+            final long longer = windows[known].middleAbove(endedNs);
+            windows[known].add(longer > 0 ? longer : endedNs + (endedNs >> ENDED_SHIFT));
         }
     }
 
@@ -64,6 +85,16 @@ final class DisableCosts {
     /** Contexts that a smaller class lacks. */
     private long lackNs(final int contexts, final int known) {
         return statedPerContextNs * Math.max(0, contexts - (1 << known));
+    }
+
+    /** Whether as much as is kept was measured, for some number of contexts. */
+    boolean isFull() {
+        for (final SortedWindow window : windows) {
+            if (window.size() == WINDOW) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** How long disabling so many contexts takes in so many of 1000 cases, ns. */

@@ -75,6 +75,15 @@ final class SortedWindow {
         return size == 0 ? 0 : sum / size;
     }
 
+    /** The middle one of the values above a limit, 0 if there is none. */
+    long middleAbove(final long limit) {
+        int first = size;
+        while (first > 0 && sorted[first - 1] > limit) {
+            first--;
+        }
+        return first == size ? 0 : sorted[(first + size) / 2];
+    }
+
     /** By how much the values exceed a limit, on average: values below it count as 0. */
     long meanAbove(final long limit) {
         long over = 0;

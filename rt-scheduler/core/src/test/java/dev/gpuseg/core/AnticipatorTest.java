@@ -35,7 +35,10 @@ class AnticipatorTest {
         new Anticipator(config, scheduler, new Reservation.Target[] {device}, decided);
     private final SplittableRandom random = new SplittableRandom(5);
     private long nowNs;
-    private long costNs = COST_NS;
+    /** Of the next change. */
+    long costNs = COST_NS;
+    /** Disabling takes so much longer once the begin came. */
+    long afterBeginNs;
     private long ticket;
 
     @BeforeEach
@@ -46,7 +49,7 @@ class AnticipatorTest {
         scheduler.addContext(BYSTANDER, 0, ContextKind.MANAGED);
     }
 
-    private void open(final int id, final int priority, final long periodNs) {
+    void open(final int id, final int priority, final long periodNs) {
         scheduler.addContext(id, 0, ContextKind.MANAGED);
         scheduler.addTask(new TaskParameters(id, id, priority, 0, 0, 0, true));
         anticipator.open(id, 0, id, priority, periodNs);
@@ -71,15 +74,16 @@ class AnticipatorTest {
     }
 
     /** A segment; returns for how long the begin found the bystander enabled. */
-    private long segment(final int task, final long atNs, final long lengthNs) {
+    long segment(final int task, final long atNs, final long lengthNs) {
         until(atNs);
         anticipator.begin(task, nowNs);
         scheduler.begin(task, ++ticket, 0, 0, true, nowNs, nowNs);
         follow();
         anticipator.learn(task, nowNs, 0, nowNs);
-        final long waitNs = device.offAtNs <= nowNs ? 0 : device.pending() ? device.doneNs - nowNs : costNs;
-        if (waitNs == costNs) {
-            anticipator.enforced(0, 1, nowNs, nowNs + costNs);
+        final long aloneNs = costNs + afterBeginNs;
+        final long waitNs = device.offAtNs <= nowNs ? 0 : device.pending() ? device.doneNs - nowNs : aloneNs;
+        if (waitNs == aloneNs) {
+            anticipator.enforced(0, 1, nowNs, nowNs + waitNs);
         }
         until(atNs + lengthNs);
         device.enable();
@@ -108,8 +112,16 @@ class AnticipatorTest {
         return decided.acted[HIGH] + decided.acted[LOW];
     }
 
-    private long kept() {
+    long kept() {
         return decided.keptNs[LOW] + decided.keptNs[HIGH] + decided.keptNs[OTHER];
+    }
+
+    void setBudget(final int ppm) {
+        anticipator.setBudget(ppm);
+    }
+
+    long nowNs() {
+        return nowNs;
     }
 
     @Test
@@ -276,11 +288,11 @@ class AnticipatorTest {
         open(HIGH, 80, PERIOD_NS);
         open(LOW, 20, PERIOD_NS);
         anticipator.setBudget(Anticipator.PPM);
-        for (int i = 1; i <= 20; i++) {
+        for (int i = 1; i <= 40; i++) {   // what is earned first is saved for the higher one
             segment(HIGH, i * PERIOD_NS, SEGMENT_NS);
             segment(LOW, i * PERIOD_NS + SEGMENT_NS + 1200 * US, SEGMENT_NS);
         }
-        segment(HIGH, 21 * PERIOD_NS, SEGMENT_NS);
+        segment(HIGH, 41 * PERIOD_NS, SEGMENT_NS);
         assertEquals(LOW, device.reservedFor);
     }
 

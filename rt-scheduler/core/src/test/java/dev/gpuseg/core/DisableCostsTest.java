@@ -2,6 +2,8 @@
 package dev.gpuseg.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
@@ -51,5 +53,29 @@ class DisableCostsTest {
         costs.add(0, 1);
         assertEquals(1_019, costs.quantileNs(1, SortedWindow.PERMILLE));
         assertEquals(1_000, costs.quantileNs(1, 0));
+    }
+
+    /** It would have been longer: the middle one of the longer ones, or an eighth more if there is none. */
+    @Test
+    void shouldCountAMeasurementThatWasEndedAsALongerOne() {
+        costs.addAtLeast(1, 1_000);
+        assertEquals(STATED_NS + DisableCosts.MARGIN_NS, costs.quantileNs(1, 0), "too few to say how long");
+        measure(1, 1_000, 9);
+        costs.addAtLeast(1, 1_003);
+        assertEquals((9 * 1_004 + 1_006) / 10, costs.meanNs(1));
+        costs.addAtLeast(1, 8_000);
+        assertEquals(9_000, costs.quantileNs(1, SortedWindow.PERMILLE));
+    }
+
+    @Test
+    void shouldBeFullWithTheMeasurementsOfOneNumberOfContexts() {
+        measure(1, 1_000, 63);
+        measure(8, 1_000, 63);
+        assertFalse(costs.isFull());
+        measure(8, 1_000, 1);
+        assertTrue(costs.isFull());
+        costs.clear();
+        assertFalse(costs.isFull());
+        assertEquals(STATED_NS + DisableCosts.MARGIN_NS, costs.quantileNs(1, 0));
     }
 }

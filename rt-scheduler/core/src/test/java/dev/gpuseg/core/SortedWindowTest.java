@@ -32,6 +32,8 @@ class SortedWindowTest {
             assertEquals(newest.stream().mapToLong(v -> v).sum() / sorted.length, window.mean());
             assertEquals(newest.stream().mapToLong(v -> Math.max(0, v - 2)).sum() / sorted.length,
                 window.meanAbove(2));
+            final long[] above = newest.stream().mapToLong(v -> v).filter(v -> v > 2).sorted().toArray();
+            assertEquals(above.length == 0 ? 0 : above[above.length / 2], window.middleAbove(2));
         }
         window.clear();
         assertEquals(0, window.size());

@@ -27,7 +27,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * is ended. It is deleted after the dispatcher has read it to its end.
  *
  * <pre>
- *   dispatcher thread      poll: header word, guard, tailer, copy, validate, handler         (allocates nothing)
+ *   dispatcher thread      poll: header word, copy, guard, validate, handler, tailer         (allocates nothing)
  *   housekeeping thread    housekeep: make, announce, end, close and delete cycles
  *   conductor thread       create before, close after both
  * </pre>
@@ -80,6 +80,8 @@ public final class ClientQueue implements AutoCloseable {
     private long records;
     private int poison;
     private String poisonText = "";
+    /** The tailer has not followed the newest record: an exception of the handler came between. */
+    private boolean isBehind;
     private boolean prepareAsked;
     private boolean rollAsked;
 
@@ -235,17 +237,22 @@ public final class ClientQueue implements AutoCloseable {
         QueueCycle cycle = cycles.current();
         int at = position;
         try {
-            while (count < limit) {
+            if (isBehind) {
+                follow(cycle, at - QueueFormat.DOCUMENT_BYTES);
+            }
+            while (count < limit && poison == 0) {
                 final int header = at <= template.bytes() - QueueFormat.HEADER_BYTES ? cycle.header(at) : 0;
                 if (header == Abi.Record.SIZE) {
-                    if (!copy(cycle, at)) {
+                    if (!isInside(at)) {
                         break;
                     }
+                    cycle.copy(at, view.copy());
                     if (guarded) {
                         settle();
                     }
                     at += QueueFormat.DOCUMENT_BYTES;
                     position = at;
+                    isBehind = true;
                     records++;
                     count++;
                     final int verdict = check.check(view, nowNs);
@@ -256,6 +263,7 @@ public final class ClientQueue implements AutoCloseable {
                     if (verdict == RecordValidator.VALID) {
                         handler.onRecord(clientId, view);
                     }
+                    follow(cycle, at - QueueFormat.DOCUMENT_BYTES);
                 } else if (header == 0) {
                     break;
                 } else if (header == QueueFormat.END_OF_DATA) {
@@ -320,30 +328,38 @@ public final class ClientQueue implements AutoCloseable {
         }
     }
 
-    /** Copies the record at a position with Chronicle's tailer, which must find exactly that record. */
-    private boolean copy(final QueueCycle cycle, final int at) {
+    private boolean isInside(final int at) {
         if (at > template.bytes() - QueueFormat.DOCUMENT_BYTES) {
             poison(Abi.POISON_QUOTA, "record at " + at + " lies across the end of the file, " + template.bytes());
             return false;
         }
+        return true;
+    }
+
+    /**
+     * Moves Chronicle's tailer past the record at a position, which must be exactly what it finds. After the record was
+     * handled: nobody waits for it.
+     */
+    private void follow(final QueueCycle cycle, final int at) {
+        isBehind = false;
+        final int header = cycle.header(at);   // again: a length that is not ours must not reach the tailer
+        if (header != Abi.Record.SIZE) {
+            poison(Abi.POISON_LENGTH, "record at " + at + " changed its header after it was read: now 0x"
+                + Integer.toHexString(header));
+            return;
+        }
         try (DocumentContext document = cycle.tailer().readingDocument()) {
             if (!document.isPresent()) {
                 poison(Abi.POISON_LENGTH, "record at " + at + " was withdrawn after it was published");
-                return false;
+                return;
             }
             final Bytes<?> bytes = document.wire().bytes();
             final long from = bytes.readPosition();
             if (from != at + QueueFormat.HEADER_BYTES || bytes.readRemaining() != Abi.Record.SIZE) {
                 poison(Abi.POISON_LENGTH, "record at " + at + " changed its header while it was read: now "
                     + bytes.readRemaining() + " bytes at " + (from - QueueFormat.HEADER_BYTES));
-                return false;
-            }
-            final UnsafeBuffer copy = view.copy();
-            for (int i = 0; i < Abi.Record.SIZE; i += Long.BYTES) {
-                copy.putLong(i, bytes.readLong(from + i));
             }
         }
-        return true;
     }
 
     private void poison(final int code, final String text) {

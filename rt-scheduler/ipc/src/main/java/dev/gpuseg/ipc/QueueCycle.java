@@ -130,6 +130,11 @@ final class QueueCycle implements AutoCloseable {
         return buffer.getIntVolatile(position);
     }
 
+    /** Copies the record at a position, whose header was read. */
+    void copy(final int position, final UnsafeBuffer into) {
+        into.putBytes(0, buffer, position + QueueFormat.HEADER_BYTES, Abi.Record.SIZE);
+    }
+
     boolean publishEndOfData(final int position) {
         return buffer.compareAndSetInt(position, 0, QueueFormat.END_OF_DATA);
     }

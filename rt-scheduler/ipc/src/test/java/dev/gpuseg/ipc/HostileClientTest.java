@@ -11,7 +11,10 @@ import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.FaultBarrier;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SystemCallException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -78,6 +81,40 @@ class HostileClientTest {
             assertEquals(1, queue.records());
             assertEquals(ClientQueue.BYTES_MIN, Files.size(QueueRig.file(queue, 0)));
         }
+    }
+
+    /** The client enlarges the length of a record while its handler runs. */
+    @Test
+    void shouldNoticeALengthThatIsForgedWhileTheRecordIsHandled() throws Exception {
+        final ClientQueue queue = hostile();
+        final QueueRig.Raw raw = rig.raw(queue);
+        final int at = raw.position();
+        raw.record(valid(1));
+        assertEquals(-Abi.POISON_LENGTH, queue.poll((client, record) -> overwrite(queue, at, 0x3ffffffc), 64,
+            System.nanoTime()));
+        assertEquals(ClientQueue.BYTES_MIN, Files.size(QueueRig.file(queue, 0)));
+    }
+
+    private static void overwrite(final ClientQueue queue, final int at, final int header) {
+        try (FileChannel file = FileChannel.open(QueueRig.file(queue, 0), StandardOpenOption.WRITE)) {
+            file.write(ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(0, header), at);
+        } catch (final IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** An error of another client's file can surface in the handler of this one's record. */
+    @Test
+    void shouldReadOnAfterAnErrorOfTheHandler() {
+        final ClientQueue queue = hostile();
+        final QueueRig.Raw raw = rig.raw(queue);
+        raw.record(valid(1));
+        raw.record(valid(2));
+        assertThrows(InternalError.class, () -> queue.poll((client, record) -> {
+            throw new InternalError("another one's");
+        }, 64, System.nanoTime()));
+        assertEquals(1, queue.poll(IGNORE, 64, System.nanoTime()));
+        assertEquals("", queue.poisonText());
     }
 
     @Test

@@ -206,6 +206,9 @@ class AnticipationTest {
 
     @Test
     void shouldWaitForABeginThatIsLateNoLongerThanTheBudgetAllows() {
+        // as above: of each begin the whole lead is spent
+        rig.policy.apply(new PolicySettings(null, null, 0, -1, null, new PolicySettings.Ahead(null, 20), List.of(),
+            List.of(), ""));
         final TaskEntry task = periodic(4, 40);
         final long stoppedNs = play(task, BEGINS);
         while (rig.anticipation.nextNs() < stoppedNs + 100 * PERIOD_NS) {

@@ -38,7 +38,6 @@ public final class IpcLatency implements AutoCloseable {
     private static final long SLEEPING_PACE_NS = 500_000;
     /** On two CPUs, both spinning, housekeeping may wait longer than a queue of 1 MiB lasts. */
     private static final String QUEUE_SIZE = "16MiB";
-    private static final int PAIRS = 5;
     /** Rounds until the daemon's code is compiled; each pair has a daemon of its own. */
     private static final String WARM_UP = "150000";
     private static final double DIGITS = 1e4;
@@ -50,6 +49,7 @@ public final class IpcLatency implements AutoCloseable {
     private final int clientCpu;
     private final int daemonCpu;
     private final int rounds;
+    private final int pairs;
     private final Path root;
 
     /**
@@ -58,12 +58,15 @@ public final class IpcLatency implements AutoCloseable {
      * @param clientCpu CPU of the application
      * @param daemonCpu CPU of the dispatcher, another one
      * @param rounds    of each measurement
+     * @param pairs     of floor and begin, or of daemons with and without metrics
      * @throws IOException if the directory cannot be made
      */
-    public IpcLatency(final int clientCpu, final int daemonCpu, final int rounds) throws IOException {
+    public IpcLatency(final int clientCpu, final int daemonCpu, final int rounds, final int pairs)
+        throws IOException {
         this.clientCpu = clientCpu;
         this.daemonCpu = daemonCpu;
         this.rounds = rounds;
+        this.pairs = pairs;
         root = MemoryDirectory.create("gpuseg-bench-");
     }
 
@@ -83,9 +86,9 @@ public final class IpcLatency implements AutoCloseable {
      * @throws TimeoutException     if a process does not end
      */
     public ObjectNode measure() throws IOException, InterruptedException, TimeoutException {
-        final List<Pair> pairs = new ArrayList<>();
-        for (int i = 0; i < PAIRS; i++) {
-            pairs.add(pair());
+        final List<Pair> measured = new ArrayList<>();
+        for (int i = 0; i < pairs; i++) {
+            measured.add(pair());
         }
         final JsonNode optimistic;
         final JsonNode end;
@@ -106,9 +109,9 @@ public final class IpcLatency implements AutoCloseable {
                 "begin")).get(0);
             stop(machine);
         }
-        final List<Pair> byRatio = new ArrayList<>(pairs);
+        final List<Pair> byRatio = new ArrayList<>(measured);
         byRatio.sort(Comparator.comparingDouble(Pair::ratio));
-        final Pair median = byRatio.get(PAIRS / 2);
+        final Pair median = byRatio.get(pairs / 2);
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         result.set("floor_ns", latencies(median.floor()));
         result.set("begin_grant_ns", latencies(median.begin()));
@@ -117,7 +120,7 @@ public final class IpcLatency implements AutoCloseable {
         result.set("end_ns", latencies(end));
         result.put("ratio_p50", rounded(median.ratio()));
         final ArrayNode all = result.putArray("pairs");
-        for (final Pair pair : pairs) {
+        for (final Pair pair : measured) {
             all.addObject().put("floor_p50", pair.floor().path("p50_ns").asLong())
                 .put("begin_p50", pair.begin().path("p50_ns").asLong())
                 .put("begin_p99", pair.begin().path("p99_ns").asLong()).put("ratio_p50", rounded(pair.ratio()));
@@ -128,9 +131,9 @@ public final class IpcLatency implements AutoCloseable {
 
     private Pair pair() throws IOException, InterruptedException, TimeoutException {
         final JsonNode floor = client(List.of("--peer-cpu", Integer.toString(daemonCpu), "--n",
-            Integer.toString(rounds / PAIRS), "floor")).get(0);
+            Integer.toString(rounds / pairs), "floor")).get(0);
         try (SimulatedMachine machine = start("spin")) {
-            final JsonNode begin = client(List.of("--warmup", WARM_UP, "--n", Integer.toString(rounds / PAIRS),
+            final JsonNode begin = client(List.of("--warmup", WARM_UP, "--n", Integer.toString(rounds / pairs),
                 "begin")).get(0);
             stop(machine);
             return new Pair(floor, begin);
@@ -152,7 +155,7 @@ public final class IpcLatency implements AutoCloseable {
         final ArrayNode all = result.putArray("pairs");
         final Map<String, List<Double>> ratios = new TreeMap<>();
         long scrapes = 0;
-        for (int i = 0; i < PAIRS; i++) {
+        for (int i = 0; i < pairs; i++) {
             final boolean metricsFirst = i % 2 == 1;   // the second run may find a warmer machine
             final Map<Boolean, JsonNode> lines = new HashMap<>();
             for (final boolean with : new boolean[] {metricsFirst, !metricsFirst}) {
@@ -171,7 +174,7 @@ public final class IpcLatency implements AutoCloseable {
         }
         ratios.forEach((figure, values) -> {
             values.sort(null);
-            result.put(figure + "_ratio", rounded(values.get(PAIRS / 2)));
+            result.put(figure + "_ratio", rounded(values.get(pairs / 2)));
         });
         return result.put("scrapes", scrapes);
     }

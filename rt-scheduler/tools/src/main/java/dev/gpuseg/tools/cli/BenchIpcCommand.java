@@ -31,6 +31,11 @@ final class BenchIpcCommand implements Callable<Integer> {
         description = "Rounds of each measurement, 1000..10000000 (default: ${DEFAULT-VALUE}).")
     private int rounds;
 
+    @Option(names = "--pairs", paramLabel = "N", defaultValue = "5",
+        description = "Pairs of floor and begin, 1..100; each starts a daemon, which takes some 5 s (default: "
+            + "${DEFAULT-VALUE}).")
+    private int pairs;
+
     @Option(names = "--client-cpu", paramLabel = "N", defaultValue = "0",
         description = "CPU of the application (default: ${DEFAULT-VALUE}).")
     private int clientCpu;
@@ -56,7 +61,10 @@ final class BenchIpcCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--rounds is " + rounds
                 + "; use 1000..10000000");
         }
-        try (IpcLatency bench = new IpcLatency(clientCpu, daemonCpu, rounds)) {
+        if (pairs < 1 || pairs > 100) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--pairs is " + pairs + "; use 1..100");
+        }
+        try (IpcLatency bench = new IpcLatency(clientCpu, daemonCpu, rounds, pairs)) {
             final ObjectNode result = metrics ? bench.measureMetrics() : bench.measure();
             final PrintWriter out = spec.commandLine().getOut();
             if (json) {
