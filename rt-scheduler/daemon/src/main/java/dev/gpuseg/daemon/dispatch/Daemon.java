@@ -25,7 +25,6 @@ import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
 import dev.gpuseg.ipc.platform.FileAccess;
-import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
@@ -68,9 +67,6 @@ public final class Daemon implements AutoCloseable {
     private static final int CONTEXTS_MAX = 1024;
     private static final long STOP_LIMIT_NS = 3_000_000_000L;
     private static final long POLL_MS = 1;
-    /** Of the commands that every client may send; the number of none that waits for an answer. */
-    private static final int REHEARSALS = 16;
-    private static final long NOBODY = 0;
 
     private final DaemonConfig config;
     private final long incarnationNs = System.nanoTime();
@@ -315,16 +311,11 @@ public final class Daemon implements AutoCloseable {
         journalRunner = new JournalRunner(journal);
         journalRunner.start();
         final CompletableFuture<Void> scheduled = new CompletableFuture<>();
-        final CountDownLatch collected = new CountDownLatch(1);
-        dispatcherThread = new Thread(() -> runDispatcher(scheduled, collected), "gpuseg-dispatcher");
+        commands.rehearse();
+        collectStart();
+        dispatcherThread = new Thread(() -> runDispatcher(scheduled), "gpuseg-dispatcher");
         dispatcherThread.start();
-        try {
-            awaitScheduled(scheduled);
-            raiseThreads();   // after the warm-up, which may take its time
-            collectStart();
-        } finally {
-            collected.countDown();
-        }
+        awaitScheduled(scheduled);
         for (final Enforcer enforcer : enforcers) {
             enforcerThreads.add(enforcer.start());
         }
@@ -333,39 +324,21 @@ public final class Daemon implements AutoCloseable {
                 dispatcher.submit(() -> dispatcher.processes().addUnmanaged(pid, startTicks, name)));
         }
         housekeepingRunner = runner(housekeeping);
-        rehearse(commands);
         conductorRunner = runner(conductor);
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
         new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters,
             config.site().idleLast(), new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(),
                 Daemon::say), Daemon::say).start();
-        raiseThreads();   // those that were started since
-    }
-
-    private void raiseThreads() {
         if (config.priority() > 0) {
-            RuntimeThreads.raise(config.priority());
-        }
-    }
-
-    /**
-     * Loads and links what a command needs, on the threads that answer it: the dispatcher's first one took 3 to 4 ms
-     * in place of 0.1, and whoever floods a daemon that has just started would choose when. The answers go nowhere.
-     */
-    private static void rehearse(final DispatcherCommands commands) {
-        final PeerCredentials self = new PeerCredentials(ProcessStatus.pid(), ProcessStatus.effectiveUid(),
-            ProcessStatus.effectiveGid());
-        for (int i = 0; i < REHEARSALS; i++) {
-            commands.admin(NOBODY, self, "{\"command\":\"status\"}");
-            commands.admin(NOBODY, self, "{\"command\":");
+            RuntimeThreads.raise(config.priority());   // after the warm-up, which may take its time
         }
     }
 
     /**
      * Moves what the start has made, and what stays, to the old generation while no client waits. The first young
      * collections would otherwise copy it, while they stop the dispatcher: 10 to 23 ms were measured, at a time that
-     * whoever floods the daemon with commands may choose. The collector has its priority by now.
+     * whoever floods the daemon with commands may choose.
      */
     private static void collectStart() {
         System.gc();
@@ -451,7 +424,7 @@ public final class Daemon implements AutoCloseable {
         return runner;
     }
 
-    private void runDispatcher(final CompletableFuture<Void> scheduled, final CountDownLatch mayRun) {
+    private void runDispatcher(final CompletableFuture<Void> scheduled) {
         try {
             if (config.cpu() >= 0) {
                 ThreadControl.pinTo(config.cpu());
@@ -464,11 +437,6 @@ public final class Daemon implements AutoCloseable {
             scheduled.completeExceptionally(new StartUpException("dispatcher on CPU " + config.cpu()
                 + " with SCHED_FIFO priority " + config.priority() + ": " + e.getMessage()
                 + "; grant CAP_SYS_NICE, or start without --cpu and --priority", e));
-        }
-        try {
-            mayRun.await();
-        } catch (final InterruptedException e) {
-            Thread.currentThread().interrupt();
         }
         dispatcher.run();   // also after a refusal: the parts are taken down in the usual way
     }
