@@ -2,13 +2,15 @@
 /*
  * A program with the library that does what no application should, for `attacks/run`:
  *
- *   client storm DIR SECONDS   connects, marks segments from four threads, disconnects, without a pause; the queue rolls
- *                              meanwhile. Built with ThreadSanitizer: exit status 66 after a data race
+ *   client storm DIR SECONDS   connects, marks segments from four threads, disconnects, without a pause; the queue
+ *                              rolls meanwhile. Built with ThreadSanitizer: exit status 66 after a data race
  *   client bell DIR SECONDS    makes its doorbell blocking and reads it all the time, while it marks segments
  *
  * Prints how many segments it has begun.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -155,6 +157,7 @@ int main(int argc, char **argv)
 	else
 		status = bell(argv[2]);
 	printf("%ld segments\n", atomic_load(&begun));
+	fflush(stdout);
 	if (strcmp(argv[1], "storm") != 0)
 		_exit(status); /* the reader of the bell does not end */
 	return begun > 0 ? status : 1;
