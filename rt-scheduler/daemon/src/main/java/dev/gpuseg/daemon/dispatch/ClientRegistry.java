@@ -38,6 +38,7 @@ final class ClientRegistry {
     private final Counters counters;
     private final Executor later;
     private final boolean optimisticAllowed;
+    private final ResponsePages pages = new ResponsePages();
     private final List<ClientEntry> clients = new ArrayList<>();
     private ConductorProxy conductor;
 
@@ -245,8 +246,9 @@ final class ClientRegistry {
                 + "; close another task");
             return;
         }
+        pages.fill();
         open(new TaskEntry(id, entry, new SessionSlot(entry.client.session(), slot), contextId, request,
-            parts.shares().open(entry.client.uid(), request.share())), slot);
+            parts.shares().open(entry.client.uid(), request.share()), pages), slot);
     }
 
     private void open(final TaskEntry task, final int slot) {
@@ -317,6 +319,7 @@ final class ClientRegistry {
         parts.decisions().answer();
         journal.taskClosed(task);
         parts.decisions().record();
+        task.responses.close();
         task.client.client.queue().closeTask(task.id);
         task.slot.release();
     }

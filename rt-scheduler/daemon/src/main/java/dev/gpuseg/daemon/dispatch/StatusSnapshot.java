@@ -117,9 +117,9 @@ final class StatusSnapshot {
         node.put("overdue", task.account.isOverdue());
         if (task.account.jobs() > 0) {
             final ObjectNode response = node.putObject("response_ns");
-            response.put("p50", task.responses.getValueAtPercentile(MEDIAN));
-            response.put("p99", task.responses.getValueAtPercentile(HIGH));
-            response.put("max", task.responses.getMaxValue());
+            response.put("p50", task.responses.percentileNs(MEDIAN));
+            response.put("p99", task.responses.percentileNs(HIGH));
+            response.put("max", task.responses.maxNs());
         }
         return node;
     }

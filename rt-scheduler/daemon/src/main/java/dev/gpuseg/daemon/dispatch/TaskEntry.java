@@ -5,13 +5,9 @@ import dev.gpuseg.core.CoRunBudget;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.JobAccount;
-import org.HdrHistogram.Histogram;
 
 /** One open task, as the dispatcher keeps it. Dispatcher thread only. */
 final class TaskEntry {
-    private static final long RESPONSE_MAX_NS = 3_600_000_000_000L;
-    private static final int RESPONSE_DIGITS = 2;
-
     final int id;
     final ClientEntry client;
     final TaskSlot slot;
@@ -45,16 +41,17 @@ final class TaskEntry {
     /** What may run beside its segments; null before the first, and where nothing may. */
     CoRunBudget coRun;
     /** Response times of jobs, ns; a longer one counts as an hour. */
-    final Histogram responses = new Histogram(1, RESPONSE_MAX_NS, RESPONSE_DIGITS);
+    final ResponseTimes responses;
 
     TaskEntry(final int id, final ClientEntry client, final TaskSlot slot, final int contextId,
         final TaskOpen request) {
-        this(id, client, slot, contextId, request, ShareAccounts.NONE);
+        this(id, client, slot, contextId, request, ShareAccounts.NONE, new ResponsePages());
     }
 
     TaskEntry(final int id, final ClientEntry client, final TaskSlot slot, final int contextId,
-        final TaskOpen request, final int shareAccount) {
+        final TaskOpen request, final int shareAccount, final ResponsePages pages) {
         this.shareAccount = shareAccount;
+        responses = new ResponseTimes(pages);
         this.id = id;
         this.client = client;
         this.slot = slot;
@@ -84,7 +81,7 @@ final class TaskEntry {
     /** A response time of the account, which may be {@link JobAccount#NONE}. */
     void responded(final long responseNs) {
         if (responseNs != JobAccount.NONE) {
-            responses.recordValue(Math.max(1, Math.min(responseNs, RESPONSE_MAX_NS)));
+            responses.record(responseNs);
         }
     }
 }

@@ -13,6 +13,8 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -77,6 +79,18 @@ class DaemonTest {
             assertEquals(0, first.counters().get(Counter.CYCLE_ERRORS), "the first one is not disturbed");
         }
         Daemon.start(config("fp", "gate")).close();
+    }
+
+    private static long collections() {
+        return ManagementFactory.getGarbageCollectorMXBeans().stream()
+            .mapToLong(GarbageCollectorMXBean::getCollectionCount).sum();
+    }
+
+    @Test
+    void shouldCollectWhatItsStartHasMadeBeforeItAcceptsClients() {
+        final long before = collections();
+        Daemon.start(config("fp", "gate")).close();
+        assertTrue(collections() > before, "the first collections would copy it while clients run");
     }
 
     @Test

@@ -12,11 +12,14 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import org.agrona.BitUtil;
 import org.agrona.IoUtil;
 import org.agrona.concurrent.AtomicBuffer;
 import org.agrona.concurrent.MessageHandler;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.agrona.concurrent.ringbuffer.OneToOneRingBuffer;
+import org.agrona.concurrent.ringbuffer.RecordDescriptor;
+import org.agrona.concurrent.ringbuffer.RingBuffer;
 import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
 
 /**
@@ -24,9 +27,10 @@ import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
  *
  * <p>W: the dispatcher, R: the journal thread; a message is published by the release store of its length (Agrona's
  * one-to-one ring). It lies in a mapped file of the runtime directory, so the events that a killed daemon left here are
- * still readable by the next one ({@link JournalAgent} appends them first). Writing never blocks and never allocates:
- * if the ring is full the event is counted in {@link #dropped()} and its sequence number is skipped, which a reader
- * sees as a gap; when half of it is free again, a LOST event says how many were lost and from when on.
+ * still readable by the next one ({@link JournalAgent} appends them first); the one that it was writing is skipped.
+ * Writing never blocks and never allocates: if the ring is full the event is counted in {@link #dropped()} and its
+ * sequence number is skipped, which a reader sees as a gap; when half of it is free again, a LOST event says how many
+ * were lost and from when on.
  */
 public final class JournalRing implements EventWriter, AutoCloseable {
     /** Default capacity: about 93,000 events, most of a second at 100,000 events/s: so long the disk may take. */
@@ -73,8 +77,31 @@ public final class JournalRing implements EventWriter, AutoCloseable {
             buffer.setMemory(0, (int) length, (byte) 0);   // not a ring of ours, or torn: nothing can be recovered
             opened = new OneToOneRingBuffer(buffer);
         }
+        skipTorn(buffer, opened.consumerPosition(), opened.producerPosition(), capacity);
         ring = opened;
         mapped.load();
+    }
+
+    /**
+     * Makes padding of what a killed daemon had claimed and not published: a reader would wait for it for ever. Only
+     * the last claim can be like that; where it wraps around the end, it consists of two records.
+     */
+    private static void skipTorn(final AtomicBuffer buffer, final long from, final long to, final int capacity) {
+        long at = from;
+        boolean torn = false;
+        while (to - at > 0) {
+            final int index = (int) (at & capacity - 1);
+            final int room = (int) Math.min(to - at, capacity - index);
+            final int length = buffer.getInt(RecordDescriptor.lengthOffset(index));
+            torn |= length < RecordDescriptor.HEADER_LENGTH || length > room;
+            if (torn) {
+                buffer.putInt(RecordDescriptor.typeOffset(index), RingBuffer.PADDING_MSG_TYPE_ID);
+                buffer.putInt(RecordDescriptor.lengthOffset(index), room);
+                at += room;
+            } else {
+                at += BitUtil.align(length, RecordDescriptor.ALIGNMENT);
+            }
+        }
     }
 
     @Override

@@ -7,14 +7,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.MappedByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.agrona.BitUtil;
+import org.agrona.IoUtil;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.agrona.concurrent.ringbuffer.OneToOneRingBuffer;
+import org.agrona.concurrent.ringbuffer.RecordDescriptor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Timeout(60)
 class JournalTest {
@@ -73,6 +81,56 @@ class JournalTest {
         assertEquals(9, events.get(9).taskId());
         assertEquals(EventKind.START, events.get(10).kind());
         assertEquals(1, events.get(10).seq(), "a new incarnation counts from 1");
+    }
+
+    /** What a daemon leaves that is killed while it writes an event: claimed, and not published. */
+    private void killWithin(final Path file, final boolean lengthWritten) {
+        final MappedByteBuffer mapped = IoUtil.mapExistingFile(file.toFile(), "ring");
+        final OneToOneRingBuffer ring = new OneToOneRingBuffer(new UnsafeBuffer(mapped));
+        final int before = (int) ring.producerPosition();
+        final int at = ring.tryClaim(1, JournalEvent.BYTES) - RecordDescriptor.HEADER_LENGTH;
+        assertTrue(at >= 0);
+        if (at < before && !lengthWritten) {   // it wraps: killed before it made the padding, and cleared what is old
+            ring.buffer().putInt(before, 0);
+            ring.buffer().putInt(at, 1 << 20);
+        } else if (at < before) {
+            ring.buffer().putInt(before, -ring.buffer().getInt(before));
+        } else if (!lengthWritten) {
+            ring.buffer().putInt(at, 0);
+        }
+        IoUtil.unmap(mapped);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"false, true", "false, false", "true, true", "true, false"})
+    void shouldGoOnAfterADaemonThatWasKilledWhileItWroteAnEvent(final boolean wraps, final boolean lengthWritten) {
+        final Path file = directory.resolve("ring");
+        final Path journal = directory.resolve("journal");
+        final int perRing = (1 << 16) / BitUtil.align(JournalEvent.BYTES + RecordDescriptor.HEADER_LENGTH,
+            RecordDescriptor.ALIGNMENT);
+        final int written = wraps ? perRing : 3;
+        try (JournalRing killed = new JournalRing(file, 1 << 16);
+            JournalAgent agent = new JournalAgent(killed, journal, 1 << 20)) {
+            for (int i = 0; i < written; i++) {
+                killed.write(EventKind.BEGIN, i, 0, 0, i, i, 0, 0, 0, 0, 0);
+                if (written - i > 3) {
+                    agent.drain();
+                }
+            }
+            killWithin(file, lengthWritten);
+        }
+        for (int restart = 0; restart < 2; restart++) {
+            try (JournalRing next = new JournalRing(file, 1 << 16);
+                JournalAgent agent = new JournalAgent(next, journal, 1 << 20)) {
+                next.writeText(EventKind.START, 10_000 + restart, 0, 0, 0, 0, 0, 0, "{}");
+                agent.drain();
+                assertEquals(0, next.pendingBytes());
+            }
+        }
+        final List<JournalEvent> seen = read(journal);
+        assertEquals(written + 2, seen.size());
+        assertEquals(written - 1, seen.get(written - 1).taskId());
+        assertEquals(EventKind.START, seen.get(written + 1).kind());
     }
 
     @Test

@@ -281,20 +281,37 @@ class SecuritySystemTest {
             + rig.counter("conductor_unread_dropped");
     }
 
-    @Test
-    void shouldCollectNoGarbageForCommandsThatItRefuses() throws Exception {
-        rig.gpu();
-        rig.daemon();
+    /** What the campaign's hostile user does, by a member, for some seconds. */
+    private void hostile(final String attack) throws Exception {
         final Path program = rig.file("gpuseg-hostile");
         Files.copy(NativePrograms.named("gpuseg-hostile"), program);
         FileAccess.chmod(program, 0755);
         final List<String> command = new ArrayList<>(TaskClient.commandAs(rig, ALICE));
         command.subList(command.size() - 2, command.size()).clear();
-        command.addAll(List.of(program.toString(), "flood-commands", "--dir", rig.directory().root().toString(),
-            "--seed", "7", "--duration", FLOOD_S + "s"));
-        final long before = rig.counter("gc_pauses");
+        command.addAll(List.of(program.toString(), attack, "--dir", rig.directory().root().toString(), "--seed", "7",
+            "--duration", FLOOD_S + "s"));
         final Child flood = rig.start("flood", command);
         assertEquals(0, flood.awaitExit(60), flood.said());
+    }
+
+    @Test
+    void shouldSlowDownAUserWhoOpensTasksWithoutEnd() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        hostile("flood-opens");
+        // it sends no command, so these are tasks and registrations
+        assertEquals(0, rig.counter("conductor_admin_refused"));
+        assertTrue(rig.counter("conductor_rate_limited") > 1000, () -> rig.status().toString());
+        final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 0, 0, 0));
+        assertEquals("open mine 0", bob.await("open mine", 10).strip(), "the rate is each user's own");
+    }
+
+    @Test
+    void shouldCollectNoGarbageForCommandsThatItRefuses() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final long before = rig.counter("gc_pauses");
+        hostile("flood-commands");
         assertTrue(rig.counter("conductor_rate_limited") > 1000, () -> rig.status().toString());
         // were every text of 64 KiB decoded first, this would be some 20 collections in a second
         final long collections = rig.counter("gc_pauses") - before;
