@@ -20,7 +20,14 @@ import dev.gpuseg.ipc.platform.EventFd;
  * @param queue      what it appends to
  * @param doorbell   rung by the client while the dispatcher sleeps; the dispatcher adds {@code doorbell.fd()} to its
  *                   epoll set and removes it before {@code clientRemoved}
+ * @param recordsPerSecond limit of the user, over all of his processes; {@link Long#MAX_VALUE} = none
  */
 public record Client(int clientId, int pid, int uid, int gid, long startTicks, String name, Session session,
-    ClientQueue queue, EventFd doorbell) {
+    ClientQueue queue, EventFd doorbell, long recordsPerSecond) {
+
+    /** One whose user has no limit on records. */
+    public Client(final int clientId, final int pid, final int uid, final int gid, final long startTicks,
+        final String name, final Session session, final ClientQueue queue, final EventFd doorbell) {
+        this(clientId, pid, uid, gid, startTicks, name, session, queue, doorbell, Long.MAX_VALUE);
+    }
 }

@@ -340,7 +340,8 @@ public final class ConductorAgent implements Agent {
             return;
         }
         final Client client = new Client(clientId, peer.pid(), peer.uid(), peer.gid(),
-            ProcessStatus.startTicks(peer.pid()), name, session, queue, doorbell);
+            ProcessStatus.startTicks(peer.pid()), name, session, queue, doorbell,
+            rights.quota(Limit.RECORDS, peer.uid(), peer.pid(), peer.gid(), Long.MAX_VALUE).value());
         clientIds[clientId] = true;
         connection.client = new RegisteredClient(client, process, connection);
         clients.put(clientId, connection.client);

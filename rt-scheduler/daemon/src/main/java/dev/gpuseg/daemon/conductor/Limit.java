@@ -23,6 +23,8 @@ public enum Limit {
     CLIENTS("clients", Unit.NUMBER, Abi.CLIENTS_MAX),
     /** Processes with a GPU context, registered or not; those beyond it are ended. */
     CONTEXTS("contexts", Unit.NUMBER, 1_000_000),
+    /** Records of all its processes that the dispatcher takes in a second. */
+    RECORDS("records", Unit.NUMBER, 999_999),
     /** How far ahead a begin may be announced, ns. */
     HINT_LEAD("hint_lead", Unit.DURATION, Limit.HOUR_NS);
 

@@ -38,10 +38,12 @@ public final class UserLimits {
         "* priority 49",
         "* budget 200ms",
         "* share 50%",
+        "* records 100000",
         "* hint_lead 10s",
         "@" + REAL_TIME_GROUP + " priority unlimited",
         "@" + REAL_TIME_GROUP + " budget unlimited",
         "@" + REAL_TIME_GROUP + " share unlimited",
+        "@" + REAL_TIME_GROUP + " records unlimited",
         "@" + REAL_TIME_GROUP + " hint_lead unlimited");
     /** No limits, not even those that are built in. */
     public static final UserLimits NONE = new UserLimits(Map.of(), DIRECTORY);

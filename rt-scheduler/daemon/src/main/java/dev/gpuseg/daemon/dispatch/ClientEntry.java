@@ -13,7 +13,11 @@ final class ClientEntry {
     final Client client;
     final ProcessEntry process;
     final List<TaskEntry> tasks = new ArrayList<>();
+    /** Null: its records are taken as fast as they come. */
+    final RecordRate rate;
     boolean poisoned;
+    /** Its bell is not listened to: its user has to wait. */
+    boolean muted;
     /** It has left or died; removed when its records are read. */
     boolean leaving;
     int removalReason;
@@ -22,8 +26,9 @@ final class ClientEntry {
     /** While a command waits until its records are read: how many more are read before it. */
     int recordsLeft = STAYS;
 
-    ClientEntry(final Client client, final ProcessEntry process) {
+    ClientEntry(final Client client, final ProcessEntry process, final RecordRate rate) {
         this.client = client;
         this.process = process;
+        this.rate = rate;
     }
 }

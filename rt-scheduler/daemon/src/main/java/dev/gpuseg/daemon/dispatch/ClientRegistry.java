@@ -40,6 +40,7 @@ final class ClientRegistry {
     private final boolean optimisticAllowed;
     private final ResponsePages pages = new ResponsePages();
     private final List<ClientEntry> clients = new ArrayList<>();
+    private final RecordRate.Users rates = new RecordRate.Users();
     private ConductorProxy conductor;
 
     /**
@@ -93,11 +94,29 @@ final class ClientRegistry {
             conductor.poisoned(client.clientId(), Abi.POISON_PROTOCOL, why);
             return;
         }
-        final ClientEntry entry = new ClientEntry(client, process);
+        final ClientEntry entry = new ClientEntry(client, process,
+            rates.of(client.uid(), client.recordsPerSecond(), System.nanoTime()));
         clients.add(entry);
         parts.doorbells().add(client);
         counters.increment(Counter.CLIENTS_OPENED);
         journal.clientOpened(entry);
+    }
+
+    /** Its user has to wait: that it has written more wakes nobody, until {@link #listen}. */
+    void mute(final ClientEntry entry) {
+        if (!entry.muted) {
+            parts.doorbells().remove(entry.client);
+            entry.muted = true;
+            counters.increment(Counter.RECORDS_DELAYED);
+        }
+    }
+
+    /** Its bell is listened to again. */
+    void listen(final ClientEntry entry) {
+        if (entry.muted) {
+            parts.doorbells().add(entry.client);
+            entry.muted = false;
+        }
     }
 
     /**
@@ -151,6 +170,7 @@ final class ClientRegistry {
         final int clientId = entry.client.clientId();
         try {
             closeTasks(entry);
+            listen(entry);
             parts.doorbells().remove(entry.client);
         } finally {
             clients.remove(entry);

@@ -59,6 +59,9 @@ public enum Counter {
     CLIENTS_OPENED("clients_opened", "Clients registered"),
     /** Clients gone. */
     CLIENTS_CLOSED("clients_closed", "Clients that left or died"),
+    /** Records that wait. */
+    RECORDS_DELAYED("records_delayed",
+        "Times that a client's records had to wait because its user wrote more than limit records of limits.d"),
     /** Tasks. */
     TASKS_OPENED("tasks_opened", "Tasks opened"),
     /** Refused tasks. */

@@ -73,6 +73,8 @@ public final class DispatcherAgent implements Runnable {
     private ClientEntry current;
     private int currentGpu;
     private int pollFrom;
+    /** When the next records of a user who has to wait may be taken; {@link Long#MAX_VALUE} = nobody has to. */
+    private long recordsDueNs = Long.MAX_VALUE;
     private long heartbeatNs;
     private long lastWorkNs;
     private volatile boolean running = true;
@@ -314,7 +316,7 @@ public final class DispatcherAgent implements Runnable {
                 counters.increment(Counter.SLEEPS);
                 final long nowNs = System.nanoTime();
                 doorbells.await(sleepMs(nowNs, anticipation.nextNs(),
-                    Math.min(scheduler.nextTimerNs(), turns.nextNs(nowNs))));
+                    Math.min(recordsDueNs, Math.min(scheduler.nextTimerNs(), turns.nextNs(nowNs)))));
             }
         } finally {
             doorbells.endSleep();
@@ -376,6 +378,7 @@ public final class DispatcherAgent implements Runnable {
 
     private int pollClients() {
         final int size = clients.count();
+        recordsDueNs = Long.MAX_VALUE;
         if (size == 0) {
             return 0;
         }
@@ -389,15 +392,28 @@ public final class DispatcherAgent implements Runnable {
                 at -= size;
             }
             final ClientEntry entry = clients.get(at);
-            int n = 0;
-            if (!entry.poisoned) {
-                n = poll(entry, RECORDS_PER_POLL);
+            final int most = entry.poisoned || entry.rate == null ? RECORDS_PER_POLL : allowed(entry);
+            if (most > 0) {
+                final int n = entry.poisoned ? 0 : poll(entry, most);
                 work += n;
+                clients.polled(entry, n, most);
             }
-            clients.polled(entry, n, RECORDS_PER_POLL);
         }
         pollFrom++;   // no client is always first
         return work;
+    }
+
+    /** How many records of a client may be taken now. One that leaves is not kept: what is left of it is bounded. */
+    private int allowed(final ClientEntry entry) {
+        final int most = entry.recordsLeft >= 0 ? RECORDS_PER_POLL
+            : entry.rate.allowed(RECORDS_PER_POLL, clock.nowNs());
+        if (most == 0) {
+            clients.mute(entry);
+            recordsDueNs = Math.min(recordsDueNs, entry.rate.readyNs());
+        } else {
+            clients.listen(entry);
+        }
+        return most;
     }
 
     private int poll(final ClientEntry entry, final int limit) {
@@ -409,6 +425,9 @@ public final class DispatcherAgent implements Runnable {
                 return 1;
             }
             counters.add(Counter.RECORDS, n);
+            if (entry.rate != null) {
+                entry.rate.took(n);
+            }
             FaultBarrier.deliver();
             return n;
         } catch (final RuntimeException e) {

@@ -78,7 +78,7 @@ final class DispatchRig {
         final ContextRef context = new ContextRef(id, 0, 100 + id, 1, "process" + id);
         scheduler.addContext(id, 0, ContextKind.MANAGED);
         final ClientEntry client = new ClientEntry(new Client(id, 100 + id, 0, 0, 1, "process" + id, null, null, null),
-            new ProcessEntry(100 + id, 1, "process" + id, new ContextRef[] {context}));
+            new ProcessEntry(100 + id, 1, "process" + id, new ContextRef[] {context}), null);
         final TaskEntry task = new TaskEntry(id, client, new FakeSlot(), id, request);
         tasks.add(task);
         client.tasks.add(task);

@@ -10,6 +10,7 @@ import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.QueueTemplate;
@@ -68,11 +69,16 @@ class DispatcherAgentTest {
 
     /** Registers a client with one task; both have the number that is returned. */
     private int client(final int priority) throws IOException {
+        return client(priority, Long.MAX_VALUE);
+    }
+
+    private int client(final int priority, final long recordsPerSecond) throws IOException {
         final int id = clients.size() + 1;
         final Session session = Session.create(id, 0);
         final ClientQueue queue = ClientQueue.create(template, directory.resolve("client" + id), id,
             ProcessStatus.effectiveUid(), ProcessStatus.effectiveGid(), ProcessStatus.pid(), session, () -> { });
-        final Client client = new Client(id, 100 + id, 0, 0, 1, "client" + id, session, queue, new EventFd());
+        final Client client = new Client(id, 100 + id, 0, id, 1, "client" + id, session, queue, new EventFd(),
+            recordsPerSecond);
         clients.add(client);
         writers.add(new RecordWriter(queue.directory()));
         dispatcher.clients().add(client);
@@ -115,6 +121,31 @@ class DispatcherAgentTest {
         assertEquals(1, count(Counter.POISONED));
         assertEquals(1, count(Counter.BEGINS));
         assertFalse(dispatcher.clients().get(1).poisoned);
+    }
+
+    @Test
+    void shouldLetARecordOfAUserWithoutCreditWaitAndServeTheOthers() throws IOException {
+        final int fast = client(10, 10);
+        final int other = client(20);
+        final int records = 40;
+        for (int i = 0; i < records; i++) {
+            writers.get(fast - 1).write(Abi.RECORD_HINT, 0, fast, 0, System.nanoTime());
+            writers.get(other - 1).write(Abi.RECORD_HINT, 0, other, 0, System.nanoTime());
+        }
+        final long before = count(Counter.RECORDS);
+        for (int i = 0; i < records; i++) {
+            dispatcher.cycle();
+        }
+        assertEquals(records + 1, count(Counter.RECORDS) - before, "all of one, and what the other had saved");
+        assertEquals(1, count(Counter.RECORDS_DELAYED));
+        assertTrue(dispatcher.clients().get(0).muted, "its bell wakes nobody");
+        assertFalse(dispatcher.clients().get(1).muted);
+        dispatcher.clients().remove(fast, Removal.DIED);
+        for (int i = 0; i < records; i++) {
+            dispatcher.cycle();
+        }
+        assertEquals(2 * records, count(Counter.RECORDS) - before, "what a client leaves behind is read at once");
+        assertEquals(1, dispatcher.clients().count());
     }
 
     @Test

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * How fast the records of one user are taken, over all of his processes: limit {@code records} of limits.d. A thread
+ * with a real-time priority that is busy without a pause is stopped by the kernel for 50 ms of each second
+ * (sched_rt_runtime_us), and with it everybody's grants. So a user who writes without a pause waits: his records stay
+ * in his queues, in their order, and nobody else is delayed.
+ *
+ * <p>What is taken until a time is at most the rate times that time, and {@value #BURST_NS} ns of it in addition.
+ * Dispatcher thread only; taking records allocates nothing.
+ */
+final class RecordRate {
+    /** A user who has written nothing for so long may write as much at once. */
+    static final long BURST_NS = 100_000_000;
+    /** A user who has to wait does so until that many of his records may be taken: each look costs something. */
+    static final int AT_LEAST = 256;
+    private static final long NS_PER_S = 1_000_000_000;
+
+    private final long nsPerRecord;
+    /** When all that was taken would have been taken at the rate. */
+    private long paidNs;
+    private boolean waits;
+
+    private RecordRate(final long perSecond, final long nowNs) {
+        nsPerRecord = Math.max(1, NS_PER_S / Math.max(1, perSecond));
+        paidNs = nowNs - BURST_NS;
+    }
+
+    /** The rates of users, by number. */
+    static final class Users {
+        private final Map<Integer, RecordRate> rates = new HashMap<>();
+
+        /**
+         * The rate of a user who registers a process.
+         *
+         * @param uid       the user
+         * @param perSecond records a second, {@link Long#MAX_VALUE} = as many as he writes
+         * @param nowNs     CLOCK_MONOTONIC
+         * @return null if there is no limit
+         */
+        RecordRate of(final int uid, final long perSecond, final long nowNs) {
+            return perSecond == Long.MAX_VALUE ? null
+                : rates.computeIfAbsent(uid, u -> new RecordRate(perSecond, nowNs));
+        }
+    }
+
+    /**
+     * How many records may be taken now.
+     *
+     * @param most  as many are wanted, from 1
+     * @param nowNs CLOCK_MONOTONIC
+     * @return 0 to most; 0 until {@link #readyNs}
+     */
+    int allowed(final int most, final long nowNs) {
+        if (waits && nowNs - readyNs() < 0) {
+            return 0;
+        }
+        paidNs = nowNs - paidNs > BURST_NS ? nowNs - BURST_NS : paidNs;
+        final long allowed = (nowNs - paidNs) / nsPerRecord;
+        waits = allowed <= 0;
+        return waits ? 0 : (int) Math.min(most, allowed);
+    }
+
+    /** So many were taken. */
+    void took(final int records) {
+        paidNs += records * nsPerRecord;
+    }
+
+    /** When {@link #allowed} is to be asked again after it said 0, CLOCK_MONOTONIC ns. */
+    long readyNs() {
+        return paidNs + AT_LEAST * nsPerRecord;
+    }
+}
