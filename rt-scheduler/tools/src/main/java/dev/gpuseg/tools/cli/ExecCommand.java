@@ -85,7 +85,7 @@ final class ExecCommand implements Callable<Integer> {
 
     @Option(names = "--co-run", paramLabel = "PERCENT",
         description = "With --streams priority: small kernels of lower streams may run beside work of the highest "
-            + "one, as long as that takes no more than so much longer on average, such as 10%%, or off (default: "
+            + "one, as long as that takes no more than so much longer on average (1 to 100), or off (default: "
             + "off).")
     private String coRun;
 
