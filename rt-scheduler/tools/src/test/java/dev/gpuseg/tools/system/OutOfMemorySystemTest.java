@@ -31,12 +31,12 @@ class OutOfMemorySystemTest {
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
 
-    /** With a heap that a thousand tasks do not fit into: each has a histogram. */
+    /** With a heap that two thousand tasks do not fit into: each takes some 9 KiB. */
     private Child smallDaemon() throws InterruptedException {
         final List<String> command = new ArrayList<>(JavaCommand.daemon("--dir", rig.directory().root().toString(),
             "--mechanism", "sim", "--policy", "fp", "--no-warm-up", "--tasks-per-user", "16384", "--journal",
             rig.directory().journal().toString()));
-        command.addAll(command.indexOf("-cp"), List.of("-Xms8m", "-Xmn4m", "-Xmx32m"));
+        command.addAll(command.indexOf("-cp"), List.of("-Xms8m", "-Xmn4m", "-Xmx18m"));
         final Child daemon = rig.start("daemon", command);
         daemon.await("ready", 60);
         return daemon;
