@@ -57,8 +57,10 @@ class DemoTerminalTest {
         command.addAll(List.of(arguments));
         final String line = command.stream().map(word -> "'" + word.replace("'", "'\\''") + "'")
             .collect(Collectors.joining(" "));
-        final ProcessBuilder builder = new ProcessBuilder("script", "-q", "-e", "-f", "-c", "exec " + line,
-            typescript().toString()).directory(directory.toFile()).redirectOutput(ProcessBuilder.Redirect.DISCARD)
+        // as in a terminal, also if the tests were started in the background, where shells have this signal ignored
+        final ProcessBuilder builder = new ProcessBuilder("script", "-q", "-e", "-f", "-c",
+            "exec env --default-signal=INT " + line, typescript().toString()).directory(directory.toFile())
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
             .redirectError(directory.resolve("script.err").toFile());
         builder.environment().put("TERM", "xterm");
         builder.environment().remove("NO_COLOR");
