@@ -119,6 +119,23 @@ class Machine:
         self.end(client)
         return tasks[0]["response_ns"]["p99"] / 1e6
 
+    def processor_s(self, processes):
+        """Processor time that they have used, with that of their children that have ended; s."""
+        ticks = 0
+        for process in processes:
+            try:
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            except FileNotFoundError:
+                continue
+            ticks += sum(int(field) for field in fields[11:15])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    @staticmethod
+    def stolen_ms():
+        """What the hypervisor has kept from the processors of this machine so far, their mean."""
+        ticks = int(pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[8])
+        return 1e3 * ticks / os.sysconf("SC_CLK_TCK") / os.cpu_count()
+
     @staticmethod
     def end(process):
         if process.poll() is None:

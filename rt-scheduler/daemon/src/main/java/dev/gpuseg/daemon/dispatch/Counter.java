@@ -62,6 +62,9 @@ public enum Counter {
     /** Records that wait. */
     RECORDS_DELAYED("records_delayed",
         "Times that a client's records had to wait because its user wrote more than limit records of limits.d"),
+    /** Compilers that computed for long. */
+    COMPILERS_ORDINARY("compilers_ordinary",
+        "Times that a compiler of the JVM had used its allowance of real-time and became an ordinary thread"),
     /** Tasks. */
     TASKS_OPENED("tasks_opened", "Tasks opened"),
     /** Refused tasks. */

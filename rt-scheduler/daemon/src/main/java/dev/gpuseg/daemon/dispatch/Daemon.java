@@ -104,6 +104,8 @@ public final class Daemon implements AutoCloseable {
     private DaemonStatus shown;
     private PauseWatch pauseWatch;
     private double warmUpBytesPerRecord = -1;
+    /** Null without a real-time priority. */
+    private CompilerTime compilerTime;
     private volatile String stopReason = "";
     private boolean closed;
 
@@ -331,6 +333,9 @@ public final class Daemon implements AutoCloseable {
             config.site().idleLast(), new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(),
                 Daemon::say), Daemon::say).start();
         if (config.priority() > 0) {
+            compilerTime = new CompilerTime(RuntimeThreads.compilers(), RuntimeThreads.LOWEST,
+                () -> dispatcher.submit(() -> counters.increment(Counter.COMPILERS_ORDINARY)));
+            compilerTime.start();
             RuntimeThreads.raise(config.priority());   // after the warm-up, which may take its time
         }
     }
@@ -528,6 +533,9 @@ public final class Daemon implements AutoCloseable {
         }
         closed = true;
         stopAsked.countDown();
+        if (compilerTime != null) {
+            compilerTime.close();
+        }
         if (pauseWatch != null) {
             pauseWatch.close();
         }

@@ -418,6 +418,7 @@ public final class DispatcherAgent implements Runnable {
 
     private int poll(final ClientEntry entry, final int limit) {
         current = entry;
+        final long beganNs = entry.rate != null && entry.rate.isBusy() ? System.nanoTime() : 0;
         try {
             final int n = entry.client.queue().poll(recordHandler, limit, clock.nowNs());
             if (n < 0) {
@@ -426,7 +427,7 @@ public final class DispatcherAgent implements Runnable {
             }
             counters.add(Counter.RECORDS, n);
             if (entry.rate != null) {
-                entry.rate.took(n);
+                entry.rate.took(n, beganNs == 0 ? 0 : System.nanoTime() - beganNs);
             }
             FaultBarrier.deliver();
             return n;

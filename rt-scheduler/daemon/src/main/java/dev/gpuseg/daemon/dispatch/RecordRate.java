@@ -10,7 +10,9 @@ import java.util.Map;
  * (sched_rt_runtime_us), and with it everybody's grants. So a user who writes without a pause waits: his records stay
  * in his queues, in their order, and nobody else is delayed.
  *
- * <p>What is taken until a time is at most the rate times that time, and {@value #BURST_NS} ns of it in addition.
+ * <p>What is taken until a time is at most the rate times that time, and {@value #BURST_NS} ns of it in addition. So is
+ * the dispatcher's time: {@value #PERCENT} % of it. A record takes several times as long while its code is not yet
+ * compiled; then fewer are taken. Time is measured for a user who has records in one poll after the other.
  * Dispatcher thread only; taking records allocates nothing.
  */
 final class RecordRate {
@@ -18,12 +20,18 @@ final class RecordRate {
     static final long BURST_NS = 100_000_000;
     /** A user who has to wait does so until that many of his records may be taken: each look costs something. */
     static final int AT_LEAST = 256;
+    /** Of the dispatcher's time, for all records of one user. */
+    static final int PERCENT = 40;
+    /** What keeps a poll longer than this is the machine, not its records. */
+    static final long LONGEST_POLL_NS = 1_000_000;
+    private static final int WHOLE = 100;
     private static final long NS_PER_S = 1_000_000_000;
 
     private final long nsPerRecord;
     /** When all that was taken would have been taken at the rate. */
     private long paidNs;
     private boolean waits;
+    private boolean busy;
 
     private RecordRate(final long perSecond, final long nowNs) {
         nsPerRecord = Math.max(1, NS_PER_S / Math.max(1, perSecond));
@@ -65,9 +73,20 @@ final class RecordRate {
         return waits ? 0 : (int) Math.min(most, allowed);
     }
 
-    /** So many were taken. */
-    void took(final int records) {
-        paidNs += records * nsPerRecord;
+    /** Whether the last poll found records, so that the time of the next one is to be measured. */
+    boolean isBusy() {
+        return busy;
+    }
+
+    /**
+     * So many were taken by one poll.
+     *
+     * @param records from 0
+     * @param tookNs  how long that took, 0 = not measured
+     */
+    void took(final int records, final long tookNs) {
+        busy = records > 0;
+        paidNs += Math.max(records * nsPerRecord, Math.min(tookNs, LONGEST_POLL_NS) * WHOLE / PERCENT);
     }
 
     /** When {@link #allowed} is to be asked again after it said 0, CLOCK_MONOTONIC ns. */

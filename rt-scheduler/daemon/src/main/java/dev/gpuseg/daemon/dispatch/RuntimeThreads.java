@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 
 /**
  * The daemon's threads that a real-time dispatcher may have to wait for. The JVM stops it at a safepoint until its VM
@@ -21,12 +22,13 @@ import java.nio.file.Path;
  * thread of an application waits for it. Threads that are started later inherit this, and child processes do.
  *
  * <p>Threads that follow GPU processes come before the compilers, one level higher: until they have looked, a process
- * that has just made its channels runs beside a real-time segment.
+ * that has just made its channels runs beside a real-time segment. So does the one that looks at the compilers
+ * ({@link CompilerTime}).
  */
 final class RuntimeThreads {
     /** Of threads that hold up the dispatcher only if they do not run at all. */
     static final int LOWEST = 1;
-    /** Of threads that follow GPU processes, and of gpuseg-observer. */
+    /** Of threads that follow GPU processes, of gpuseg-observer, and of the one that looks at the compilers. */
     static final int FOLLOWERS = 2;
     private static final int SCHED_OTHER = 0;
     /** Field "policy" of /proc/PID/stat, counted from the state, which follows the name. */
@@ -54,6 +56,28 @@ final class RuntimeThreads {
         return raised;
     }
 
+    /**
+     * The JVM's compilers.
+     *
+     * @return their kernel's ids
+     */
+    static int[] compilers() {
+        try (Stream<Path> threads = Files.list(Path.of("/proc/self/task"))) {
+            return threads.filter(RuntimeThreads::isCompiler)
+                .mapToInt(thread -> Integer.parseInt(thread.getFileName().toString())).toArray();
+        } catch (final IOException e) {
+            throw new UncheckedIOException("/proc/self/task: " + e.getMessage(), e);
+        }
+    }
+
+    private static boolean isCompiler(final Path thread) {
+        try {
+            return compiles(Files.readString(thread.resolve("comm")).strip());
+        } catch (final IOException e) {
+            return false;   // it ended meanwhile
+        }
+    }
+
     private static boolean raise(final Path thread, final int priority) throws IOException {
         try {
             final String stat = Files.readString(thread.resolve("stat"));
@@ -62,8 +86,8 @@ final class RuntimeThreads {
             if (policy(stat.substring(nameEnd + 2)) != SCHED_OTHER) {
                 return false;
             }
-            ThreadControl.realTime(Integer.parseInt(thread.getFileName().toString()),
-                stopsTheOthers(name) ? priority : Math.min(priority, followsProcesses(name) ? FOLLOWERS : LOWEST));
+            ThreadControl.realTime(Integer.parseInt(thread.getFileName().toString()), stopsTheOthers(name) ? priority
+                : Math.min(priority, precedesCompilers(name) ? FOLLOWERS : LOWEST));
             return true;
         } catch (final IOException e) {
             if (Files.exists(thread)) {
@@ -86,6 +110,15 @@ final class RuntimeThreads {
     static boolean followsProcesses(final String name) {
         return name.equals("gpuseg-observer") || name.startsWith("gpuseg-nvidia-w") || name.equals("gpuseg-amd-scan")
             || name.startsWith("gpuseg-tegra-s");
+    }
+
+    private static boolean precedesCompilers(final String name) {
+        return followsProcesses(name) || name.equals(CompilerTime.NAME);
+    }
+
+    /** As HotSpot names its threads: "C2 CompilerThread0". */
+    static boolean compiles(final String name) {
+        return name.startsWith("C1 Compiler") || name.startsWith("C2 Compiler");
     }
 
     /** As HotSpot names its threads: the VM thread, the workers of a collector's pauses. */

@@ -28,6 +28,7 @@ import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -38,7 +39,9 @@ import java.util.concurrent.locks.LockSupport;
  *
  * <p>What is compiled is what was seen: a branch that the warm-up never takes costs the first real segment that takes
  * it an interpreted cycle and the compiler's time. So tasks with and without deadline and budget, alone, preempting,
- * waiting and late ones are played, with the enforcer at once and later, under the daemon's own policy.
+ * waiting and late ones are played, with the enforcer at once and later, under the daemon's own policy. So is a member
+ * of the group with limits who writes whatever there is, in any order and many at a time: else the first flood would
+ * keep dispatcher and compiler busy for seconds, and the kernel lets real-time threads have 95 % of a processor only.
  */
 final class WarmUp {
     /** Holds the records of the busiest client, about half of all; the /dev/shm of a container has 64 MiB. */
@@ -54,7 +57,16 @@ final class WarmUp {
     private static final int LOW = 1;
     private static final int HIGH = 2;
     private static final int BACKGROUND = 3;
-    private static final int CLIENTS = 4;
+    private static final int MEMBER = 4;
+    private static final int CLIENTS = 5;
+    /** Each ninth round is the member's. */
+    private static final int CROWD = 9;
+    private static final int CROWD_TASKS = 4;
+    private static final int CROWD_RECORDS = 16;
+    private static final int CROWD_KINDS = 6;
+    private static final long CROWD_RATE = 200_000;
+    private static final int CROWD_SHARE = 50;
+    private static final long SOON_NS = 2_000_000;
     private static final long JOURNAL_BYTES = 64L << 20;
 
     /** The conductor's part: remembers the task that was opened last. */
@@ -100,8 +112,13 @@ final class WarmUp {
     private final DispatcherAgent dispatcher;
     private final Enforcer enforcer;
     private final RecordWriter[] writers = new RecordWriter[CLIENTS];
-    private final int[] taskIds = new int[CLIENTS];
-    private final long[] tickets = new long[CLIENTS];
+    /** Of the first four one task each, then those of the member. */
+    private final int[] taskIds = new int[MEMBER + CROWD_TASKS];
+    private final long[] tickets = new long[MEMBER + CROWD_TASKS];
+    /** The same play each time. */
+    private final SplittableRandom random = new SplittableRandom(1);
+    /** The member's tasks that have begun, a bit each. */
+    private int crowdBegun;
 
     private WarmUp(final DispatcherAgent dispatcher, final Enforcer enforcer) {
         this.dispatcher = dispatcher;
@@ -154,18 +171,27 @@ final class WarmUp {
         }
     }
 
-    private static TaskOpen task(final int client) {
-        final int id = client + 1;
-        switch (client) {
+    /** Task {@code number} of {@link #taskIds}. */
+    private static TaskOpen task(final int number) {
+        final int id = client(number) + 1;
+        switch (number) {
             case TIGHT:   // misses and overruns each time
                 return new TaskOpen(0, id, "warm-up", 1, 1, 0, true, SECOND_NS, 1, 1, OverrunAction.NOTIFY, 1, 0, 0, 0);
             case LOW:
                 return new TaskOpen(0, id, "warm-up", 2, 2, 0, true, SECOND_NS, SECOND_NS, SECOND_NS);
             case HIGH:
                 return new TaskOpen(0, id, "warm-up", 3, 3, 0, true, 0, SECOND_NS, 0);
-            default:
+            case BACKGROUND:
                 return new TaskOpen(0, id, "warm-up", 0, 0, 0, true, 0, 0, 0);
+            default:
+                final int priority = number % 2;
+                return new TaskOpen(0, id, "warm-up-" + number, priority, priority, 0, true, 0, 0, SECOND_NS,
+                    OverrunAction.DEMOTE, 0, 0, 0, 0, SECOND_NS, CROWD_SHARE);
         }
+    }
+
+    private static int client(final int task) {
+        return Math.min(task, MEMBER);
     }
 
     private static double runIn(final Path scratch, final int records, final Policy policy, final boolean preemptive,
@@ -175,8 +201,8 @@ final class WarmUp {
         final HeldFile held = HeldFile.openOrCreate(scratch.resolve("held"));
         final Enforcer enforcer = new Enforcer(0, mechanism, held, null, CLIENTS, 0, IdleMode.SLEEP,
             () -> { });
-        final DispatcherAgent dispatcher = new DispatcherAgent(new SchedulerConfig(policy, 1, CLIENTS, CLIENTS,
-            preemptive, true, Unmanaged.BEST_EFFORT), new Enforcer[] {enforcer}, ring, status, new Counters(),
+        final DispatcherAgent dispatcher = new DispatcherAgent(new SchedulerConfig(policy, 1, MEMBER + CROWD_TASKS,
+            CLIENTS, preemptive, true, Unmanaged.BEST_EFFORT), new Enforcer[] {enforcer}, ring, status, new Counters(),
             IdleMode.SPIN);
         final WarmUp play = new WarmUp(dispatcher, enforcer);
         final Answers answers = new Answers();
@@ -190,11 +216,14 @@ final class WarmUp {
             final Path directory = scratch.resolve("client" + c);
             final ClientQueue queue = ClientQueue.create(template, directory, c + 1, uid, gid, ProcessStatus.pid(),
                 session, () -> { });
-            clients[c] = new Client(c + 1, ProcessStatus.pid(), uid, gid, c, "warm-up", session, queue, new EventFd());
+            clients[c] = new Client(c + 1, ProcessStatus.pid(), uid, gid, c, "warm-up", session, queue, new EventFd(),
+                c == MEMBER ? CROWD_RATE : Long.MAX_VALUE);
             dispatcher.clients().add(clients[c]);
-            dispatcher.clients().openTask(task(c));
-            play.taskIds[c] = answers.taskId;
             play.writers[c] = new RecordWriter(queue.directory());
+        }
+        for (int t = 0; t < play.taskIds.length; t++) {
+            dispatcher.clients().openTask(task(t));
+            play.taskIds[t] = answers.taskId;
         }
         final double allocated;
         try (JournalAgent journal = new JournalAgent(ring, scratch.resolve("journal"), JOURNAL_BYTES)) {
@@ -241,6 +270,9 @@ final class WarmUp {
     }
 
     private int round(final int i) {
+        if (i % CROWD == 0) {
+            return crowd();
+        }
         switch (i & 3) {
             case 0:
                 return alone(i % RARE == 0 ? TIGHT : HIGH, (i & 4) == 0);
@@ -295,6 +327,41 @@ final class WarmUp {
         return written;
     }
 
+    /** What a program of many threads writes that does not care: any record of any of its tasks. */
+    private int crowd() {
+        for (int i = 0; i < CROWD_RECORDS; i++) {
+            final int task = random.nextInt(CROWD_TASKS);
+            crowd(MEMBER + task, 1 << task);
+            if (random.nextInt(CROWD_TASKS) == 0) {
+                enforced();
+            }
+        }
+        enforced();
+        return CROWD_RECORDS;
+    }
+
+    private void crowd(final int task, final int begun) {
+        switch (random.nextInt(CROWD_KINDS)) {
+            case 0:
+                append(task, Abi.RECORD_HINT, 0, System.nanoTime() + random.nextLong(SOON_NS));
+                break;
+            case 1:
+                append(task, Abi.RECORD_HINT, 0, System.nanoTime() + random.nextLong(CLIENTS * SECOND_NS));
+                break;
+            case 2:
+                append(task, Abi.RECORD_RELEASE, 0, System.nanoTime());
+                break;
+            default:
+                if ((crowdBegun & begun) != 0) {
+                    append(task, Abi.RECORD_END, random.nextInt(2) * Abi.FLAG_CANCELLED, 0);
+                } else {
+                    tickets[task]++;
+                    append(task, Abi.RECORD_BEGIN, random.nextInt(2) * Abi.FLAG_OPTIMISTIC, 0);
+                }
+                crowdBegun ^= begun;
+        }
+    }
+
     private void begin(final int client, final boolean optimistic) {
         tickets[client]++;
         write(client, Abi.RECORD_BEGIN, optimistic ? Abi.FLAG_OPTIMISTIC : 0, 0);
@@ -305,9 +372,13 @@ final class WarmUp {
     }
 
     private void write(final int client, final int kind, final int flags, final long argNs) {
-        final long ticket = kind == Abi.RECORD_BEGIN || kind == Abi.RECORD_END ? tickets[client] : 0;
-        writers[client].write(kind, flags, taskIds[client], ticket, argNs);
+        append(client, kind, flags, argNs);
         dispatcher.turn();
+    }
+
+    private void append(final int task, final int kind, final int flags, final long argNs) {
+        final long ticket = kind == Abi.RECORD_BEGIN || kind == Abi.RECORD_END ? tickets[task] : 0;
+        writers[client(task)].write(kind, flags, taskIds[task], ticket, argNs);
     }
 
     private void enforced() {

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.dispatch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -34,7 +35,7 @@ class RecordRateTest {
         int waits = 0;
         for (int i = 0; i < 200_000; i++) {
             final int n = rate.allowed(POLL, now);
-            rate.took(n);
+            rate.took(n, 0);
             taken += n;
             waits += n == 0 ? 1 : 0;
             now += random.nextInt(2_000);
@@ -50,7 +51,7 @@ class RecordRateTest {
         final RecordRate rate = users.of(1, PER_SECOND, NOW);
         for (long i = 0; i < 100_000; i++) {
             assertEquals(1, rate.allowed(POLL, NOW + i * 6_000) > 0 ? 1 : 0);
-            rate.took(1);
+            rate.took(1, 0);
         }
     }
 
@@ -58,11 +59,48 @@ class RecordRateTest {
     void shouldBeReadyWhenItSaysSo() {
         final RecordRate rate = users.of(1, PER_SECOND, NOW);
         while (rate.allowed(POLL, NOW) > 0) {
-            rate.took(rate.allowed(POLL, NOW));
+            rate.took(rate.allowed(POLL, NOW), 0);
         }
         final long ready = rate.readyNs();
         assertTrue(ready > NOW);
         assertEquals(0, rate.allowed(POLL, ready - 1));
         assertEquals(POLL, rate.allowed(POLL, ready));
+    }
+
+    @Test
+    void shouldBoundTheTimeThatRecordsOfAUserTake() {
+        final RecordRate rate = users.of(1, PER_SECOND, NOW);
+        final SplittableRandom random = new SplittableRandom(2);
+        long now = NOW;
+        long busyNs = 0;
+        while (now - NOW < 5_000_000_000L) {
+            final int n = rate.allowed(POLL, now);
+            final long tookNs = n * (10_000 + random.nextLong(10_000));   // ten times what a compiled one takes
+            assertTrue(n == 0 || now == NOW || rate.isBusy());
+            rate.took(n, tookNs);
+            busyNs += tookNs;
+            now += tookNs + 100;
+            assertTrue(busyNs <= (now - NOW + RecordRate.BURST_NS) * RecordRate.PERCENT / 100 + 2 * POLL * 20_000,
+                "took " + busyNs + " of " + (now - NOW));
+        }
+        assertTrue(busyNs >= (now - NOW) * (RecordRate.PERCENT - 2) / 100, "and leaves it that much: " + busyNs);
+    }
+
+    @Test
+    void shouldNotMeasureAUserWhoWritesNowAndThen() {
+        final RecordRate rate = users.of(1, PER_SECOND, NOW);
+        assertFalse(rate.isBusy());
+        rate.took(1, 0);
+        assertTrue(rate.isBusy());
+        rate.took(0, 0);
+        assertFalse(rate.isBusy());
+    }
+
+    @Test
+    void shouldNotChargeAUserForAStopOfTheMachine() {
+        final RecordRate rate = users.of(1, PER_SECOND, NOW);
+        rate.took(POLL, 0);
+        rate.took(POLL, 50_000_000);
+        assertTrue(rate.allowed(POLL, NOW + RecordRate.BURST_NS) > 0);
     }
 }
