@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.platform.Descriptor;
+import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -89,6 +91,16 @@ class SharedPagesTest {
         Files.createSymbolicLink(directory.resolve("link"), directory.resolve("target"));
         assertThrows(IllegalStateException.class,
             () -> RuntimeDirectory.resolve(directory.resolve("link").toString()).create());
+    }
+
+    @Test
+    void shouldRefuseADirectoryOfAnotherUser() throws IOException {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "only root can give a directory away");
+        final RuntimeDirectory runtime = RuntimeDirectory.resolve(directory.resolve("run").toString());
+        runtime.create();
+        FileAccess.chown(runtime.root(), 1234, -1);
+        final String refused = assertThrows(IllegalStateException.class, runtime::create).getMessage();
+        assertTrue(refused.contains("belongs to uid 1234"), refused);
     }
 
     @Test

@@ -3,8 +3,11 @@ package dev.gpuseg.mechanisms;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.platform.FileAccess;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
@@ -47,6 +50,43 @@ class ProtectionTest {
     void shouldNotTrustAFileThatOthersMayWrite() throws Exception {
         assertFalse(isProtected("Xorg", 0757, "Xorg"));
         assertFalse(isProtected("Xorg", 0775, "Xorg"));
+    }
+
+    /** It sees a program of its own under the path of a protected one. */
+    @Test
+    void shouldNotTrustAFileThatOnlyANamespaceOfItsOwnHasThere() throws Exception {
+        final Path program = Files.copy(Path.of("/bin/sleep"), directory.resolve("Xorg"));
+        final Path other = Files.copy(Path.of("/bin/sleep"), directory.resolve("evil"));
+        FileAccess.chmod(program, 0755);
+        FileAccess.chmod(other, 0755);
+        final Process process = new ProcessBuilder("unshare", "--mount", "sh", "-c",
+            "mount --bind \"$0\" \"$1\" && exec \"$1\" 20", other.toString(), program.toString())
+            .redirectErrorStream(true).start();
+        try {
+            while (process.isAlive() && !runs(process, program)) {
+                Thread.sleep(5);   // the shell has not become the program yet
+            }
+            assumeTrue(process.isAlive(), () -> "no permission for a mount namespace: " + said(process));
+            assertFalse(protection.covers((int) process.pid()));
+        } finally {
+            process.destroyForcibly().waitFor();
+        }
+    }
+
+    private static boolean runs(final Process process, final Path program) {
+        try {
+            return Path.of("/proc/" + process.pid() + "/exe").toRealPath().equals(program.toRealPath());
+        } catch (final IOException e) {
+            return false;   // it has ended
+        }
+    }
+
+    private static String said(final Process process) {
+        try {
+            return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+        } catch (final IOException e) {
+            return e.toString();
+        }
     }
 
     @Test

@@ -23,6 +23,8 @@ import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -520,6 +522,11 @@ class ProvenAdmissionTest {
         assertEquals(1, admission(settings).status(true, 0).path("tasks").size());
         Files.writeString(file, good.replace("\"priority\":70", "\"priority\":71"));
         assertEquals(1, admission(settings).status(true, 0).path("dropped").asInt(), "the task-set file has changed");
+        if (ProcessStatus.effectiveUid() == 0) {
+            Files.writeString(file, good);
+            FileAccess.chown(file, 1234, -1);
+            assertTrue(admission(settings).status(true, 0).path("tasks").isEmpty(), "another user's");
+        }
     }
 
     @Test

@@ -20,7 +20,9 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -206,6 +208,27 @@ class ConductorAgentTest {
                 bytes += reply.data().getInt(Abi.MsgAdminReply.TEXT_SIZE_OFFSET);
             }
             assertEquals(1_000_000, bytes);
+        }
+    }
+
+    /** It has no rate limit here: it is the daemon's own user. */
+    @Test
+    void shouldAnswerNoCommandOfAUserWithTwoMebibytesOfUnreadAnswers() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
+            final Packet big = ConductorRig.message(Abi.MSG_ADMIN, Abi.MsgAdmin.SIZE + 3);
+            big.data().putInt(Abi.MsgAdmin.TEXT_SIZE_OFFSET, 3);
+            big.data().putBytes(Abi.MsgAdmin.SIZE, "big".getBytes(StandardCharsets.UTF_8));
+            final Packet small = ConductorRig.message(Abi.MSG_ADMIN, Abi.MsgAdmin.SIZE);
+            final List<SeqPacketSocket> deaf = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {   // an answer has a megabyte; the kernel keeps a part of it
+                assertEquals(0, ConductorRig.status(ConductorRig.ask(socket, small)));
+                deaf.add(rig.connect());
+                deaf.get(i).send(big);
+            }
+            rig.await("a refusal", () -> ConductorRig.status(ConductorRig.ask(socket, small)) == -Errno.EAGAIN);
+            assertTrue(rig.conductor.count(ConductorCounter.ADMIN_REFUSED) > 0, rig::dump);
+            deaf.forEach(SeqPacketSocket::close);
+            rig.await("an answer", () -> ConductorRig.status(ConductorRig.ask(socket, small)) == 0);
         }
     }
 

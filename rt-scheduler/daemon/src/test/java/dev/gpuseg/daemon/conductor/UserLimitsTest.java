@@ -62,6 +62,7 @@ class UserLimitsTest {
             assertEquals(200 * MS, builtIn.of(Limit.BUDGET, ALICE, NO_GROUPS).value());
             assertEquals(10_000 * MS, builtIn.of(Limit.HINT_LEAD, ALICE, NO_GROUPS).value());
             assertEquals(50, builtIn.of(Limit.SHARE, ALICE, NO_GROUPS).value());
+            assertEquals(100_000, builtIn.of(Limit.RECORDS, ALICE, NO_GROUPS).value());
             assertTrue(builtIn.of(Limit.UTILIZATION, ALICE, NO_GROUPS).isUnlimited());
             assertTrue(builtIn.of(Limit.CONTEXTS, ALICE, NO_GROUPS).isUnlimited());
             assertEquals(17, builtIn.of(Limit.TASKS, ALICE, NO_GROUPS, 17).value());

@@ -11,6 +11,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -57,6 +59,11 @@ class SavedPolicyTest {
         Files.delete(path());
         Files.createSymbolicLink(path(), Files.writeString(directory.resolve("elsewhere"), "{\"policy\":\"edf\"}"));
         assertThrows(IllegalArgumentException.class, () -> saved().read(), "links are not followed");
+        if (ProcessStatus.effectiveUid() == 0) {
+            Files.delete(path());
+            FileAccess.chown(Files.writeString(path(), "{\"policy\":\"edf\"}"), 1234, -1);
+            assertThrows(IllegalArgumentException.class, () -> saved().read(), "another user's");
+        }
     }
 
     @Test

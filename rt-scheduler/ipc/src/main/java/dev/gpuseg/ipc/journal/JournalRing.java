@@ -33,7 +33,7 @@ import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
  * were lost and from when on.
  */
 public final class JournalRing implements EventWriter, AutoCloseable {
-    /** Default capacity: about 93,000 events, most of a second at 100,000 events/s: so long the disk may take. */
+    /** Default capacity: 116,508 events without a text: so long the disk may take. */
     public static final int DEFAULT_CAPACITY = 1 << 23;
     /** Longest text of one event, bytes of UTF-8; longer ones are cut. */
     public static final int TEXT_MAX = 4096;

@@ -179,6 +179,18 @@ class JournalTest {
         }
     }
 
+    /** As many as the documents say. */
+    @Test
+    void shouldHoldMoreThanAHundredThousandEventsWhileNobodyReadsThem() {
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), JournalRing.DEFAULT_CAPACITY)) {
+            int accepted = 0;
+            while (ring.write(EventKind.BEGIN, accepted, 0, 0, 1, 1, 0, 0, 0, 0, 0)) {
+                accepted++;
+            }
+            assertEquals(116_508, accepted);
+        }
+    }
+
     @Test
     void shouldStayBelowItsCapByDeletingTheOldestFiles() throws IOException {
         final Path journal = directory.resolve("journal");

@@ -6,11 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.SystemRig;
 import dev.gpuseg.tools.rig.TaskClient;
+import dev.gpuseg.tools.trace.DecisionReplay;
+import dev.gpuseg.tools.trace.Source;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -110,6 +113,8 @@ class StarvedMachineTest {
         goOn("background");
         assertEquals(0, rig.counter("cycle_errors"));
         freesWhatItHeldWhenItIsKilled(daemon);
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.directory().journal()));
+        assertTrue(replayed.agrees(), replayed::toString);
     }
 
     /**
@@ -124,17 +129,27 @@ class StarvedMachineTest {
         final Child background = rig.task("background", 0, "5ms", "gpu:0ms+1ms", "200s");
         SystemRig.await("both tasks are open", LIMIT_MS, () -> rig.status().path("tasks").size() == 2);
         goOn("camera");
+        final Child holder = rig.task("holder", 90, "300s", "gpu:0ms+200s", "300s");
+        SystemRig.await("something is disabled", LIMIT_MS, () -> rig.held() > 0);
         final int watchdog = rig.status().path("daemon").path("watchdog_pid").asInt();
         final List<Integer> all = new ArrayList<>();
-        for (final Child each : List.of(camera, background, daemon, gpu)) {
+        for (final Child each : List.of(camera, background, holder, daemon, gpu)) {
             all.add((int) each.pid());
         }
         all.add(watchdog);
         all.forEach(pid -> ProcessStatus.signal(pid, FaultRig.STOP));
-        TimeUnit.SECONDS.sleep(2);
-        for (int i = all.size() - 1; i >= 0; i--) {
-            ProcessStatus.signal(all.get(i), FaultRig.CONT);
+        try (WatchdogPage page = WatchdogPage.map(rig.directory().watchdog())) {
+            final long before = page.releases();
+            TimeUnit.SECONDS.sleep(2);
+            for (int i = all.size() - 1; i >= 0; i--) {
+                ProcessStatus.signal(all.get(i), FaultRig.CONT);
+                if (all.get(i) == gpu.pid()) {
+                    SystemRig.await("the watchdog enables what was held, before the daemon runs", LIMIT_MS,
+                        () -> page.releases() > before);
+                }
+            }
         }
+        SystemRig.signal(holder, "KILL");
         goOn("camera");
         goOn("background");
         assertTrue(daemon.isAlive() && camera.isAlive() && background.isAlive(), daemon.said());

@@ -16,6 +16,7 @@ import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.Browser;
 import dev.gpuseg.tools.rig.SystemRig;
+import dev.gpuseg.tools.rig.TaskClient;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -32,6 +33,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** The live page: with a real daemon, real tasks and a real browser, and against who may not read it. */
 @Timeout(600)
 class LiveCommandTest {
+    private static final String MARKUP = "<img src=x onerror=alert(1)>";
+
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
     @TempDir
@@ -90,18 +93,21 @@ class LiveCommandTest {
         rig.task("camera", 70, "40ms", "gpu:1ms+3ms", "240s");
         rig.task("lidar", 50, "50ms", "gpu:1ms+7ms", "240s");
         rig.task("hasty", 20, "60ms", "gpu:1ms+40ms", "240s");
+        rig.start("markup", TaskClient.command(rig, TaskClient.open(MARKUP, 10, 100, 100, 0),
+            "segments:" + MARKUP + ":50:1000", "pause"));
         rig.task("mapping", 0, "100ms", "gpu:1ms+20ms", "240s");
         final Path shots = Files.createDirectories(Path.of("target", "live"));
         try (Browser browser = new Browser(directory.resolve("profile"), 1440, 1250)) {
             browser.prefer("light");
             browser.open(address);
-            browser.await("document.querySelectorAll('#tasks tbody tr').length === 4", 30);
+            browser.await("document.querySelectorAll('#tasks tbody tr').length === 5", 30);
             browser.await("document.querySelectorAll('.histogram').length >= 3", 30);
             browser.await("document.querySelectorAll('#misses tbody tr').length >= 3", 30);
             assertFalse(browser.eval("document.getElementById('simulated').hidden").asBoolean(),
                 "simulated results are labelled");
             assertEquals("live", browser.eval("document.getElementById('status').textContent").asText());
-            assertEquals("[\"GPU 0\",\"camera\",\"lidar\",\"hasty\",\"mapping\"]", browser.eval("JSON.stringify("
+            assertEquals("[\"GPU 0\",\"camera\",\"lidar\",\"hasty\",\"" + MARKUP + "\",\"mapping\"]",
+                browser.eval("JSON.stringify("
                 + "[...document.querySelectorAll('#labels span')].map(e => e.textContent))").asText());
             browser.await("document.getElementById('misses').innerText.includes('hasty')", 20);
             browser.await("document.getElementById('misses').innerText.includes('preempted by')", 20);
@@ -110,6 +116,7 @@ class LiveCommandTest {
             browser.prefer("dark");
             browser.await("document.documentElement.classList.contains('dark')", 10);
             shouldAgreeWithTheDaemon(browser);
+            assertEquals(0, browser.eval("document.querySelectorAll('img').length").asInt(), "a name is no markup");
             shouldPauseAndZoom(browser);
             browser.screenshot(shots.resolve("dark-paused.png"));
             browser.eval("document.getElementById('pause').click()");

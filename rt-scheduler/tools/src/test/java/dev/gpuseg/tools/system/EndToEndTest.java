@@ -36,6 +36,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 @Timeout(240)
 class EndToEndTest {
     private static final long WATCHDOG_PERIOD_NS = 100_000_000;
+    private static final long BUDGET_NS = 1_500_000_000;
+    private static final long UPDATE_NS = 50_000_000;
     private static final int ATTEMPTS = 5;
     private static final int SIGKILL = 9;
 
@@ -256,6 +258,40 @@ class EndToEndTest {
         SystemRig.summary(stopped, 40);
         SystemRig.summary(lower, 40);
         assertEquals(0, rig.counter("poisoned"));
+    }
+
+    /** What it has begun it cannot end: its budget ends its rank. */
+    @Test
+    void shouldNotLetAStoppedHolderDelayTheOthersForLongerThanItsBudget() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        Attempts.of(ATTEMPTS, this::stoppedHolder);
+    }
+
+    private String stoppedHolder() throws Exception {
+        final Child holder = rig.start("holder", List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            rig.directory().root().toString(), "--name", "holder", "--priority", "90", "--period", "60s", "--segments",
+            "gpu:0ms+60s", "--duration", "60s", "--cpu-mode", "sleep", "--always-wait", "--budget",
+            BUDGET_NS / 1_000_000 + "ms"));
+        SystemRig.await("holder holds", 20_000, () -> "running".equals(rig.state("holder")));
+        SystemRig.signal(holder, "STOP");
+        final Child next = rig.task("next", 50, "50ms", "gpu:0ms+2ms", "300ms");
+        assertEquals(6, SystemRig.summary(next, 40).path("jobs").asInt());
+        final Map<EventKind, Long> lastNs = new EnumMap<>(EventKind.class);
+        final List<Long> grantedNs = new ArrayList<>();
+        JournalReader.forEach(rig.directory().journal(), event -> {
+            if (event.kind() == EventKind.GRANT) {
+                grantedNs.add(event.timeNs());
+            } else {
+                lastNs.put(event.kind(), event.timeNs());
+            }
+        });
+        final long heldNs = grantedNs.get(grantedNs.size() - 7);   // before six of the next one
+        final long tookNs = grantedNs.get(grantedNs.size() - 6) - heldNs;
+        assertTrue(lastNs.get(EventKind.OVERRUN) - heldNs >= BUDGET_NS, "not before its budget: " + lastNs);
+        SystemRig.signal(holder, "KILL");
+        SystemRig.await("the holder is removed", 20_000, () -> "gone".equals(rig.state("holder")));
+        return tookNs <= BUDGET_NS + UPDATE_NS ? null : "the next was granted after " + tookNs + " ns";
     }
 
     @Test

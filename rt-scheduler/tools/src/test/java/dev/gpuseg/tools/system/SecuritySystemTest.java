@@ -298,7 +298,11 @@ class SecuritySystemTest {
     void shouldSlowDownAUserWhoOpensTasksWithoutEnd() throws Exception {
         rig.gpu();
         rig.daemon();
+        final long beganNs = System.nanoTime();
         hostile("flood-opens");
+        final long seconds = 1 + (System.nanoTime() - beganNs) / 1_000_000_000;
+        assertTrue(rig.counter("tasks_opened") <= 2048 + 100 * seconds, () -> rig.status().toString());
+        assertTrue(rig.counter("clients_opened") <= 256 + 20 * seconds, () -> rig.status().toString());
         // it sends no command, so these are tasks and registrations
         assertEquals(0, rig.counter("conductor_admin_refused"));
         assertTrue(rig.counter("conductor_rate_limited") > 1000, () -> rig.status().toString());
@@ -491,6 +495,52 @@ class SecuritySystemTest {
         assertEquals(0, rig.counter("poisoned"));
         daemon.terminate();
         assertEquals(0, daemon.awaitExit(20), daemon.said());
+    }
+
+    @Test
+    void shouldLockItsMemoryWithIpcLockAlone() throws Exception {
+        final Child with = daemonWith("+ipc_lock", "--mechanism", "gate", "--cpu", "0");
+        with.await("ready", 40);
+        assertEquals(1L << 14, effectiveCapabilities(with), "CAP_IPC_LOCK");
+        try (Stream<String> lines = Files.lines(Path.of("/proc/" + with.pid() + "/status"))) {
+            assertTrue(lines.anyMatch(line -> line.matches("VmLck:\\s+\\d{5,} kB")), with.said());
+        }
+        with.terminate();
+        assertEquals(0, with.awaitExit(20), with.said());
+    }
+
+    @Test
+    void shouldHaveNoNetworkSocketButTheOneOfMetrics() throws Exception {
+        rig.gpu();
+        final Child daemon = rig.daemon();
+        client("alice", ALICE, TaskClient.open("a", 10, 0, 0, 0), "pause").await("open a 0", 20);
+        assertEquals(List.of(), networkSockets(daemon));
+        assertEquals(List.of("tcp"), networkSockets(rig.nextDaemon("--metrics", "127.0.0.1:0")));
+    }
+
+    /** The tables of the kernel in which a socket of the process stands. */
+    private static List<String> networkSockets(final Child child) throws IOException {
+        final Path process = Path.of("/proc/" + child.pid());
+        final List<String> inodes = new ArrayList<>();
+        try (Stream<Path> descriptors = Files.list(process.resolve("fd"))) {
+            for (final Path descriptor : descriptors.toList()) {
+                final String link = Files.isSymbolicLink(descriptor)   // or it was closed meanwhile
+                    ? Files.readSymbolicLink(descriptor).toString() : "";
+                if (link.startsWith("socket:[")) {
+                    inodes.add(link.substring(8, link.length() - 1));
+                }
+            }
+        }
+        final List<String> found = new ArrayList<>();
+        for (final String table : List.of("tcp", "tcp6", "udp", "udp6", "raw", "raw6", "packet")) {
+            final Path path = process.resolve("net").resolve(table);
+            for (final String line : Files.exists(path) ? Files.readAllLines(path) : List.<String>of()) {
+                if (inodes.stream().anyMatch(inode -> List.of(line.split("\\s+")).contains(inode))) {
+                    found.add(table.replace("6", ""));   // a socket of IPv6 may serve an address of IPv4
+                }
+            }
+        }
+        return found;
     }
 
     @Test
