@@ -172,6 +172,7 @@ GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
  *   -ENOTCONN         no daemon is running. With GPUSEG_CONNECT_UNMANAGED_OK or GPUSEG_UNMANAGED=1 in the environment
  *                     this is no error: the client schedules nothing, and gpuseg_is_managed() returns 0
  *   -EACCES           the user is not in the group of the daemon's socket
+ *   -EROFS            the runtime directory is mounted read-only, and the daemon is too old to lend the queue's files
  *   -EPROTONOSUPPORT  the daemon or its queue is of another version
  *   -ETIMEDOUT        no answer within 5 s
  *   -EPROTO           the daemon's answer makes no sense
@@ -371,7 +372,7 @@ struct gpuseg_counters {
 	uint64_t drops;		   /* records refused: quota used up, or lock not obtained in time */
 	uint64_t bells;		   /* system calls that woke a sleeping daemon */
 	uint64_t rolls;		   /* cycles of the queue followed */
-	uint64_t remaps_inline;	   /* of these, mapped on the caller's thread because the roll thread was late */
+	uint64_t remaps_inline;	   /* of these, mapped or waited for by the caller because the roll thread was late */
 	uint64_t locks_taken_over; /* queue locks taken over from a dead daemon */
 	uint64_t begins;	   /* segments begun: granted, optimistic or proceeded */
 	uint64_t optimistic;	   /* of these, without waiting */

@@ -16,7 +16,7 @@
  * Rules. Little-endian, natural alignment, no implicit padding, fixed-width members only. The comment of each shared
  * word names its one writer (W), its readers (R) and its memory order. Times are int64 nanoseconds of CLOCK_MONOTONIC.
  * tools/gen_abi.c generates the Java offsets (Abi.java) from this file, and a test compares them again. A change of
- * meaning increments GPUSEG_ABI_MAJOR; a new field in reserved space increments GPUSEG_ABI_MINOR.
+ * meaning increments GPUSEG_ABI_MAJOR; a new field in reserved space, or a new message, increments GPUSEG_ABI_MINOR.
  */
 #ifndef GPUSEG_ABI_H
 #define GPUSEG_ABI_H
@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 8
+#define GPUSEG_ABI_MINOR 9
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -147,7 +147,7 @@ struct gpuseg_session {
 
 	uint64_t records;	/* W client (relaxed), statistics only: records appended */
 	uint64_t rolls;		/* cycles followed */
-	uint64_t remaps_inline; /* cycles mapped on the caller's thread because the roll thread was late */
+	uint64_t remaps_inline; /* cycles mapped or waited for by the caller because the roll thread was late */
 	uint64_t bells;		/* writes to the doorbell */
 	uint64_t drops;		/* appends refused: quota used up, or lock not obtained in time */
 	uint64_t reserved2[3];
@@ -346,7 +346,9 @@ enum gpuseg_msg_type {
 	GPUSEG_MSG_HELLO = 1,	   /* gpuseg_msg_hello -> gpuseg_msg_hello_reply + 2 descriptors: session, doorbell */
 	GPUSEG_MSG_TASK_OPEN = 2,  /* gpuseg_msg_task_open -> gpuseg_msg_task_reply */
 	GPUSEG_MSG_TASK_CLOSE = 3, /* gpuseg_msg_task_close -> gpuseg_msg_task_reply */
-	GPUSEG_MSG_ADMIN = 4	   /* gpuseg_msg_admin -> gpuseg_msg_admin_reply (one or more packets) */
+	GPUSEG_MSG_ADMIN = 4,	   /* gpuseg_msg_admin -> gpuseg_msg_admin_reply (one or more packets) */
+	/* gpuseg_msg_queue_file -> gpuseg_msg_queue_file_reply + 1 descriptor (since ABI 1.9) */
+	GPUSEG_MSG_QUEUE_FILE = 5
 };
 
 struct gpuseg_msg {
@@ -428,6 +430,27 @@ struct gpuseg_msg_task_reply {
 	char text[GPUSEG_TEXT_BYTES];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_task_reply) == 288, "task reply");
+
+/*
+ * A file of the client's own queue, for a client that cannot open it by path: its mount is read-only. The descriptor is
+ * open for reading and writing. -ENOENT: it is neither the metadata, nor the current cycle, nor the one announced in
+ * session.prepared_cycle. -EAGAIN: asked too often. A daemon before ABI 1.9 drops the client that asks; the version in
+ * its reply to HELLO tells.
+ */
+#define GPUSEG_QUEUE_METADATA (-1)
+
+struct gpuseg_msg_queue_file {
+	struct gpuseg_msg msg;
+	int64_t cycle; /* or GPUSEG_QUEUE_METADATA */
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_queue_file) == 32, "queue file");
+
+struct gpuseg_msg_queue_file_reply {
+	struct gpuseg_msg msg;
+	int64_t cycle; /* as asked */
+	char text[GPUSEG_TEXT_BYTES];
+};
+GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_msg_queue_file_reply) == 288, "queue file reply");
 
 struct gpuseg_msg_admin {
 	struct gpuseg_msg msg;

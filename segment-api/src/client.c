@@ -25,6 +25,7 @@
 
 #define ROLL_THREAD_STACK (128 * 1024)
 #define APPEND_SPIN 50
+#define QUEUE_FILE_SINCE_MINOR 9 /* of the ABI: daemons before that drop a client that asks for a file */
 
 /*
  * A word that is 1 in the process that created it and 0 in its children. The kernel clears the page on fork
@@ -370,6 +371,12 @@ int client_request(struct gpuseg_client *client, void *request, size_t request_s
 
 /* ---- connect ---- */
 
+/* A NUL-terminated, non-empty text in a fixed field? */
+static bool terminated(const char *field, size_t size)
+{
+	return field[0] && memchr(field, '\0', size);
+}
+
 static int open_socket(struct gpuseg_client *client, const char *dir)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -428,6 +435,60 @@ static int map_session(struct gpuseg_client *client, int fd, const struct gpuseg
 	return 0;
 }
 
+/*
+ * cq_source.open: ask the daemon for a file of the client's own queue. On the thread that connects or the roll thread.
+ * The descriptor is believed no further than a file that was opened by path: cq.c looks at kind, size and content.
+ */
+static int ask_for_file(void *arg, int64_t cycle, char *text)
+{
+	struct gpuseg_client *client = arg;
+	struct gpuseg_msg_queue_file request = {.msg.type = GPUSEG_MSG_QUEUE_FILE, .cycle = cycle};
+	struct gpuseg_msg_queue_file_reply reply = {.cycle = 0};
+	int descriptors[2], flags, ret;
+
+	pthread_mutex_lock(&client->root->request_mutex);
+	ret = exchange(client, &request.msg, sizeof(request), &reply.msg, sizeof(reply), descriptors);
+	pthread_mutex_unlock(&client->root->request_mutex);
+	if (ret == 0) {
+		flags = descriptors[0] < 0 ? -1 : fcntl(descriptors[0], F_GETFL);
+		if (flags >= 0 && (flags & O_ACCMODE) == O_RDWR && descriptors[1] < 0 && reply.cycle == cycle)
+			return descriptors[0];
+		ret = fail_with(client, -EPROTO,
+				"the daemon's answer is not one writable file of cycle %lld of the queue",
+				(long long)cycle);
+	}
+	close_descriptors(descriptors);
+	snprintf(text, CQ_TEXT_BYTES, "%.*s", CQ_TEXT_BYTES - 1,
+		 reply.msg.status == ret && terminated(reply.text, sizeof(reply.text)) ? reply.text
+										       : gpuseg_last_message(client));
+	return ret;
+}
+
+/* cq_source.hurry. */
+static void hurry_roll_thread(void *arg)
+{
+	futex_wake_all(((struct gpuseg_client *)arg)->roll_word);
+}
+
+/*
+ * The files cannot be opened for writing by path, for `reason`: the mount is read-only, or of a user namespace in which
+ * the client's user does not own them.
+ */
+static int attach_given(struct gpuseg_client *client, const struct gpuseg_msg_hello_reply *reply, int reason,
+			char *text)
+{
+	const struct cq_source source = {.open = ask_for_file, .hurry = hurry_roll_thread, .arg = client};
+
+	if ((reply->msg.version & 0xffff) >= QUEUE_FILE_SINCE_MINOR)
+		return cq_attach_given(&client->queue, &source, &client->session->prepared_cycle, text);
+	if (reason == -EROFS)
+		snprintf(text, CQ_TEXT_BYTES,
+			 "%.120s is read-only, and this daemon is too old for that; update it, or mount its directory "
+			 "writable",
+			 reply->queue_dir);
+	return reason;
+}
+
 /* A container that has the socket alone, or the directory elsewhere: say what has to be mounted. */
 static int fail_with_mount(int ret, const char *what, const char *path)
 {
@@ -467,12 +528,6 @@ static int map_status(struct gpuseg_client *client, const struct gpuseg_msg_hell
 	if (status->incarnation != reply->incarnation)
 		return fail_with(NULL, -EPROTO, "status page belongs to another run of the daemon; connect again");
 	return 0;
-}
-
-/* A NUL-terminated, non-empty text in a fixed field? */
-static bool terminated(const char *field, size_t size)
-{
-	return field[0] && memchr(field, '\0', size);
 }
 
 /*
@@ -519,10 +574,8 @@ static int attach(struct gpuseg_client *client, const char *name)
 	if (ret < 0)
 		return ret;
 	ret = cq_attach(&client->queue, reply.queue_dir, &client->session->prepared_cycle, text);
-	if (ret == -EROFS)
-		return fail_with(NULL, ret,
-				 "%.150s is read-only; in a container, mount the daemon's directory writable",
-				 reply.queue_dir);
+	if (ret == -EROFS || ret == -EACCES)
+		ret = attach_given(client, &reply, ret, text);
 	if (ret < 0)
 		return fail_with(NULL, ret, "%s", text);
 	client->queue.foreign_pids = !shares_pids(client->socket, client->status->daemon_pid);

@@ -293,16 +293,28 @@ static int document_at(const uint8_t *base, size_t size, size_t position, struct
 	return 0;
 }
 
-/* Map a whole file, shared and writable. Sets *size. */
-static int map_file(int dir_fd, const char *name, uint64_t size_max, uint8_t **base, size_t *size)
+/* A descriptor or -errno. A source says in text[] why it has none. */
+static int open_file(const struct cq *q, int64_t cycle, const char *name, char *text)
+{
+	int fd;
+
+	if (q->source.open)
+		return q->source.open(q->source.arg, cycle, text);
+	fd = openat(q->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Map a whole file, shared and writable. Sets *size. text[] is empty and may stay so. */
+static int map_file(const struct cq *q, int64_t cycle, const char *name, uint64_t size_max, uint8_t **base,
+		    size_t *size, char *text)
 {
 	struct stat st;
 	void *p;
 	int fd, error;
 
-	fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	fd = open_file(q, cycle, name, text);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fstat(fd, &st) < 0) {
 		error = errno;
 	} else if (!S_ISREG(st.st_mode) || st.st_size < 4096 || (uint64_t)st.st_size > size_max) {
@@ -454,22 +466,24 @@ static int check_cycle_header(struct cq_map *map, const char *name, char *text)
 	return 0;
 }
 
-static int map_cycle(int dir_fd, int64_t cycle, bool prefault, struct cq_map *map, char *text)
+static int map_cycle(const struct cq *q, int64_t cycle, bool prefault, struct cq_map *map, char *text)
 {
 	char name[32];
 	int ret;
 
 	*map = (struct cq_map){.cycle = cycle};
+	text[0] = '\0';
 	if (cycle < 0 || cycle > CQ_CYCLE_MAX) {
 		say(text, "metadata.cq4t: cycle %lld is out of range", (long long)cycle);
 		return -EBADMSG;
 	}
 	cycle_file_name(name, cycle);
-	ret = map_file(dir_fd, name, CQ_CYCLE_BYTES_MAX, &map->base, &map->size);
+	ret = map_file(q, cycle, name, CQ_CYCLE_BYTES_MAX, &map->base, &map->size, text);
 	if (ret < 0) {
 		map->base = NULL;
-		say(text, "%s: cannot map the cycle file: %s", name,
-		    ret == -EBADMSG ? "impossible size" : strerror(-ret));
+		if (!text[0])
+			say(text, "%s: cannot map the cycle file: %s", name,
+			    ret == -EBADMSG ? "impossible size" : strerror(-ret));
 		return ret;
 	}
 	ret = check_cycle_header(map, name, text);
@@ -561,33 +575,41 @@ static int init_swap_mutex(pthread_mutex_t *mutex)
 	return -ret;
 }
 
-int cq_attach(struct cq *q, const char *dir, const int64_t *prepared_cycle, char *text)
+/* `dir` is NULL if there is a source. */
+static int attach(struct cq *q, const char *dir, const struct cq_source *source, const int64_t *prepared_cycle,
+		  char *text)
 {
+	const char *const where = dir ? dir : "the queue"; /* in messages */
 	int64_t cycle, own;
 	int ret;
 
 	memset(q, 0, sizeof(*q));
 	text[0] = '\0';
+	q->dir_fd = -1;
+	if (source)
+		q->source = *source;
 	q->pid = getpid();
 	q->lock_timeout_ns = CQ_LOCK_TIMEOUT_NS;
 	q->prepared_cycle = prepared_cycle;
 	ret = init_swap_mutex(&q->swap);
 	if (ret < 0) {
-		q->dir_fd = -1;
 		say(text, "priority-inheritance mutex: %s", strerror(-ret));
 		return ret;
 	}
-	q->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (q->dir_fd < 0) {
-		ret = -errno;
-		say(text, "queue directory %.120s: %s", dir, strerror(-ret));
-		goto fail;
+	if (dir) {
+		q->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (q->dir_fd < 0) {
+			ret = -errno;
+			say(text, "queue directory %.120s: %s", dir, strerror(-ret));
+			goto fail;
+		}
 	}
-	ret = map_file(q->dir_fd, "metadata.cq4t", CQ_META_BYTES_MAX, &q->meta, &q->meta_size);
+	ret = map_file(q, GPUSEG_QUEUE_METADATA, "metadata.cq4t", CQ_META_BYTES_MAX, &q->meta, &q->meta_size, text);
 	if (ret < 0) {
 		q->meta = NULL;
-		say(text, "%.120s/metadata.cq4t: %s; the daemon creates the queue", dir,
-		    ret == -EBADMSG ? "impossible size" : strerror(-ret));
+		if (!text[0])
+			say(text, "%.120s/metadata.cq4t: %s; the daemon creates the queue", where,
+			    ret == -EBADMSG ? "impossible size" : strerror(-ret));
 		goto fail;
 	}
 	ret = parse_metadata(q, text);
@@ -595,12 +617,12 @@ int cq_attach(struct cq *q, const char *dir, const int64_t *prepared_cycle, char
 		goto fail;
 	cycle = __atomic_load_n(q->highest_cycle, __ATOMIC_ACQUIRE);
 	if (cycle < 0 || cycle > CQ_CYCLE_MAX) {
-		say(text, "%.120s: no cycle file yet (highestCycle %lld); the daemon creates it", dir,
+		say(text, "%.120s: no cycle file yet (highestCycle %lld); the daemon creates it", where,
 		    (long long)cycle);
 		ret = -ENOENT;
 		goto fail;
 	}
-	ret = map_cycle(q->dir_fd, cycle, true, &q->cur, text);
+	ret = map_cycle(q, cycle, true, &q->cur, text);
 	if (ret < 0)
 		goto fail;
 	__atomic_store_n(&q->current_cycle, cycle, __ATOMIC_RELEASE);
@@ -611,6 +633,16 @@ int cq_attach(struct cq *q, const char *dir, const int64_t *prepared_cycle, char
 fail:
 	cq_detach(q);
 	return ret;
+}
+
+int cq_attach(struct cq *q, const char *dir, const int64_t *prepared_cycle, char *text)
+{
+	return attach(q, dir, NULL, prepared_cycle, text);
+}
+
+int cq_attach_given(struct cq *q, const struct cq_source *source, const int64_t *prepared_cycle, char *text)
+{
+	return attach(q, NULL, source, prepared_cycle, text);
 }
 
 void cq_detach(struct cq *q)
@@ -689,10 +721,49 @@ static int map_following(const struct cq *q, int64_t cycle, bool prefault, struc
 	char text[CQ_TEXT_BYTES];
 	int ret = -ENOENT;
 
+	/* A source serves the one appender, so none can be missing; and asking for each would take long. */
+	if (q->source.open && newest > cycle)
+		newest = cycle + 1;
 	/* The daemon may have consumed and deleted the cycles in between. */
 	for (int64_t c = cycle + 1; c <= newest && ret == -ENOENT; c++)
-		ret = map_cycle(q->dir_fd, c, prefault, map, text);
+		ret = map_cycle(q, c, prefault, map, text);
 	return ret;
+}
+
+/* Take the cycle that the roll thread has mapped ahead. False: there is none. */
+static bool take_ahead(struct cq *q, struct cq_map *next)
+{
+	bool taken = false;
+
+	pthread_mutex_lock(&q->swap);
+	if (q->ahead.base && q->ahead.cycle > q->cur.cycle) {
+		*next = q->ahead;
+		q->ahead.base = NULL;
+		taken = true;
+	}
+	pthread_mutex_unlock(&q->swap);
+	return taken;
+}
+
+/*
+ * An append does not ask the source itself, because that could take seconds. Write lock held. Not inlined, so that an
+ * append to a queue with a directory is compiled as if there were no source.
+ */
+__attribute__((cold, noinline)) static int await_ahead(struct cq *q, struct cq_map *next)
+{
+	const int64_t deadline_ns = now_ns() + q->lock_timeout_ns;
+
+	if (newest_cycle(q) <= q->cur.cycle)
+		return -ENOENT;
+	/* Repeat the call, for the roll thread may be about to sleep; seldom, because it asks the daemon each time. */
+	for (unsigned int turn = 0; !take_ahead(q, next); turn++) {
+		if (now_ns() - deadline_ns >= 0)
+			return -EBUSY;
+		if (turn % 32 == 0)
+			q->source.hurry(q->source.arg);
+		sleep_ns(50 * NS_PER_US);
+	}
+	return 0;
 }
 
 /* The current cycle has ended: switch to the next one. Write lock held. -ENOENT: there is none yet. */
@@ -701,14 +772,8 @@ static int follow_roll(struct cq *q)
 	struct cq_map next = {0}, leftover;
 	bool inline_map = false;
 
-	pthread_mutex_lock(&q->swap);
-	if (q->ahead.base && q->ahead.cycle > q->cur.cycle) {
-		next = q->ahead;
-		q->ahead.base = NULL;
-	}
-	pthread_mutex_unlock(&q->swap);
-	if (!next.base) {
-		int ret = map_following(q, q->cur.cycle, false, &next);
+	if (!take_ahead(q, &next)) {
+		int ret = q->source.open ? await_ahead(q, &next) : map_following(q, q->cur.cycle, false, &next);
 
 		if (ret < 0)
 			return ret;

@@ -46,6 +46,20 @@
 #define CQ_TEXT_BYTES 256
 #define CQ_LOCK_TIMEOUT_NS (20 * 1000000LL) /* longer than a roll by the daemon takes (2-3 ms, first one 9 ms) */
 
+/*
+ * Who opens the files of a queue whose directory is not writable here.
+ *
+ * open   returns a descriptor of a cycle file, or of metadata.cq4t for GPUSEG_QUEUE_METADATA, that is open for reading
+ *        and writing; the caller closes it. Or -errno, and a line about it in text[CQ_TEXT_BYTES]. May take seconds:
+ *        cq_attach_given() and cq_service() call it, cq_append() never does.
+ * hurry  an append waits for the next cycle: call cq_service() soon. Must not wait.
+ */
+struct cq_source {
+	int (*open)(void *arg, int64_t cycle, char *text);
+	void (*hurry)(void *arg);
+	void *arg;
+};
+
 /* One mapped cycle file. */
 struct cq_map {
 	uint8_t *base; /* NULL = none */
@@ -62,13 +76,13 @@ struct cq {
 	int64_t *write_lock;
 	int64_t pid;
 	uint64_t rolls;		/* cycles followed */
-	uint64_t remaps_inline; /* of these, mapped by the appender because the roll thread was late */
+	uint64_t remaps_inline; /* of these, mapped or waited for by the appender because the roll thread was late */
 	uint64_t steals;	/* write locks taken over from a dead process */
 	uint64_t stolen;	/* our write lock was gone at unlock: another process took us for dead */
 	uint64_t overwritten;	/* unfinished documents of a dead writer, replaced */
 
-	/* Set by cq_attach(), constant afterwards. */
-	int dir_fd;
+	/* Set by cq_attach() or cq_attach_given(), constant afterwards. */
+	int dir_fd; /* -1 if there is a source */
 	int64_t lock_timeout_ns;
 	bool foreign_pids; /* other holders of the lock have pids of another namespace, which say nothing here */
 	uint8_t *meta;
@@ -82,6 +96,8 @@ struct cq {
 	pthread_mutex_t swap; /* priority inheritance; held for a few instructions */
 	struct cq_map ahead;
 	struct cq_map retired;
+
+	struct cq_source source; /* constant after cq_attach_given(); .open is NULL if there is a directory */
 };
 
 /*
@@ -96,6 +112,12 @@ struct cq {
  */
 int cq_attach(struct cq *q, const char *dir, const int64_t *prepared_cycle, char *text);
 
+/*
+ * As cq_attach(), with files that `source` opens. Only the thread that calls cq_service() asks it for further cycles:
+ * an append that finds the next one missing waits up to lock_timeout_ns for that thread.
+ */
+int cq_attach_given(struct cq *q, const struct cq_source *source, const int64_t *prepared_cycle, char *text);
+
 /* Unmap everything. No append or service may be running. */
 void cq_detach(struct cq *q);
 
@@ -108,7 +130,7 @@ int cq_append(struct cq *q, const struct gpuseg_record *record);
 
 /*
  * Roll thread: unmap the former cycle, and map the next one if its file exists already. 0 or -errno of the mapping. If
- * it failed, the appender maps the cycle itself.
+ * it failed, the appender maps the cycle itself, or, where there is a source, hurries this thread.
  */
 int cq_service(struct cq *q);
 

@@ -72,11 +72,24 @@ enum fake_grants {
 	FAKE_DELAY	/* grant after delay_ns */
 };
 
+/* How it answers a request for a file of the queue. */
+enum fake_files {
+	FAKE_FILE = 0,	     /* as it should */
+	FAKE_FILE_NONE,	     /* no descriptor */
+	FAKE_FILE_TWICE,     /* two */
+	FAKE_FILE_READ_ONLY, /* one that cannot be written */
+	FAKE_FILE_SHORT,     /* a file of 100 bytes */
+	FAKE_FILE_NO_FILE,   /* an eventfd */
+	FAKE_FILE_OTHER,     /* the metadata, whatever was asked for */
+	FAKE_FILE_MISLABELED /* the right one, with another number */
+};
+
 #define FAKE_LOG_MAX 65536
 
 struct fake_daemon {
 	char dir[64]; /* runtime directory; the queue is in <dir>/q */
 	char queue[64];
+	char shown[64]; /* where clients find the runtime directory, if it is mounted there a second time; else "" */
 	size_t cycle_bytes;
 	int listener, connection, doorbell, session_fd;
 	int stop_pipe[2];
@@ -100,6 +113,8 @@ struct fake_daemon {
 	bool mute;		/* do not answer */
 	uint32_t fuzz;		/* not 0: state of the generator that garbles answers of fuzz_type */
 	int fuzz_type;		/* enum gpuseg_msg_type; after a garbled answer the connection ends */
+	enum fake_files files;
+	unsigned int files_asked;
 	char open_name[GPUSEG_NAME_BYTES];
 	struct gpuseg_msg_task_open last_open;
 	unsigned int opens, closes;
@@ -125,6 +140,9 @@ void fake_daemon_follow(struct fake_daemon *d);
 /* Kill it, if that has not been done, and clean up. */
 void fake_daemon_stop(struct fake_daemon *d);
 /* Set options under the mutex. */
+void fake_daemon_files(struct fake_daemon *d, enum fake_files files);
+/* Answer requests of a type with a status; 0 = as it should. */
+void fake_daemon_refuse(struct fake_daemon *d, enum gpuseg_msg_type type, int status);
 void fake_daemon_grants(struct fake_daemon *d, enum fake_grants grants, int64_t delay_ns);
 void fake_daemon_pregrant(struct fake_daemon *d, uint32_t slot, bool on);
 void fake_daemon_poison(struct fake_daemon *d, uint32_t code);
@@ -140,6 +158,8 @@ bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *las
 /* The i-th record read (from 0). */
 struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i);
 size_t fake_daemon_records(struct fake_daemon *d);
+/* How many files of the queue it was asked for. */
+unsigned int fake_daemon_files_asked(struct fake_daemon *d);
 /* As fake_daemon_records(), without the mutex, so that the caller does not delay the daemon. */
 size_t fake_daemon_peek(struct fake_daemon *d);
 /* Number of its futex wake-ups. */

@@ -94,6 +94,8 @@ static size_t garble(struct fake_daemon *d, uint8_t *packet, size_t size, size_t
 		descriptors[0] = -1;
 	else if ((how >> 16) % 8 == 1)
 		descriptors[0] = descriptors[1];
+	else if ((how >> 16) % 8 == 2)
+		descriptors[1] = descriptors[0];
 	return size;
 }
 
@@ -116,15 +118,16 @@ static void send_with_descriptors(struct fake_daemon *d, const void *packet, siz
 	}
 	memset(&control, 0, sizeof(control));
 	if (descriptors[0] >= 0) {
+		const size_t bytes = (descriptors[1] >= 0 ? 2 : 1) * sizeof(int);
 		struct cmsghdr *c;
 
 		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
+		msg.msg_controllen = CMSG_SPACE(bytes);
 		c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(descriptors));
-		memcpy(CMSG_DATA(c), descriptors, sizeof(descriptors));
+		c->cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(c), descriptors, bytes);
 	}
 	(void)!sendmsg(d->connection, &msg, MSG_NOSIGNAL);
 	if (garbling)
@@ -145,6 +148,7 @@ static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 {
 	struct gpuseg_msg_hello_reply reply = {
 		.client_id = 1, .session_size = GPUSEG_SESSION_BYTES, .incarnation = INCARNATION};
+	const char *shown;
 
 	reply.msg = reply_to(d, request, sizeof(reply));
 	if (reply.msg.status < 0) {
@@ -152,8 +156,9 @@ static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 		send_with_descriptors(d, &reply, sizeof(reply), -1, -1);
 		return;
 	}
-	snprintf(reply.queue_dir, sizeof(reply.queue_dir), "%s", d->queue);
-	snprintf(reply.status_path, sizeof(reply.status_path), "%s/%s", d->dir, GPUSEG_STATUS_NAME);
+	shown = d->shown[0] ? d->shown : d->dir;
+	snprintf(reply.queue_dir, sizeof(reply.queue_dir), "%s/q", shown);
+	snprintf(reply.status_path, sizeof(reply.status_path), "%s/%s", shown, GPUSEG_STATUS_NAME);
 	send_with_descriptors(d, &reply, sizeof(reply), d->session_fd, d->doorbell);
 }
 
@@ -183,6 +188,47 @@ static void serve_close(struct fake_daemon *d, const struct gpuseg_msg_task_clos
 	send_with_descriptors(d, &reply, sizeof(reply), -1, -1);
 }
 
+/* The descriptor that FAKE_FILE_... says, or -1. */
+static int file_to_give(struct fake_daemon *d, int64_t cycle)
+{
+	char path[128];
+	int fd;
+
+	switch (d->files) {
+	case FAKE_FILE_NONE:
+		return -1;
+	case FAKE_FILE_SHORT:
+		fd = memfd_create("short", MFD_CLOEXEC);
+		CHECK_EQ(ftruncate(fd, 100), 0);
+		return fd;
+	case FAKE_FILE_NO_FILE:
+		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	case FAKE_FILE_OTHER:
+		cycle = GPUSEG_QUEUE_METADATA;
+		break;
+	default:
+		break;
+	}
+	fixture_path(d->queue, cycle, path);
+	return open(path, (d->files == FAKE_FILE_READ_ONLY ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+}
+
+static void serve_file(struct fake_daemon *d, const struct gpuseg_msg_queue_file *request)
+{
+	struct gpuseg_msg_queue_file_reply reply = {.cycle = request->cycle + (d->files == FAKE_FILE_MISLABELED)};
+	int fd = -1;
+
+	d->files_asked++;
+	reply.msg = reply_to(d, &request->msg, sizeof(reply));
+	if (reply.msg.status == 0)
+		fd = file_to_give(d, request->cycle);
+	else
+		snprintf(reply.text, sizeof(reply.text), "refused by the test");
+	send_with_descriptors(d, &reply, sizeof(reply), fd, d->files == FAKE_FILE_TWICE ? fd : -1);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void serve_packet(struct fake_daemon *d)
 {
 	union {
@@ -190,6 +236,7 @@ static void serve_packet(struct fake_daemon *d)
 		struct gpuseg_msg_task_open open;
 		struct gpuseg_msg_task_close close;
 		struct gpuseg_msg_hello hello;
+		struct gpuseg_msg_queue_file file;
 		uint8_t bytes[1024];
 	} packet;
 	ssize_t n = recv(d->connection, &packet, sizeof(packet), MSG_DONTWAIT);
@@ -218,6 +265,10 @@ static void serve_packet(struct fake_daemon *d)
 	case GPUSEG_MSG_TASK_CLOSE:
 		CHECK_EQ(n, sizeof(packet.close));
 		serve_close(d, &packet.close);
+		break;
+	case GPUSEG_MSG_QUEUE_FILE:
+		CHECK_EQ(n, sizeof(packet.file));
+		serve_file(d, &packet.file);
 		break;
 	default:
 		CHECK(false, "message of type %u", packet.msg.type);
@@ -417,7 +468,7 @@ void fake_daemon_follow(struct fake_daemon *d)
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/%s", d->dir, GPUSEG_SOCKET_NAME);
 	unlink(path);
-	d->opens = d->closes = 0;
+	d->opens = d->closes = d->files_asked = 0;
 	d->records = 0;
 	d->expected_seq = 0;
 	d->sequence_broken = false;
@@ -460,6 +511,31 @@ void fake_daemon_grants(struct fake_daemon *d, enum fake_grants grants, int64_t 
 	d->grants = grants;
 	d->delay_ns = delay_ns;
 	pthread_mutex_unlock(&d->mutex);
+}
+
+void fake_daemon_files(struct fake_daemon *d, enum fake_files files)
+{
+	pthread_mutex_lock(&d->mutex);
+	d->files = files;
+	pthread_mutex_unlock(&d->mutex);
+}
+
+void fake_daemon_refuse(struct fake_daemon *d, enum gpuseg_msg_type type, int status)
+{
+	pthread_mutex_lock(&d->mutex);
+	d->refuse_type = (int)type;
+	d->refuse_status = status;
+	pthread_mutex_unlock(&d->mutex);
+}
+
+unsigned int fake_daemon_files_asked(struct fake_daemon *d)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&d->mutex);
+	n = d->files_asked;
+	pthread_mutex_unlock(&d->mutex);
+	return n;
 }
 
 void fake_daemon_pregrant(struct fake_daemon *d, uint32_t slot, bool on)

@@ -99,6 +99,12 @@ static const struct member msg_task_close_members[] = {M(gpuseg_msg_task_close, 
 static const struct member msg_task_reply_members[] = {M(gpuseg_msg_task_reply, msg), M(gpuseg_msg_task_reply, task_id),
 						       M(gpuseg_msg_task_reply, slot), M(gpuseg_msg_task_reply, text)};
 
+static const struct member msg_queue_file_members[] = {M(gpuseg_msg_queue_file, msg), M(gpuseg_msg_queue_file, cycle)};
+
+static const struct member msg_queue_file_reply_members[] = {M(gpuseg_msg_queue_file_reply, msg),
+							     M(gpuseg_msg_queue_file_reply, cycle),
+							     M(gpuseg_msg_queue_file_reply, text)};
+
 static const struct member msg_admin_members[] = {M(gpuseg_msg_admin, msg), M(gpuseg_msg_admin, text_size),
 						  M(gpuseg_msg_admin, reserved)};
 
@@ -176,6 +182,8 @@ static const struct structure structures[] = {
 	S(msg_task_open, "MsgTaskOpen"),
 	S(msg_task_close, "MsgTaskClose"),
 	S(msg_task_reply, "MsgTaskReply"),
+	S(msg_queue_file, "MsgQueueFile"),
+	S(msg_queue_file_reply, "MsgQueueFileReply"),
 	S(msg_admin, "MsgAdmin"),
 	S(msg_admin_reply, "MsgAdminReply"),
 	S(event, "Event"),
@@ -296,6 +304,8 @@ static const struct constant constants[] = {
 	I(GPUSEG_MSG_TASK_OPEN),
 	I(GPUSEG_MSG_TASK_CLOSE),
 	I(GPUSEG_MSG_ADMIN),
+	I(GPUSEG_MSG_QUEUE_FILE),
+	I(GPUSEG_QUEUE_METADATA),
 	GROUP("enum gpuseg_task_flag"),
 	I(GPUSEG_TASK_NO_OPTIMISTIC),
 	I(GPUSEG_TASK_BOOST_SHIFT),

@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 8;
-    public static final int ABI_VERSION = 65544;
+    public static final int ABI_MINOR = 9;
+    public static final int ABI_VERSION = 65545;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -108,6 +108,8 @@ public final class Abi {
     public static final int MSG_TASK_OPEN = 2;
     public static final int MSG_TASK_CLOSE = 3;
     public static final int MSG_ADMIN = 4;
+    public static final int MSG_QUEUE_FILE = 5;
+    public static final int QUEUE_METADATA = -1;
 
     // enum gpuseg_task_flag
     public static final int TASK_NO_OPTIMISTIC = 1;
@@ -546,6 +548,32 @@ public final class Abi {
         public static final int TEXT_BYTES = 256;
 
         private MsgTaskReply() {
+        }
+    }
+
+    /** Offsets of struct {@code gpuseg_msg_queue_file}. */
+    public static final class MsgQueueFile {
+        public static final int SIZE = 32;
+        public static final int MSG_OFFSET = 0;
+        public static final int MSG_BYTES = 24;
+        public static final int CYCLE_OFFSET = 24;
+        public static final int CYCLE_BYTES = 8;
+
+        private MsgQueueFile() {
+        }
+    }
+
+    /** Offsets of struct {@code gpuseg_msg_queue_file_reply}. */
+    public static final class MsgQueueFileReply {
+        public static final int SIZE = 288;
+        public static final int MSG_OFFSET = 0;
+        public static final int MSG_BYTES = 24;
+        public static final int CYCLE_OFFSET = 24;
+        public static final int CYCLE_BYTES = 8;
+        public static final int TEXT_OFFSET = 32;
+        public static final int TEXT_BYTES = 256;
+
+        private MsgQueueFileReply() {
         }
     }
 

@@ -29,7 +29,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * <pre>
  *   dispatcher thread      poll: header word, copy, guard, validate, handler, tailer         (allocates nothing)
  *   housekeeping thread    housekeep: make, announce, end, close and delete cycles
- *   conductor thread       create before, close after both
+ *   conductor thread       create before, lend meanwhile
  * </pre>
  *
  * <p>The client can write anything into the files at any time. The header word is checked in a mapping of the daemon's
@@ -67,6 +67,7 @@ public final class ClientQueue implements AutoCloseable {
     private final SingleChronicleQueue queue;
     private final MappedPage metadata;
     private final FileChannel metadataChannel;
+    private final LentFile lentMetadata;
     private final Session session;
     private final Runnable wakeHousekeeping;
     private final int lockWord;
@@ -103,7 +104,7 @@ public final class ClientQueue implements AutoCloseable {
 
     private ClientQueue(final int clientId, final Path directory, final int uid, final QueueTemplate template,
         final SingleChronicleQueue queue, final MappedPage metadata, final FileChannel metadataChannel,
-        final Session session, final Runnable wakeHousekeeping, final int lockWord) {
+        final LentFile lentMetadata, final Session session, final Runnable wakeHousekeeping, final int lockWord) {
         this.clientId = clientId;
         this.directory = directory;
         readerDirectory = directory.resolveSibling("reader");
@@ -113,6 +114,7 @@ public final class ClientQueue implements AutoCloseable {
         this.queue = queue;
         this.metadata = metadata;
         this.metadataChannel = metadataChannel;
+        this.lentMetadata = lentMetadata;
         this.session = session;
         this.wakeHousekeeping = wakeHousekeeping;
         this.lockWord = lockWord;
@@ -145,6 +147,7 @@ public final class ClientQueue implements AutoCloseable {
         SingleChronicleQueue queue = null;
         MappedPage metadata = null;
         FileChannel metadataChannel = null;
+        LentFile lentMetadata = null;
         ClientQueue result = null;
         try {
             final Path reader = clientDirectory.resolve("reader");
@@ -161,8 +164,9 @@ public final class ClientQueue implements AutoCloseable {
             queue = QueueTemplate.builder(reader, template.bytes()).build();
             metadata = MappedPage.open(metadataPath, template.metadata().length, true);
             metadataChannel = FileChannel.open(metadataPath, StandardOpenOption.READ);
-            result = new ClientQueue(clientId, directory, uid, template, queue, metadata, metadataChannel, session,
-                wakeHousekeeping, daemonPid);
+            lentMetadata = LentFile.open(metadataPath);
+            result = new ClientQueue(clientId, directory, uid, template, queue, metadata, metadataChannel, lentMetadata,
+                session, wakeHousekeeping, daemonPid);
             result.cycles = new Handover<>(
                 QueueCycle.open(template, queue, first, directory.resolve(first.getFileName()), 0, uid));
             for (final Path path : new Path[] {clientDirectory, directory}) {
@@ -178,6 +182,9 @@ public final class ClientQueue implements AutoCloseable {
         } catch (final IOException | RuntimeException | InternalError e) {
             if (result != null && result.cycles != null) {
                 result.cycles.current().close();
+            }
+            if (lentMetadata != null) {
+                lentMetadata.close();
             }
             if (metadata != null) {
                 metadata.close();
@@ -405,6 +412,7 @@ public final class ClientQueue implements AutoCloseable {
                 && System.nanoTime() - prepareNotBeforeNs >= 0) {
                 try {
                     cycles.offer(prepare(cycle.number() + 1));
+                    session.preparedCycle(cycle.number() + 1L); // after the offer: a client may ask for it at once
                     worked = true;
                 } catch (final SystemCallException | UncheckedIOException e) {
                     if (!isForWantOfSpace(e)) {
@@ -457,10 +465,7 @@ public final class ClientQueue implements AutoCloseable {
         QueueCycle.write(template, readerDirectory.resolve(name));
         // Chronicle opens no cycle above the highest one listed
         queue.refreshDirectoryListing();
-        final QueueCycle cycle = QueueCycle.open(template, queue, readerDirectory.resolve(name),
-            directory.resolve(name), number, uid);
-        session.preparedCycle(number);
-        return cycle;
+        return QueueCycle.open(template, queue, readerDirectory.resolve(name), directory.resolve(name), number, uid);
     }
 
     /**
@@ -593,6 +598,27 @@ public final class ClientQueue implements AutoCloseable {
         return directory;
     }
 
+    /**
+     * A file of this queue, open for reading and writing, for a client that cannot open it by path. Any thread.
+     *
+     * @param cycle its cycle, or {@link Abi#QUEUE_METADATA}
+     * @return a descriptor, which the caller closes; -1 if that is neither the cycle in use nor the one after it, or
+     *         the queue is closed
+     * @throws SystemCallException with EMFILE when this process has no descriptors left
+     */
+    public int lend(final long cycle) {
+        if (cycle == Abi.QUEUE_METADATA) {
+            return lentMetadata.duplicate();
+        }
+        // in this order: a cycle that becomes the current one between the two looks is seen by the second
+        final QueueCycle next = cycles.next();
+        final QueueCycle current = cycles.current();
+        if (next != null && next.number() == cycle) {
+            return next.lend();
+        }
+        return current.number() == cycle ? current.lend() : -1;
+    }
+
     /** Closes and deletes everything. Conductor thread, after dispatcher and housekeeping have stopped using it. */
     @Override
     public void close() {
@@ -606,6 +632,7 @@ public final class ClientQueue implements AutoCloseable {
             }
         }
         metadata.close();
+        lentMetadata.close();
         try {
             metadataChannel.close();
         } catch (final IOException e) {

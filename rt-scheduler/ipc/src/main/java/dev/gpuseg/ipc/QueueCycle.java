@@ -28,13 +28,14 @@ final class QueueCycle implements AutoCloseable {
     private final UnsafeBuffer buffer;
     private final ExcerptTailer tailer;
     private final FileChannel channel;
+    private final LentFile lent;
     /** The daemon has decided to end this cycle; before that an end-of-data header is a forgery. W housekeeping. */
     private volatile boolean ending;
     /** The end-of-data header is written. Housekeeping thread. */
     private boolean ended;
 
     private QueueCycle(final int number, final Path path, final Path link, final long bytes, final MappedPage page,
-        final ExcerptTailer tailer, final FileChannel channel) {
+        final ExcerptTailer tailer, final FileChannel channel, final LentFile lent) {
         this.number = number;
         this.path = path;
         this.link = link;
@@ -43,6 +44,7 @@ final class QueueCycle implements AutoCloseable {
         buffer = page.buffer();
         this.tailer = tailer;
         this.channel = channel;
+        this.lent = lent;
     }
 
     /** Writes a complete cycle file that the client cannot reach yet, its space reserved. */
@@ -75,6 +77,7 @@ final class QueueCycle implements AutoCloseable {
         final ExcerptTailer tailer = queue.createTailer();
         FileChannel channel = null;
         MappedPage page = null;
+        LentFile lent = null;
         try {
             tailer.singleThreadedCheckDisabled(true); // handed over to the dispatcher, with a release store
             channel = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
@@ -89,22 +92,27 @@ final class QueueCycle implements AutoCloseable {
             }
             tailer.singleThreadedCheckDisabled(true);
             channel.truncate(template.bytes());
+            lent = LentFile.open(path);
             FileAccess.chmod(path, 0600);
             FileAccess.chown(path, uid, -1);
             Files.deleteIfExists(link);
             Files.createLink(link, path);
-            return new QueueCycle(number, path, link, template.bytes(), page, tailer, channel);
+            return new QueueCycle(number, path, link, template.bytes(), page, tailer, channel, lent);
         } catch (final IOException e) {
-            abandon(tailer, channel, page);
+            abandon(tailer, channel, page, lent);
             throw new UncheckedIOException(path + " cannot be opened: " + e.getMessage(), e);
         } catch (final RuntimeException | InternalError e) {
-            abandon(tailer, channel, page);
+            abandon(tailer, channel, page, lent);
             throw e;
         }
     }
 
-    private static void abandon(final ExcerptTailer tailer, final FileChannel channel, final MappedPage page) {
+    private static void abandon(final ExcerptTailer tailer, final FileChannel channel, final MappedPage page,
+        final LentFile lent) {
         tailer.close();
+        if (lent != null) {
+            lent.close();
+        }
         if (page != null) {
             page.close();
         }
@@ -137,6 +145,11 @@ final class QueueCycle implements AutoCloseable {
 
     boolean publishEndOfData(final int position) {
         return buffer.compareAndSetInt(position, 0, QueueFormat.END_OF_DATA);
+    }
+
+    /** A descriptor of the file for the client, which the caller closes; -1 if the cycle is closed. Any thread. */
+    int lend() {
+        return lent.duplicate();
     }
 
     ExcerptTailer tailer() {
@@ -173,6 +186,7 @@ final class QueueCycle implements AutoCloseable {
     public void close() {
         tailer.close();
         page.close();
+        lent.close();
         closeChannel(channel);
         try {
             Files.deleteIfExists(link);

@@ -6,6 +6,7 @@ import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.QueueTemplate;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.Session;
+import dev.gpuseg.ipc.platform.Descriptor;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.EventFd;
@@ -76,6 +77,8 @@ public final class ConductorAgent implements Agent {
     private final RateLimit hellos = new RateLimit(256, 20);
     private final RateLimit opens = new RateLimit(2048, 100);
     private final RateLimit admins = new RateLimit(50, 20);
+    // two at a registration and one for each cycle that is filled
+    private final RateLimit files = new RateLimit(1024, 200);
 
     /**
      * Listens from now on; connections are served once an agent runner calls {@link #doWork}.
@@ -239,6 +242,9 @@ public final class ConductorAgent implements Agent {
                 break;
             case Abi.MSG_TASK_CLOSE:
                 taskClose(connection, seq, data);
+                break;
+            case Abi.MSG_QUEUE_FILE:
+                queueFile(connection, seq, data);
                 break;
             case Abi.MSG_ADMIN:
                 admin(connection, seq, packet);
@@ -522,6 +528,54 @@ public final class ConductorAgent implements Agent {
         reply.data().putInt(Abi.MsgTaskReply.SLOT_OFFSET, slot);
         Messages.text(reply.data(), Abi.MsgTaskReply.TEXT_OFFSET, Abi.TEXT_BYTES, text);
         socket.send(connection, reply);
+    }
+
+    private void queueFile(final Connection connection, final int seq, final UnsafeBuffer data) {
+        final RegisteredClient owner = connection.client;
+        if (owner == null) {
+            protocolError(connection, "QUEUE_FILE before HELLO");
+            return;
+        }
+        final long cycle = data.getLong(Abi.MsgQueueFile.CYCLE_OFFSET);
+        if (asksTooOften(files, connection.peer)) {
+            fileReply(connection, seq, cycle, -Errno.EAGAIN, tooOften(connection.peer, "asks for files", files));
+            return;
+        }
+        try {
+            // the kernel limits the descriptors that are sent and not received, of all of the daemon's connections
+            if (!connection.socket.isRead()) {
+                fileReply(connection, seq, cycle, -Errno.EAGAIN, "replies are unread; read them");
+                return;
+            }
+            final int fd = owner.client.queue().lend(cycle);
+            if (fd < 0) {
+                fileReply(connection, seq, cycle, -Errno.ENOENT, "the queue has no cycle " + cycle
+                    + " now; ask for the one announced in the session");
+                return;
+            }
+            try {
+                fillFileReply(seq, cycle, 0, "");
+                reply.addDescriptor(fd);
+                socket.send(connection, reply);   // there is room: nothing is unread
+                increment(ConductorCounter.QUEUE_FILES);
+            } finally {
+                Descriptor.close(fd);
+            }
+        } catch (final SystemCallException e) {   // out of descriptors
+            fileReply(connection, seq, cycle, -e.errno(), e.getMessage());
+        }
+    }
+
+    private void fileReply(final Connection connection, final int seq, final long cycle, final int status,
+        final String text) {
+        fillFileReply(seq, cycle, status, text);
+        socket.send(connection, reply);
+    }
+
+    private void fillFileReply(final int seq, final long cycle, final int status, final String text) {
+        Messages.header(reply, Abi.MSG_QUEUE_FILE, Abi.MsgQueueFileReply.SIZE, seq, status);
+        reply.data().putLong(Abi.MsgQueueFileReply.CYCLE_OFFSET, cycle);
+        Messages.text(reply.data(), Abi.MsgQueueFileReply.TEXT_OFFSET, Abi.TEXT_BYTES, text);
     }
 
     private void admin(final Connection connection, final int seq, final Packet packet) {

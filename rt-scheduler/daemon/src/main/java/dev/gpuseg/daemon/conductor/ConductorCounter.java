@@ -13,6 +13,7 @@ public enum ConductorCounter {
     TASKS_NOT_ADMITTED("tasks refused by admission"),
     LIMITS_REFUSED("tasks refused because of a limit of their user"),
     TASKS_CLOSED("tasks closed by their client"),
+    QUEUE_FILES("files of their queues handed to clients that cannot open them by path"),
     PROTOCOL_ERRORS("malformed packets, each ending its connection"),
     ADMIN_REQUESTS("administrators' commands"),
     ADMIN_REFUSED("commands refused because too many of their user, or of all, wait or were not read"),

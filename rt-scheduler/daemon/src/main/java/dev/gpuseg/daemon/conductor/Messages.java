@@ -50,6 +50,9 @@ final class Messages {
             case Abi.MSG_TASK_CLOSE:
                 expected = Abi.MsgTaskClose.SIZE;
                 break;
+            case Abi.MSG_QUEUE_FILE:
+                expected = Abi.MsgQueueFile.SIZE;
+                break;
             case Abi.MSG_ADMIN:
                 expected = length < Abi.MsgAdmin.SIZE ? Abi.MsgAdmin.SIZE
                     : Abi.MsgAdmin.SIZE + data.getInt(Abi.MsgAdmin.TEXT_SIZE_OFFSET);

@@ -190,7 +190,7 @@ final class RegistrationSocket {
         }
     }
 
-    /** Sends a packet without descriptors, or keeps a copy until the peer has read what came before. */
+    /** Sends a packet, or keeps a copy, without descriptors, until the peer has read what came before. */
     void send(final Connection connection, final Packet reply) {
         if (!connection.open || connection.hungUpUntilNs != 0) {
             return;   // no peer reads it

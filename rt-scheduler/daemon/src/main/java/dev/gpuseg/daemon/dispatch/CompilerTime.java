@@ -14,8 +14,9 @@ import java.util.concurrent.locks.LockSupport;
  * processor together have 95 % of each second (sched_rt_runtime_us) and then none of them for the rest: a dispatcher
  * that is woken there waits for up to 50 ms, whatever its priority.
  *
- * <p>So a thread looks at them ten times a second. A compiler that has used up its allowance is an ordinary thread until
- * it has some again: in any time d it is a real-time thread that runs for d * {@value #PERCENT} % and 0.2 s at most.
+ * <p>So a thread looks at them ten times a second. A compiler that has used up its allowance is an ordinary thread
+ * until it has some again: in any time d it is a real-time thread that runs for d * {@value #PERCENT} % and 0.2 s at
+ * most.
  */
 final class CompilerTime implements AutoCloseable {
     /** The looking thread's name; {@link RuntimeThreads} gives it its priority by that. */

@@ -99,6 +99,81 @@ class ConductorAgentTest {
         }
     }
 
+    private static Packet askFile(final SeqPacketSocket socket, final long cycle) {
+        return ConductorRig.ask(socket, fileRequest(cycle));
+    }
+
+    private static Packet fileRequest(final long cycle) {
+        final Packet request = ConductorRig.message(Abi.MSG_QUEUE_FILE, Abi.MsgQueueFile.SIZE);
+        request.data().putLong(Abi.MsgQueueFile.CYCLE_OFFSET, cycle);
+        return request;
+    }
+
+    @Test
+    void shouldLendAClientTheFilesOfItsOwnQueueAndNothingElse() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect();
+            SeqPacketSocket stranger = rig.connect()) {
+            final Process other = spawn(rig, "wait");   // whose queue has a metadata and a cycle 0, too
+            assertTrue(reader(other).readLine().startsWith("0 "));
+            final Packet hello = ConductorRig.ask(socket, ConductorRig.hello("camera"));
+            final Path queue = Path.of(ConductorRig.text(hello, Abi.MsgHelloReply.QUEUE_DIR_OFFSET));
+            hello.closeDescriptors();
+            for (final long cycle : new long[] {Abi.QUEUE_METADATA, 0, 0}) {
+                final Packet reply = askFile(socket, cycle);
+                assertEquals(0, ConductorRig.status(reply), rig::dump);
+                assertEquals(cycle, reply.data().getLong(Abi.MsgQueueFileReply.CYCLE_OFFSET));
+                assertEquals(1, reply.descriptorCount());
+                final String fd = Integer.toString(reply.descriptor(0));
+                final Path own = queue.resolve(cycle == 0 ? "19700101F.cq4" : "metadata.cq4t");
+                assertTrue(Files.isSameFile(own, Path.of("/proc/self/fd/", fd)), own::toString);
+                final String info = Files.readString(Path.of("/proc/self/fdinfo/", fd));
+                final int flags = Integer.parseInt(info.replaceAll("(?s).*flags:\\s*0?([0-7]+).*", "$1"), 8);
+                assertEquals(2, flags & 3, () -> "not O_RDWR: " + info);
+                reply.closeDescriptors();
+            }
+            for (final long cycle : new long[] {1, 2, -2, 1L << 32, Long.MAX_VALUE, Long.MIN_VALUE}) {
+                final Packet reply = askFile(socket, cycle);
+                assertEquals(-Errno.ENOENT, ConductorRig.status(reply));
+                assertEquals(0, reply.descriptorCount());
+                assertTrue(ConductorRig.text(reply, Abi.MsgQueueFileReply.TEXT_OFFSET).contains("no cycle " + cycle));
+            }
+            assertEquals(3, rig.conductor.count(ConductorCounter.QUEUE_FILES), rig::dump);
+            assertTrue(stranger.send(fileRequest(0)) > 0);
+            assertEquals(SeqPacketSocket.CLOSED, stranger.receive(new Packet(4096)), "it has no queue");
+            other.destroyForcibly();
+        }
+    }
+
+    /** Descriptors in flight count against the daemon's user: a client who reads nothing must not use up that limit. */
+    @Test
+    void shouldLendNothingToAClientWhoReadsNothing() throws Exception {
+        try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
+            ConductorRig.ask(socket, ConductorRig.hello("camera")).closeDescriptors();
+            final int requests = 50;
+            for (int i = 0; i < requests; i++) {
+                assertTrue(socket.send(fileRequest(0)) > 0, rig::dump);
+            }
+            // the first reply must be there before it is read: no other request is answered with a file until then
+            rig.await("first reply", () -> rig.conductor.count(ConductorCounter.QUEUE_FILES) == 1);
+            final Packet open = ConductorRig.taskOpen("camera", 1);
+            socket.send(open);
+            rig.await("all requests", () -> rig.events.stream().anyMatch(event -> event.startsWith("open ")));
+            assertEquals(1, rig.conductor.count(ConductorCounter.QUEUE_FILES), rig::dump);
+            final Packet reply = new Packet(4096);
+            for (int i = 0; i < requests; i++) {
+                assertTrue(socket.receive(reply) > 0);
+                assertEquals(i == 0 ? 0 : -Errno.EAGAIN, ConductorRig.status(reply));
+                assertEquals(i == 0 ? 1 : 0, reply.descriptorCount());
+                reply.closeDescriptors();
+            }
+            assertTrue(socket.receive(reply) > 0);
+            assertEquals(Abi.MSG_TASK_OPEN, reply.data().getInt(Abi.Msg.TYPE_OFFSET));
+            final Packet again = askFile(socket, 0);
+            assertEquals(1, again.descriptorCount(), "who reads is served again");
+            again.closeDescriptors();
+        }
+    }
+
     @Test
     void shouldOpenAndCloseTasks() throws Exception {
         try (ConductorRig rig = new ConductorRig(); SeqPacketSocket socket = rig.connect()) {
@@ -380,7 +455,7 @@ class ConductorAgentTest {
 
     private static Packet randomPacket(final Random random) {
         final Packet packet;
-        switch (random.nextInt(5)) {
+        switch (random.nextInt(6)) {
             case 0:
                 packet = ConductorRig.hello("fuzz");
                 break;
@@ -393,6 +468,9 @@ class ConductorAgentTest {
                 break;
             case 3:
                 packet = ConductorRig.message(random.nextInt(8), 24 + random.nextInt(200));
+                break;
+            case 4:
+                packet = fileRequest(random.nextInt(4) - 2);
                 break;
             default:
                 packet = new Packet(Abi.MSG_BYTES_MAX);

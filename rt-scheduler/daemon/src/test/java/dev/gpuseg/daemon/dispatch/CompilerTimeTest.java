@@ -36,8 +36,8 @@ class CompilerTimeTest {
                 long sum = 0;
                 for (int to = from; to < realTime.length; to++) {
                     sum += realTime[to];
-                    assertTrue(sum <= (to - from + 1) * LOOK * CompilerTime.PERCENT / 100 + CompilerTime.BURST_NS + LOOK,
-                        sum + " of " + (to - from + 1) + " looks");
+                    final long share = (to - from + 1) * LOOK * CompilerTime.PERCENT / 100;
+                    assertTrue(sum <= share + CompilerTime.BURST_NS + LOOK, sum + " of " + (to - from + 1) + " looks");
                 }
             }
         }

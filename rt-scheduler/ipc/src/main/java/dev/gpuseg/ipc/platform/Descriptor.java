@@ -7,6 +7,7 @@ import java.nio.file.Path;
 /** Operations on numbered file descriptors. A descriptor is a plain {@code int}; its owner closes it exactly once. */
 public final class Descriptor {
     private static final int F_ADD_SEALS = 1033;
+    private static final int F_DUPFD_CLOEXEC = 1030;
     private static final int F_SEAL_SEAL = 1;
     private static final int F_SEAL_SHRINK = 2;
     private static final int F_SEAL_GROW = 4;
@@ -14,6 +15,7 @@ public final class Descriptor {
     private static final int MFD_ALLOW_SEALING = 2;
     private static final int O_RDWR = 2;
     private static final int O_CLOEXEC = 0x80000;
+    private static final int O_NOFOLLOW = LibC.ARM64 ? 0x8000 : 0x20000;
 
     private Descriptor() {
     }
@@ -71,6 +73,35 @@ public final class Descriptor {
         if (errno != 0) {
             throw new SystemCallException("posix_fallocate", path + ", " + length, errno);
         }
+    }
+
+    /**
+     * Opens an existing file for reading and writing.
+     *
+     * @param path the file; a symbolic link is refused
+     * @return the descriptor, close-on-exec
+     */
+    public static int openToWrite(final Path path) {
+        final int fd = LibC.open(path.toString(), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+        if (fd < 0) {
+            throw new SystemCallException("open", path.toString(), Native.getLastError());
+        }
+        return fd;
+    }
+
+    /**
+     * Another descriptor of the same open file.
+     *
+     * @param fd an open descriptor
+     * @return the duplicate, close-on-exec
+     * @throws SystemCallException with EMFILE when this process has no descriptors left
+     */
+    public static int duplicate(final int fd) {
+        final int duplicate = LibC.fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        if (duplicate < 0) {
+            throw new SystemCallException("fcntl", fd + ", F_DUPFD_CLOEXEC", Native.getLastError());
+        }
+        return duplicate;
     }
 
     /**

@@ -8,8 +8,8 @@ import com.sun.jna.Pointer;
  * CPU time of other processes, and of threads of this one, by their CPU-time clocks: one system call of about a
  * microsecond, to the nanosecond, without a file. Not thread-safe; allocates only itself.
  *
- * <p>Source: clock_getcpuclockid(3); the number of the clock of process P is {@code ~P << 3 | CPUCLOCK_SCHED}, that of a
- * thread has CPUCLOCK_PERTHREAD_MASK besides (include/linux/posix-timers.h).
+ * <p>Source: clock_getcpuclockid(3); the number of the clock of process P is {@code ~P << 3 | CPUCLOCK_SCHED}, that of
+ * a thread has CPUCLOCK_PERTHREAD_MASK besides (include/linux/posix-timers.h).
  */
 public final class ProcessCpuTime {
     /** {@link #readNs}: there is no such process. */

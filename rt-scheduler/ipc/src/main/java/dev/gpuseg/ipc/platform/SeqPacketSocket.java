@@ -25,6 +25,9 @@ public final class SeqPacketSocket implements AutoCloseable {
     private static final int SOL_SOCKET = 1;
     private static final int SO_PEERCRED = 17;
     private static final int SO_PEERPIDFD = 77;
+    private static final int SO_MEMINFO = 55;
+    private static final int MEMINFO_BYTES = 36;
+    private static final int WMEM_ALLOC_OFFSET = 8;
     private static final int SO_RCVTIMEO = 20;
     private static final int SO_SNDTIMEO = 21;
     private static final int MSG_NOSIGNAL = 0x4000;
@@ -183,6 +186,21 @@ public final class SeqPacketSocket implements AutoCloseable {
     public int send(final Packet packet) {
         final long n = LibC.sendmsg(fd, packet.prepareSend(), MSG_NOSIGNAL);
         return n >= 0 ? (int) n : failed("sendmsg", Native.getLastError());
+    }
+
+    /**
+     * Whether the peer has received every message that was sent to it.
+     *
+     * @return false while one waits
+     */
+    public boolean isRead() {
+        final ByteBuffer value = ByteBuffer.allocateDirect(MEMINFO_BYTES + 4).order(ByteOrder.nativeOrder());
+        value.putInt(MEMINFO_BYTES, MEMINFO_BYTES);
+        final long address = BufferUtil.address(value);
+        if (LibC.getsockopt(fd, SOL_SOCKET, SO_MEMINFO, address, address + MEMINFO_BYTES) < 0) {
+            throw new SystemCallException("getsockopt", fd + ", SO_MEMINFO", Native.getLastError());
+        }
+        return value.getInt(WMEM_ALLOC_OFFSET) == 0;   // memory of what is sent and not received
     }
 
     private int failed(final String call, final int errno) {

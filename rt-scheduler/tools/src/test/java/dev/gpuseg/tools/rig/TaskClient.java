@@ -44,6 +44,16 @@ public final class TaskClient {
         return command;
     }
 
+    /** The same where the runtime directory is mounted read-only, as in a container. */
+    public static List<String> commandReadOnly(final SystemRig rig, final int uid, final String... actions)
+        throws IOException {
+        final List<String> command = new ArrayList<>(List.of("unshare", "--mount", "sh", "-c",
+            "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" && exec \"$@\"",
+            rig.directory().root().toString()));
+        command.addAll(commandAs(rig, uid, actions));
+        return command;
+    }
+
     public static String open(final String name, final int priority, final long periodMs, final long deadlineMs,
         final long budgetMs) {
         return "open:" + name + ":" + priority + ":0:" + periodMs * 1_000_000 + ":" + deadlineMs * 1_000_000 + ":"

@@ -62,7 +62,7 @@ class RealTimeThreadsTest {
         assertEquals("fifo " + PRIORITY, threads.get("gpuseg-dispatch"), threads.toString());
         assertEquals("fifo " + PRIORITY, threads.get("VM Thread"), threads.toString());
         assertEquals("fifo 1", threads.get("gpuseg-conducto"), threads.toString());
-        threads.keySet().removeIf(name -> name.contains("Compiler"));   // real-time for a part of the time: CompilerTime
+        threads.keySet().removeIf(name -> name.contains("Compiler"));   // for a part of the time: CompilerTimeTest
         threads.values().removeIf(how -> !how.contains("other"));
         assertEquals(Map.of(), threads, "ordinary threads");
     }

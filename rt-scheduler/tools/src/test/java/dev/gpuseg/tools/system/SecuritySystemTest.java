@@ -55,6 +55,7 @@ class SecuritySystemTest {
     /** What can be open in a daemon, and what a user may leave unread: Daemon and UnreadReplies say the same. */
     private static final long TASKS_MAX = 4096;
     private static final long UNREAD_MAX = 8L << 20;
+    private static final int READ_ONLY_ROUNDS = 5;
     private static final int EPERM = 1;
     private static final int EACCES = 13;
 
@@ -495,6 +496,32 @@ class SecuritySystemTest {
         assertEquals(0, rig.counter("poisoned"));
         daemon.terminate();
         assertEquals(0, daemon.awaitExit(20), daemon.said());
+    }
+
+    /** It could not open the files that it has given to their users: CAP_DAC_OVERRIDE is missing. */
+    @Test
+    void shouldLendQueuesToAReadOnlyMountWithChownAndFownerAlone() throws Exception {
+        final Process mounts = new ProcessBuilder("unshare", "--mount", "true").start();
+        assumeTrue(mounts.waitFor() == 0, "a mount namespace is not permitted here");
+        final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate", "--queue-size", "256KiB");
+        daemon.await("ready", 40);
+        final List<String> actions = new ArrayList<>(List.of(TaskClient.open("a", 10, 0, 0, 0)));
+        for (int i = 0; i < READ_ONLY_ROUNDS; i++) {
+            actions.add("segments:a:1500:0");   // a cycle of the queue, and more
+        }
+        actions.add("close:a");
+        final Child other = rig.start("other", TaskClient.commandReadOnly(rig, BOB, actions.toArray(String[]::new)));
+        assertEquals("open a 0", other.await("open a", 20).strip());
+        assertEquals(0, other.awaitExit(120), other.said());
+        // -EBUSY: the thread that asks for the next cycle had no processor in time
+        final List<String> rounds = other.allLines().stream().filter(line -> line.startsWith("segments ")).toList();
+        assertEquals(READ_ONLY_ROUNDS, rounds.size(), other.said());
+        assertTrue(rounds.stream().allMatch(line -> line.equals("segments 0") || line.equals("segments -16")),
+            rounds::toString);
+        assertTrue(rounds.contains("segments 0"), rounds::toString);
+        assertTrue(rig.counter("conductor_queue_files") >= 3, () -> rig.status().toString());
+        assertEquals(0, rig.counter("poisoned"));
+        assertEquals(0, rig.counter("conductor_protocol_errors"));
     }
 
     @Test
