@@ -36,7 +36,8 @@ import java.util.Objects;
  * the claims of the tasks before it leave. What is expected is corrected by what the newest begins did
  * cost ({@link ExpectedLoss}), and a higher quantile than the last one is chosen only if it fits with a
  * sixteenth to spare. A begin for which none fits, or whose task has spent its savings, is not anticipated, and {@link
- * Sink#onOverBudget} tells of it. Announced begins are the program's responsibility and outside of the budget.
+ * Sink#onOverBudget} tells of it. Announced begins are outside of the budget: the share of their account pays for them
+ * ({@link SegmentScheduler#chargeAnnouncements}).
  *
  * <h2>Use</h2>
  * The caller tells it of tasks, begins, costs and time, in the order in which the scheduler hears of them, and calls
@@ -878,7 +879,9 @@ public final class Anticipator {
         final long lossNs = Math.max(0, nowNs - freeSinceNs[gpu]) + inVainNs;
         freeSinceNs[gpu] = NEVER;
         if (lossNs > 0) {
-            if (!heldAnnounced[gpu]) {
+            if (heldAnnounced[gpu]) {
+                scheduler.keptFree(t, lossNs, nowNs);
+            } else {
                 budgets[gpu].spend(t, lossNs, nowNs);
                 losses[t].spend(lossNs);
             }

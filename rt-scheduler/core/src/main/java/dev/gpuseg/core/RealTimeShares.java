@@ -155,6 +155,16 @@ final class RealTimeShares {
         }
     }
 
+    /**
+     * A GPU was kept free for a begin that the account announced: as if it had used it so long. The timer of {@link
+     * #dueNs} is to be set.
+     */
+    void take(final int account, final int gpu, final long tookNs, final long nowNs) {
+        final int row = row(account, gpu);
+        charge(row, nowNs);
+        credit[row] -= WHOLE * tookNs;
+    }
+
     /** How many accounts use a GPU, or did before the decision being made. */
     int userCount(final int gpu) {
         return userCount[gpu];
@@ -205,8 +215,11 @@ final class RealTimeShares {
             return share == WHOLE ? sinceNs[row] : share == 0 ? Time.NEVER
                 : Time.addSaturating(sinceNs[row], Math.max(0, (whole(row) - credit[row] + share - 1) / share));
         }
-        if (!inUse[row] || share == WHOLE) {
+        if (share == WHOLE) {
             return Time.NEVER;
+        }
+        if (!inUse[row]) {
+            return credit[row] < 0 ? sinceNs[row] : Time.NEVER;
         }
         final long usedUpNs = Time.addSaturating(sinceNs[row], Math.max(0, credit[row]) / (WHOLE - share) + 1);
         return usedUpNs > excusedNs[row] ? Time.addSaturating(usedUpNs, allowanceNs(row)) : usedUpNs;

@@ -81,6 +81,7 @@ public final class SegmentScheduler {
     private final TimerHeap timers;
 
     private final FairShares shares;
+    private boolean chargesAnnouncements;
     private final RealTimeShares accounts;
     private final HeldBack heldBack;
     private final Arbiter arbiter;
@@ -584,10 +585,11 @@ public final class SegmentScheduler {
     /**
      * Limits what the real-time segments of an account use of each GPU (each GPU by itself). In any time d they have it
      * for no longer than percent / 100 * (d + 1 s), save the time by which {@link #onTimer} is late and what {@link
-     * #countFromGrants} leaves out. When the share is
-     * used up, they are best effort, on this GPU and for one second. Tasks of an account whose uses sum to the share at
-     * most, with budgets that sum to half of the share of a second at most, are never demoted. Of no effect while a
-     * policy decides that does not enforce; behind a gate, what runs goes on until its end.
+     * #countFromGrants} leaves out. With {@link #chargeAnnouncements} that includes the time for which it was kept free
+     * for them. When the share is used up, they are best effort, on this GPU and for one second. Tasks of an account
+     * whose uses sum to the share at most, with budgets that sum to half of the share of a second at most, are never
+     * demoted. Of no effect while a policy decides that does not enforce; behind a gate, what runs goes on until its
+     * end.
      *
      * @param account 1..{@link SchedulerConfig#maxContexts()}
      * @param percent 0..100; 100 = no limit
@@ -612,6 +614,26 @@ public final class SegmentScheduler {
             decide(gpu);
             arbiter.timeAccount(accounts.row(account, gpu));
         }
+    }
+
+    /**
+     * From now on the share of an account also pays for the time for which a GPU is kept free for begins that its tasks
+     * have announced. Before the first event.
+     */
+    public void chargeAnnouncements() {
+        chargesAnnouncements = true;
+    }
+
+    /** A GPU was kept free for a begin that a task had announced, whether it came or not. */
+    void keptFree(final int taskId, final long tookNs, final long nowNs) {
+        final int account = segments.account[taskId];
+        if (!chargesAnnouncements || account == 0 || accounts.percent(account) == RealTimeShares.WHOLE) {
+            return;
+        }
+        clockNs = Math.max(clockNs, nowNs);
+        final int gpu = contexts.gpu[segments.contextId[taskId]];
+        accounts.take(account, gpu, tookNs, clockNs);
+        arbiter.timeAccount(accounts.row(account, gpu));
     }
 
     // ---- what segments are known to have ---------------------------------------------------------------------------

@@ -416,6 +416,34 @@ class AnticipatorTest {
         assertEquals(Time.NEVER, anticipator.nextNs());
     }
 
+    /** Begins that are announced one after the other, and never made, take what the share of their account gives. */
+    @Test
+    void shouldChargeTheShareOfAnAccountForBeginsThatItsTasksAnnounce() {
+        scheduler.chargeAnnouncements();
+        final int account = 3;
+        final int percent = 20;
+        scheduler.setShare(account, percent, 0);
+        scheduler.addContext(HIGH, 0, ContextKind.MANAGED);
+        scheduler.addTask(new TaskParameters(HIGH, HIGH, 80, 0, 0, 0, true).inAccount(account));
+        anticipator.open(HIGH, 0, HIGH, 80, 0);
+        final long lengthNs = 20 * SECOND_NS;
+        boolean wasSpent = false;
+        boolean wasWholeAgain = false;
+        while (nowNs < lengthNs) {
+            anticipator.announce(HIGH, nowNs + 2 * MS, nowNs);
+            follow();
+            until(nowNs + 2 * MS + MS / 2);
+            scheduler.onTimer(nowNs);
+            wasWholeAgain |= wasSpent && !scheduler.isSpent(HIGH);
+            wasSpent |= scheduler.isSpent(HIGH);
+        }
+        until(nowNs + SECOND_NS);
+        assertTrue(wasSpent && wasWholeAgain, "spent: " + wasSpent + ", whole again: " + wasWholeAgain);
+        final long mayNs = (lengthNs + SECOND_NS) * percent / 100;
+        assertTrue(decided.keptNs[HIGH] <= mayNs + 5 * MS, decided.keptNs[HIGH] + " ns of " + mayNs);
+        assertTrue(decided.keptNs[HIGH] >= mayNs / 4, "it may use its share: " + decided.keptNs[HIGH] + " ns");
+    }
+
     /** The costs of a task whose begins mislead are its own: what another one pays and gains does not change. */
     @Test
     void shouldLeaveTheAnticipationOfATaskAsItIsWhereALowerOneMisleads() {

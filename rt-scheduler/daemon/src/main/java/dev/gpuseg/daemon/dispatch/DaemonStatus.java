@@ -89,6 +89,7 @@ final class DaemonStatus implements DaemonReadings {
         node.put("policy_text", config.settings().policyText());
         node.put("inputs", "all");
         node.put("budgets", "from-grant");
+        node.put("announcements", "charged");
         node.put("mechanism", from.mechanism().name());
         node.put("level", capabilities.level());
         node.put("level_name", capabilities.levelName());

@@ -112,6 +112,7 @@ public final class DispatcherAgent implements Runnable {
         final Decisions decided = new Decisions(desired);
         scheduler = new SegmentScheduler(config, decided);
         scheduler.countFromGrants();
+        scheduler.chargeAnnouncements();
         tasks = new TaskTable(config.maxTasks());
         journal = new DispatcherJournal(events, counters, clock);
         grants = new GrantGate(scheduler, desired, journal, counters, clock, config.preemptive());

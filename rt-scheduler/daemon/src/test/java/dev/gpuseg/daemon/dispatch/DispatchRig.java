@@ -55,6 +55,7 @@ final class DispatchRig {
             Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(config, decided);
         scheduler.countFromGrants();
+        scheduler.chargeAnnouncements();
         grants = new GrantGate(scheduler, desired, journal, counters, clock, preemptive);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);

@@ -182,6 +182,9 @@ public final class DecisionReplay implements DecisionSink {
         if ("from-grant".equals(config.path("budgets").asText())) {
             made.countFromGrants();
         }
+        if ("charged".equals(config.path("announcements").asText())) {
+            made.chargeAnnouncements();
+        }
         anticipation = new AnticipationReplay(sizes, made);
         return made;
     }

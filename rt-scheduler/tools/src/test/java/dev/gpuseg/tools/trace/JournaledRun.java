@@ -83,9 +83,10 @@ final class JournaledRun implements DecisionSink {
             true, Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(sizes, this);
         scheduler.countFromGrants();
+        scheduler.chargeAnnouncements();
         final ObjectNode start = JsonNodeFactory.instance.objectNode();
         start.put("policy", policy.split(" ")[0]).put("policy_text", policy).put("inputs", "all")
-            .put("budgets", "from-grant").put("gpus", GPUS).put("tasks_max", TASKS)
+            .put("budgets", "from-grant").put("announcements", "charged").put("gpus", GPUS).put("tasks_max", TASKS)
             .put("contexts_max", CONTEXTS).put("preemptive", preemptive).put("optimistic", true)
             .put("unmanaged", "best-effort");
         ring.writeText(EventKind.START, nowNs, 0, 0, 0, 0, 0, 0, start.toString());
