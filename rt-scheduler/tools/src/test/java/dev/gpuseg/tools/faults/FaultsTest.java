@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Timeout;
 @Tag("long")
 class FaultsTest {
     private static final int LIMIT_MS = 1_000;
+    private static final int ATTACKS = 100;
 
     @Test
     void shouldRefuseAnUnknownFaultByName() {
@@ -126,6 +127,20 @@ class FaultsTest {
         }
         assertTrue(result.path("innocent_undisturbed_p99_ms").asDouble() > 0, attacks.text());
         return null;
+    }
+
+    /** What depends on the machine, freezes and the honest client's figure, is judged by the campaign. */
+    @Test
+    @Timeout(1200)
+    void shouldSurviveAHundredAttacks() throws Exception {
+        final StringOutput attacks = StringOutput.of("faults", "--hostile", "--rounds", Integer.toString(ATTACKS),
+            "--seed", "20261123", "--watchdog-period", LIMIT_MS + "ms", "--json");
+        final JsonNode result = new ObjectMapper().readTree(attacks.out());
+        assertEquals(ATTACKS, result.path("rounds").asInt(), attacks.text());
+        assertEquals(0, result.path("lost").asLong(), attacks.text());
+        assertEquals(0, result.path("hung").asLong(), attacks.text());
+        assertEquals(0, result.path("daemons_exhausted").asLong(-1), attacks.text());
+        assertTrue(result.path("injected").asInt() > ATTACKS / 2 || ProcessStatus.effectiveUid() != 0, attacks.text());
     }
 
     @Test
