@@ -6,8 +6,8 @@
  * device and touches no process. The daemon needs none of these capabilities.
  *
  * Records go to standard output, a pipe or socket of the daemon that started it; or, with --socket, to one daemon at a
- * time that connects. What cannot be written is dropped, counted, and announced by a LOST record. It ends when its
- * reader is gone, or on SIGTERM.
+ * time, the last that has connected and sent a byte. What cannot be written is dropped, counted, and announced by a
+ * LOST record. It ends when its reader is gone, or on SIGTERM.
  */
 #define _GNU_SOURCE
 #include "observer/observer_abi.h"
@@ -62,6 +62,7 @@ static struct bpf_object *object;
 static int devices_map = -1, groups_map = -1;
 static const volatile uint64_t *lost_in_kernel;
 static int reader = -1;
+static int caller = -1; /* has connected and not said that it is a daemon */
 static uint64_t seen_from_ns;
 
 static void on_signal(int number)
@@ -234,6 +235,10 @@ static int on_record(void *context, void *data, size_t size)
 	if (size != sizeof(r))
 		return 0;
 	memcpy(&r, data, sizeof(r));
+	if (r.kind == GPUSEG_OBSERVER_GROUP_GONE) {
+		put(&r); /* has no place for a time */
+		return 0;
+	}
 	passed_ns = now_ns() - (int64_t)r.time_ns;
 	r.passed_ns = passed_ns < 0 ? 0 : passed_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)passed_ns;
 	be_alert(r.kind);
@@ -316,7 +321,7 @@ static void send_accounts(bool all)
 	for (unsigned n = 0; n < GPUSEG_OBSERVER_GROUPS_MAX && bpf_map_get_next_key(groups_map, previous, &id) == 0;
 	     n++) {
 		struct gpuseg_observer_group g;
-		struct gpuseg_observer_group_record r = {.kind = GPUSEG_OBSERVER_GROUP, .cgroup = id};
+		struct gpuseg_observer_group_record r;
 		const unsigned slot = (unsigned)(id % GPUSEG_OBSERVER_GROUPS_MAX);
 
 		previous = &id;
@@ -326,13 +331,7 @@ static void send_accounts(bool all)
 			continue;
 		sent[slot].id = id;
 		sent[slot].last = g;
-		r.processes = (uint32_t)(g.began - g.ended);
-		r.time_ns = (uint64_t)now_ns();
-		r.ioctls = g.ioctls;
-		r.ioctl_ns = g.ioctl_ns;
-		r.opens = g.opens;
-		r.contexts = g.contexts;
-		r.lifetime_ns = g.lifetime_ns;
+		gpuseg_observer_account(&r, GPUSEG_OBSERVER_GROUP, id, &g);
 		put(&r);
 	}
 }
@@ -360,15 +359,34 @@ static int listen_at(const char *path, const char *group)
 	return fd;
 }
 
-static void accept_daemon(int listener)
+static void accept_caller(int listener)
 {
 	const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return;
+	if (caller >= 0)
+		close(caller);
+	caller = fd;
+}
+
+/* A daemon has sent a byte; who only looked whether somebody listens has gone. */
+static void serve_caller(void)
+{
+	char byte;
+	const ssize_t n = recv(caller, &byte, 1, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != 1) {
+		close(caller);
+		caller = -1;
+		return;
+	}
 	if (reader >= 0)
 		hang_up("another daemon has connected");
-	reader = fd;
+	reader = caller;
+	caller = -1;
 	say_hello(true);
 	send_accounts(true);
 }
@@ -487,10 +505,11 @@ int main(int argc, char **argv)
 	look_ns = now_ns() + LOOK_NS;
 	account_ns = now_ns() + ACCOUNT_NS;
 	while (!stopping && (path || reader >= 0)) {
-		struct pollfd polls[3] = {
+		struct pollfd polls[4] = {
 			{.fd = ring_buffer__epoll_fd(ring), .events = POLLIN},
 			{.fd = reader, .events = (short)(queue.from < queue.to ? POLLOUT : 0)},
 			{.fd = listener, .events = POLLIN},
+			{.fd = caller, .events = POLLIN},
 		};
 		int64_t now;
 
@@ -504,8 +523,10 @@ int main(int argc, char **argv)
 		}
 		if (reader >= 0 && polls[1].fd == reader && (polls[1].revents & (POLLERR | POLLHUP)))
 			hang_up(NULL);
+		if (polls[3].revents)
+			serve_caller();
 		if (polls[2].revents & POLLIN)
-			accept_daemon(listener);
+			accept_caller(listener);
 		ring_buffer__consume(ring);
 		announce_loss();
 		now = now_ns();

@@ -60,7 +60,8 @@
 #define KFD_CREATE_QUEUE 0x02
 #define KFD_DESTROY_QUEUE 0x03
 
-#define PID_LEVELS 8 /* of nested pid namespaces */
+#define PID_LEVELS 8	 /* of nested pid namespaces */
+#define CONTEXTS_MOST 16 /* of a process at a time, whose lifetime is measured */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct inode {
@@ -95,6 +96,16 @@ typedef struct {
 } atomic_t;
 struct signal_struct {
 	atomic_t live;
+};
+struct kernfs_node {
+	unsigned long long id;
+};
+struct cgroup_root {
+	int hierarchy_id; /* 0 = the unified one */
+};
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
 };
 struct task_struct {
 	struct task_struct *group_leader;
@@ -145,7 +156,21 @@ struct opened {
 struct process {
 	__u64 first_ns;
 	__u64 cgroup;
-	__u32 unseen; /* UNSEEN was reported */
+	__u32 unseen;	/* UNSEEN was reported */
+	__u32 contexts; /* it has had one whose lifetime is measured */
+};
+
+struct context_key {
+	__u32 tgid;
+	__u32 slot; /* below CONTEXTS_MOST */
+};
+
+struct context {
+	__u64 since_ns;
+	__u64 cgroup; /* that made it */
+	__u32 client;
+	__u32 device;
+	__u32 handle; /* of the channel group */
 	__u32 pad;
 };
 
@@ -209,6 +234,14 @@ struct {
 	__type(key, __u32); /* tgid */
 	__type(value, struct process);
 } processes SEC(".maps");
+
+/* Written once and deleted once; who deletes an entry accounts for it. What finds no place is not measured. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct context_key);
+	__type(value, struct context);
+} contexts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -429,6 +462,56 @@ static int matters(__u32 class_id)
 	       (class_id > 0xff && (low == 0xc0 || low == 0x97));
 }
 
+static void begin_context(__u32 tgid, __u32 client, __u32 device, __u32 handle)
+{
+	struct process *p = know_process(tgid);
+	struct context_key key = {.tgid = tgid};
+	struct context fresh = {};
+
+	if (!p)
+		return;
+	p->contexts = 1;
+	fresh.since_ns = bpf_ktime_get_ns();
+	fresh.cgroup = bpf_get_current_cgroup_id();
+	fresh.client = client;
+	fresh.device = device;
+	fresh.handle = handle;
+	for (__u32 i = 0; i < CONTEXTS_MOST; i++) {
+		key.slot = i;
+		if (!bpf_map_update_elem(&contexts, &key, &fresh, BPF_NOEXIST))
+			return;
+	}
+}
+
+/* Those of a process that an object freed by RM was, or contained; client 0: all of them, the process has ended. */
+static void end_contexts(__u32 tgid, __u32 client, __u32 handle)
+{
+	const struct process *p = bpf_map_lookup_elem(&processes, &tgid);
+	const __u64 now_ns = bpf_ktime_get_ns();
+	struct context_key key = {.tgid = tgid};
+
+	if (!p || !p->contexts)
+		return;
+	for (__u32 i = 0; i < CONTEXTS_MOST; i++) {
+		struct gpuseg_observer_group *g;
+		const struct context *c;
+		__u64 cgroup, since_ns;
+
+		key.slot = i;
+		c = bpf_map_lookup_elem(&contexts, &key);
+		if (!c || (client &&
+			   (c->client != client || (handle != client && handle != c->device && handle != c->handle))))
+			continue;
+		cgroup = c->cgroup;
+		since_ns = c->since_ns;
+		if (bpf_map_delete_elem(&contexts, &key))
+			continue;
+		g = bpf_map_lookup_elem(&groups, &cgroup);
+		if (g)
+			__sync_fetch_and_add(&g->context_ns, now_ns - since_ns);
+	}
+}
+
 static void on_rm_alloc(const struct pending *call, __u32 tgid, __u32 pid, __u32 owner, struct gpuseg_observer_group *g)
 {
 	const __u32 size = (call->cmd >> 16) & 0x3fff;
@@ -456,8 +539,10 @@ static void on_rm_alloc(const struct pending *call, __u32 tgid, __u32 pid, __u32
 
 		if (a.params && !bpf_probe_read_user(params, sizeof(params), (void *)a.params))
 			engine = params[3];
-		if (g && engine == RM_ENGINE_GR0)
+		if (g && engine == RM_ENGINE_GR0) {
 			__sync_fetch_and_add(&g->contexts, 1);
+			begin_context(tgid, a.client, parent, a.handle);
+		}
 	}
 	key = (__u64)a.client << 32 | a.handle;
 	bpf_map_update_elem(&objects, &key, &a.class_id, BPF_ANY);
@@ -487,6 +572,7 @@ static void on_rm_free(const struct pending *call, __u32 tgid, __u32 pid, __u32 
 	key = (__u64)f.client << 32 | f.handle;
 	if (f.status != 0 || (bpf_map_delete_elem(&objects, &key) && f.client != f.handle))
 		return;
+	end_contexts(tgid, f.client, f.handle);
 	r = begin_record(GPUSEG_OBSERVER_FREE, pid);
 	if (!r)
 		return;
@@ -639,6 +725,7 @@ int BPF_PROG(on_process_exit, struct task_struct *task)
 		__sync_fetch_and_add(&g->ended, 1);
 		__sync_fetch_and_add(&g->lifetime_ns, bpf_ktime_get_ns() - p->first_ns);
 	}
+	end_contexts(tgid, 0, 0);
 	bpf_map_delete_elem(&processes, &tgid);
 	pid = visible_pid(task);
 	r = pid ? begin_record(GPUSEG_OBSERVER_EXIT, pid) : NULL;
@@ -656,6 +743,31 @@ int BPF_PROG(on_process_exec, struct task_struct *task)
 
 	if (r)
 		bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+/* Its directory will not come back: no other account has its number, and the daemon may forget it. */
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(on_group_removed, struct cgroup *group, const char *path)
+{
+	struct gpuseg_observer_group_record *r;
+	struct gpuseg_observer_group *g;
+	__u64 id;
+
+	if (BPF_CORE_READ(group, root, hierarchy_id) != 0)
+		return 0;
+	id = BPF_CORE_READ(group, kn, id);
+	g = bpf_map_lookup_elem(&groups, &id);
+	if (!g)
+		return 0;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (r) {
+		gpuseg_observer_account(r, GPUSEG_OBSERVER_GROUP_GONE, id, g);
+		bpf_ringbuf_submit(r, 0);
+	} else {
+		count_lost();
+	}
+	bpf_map_delete_elem(&groups, &id);
 	return 0;
 }
 

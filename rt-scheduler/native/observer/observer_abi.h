@@ -4,14 +4,17 @@
  * rt-scheduler/mechanisms, package observer; its tests run against this program.
  *
  * A record has 64 bytes, in the byte order of the machine. Every record but HELLO, LOST and GROUP comes from the BPF
- * program, through a ring buffer in memory; the helper passes it on unchanged.
+ * program, through a ring buffer in memory; the helper passes it on, and adds passed_ns where the record has it.
  *
  *   0      4     8          16           24        32   36      40       44       48       52      56       60
  *   +------+-----+----------+------------+---------+----+-------+--------+--------+--------+-------+--------+-------+
  *   | kind | pid | time_ns  | start_ns   | cgroup  | fd | owner | client | parent | handle | class | engine | passed|
  *   +------+-----+----------+------------+---------+----+-------+--------+--------+--------+-------+--------+-------+
  *
- * GROUP uses the bytes from 24 on for its own fields, see struct gpuseg_observer_group_record.
+ * GROUP and GROUP_GONE have fields of their own, see struct gpuseg_observer_group_record.
+ *
+ * A daemon that connects to the helper's socket sends one byte, whatever it is. Only then is it served, and the daemon
+ * before it no longer: to connect and go is a way to ask whether the helper is there.
  */
 #ifndef GPUSEG_OBSERVER_ABI_H
 #define GPUSEG_OBSERVER_ABI_H
@@ -27,7 +30,7 @@ typedef int gpuseg_s32;
 typedef unsigned long long gpuseg_u64;
 #endif
 
-#define GPUSEG_OBSERVER_VERSION 2
+#define GPUSEG_OBSERVER_VERSION 3
 
 enum gpuseg_observer_kind {
 	GPUSEG_OBSERVER_HELLO =
@@ -43,8 +46,9 @@ enum gpuseg_observer_kind {
 	GPUSEG_OBSERVER_LOST = 9,   /* handle: so many records were lost since the last one of this kind */
 	GPUSEG_OBSERVER_WORK = 10,  /* kfd, nvgpu: a process made or removed queues or channels; engine: the driver */
 	GPUSEG_OBSERVER_GROUP = 11, /* account of a control group, when it has changed */
-	GPUSEG_OBSERVER_SCHEDULED = 12, /* nvidia: a process had a channel group, or one channel, scheduled */
-	GPUSEG_OBSERVER_SCHEDULES = 13, /* nvidia: it has begun to: whoever reads this may look out for the next */
+	GPUSEG_OBSERVER_SCHEDULED = 12,	 /* nvidia: a process had a channel group, or one channel, scheduled */
+	GPUSEG_OBSERVER_SCHEDULES = 13,	 /* nvidia: it has begun to: whoever reads this may look out for the next */
+	GPUSEG_OBSERVER_GROUP_GONE = 14, /* last account of a control group, which was removed */
 };
 
 enum gpuseg_observer_driver {
@@ -71,8 +75,8 @@ struct gpuseg_observer_record {
 
 struct gpuseg_observer_group_record {
 	gpuseg_u32 kind;
-	gpuseg_u32 processes; /* that have opened a device and not ended */
-	gpuseg_u64 time_ns;
+	gpuseg_u32 processes;  /* that have opened a device and not ended */
+	gpuseg_u64 context_ns; /* nvidia: lifetime of channel groups for compute and graphics that have ended, sum */
 	gpuseg_u64 cgroup;
 	gpuseg_u64 ioctls;
 	gpuseg_u64 ioctl_ns; /* time inside them */
@@ -99,9 +103,24 @@ struct gpuseg_observer_group {
 	gpuseg_u64 opens;
 	gpuseg_u64 contexts;
 	gpuseg_u64 lifetime_ns;
+	gpuseg_u64 context_ns;
 	gpuseg_u64 began; /* processes */
 	gpuseg_u64 ended;
 };
+
+static inline void gpuseg_observer_account(struct gpuseg_observer_group_record *r, gpuseg_u32 kind, gpuseg_u64 cgroup,
+					   const struct gpuseg_observer_group *g)
+{
+	r->kind = kind;
+	r->processes = (gpuseg_u32)(g->began - g->ended);
+	r->context_ns = g->context_ns;
+	r->cgroup = cgroup;
+	r->ioctls = g->ioctls;
+	r->ioctl_ns = g->ioctl_ns;
+	r->opens = g->opens;
+	r->contexts = g->contexts;
+	r->lifetime_ns = g->lifetime_ns;
+}
 
 #define GPUSEG_OBSERVER_GROUPS_MAX 4096
 

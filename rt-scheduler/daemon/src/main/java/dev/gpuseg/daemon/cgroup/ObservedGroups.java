@@ -11,7 +11,7 @@ import java.util.function.LongFunction;
 
 /**
  * Adds to the control groups of the status what the observer counted of them: ioctls on GPU devices, the time inside
- * them, opens, contexts made and the lifetime of the processes that ended. Stateless.
+ * them, opens, contexts made, and the lifetime of processes and contexts that ended. Stateless.
  */
 public final class ObservedGroups {
     private ObservedGroups() {
@@ -33,7 +33,8 @@ public final class ObservedGroups {
             if (account != null) {
                 ((ObjectNode) group).put("gpu_ioctls", account.ioctls()).put("gpu_ioctl_ns", account.ioctlNs())
                     .put("gpu_opens", account.opens()).put("gpu_contexts", account.contexts())
-                    .put("gpu_lifetime_ns", account.lifetimeNs());
+                    .put("gpu_lifetime_ns", account.lifetimeNs())
+                    .put("gpu_context_lifetime_ns", account.contextNs());
             }
         }
     }

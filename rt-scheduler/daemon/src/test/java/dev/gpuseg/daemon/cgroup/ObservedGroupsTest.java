@@ -24,12 +24,13 @@ class ObservedGroupsTest {
         final ObjectNode node = JsonNodeFactory.instance.objectNode().put("mounted", mounted.toString());
         node.withArray("groups").addObject().put("path", "/robot");
         node.withArray("groups").addObject().put("path", "/gone");
-        ObservedGroups.add(node, id -> id == inode ? new GroupAccount(id, 1, 10, 20, 30, 40, 50) : null);
+        ObservedGroups.add(node, id -> id == inode ? new GroupAccount(id, 1, 10, 20, 30, 40, 50, 60) : null);
         assertEquals(10, node.path("groups").path(0).path("gpu_ioctls").asLong());
         assertEquals(20, node.path("groups").path(0).path("gpu_ioctl_ns").asLong());
         assertEquals(30, node.path("groups").path(0).path("gpu_opens").asLong());
         assertEquals(40, node.path("groups").path(0).path("gpu_contexts").asLong());
         assertEquals(50, node.path("groups").path(0).path("gpu_lifetime_ns").asLong());
+        assertEquals(60, node.path("groups").path(0).path("gpu_context_lifetime_ns").asLong());
         assertFalse(node.path("groups").path(1).has("gpu_ioctls"));
     }
 
@@ -37,7 +38,7 @@ class ObservedGroupsTest {
     void shouldAddNothingWithoutAUnifiedHierarchy() {
         final ObjectNode node = JsonNodeFactory.instance.objectNode().put("mounted", "");
         node.withArray("groups").addObject().put("path", "");
-        ObservedGroups.add(node, id -> new GroupAccount(id, 1, 10, 20, 30, 40, 50));
+        ObservedGroups.add(node, id -> new GroupAccount(id, 1, 10, 20, 30, 40, 50, 60));
         assertFalse(node.path("groups").path(0).has("gpu_ioctls"));
     }
 }

@@ -13,13 +13,15 @@ import java.nio.ByteBuffer;
  * @param opens      of GPU devices
  * @param contexts   channel groups for compute and graphics, or queues, that were made
  * @param lifetimeNs from first open to end, sum over the processes that have ended
+ * @param contextNs  NVIDIA: from the making of a context until it was freed or its process ended, sum over those that
+ *                   have ended
  */
 public record GroupAccount(long cgroup, int processes, long ioctls, long ioctlNs, long opens, long contexts,
-    long lifetimeNs) {
+    long lifetimeNs, long contextNs) {
 
     /** {@code struct gpuseg_observer_group_record}. */
     static GroupAccount read(final ByteBuffer b, final int at) {
         return new GroupAccount(b.getLong(at + 16), b.getInt(at + 4), b.getLong(at + 24), b.getLong(at + 32),
-            b.getLong(at + 40), b.getLong(at + 48), b.getLong(at + 56));
+            b.getLong(at + 40), b.getLong(at + 48), b.getLong(at + 56), b.getLong(at + 8));
     }
 }

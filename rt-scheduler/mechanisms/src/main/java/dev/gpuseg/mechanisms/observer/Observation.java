@@ -76,7 +76,9 @@ public record Observation(Kind kind, int pid, long startTicks, boolean whole, lo
         /** The process had a channel group or a channel scheduled: it runs, also if it was disabled before. */
         SCHEDULED,
         /** The process has begun to have one scheduled: the driver needs some hundred microseconds for that. */
-        SCHEDULES;
+        SCHEDULES,
+        /** A control group was removed; its last {@link GroupAccount}. */
+        GROUP_GONE;
 
         private static final Kind[] ALL = values();
 

@@ -8,8 +8,6 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -26,7 +24,7 @@ public final class Observer implements AutoCloseable {
     private static final long FIRST_WAIT_MS = 1_000;
     private static final long LAST_WAIT_MS = 60_000;
     private static final long CLOSE_WAIT_MS = 2_000;
-    static final int VERSION = 2;
+    static final int VERSION = 3;
     private static final int BUFFER_BYTES = 1024 * Observation.BYTES;
 
     /** Where records come from. */
@@ -39,7 +37,7 @@ public final class Observer implements AutoCloseable {
     private final Source source;
     private final String origin;
     private final List<ObservationListener> listeners = new CopyOnWriteArrayList<>();
-    private final Map<Long, GroupAccount> accounts = new ConcurrentHashMap<>();
+    private final GroupAccounts accounts = new GroupAccounts();
     private final AtomicLong records = new AtomicLong();
     private final AtomicLong lost = new AtomicLong();
     private final AtomicLong restarts = new AtomicLong();
@@ -100,6 +98,21 @@ public final class Observer implements AutoCloseable {
      */
     public static Observer open(final Path socket, final Path program, final List<String> options) {
         return Files.exists(socket) ? connect(socket) : start(program, options);
+    }
+
+    /**
+     * Whether the service is there. It notices nothing of this, and serves its daemon on.
+     *
+     * @param socket its path
+     * @return why not, one line; empty if it listens
+     */
+    public static String refusal(final Path socket) {
+        try {
+            ObserverSource.connect(socket).close();
+            return "";
+        } catch (final IOException e) {
+            return e.getMessage();
+        }
     }
 
     /** With another source, for tests. */
@@ -218,10 +231,15 @@ public final class Observer implements AutoCloseable {
      * The account of a control group.
      *
      * @param cgroup inode of its directory
-     * @return null if no process of it has used a GPU
+     * @return null if no process of it has used a GPU, or it was removed
      */
     public GroupAccount account(final long cgroup) {
         return accounts.get(cgroup);
+    }
+
+    /** How many accounts there are. */
+    int accountCount() {
+        return accounts.size();
     }
 
     private void run() {
@@ -287,6 +305,7 @@ public final class Observer implements AutoCloseable {
                     throw new IOException(origin + " has version " + record.handle() + ", this daemon " + VERSION
                         + "; install both from one build");
                 }
+                accounts.clear();   // those that exist follow
                 wholeFromNs = Observation.startNs(b, at);
                 problem = "";
                 first.countDown();
@@ -296,10 +315,8 @@ public final class Observer implements AutoCloseable {
                 wholeFromNs = Observation.startNs(b, at);
                 listeners.forEach(ObservationListener::interrupted);
             }
-            case GROUP -> {
-                final GroupAccount account = GroupAccount.read(b, at);
-                accounts.put(account.cgroup(), account);
-            }
+            case GROUP -> accounts.put(GroupAccount.read(b, at));
+            case GROUP_GONE -> accounts.remove(GroupAccount.read(b, at).cgroup());
             default -> {
                 if (kind == Observation.Kind.SCHEDULES) {
                     alertUntilNs = Alert.untilNs();

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 /** The two ways to the observer's records. */
 final class ObserverSource {
     private static final int END_WAIT_MS = 500;
+    private static final byte[] DAEMON = {'d'};
     private static final int AHEAD_BYTES = 64 * Observation.BYTES;
 
     private ObserverSource() {
@@ -33,7 +34,20 @@ final class ObserverSource {
         return new ChildStream(process);
     }
 
+    /** The service's. It serves whoever sends a byte. */
     static InputStream socket(final Path path) throws IOException {
+        final SocketChannel channel = connect(path);
+        try {
+            channel.write(ByteBuffer.wrap(DAEMON));
+        } catch (final IOException e) {
+            channel.close();
+            throw e;
+        }
+        return new SocketStream(channel);
+    }
+
+    /** Connects, no more. */
+    static SocketChannel connect(final Path path) throws IOException {
         final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
         try {
             channel.connect(UnixDomainSocketAddress.of(path));
@@ -42,7 +56,7 @@ final class ObserverSource {
             throw new IOException("gpuseg-observer at " + path + ": " + e.getMessage()
                 + "; see systemctl status gpuseg-observer", e);
         }
-        return new SocketStream(channel);
+        return channel;
     }
 
     /** Can say whether there is something to read; {@link java.nio.channels.Channels} cannot. */

@@ -3,14 +3,20 @@ package dev.gpuseg.mechanisms.observer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -18,6 +24,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
 class ObserverTest {
@@ -138,6 +145,83 @@ class ObserverTest {
         try (Observer observer = Observer.start(Path.of("/bin/sh"), List.of("-c", "echo no permission >&2; exit 1"))) {
             assertFalse(observer.await(TimeUnit.SECONDS.toMillis(LIMIT_S)));
             assertEquals("no permission", observer.problem());
+        }
+    }
+
+    private static byte[] account(final Observation.Kind kind, final long cgroup, final long ioctls) {
+        final ByteBuffer b = ByteBuffer.allocate(Observation.BYTES).order(ByteOrder.nativeOrder());
+        return b.putInt(0, kind.ordinal() + 1).putInt(4, 1).putLong(8, 70).putLong(16, cgroup).putLong(24, ioctls)
+            .putLong(32, 20).putLong(40, 30).putLong(48, 40).putLong(56, 50).array();
+    }
+
+    /** Has all that was sent before been taken? */
+    private void awaitTaken() throws Exception {
+        send(record(Observation.Kind.OPEN, 45, FROM_NS, 0));
+        assertEquals(45, ((Observation) next()).pid());
+    }
+
+    @Test
+    void shouldForgetTheAccountOfAControlGroupThatWasRemoved() throws Exception {
+        try (Observer observer = observer()) {
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION));
+            send(account(Observation.Kind.GROUP, 7, 10));
+            send(account(Observation.Kind.GROUP, 8, 11));
+            send(account(Observation.Kind.GROUP, 7, 12));
+            awaitTaken();
+            assertEquals(new GroupAccount(7, 1, 12, 20, 30, 40, 50, 70), observer.account(7));
+            send(account(Observation.Kind.GROUP_GONE, 7, 13));
+            awaitTaken();
+            assertNull(observer.account(7));
+            assertEquals(11, observer.account(8).ioctls());
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION));   // connected again
+            awaitTaken();
+            assertEquals(0, observer.accountCount());
+        }
+    }
+
+    /** The kernel drops what was not used for long, and says nothing; a record of a removal can be lost. */
+    @Test
+    void shouldKeepNoMoreAccountsThanTheKernel() throws Exception {
+        try (Observer observer = observer()) {
+            send(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION));
+            send(account(Observation.Kind.GROUP, 1, 10));
+            send(account(Observation.Kind.GROUP, 2, 10));
+            for (int i = 0; i < 3 * GroupAccounts.MOST; i++) {
+                send(account(Observation.Kind.GROUP, 100 + i, 10));
+                if (i % 1000 == 0) {
+                    send(account(Observation.Kind.GROUP, 1, 11 + i));
+                }
+            }
+            awaitTaken();
+            assertEquals(GroupAccounts.MOST, observer.accountCount());
+            assertNull(observer.account(2));
+            assertEquals(12_011, observer.account(1).ioctls(), "it changed lately");
+        }
+    }
+
+    @Test
+    void shouldTellWhetherTheServiceListens(@TempDir final Path directory) throws Exception {
+        final Path socket = directory.resolve("socket");
+        assertTrue(Observer.refusal(socket).startsWith("gpuseg-observer at " + socket), Observer.refusal(socket));
+        try (ServerSocketChannel service = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+            service.bind(UnixDomainSocketAddress.of(socket));
+            assertEquals("", Observer.refusal(socket));
+        }
+        assertTrue(Files.exists(socket));
+        assertTrue(Observer.refusal(socket).contains("refused"), Observer.refusal(socket));
+    }
+
+    /** One daemon at a time is served: who only looks must not be taken for one. */
+    @Test
+    void shouldSayToTheServiceThatItIsADaemon(@TempDir final Path directory) throws Exception {
+        final Path socket = directory.resolve("socket");
+        try (ServerSocketChannel service = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+            service.bind(UnixDomainSocketAddress.of(socket));
+            try (Observer observer = Observer.connect(socket); SocketChannel daemon = service.accept()) {
+                assertEquals(1, daemon.read(ByteBuffer.allocate(16)));
+                daemon.write(ByteBuffer.wrap(record(Observation.Kind.HELLO, 1, FROM_NS, Observer.VERSION)));
+                assertTrue(observer.await(TimeUnit.SECONDS.toMillis(LIMIT_S)), observer::problem);
+            }
         }
     }
 
