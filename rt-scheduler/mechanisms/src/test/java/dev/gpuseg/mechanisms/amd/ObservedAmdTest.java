@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.observer.Observer;
-import java.nio.file.Files;
+import dev.gpuseg.mechanisms.observer.RealObserver;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterEach;
@@ -37,10 +34,7 @@ class ObservedAmdTest {
     @BeforeEach
     void start() throws Exception {
         rig = new AmdRig(directory);
-        final Path program = AmdRig.BUILD.resolve("gpuseg-observer");
-        assumeTrue(Files.exists(program), "gpuseg-observer is not built: apt install clang libbpf-dev");
-        observer = Observer.start(program, List.of("--device", "kfd:1:7:any"));
-        assumeTrue(observer.await(AmdRig.LIMIT_MS), () -> observer.problem());
+        observer = RealObserver.start("kfd:1:7:any");
         System.setProperty(SCAN_PROPERTY, Integer.toString(HOUR_MS));
         mechanism = new AmdMechanism(0, Protection.DEFAULTS, observer, rig.sysfs(), ControlInterface.KFD,
             WATCHDOG_MS);

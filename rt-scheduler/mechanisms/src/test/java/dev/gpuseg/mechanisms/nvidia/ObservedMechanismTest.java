@@ -4,13 +4,13 @@ package dev.gpuseg.mechanisms.nvidia;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.observer.Observer;
+import dev.gpuseg.mechanisms.observer.RealObserver;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
@@ -19,7 +19,6 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -47,6 +46,8 @@ class ObservedMechanismTest {
     private static final long SPIN_MS = 2_000;
     /** A search asks more than 9,000 questions; the objects of one process are asked for with some 150. */
     private static final int FEW_QUESTIONS = 1_000;
+    /** A record takes 72 bytes of 4 MiB. */
+    private static final int OPENS_BEYOND_RING = 40_000;
 
     @TempDir
     private Path directory;
@@ -58,10 +59,7 @@ class ObservedMechanismTest {
     @BeforeEach
     void start() throws Exception {
         rig = new RmRig(directory);
-        final Path program = RmRig.program("gpuseg-observer");
-        assumeTrue(Files.exists(program), "gpuseg-observer is not built: apt install clang libbpf-dev");
-        observer = Observer.start(program, List.of("--device", RmRig.SHADOW_OPTION));
-        assumeTrue(observer.await(RmRig.LIMIT_MS), () -> observer.problem());
+        observer = RealObserver.start(RmRig.SHADOW_OPTION);
         mechanism = new NvidiaMechanism(0, Protection.DEFAULTS, observer);
         mechanism.processListener((pid, ticks, name) -> found.put(pid, ticks));
     }
@@ -309,6 +307,42 @@ class ObservedMechanismTest {
         } catch (final Exception e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    /** The observer stands still while its ring in the kernel fills up: records of the process have no place there. */
+    @Test
+    void shouldFindAndDisableByAScanAProcessWhoseRecordsWereLost() throws Exception {
+        final long pid = ProcessHandle.current().children()
+            .filter(p -> p.info().command().orElse("").endsWith("/gpuseg-observer")).findAny().orElseThrow().pid();
+        final int before = rig.stats().get("controls").asInt();
+        signal("STOP", pid);
+        final RmRig.App app;
+        try {
+            for (int i = 0; i < OPENS_BEYOND_RING; i++) {   // two records each; this process itself is not controlled
+                Files.newOutputStream(Path.of(RmRig.SHADOW)).close();
+            }
+            app = rig.start();
+            assertEquals(0, observer.lost(), "the observer has not stopped");
+        } finally {
+            signal("CONT", pid);
+        }
+        awaitFound(app.pid());
+        RmRig.await("the loss is counted", () -> observer.lost() > 0);
+        assertFalse(observer.sawWhole(found.get(app.pid())));
+        final ContextRef c = attached(app, 1);
+        RmRig.await("all channels", () -> mechanism.units(c) == 8);
+        assertEquals(0, mechanism.apply(new ContextRef[] {c}, 1, NONE, 0));
+        assertEquals(8, rig.stats().get("disabled_channels").asInt());
+        assertFalse(RmRig.advances(app, QUIET_MS), "works while disabled");
+        final int asked = rig.stats().get("controls").asInt() - before;
+        assertTrue(asked > FEW_QUESTIONS, "it was not searched: " + asked + " questions");
+        assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {c}, 1));
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+        assertTrue(observer.isLive(), observer::problem);
+    }
+
+    private static void signal(final String name, final long pid) throws Exception {
+        assertEquals(0, new ProcessBuilder("kill", "-" + name, Long.toString(pid)).inheritIO().start().waitFor());
     }
 
     @Test

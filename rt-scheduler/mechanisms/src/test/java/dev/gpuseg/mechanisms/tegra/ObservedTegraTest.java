@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.tegra;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.observer.Observer;
-import java.nio.file.Files;
+import dev.gpuseg.mechanisms.observer.RealObserver;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterEach;
@@ -36,10 +33,7 @@ class ObservedTegraTest {
     @BeforeEach
     void start() throws Exception {
         rig = new TegraRig(directory);
-        final Path program = TegraRig.build().resolve("gpuseg-observer");
-        assumeTrue(Files.exists(program), "gpuseg-observer is not built: apt install clang libbpf-dev");
-        observer = Observer.start(program, List.of("--device", "nvgpu:1:7:any"));
-        assumeTrue(observer.await(TegraRig.LIMIT_MS), () -> observer.problem());
+        observer = RealObserver.start("nvgpu:1:7:any");
         System.setProperty(SCAN_PROPERTY, Integer.toString(HOUR_MS));
         mechanism = new TegraMechanism(Protection.DEFAULTS, observer);
         mechanism.processListener((pid, ticks, name) -> found.add(pid));
