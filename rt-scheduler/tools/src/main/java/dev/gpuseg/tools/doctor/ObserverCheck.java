@@ -3,13 +3,18 @@ package dev.gpuseg.tools.doctor;
 
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.dispatch.ObserverLaunch;
+import dev.gpuseg.mechanisms.observer.Observer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
-/** Whether gpuseg-observer can see GPU processes here: its BPF program is loaded once, and removed at once. */
+/**
+ * Whether gpuseg-observer can see GPU processes here: its service listens, or its BPF program can be loaded, which is
+ * removed at once.
+ */
 final class ObserverCheck {
     private static final String NAME = "observer (BPF)";
     private static final String INSTEAD = "; until then processes are scanned, and noticed up to 0.3 s late";
@@ -19,12 +24,20 @@ final class ObserverCheck {
     }
 
     static DoctorCheck run() throws InterruptedException {
-        if (Files.exists(ObserverLaunch.SERVICE)) {
-            return DoctorCheck.of(NAME, true, "runs as a service at " + ObserverLaunch.SERVICE, "");
+        return run(ObserverLaunch.SERVICE, () -> NativePrograms.named(ObserverLaunch.PROGRAM));
+    }
+
+    /** A daemon connects to the service if its socket exists, so the program is not looked at then. */
+    static DoctorCheck run(final Path service, final Supplier<Path> programs) throws InterruptedException {
+        if (Files.exists(service)) {
+            final String refusal = Observer.refusal(service);
+            return DoctorCheck.of(NAME, refusal.isEmpty(),
+                refusal.isEmpty() ? "runs as a service at " + service : refusal,
+                "systemctl restart gpuseg-observer; if there is no such service, delete " + service + INSTEAD);
         }
         final Path program;
         try {
-            program = NativePrograms.named(ObserverLaunch.PROGRAM);
+            program = programs.get();
         } catch (final IllegalStateException e) {
             return DoctorCheck.of(NAME, false, "gpuseg-observer is not built",
                 "apt install clang libbpf-dev, then ./gpuseg build" + INSTEAD);
