@@ -89,6 +89,26 @@ public class MetricsBenchmark {
         public long journalLost() {
             return 0;
         }
+
+        @Override
+        public boolean observerLive() {
+            return false;
+        }
+
+        @Override
+        public long observerRecords() {
+            return 0;
+        }
+
+        @Override
+        public long observerLost() {
+            return 0;
+        }
+
+        @Override
+        public long observerRestarts() {
+            return 0;
+        }
     }
 
     /**

@@ -243,4 +243,24 @@ final class DaemonStatus implements DaemonReadings {
     public long journalLost() {
         return from.journal().lost() + from.ring().dropped();
     }
+
+    @Override
+    public boolean observerLive() {
+        return from.observer().isLive();
+    }
+
+    @Override
+    public long observerRecords() {
+        return from.observer().records();
+    }
+
+    @Override
+    public long observerLost() {
+        return from.observer().lost();
+    }
+
+    @Override
+    public long observerRestarts() {
+        return from.observer().restarts();
+    }
 }

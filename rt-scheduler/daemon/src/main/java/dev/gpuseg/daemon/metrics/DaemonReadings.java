@@ -54,4 +54,32 @@ public interface DaemonReadings {
      * @return since start
      */
     long journalLost();
+
+    /**
+     * Whether GPU processes are observed by BPF now.
+     *
+     * @return false if they are scanned
+     */
+    boolean observerLive();
+
+    /**
+     * Records of the observer.
+     *
+     * @return since start
+     */
+    long observerRecords();
+
+    /**
+     * Those that were lost; a scan answers.
+     *
+     * @return since start
+     */
+    long observerLost();
+
+    /**
+     * Times that the observer ended and was started or connected to again.
+     *
+     * @return since start
+     */
+    long observerRestarts();
 }

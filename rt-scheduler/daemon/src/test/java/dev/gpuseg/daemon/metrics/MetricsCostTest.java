@@ -70,6 +70,26 @@ class MetricsCostTest {
         public long journalLost() {
             return 0;
         }
+
+        @Override
+        public boolean observerLive() {
+            return false;
+        }
+
+        @Override
+        public long observerRecords() {
+            return 0;
+        }
+
+        @Override
+        public long observerLost() {
+            return 0;
+        }
+
+        @Override
+        public long observerRestarts() {
+            return 0;
+        }
     }
 
     /** Openings, then one period in which a task of higher priority preempts each of the others. */
