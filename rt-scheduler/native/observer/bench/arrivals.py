@@ -6,6 +6,9 @@ One real-time segment is open all the time. Processes come and go at a fixed rat
 killed. This is repeated with `--observer off` (scanning) and `--observer on`, in turn, and the figures stand side by side:
 
   delay_ms   from the moment a channel (stand-in) or the context (CUDA) exists until it is disabled
+  start_to_disabled_ms  from the moment before a process was forked until it was disabled for the first time. The program is
+             loaded and opens the device meanwhile (stand-in: and pauses, see --pause-ms), and a process that is observed is
+             left alone until it has its channels scheduled
   missed     processes that were never disabled
   cpu        CPU time of daemon and observer while processes come and go: per cent of one core, and ms for each process
   parts_ms   with the observer, from the return of the ioctl that made the first channel: until the helper took the record,
@@ -82,8 +85,10 @@ class Arrival:
             environment = dict(rig.standin_environment(True), GPUSEG_RM_PAUSE_MS=str(rig.arguments.pause_ms))
         else:
             command, environment = [sys.executable, os.path.abspath(__file__), "--victim", self.path], os.environ
-        self.started = time.monotonic()
+        started_ns = time.monotonic_ns()
+        self.started = started_ns / 1e9
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        rig.starts[str(self.process.pid)] = started_ns
 
     def end(self):
         """First time, last time and number of kernels, and when it was killed: a driver takes long to end a process."""
@@ -109,6 +114,7 @@ class Rig:
         self.log = os.path.join(self.work, "log")
         self.trace = os.path.join(self.work, "trace")
         self.children = []
+        self.starts = {}   # ns, by pid
         if self.standin:
             environment = dict(os.environ, GPUSEG_RM_LOG=self.log)
             # a driver runs at the priority of its caller
@@ -248,6 +254,15 @@ class Rig:
             delays += [(ns - channels[handle]) / 1e6 for handle, ns in off.items()]
         return delays, first, missed, len(made), {client: min(off.values()) for client, off in disabled.items()}
 
+    def since_start(self):
+        """ms from the start of each process until it was disabled for the first time."""
+        counted, delays = dict(list(self.starts.items())[self.arguments.warm_up:]), {}
+        with open(self.trace) as f:
+            for words in map(str.split, f):
+                if words[0] == "disabled" and int(words[2]) > counted.get(words[1], sys.maxsize):
+                    delays.setdefault(words[1], (int(words[2]) - counted[words[1]]) / 1e6)
+        return list(delays.values())
+
     def parts(self, disabled):
         """Where the time goes from the first channel of a process until it is disabled, ms since the ioctl returned; and
         which processes were seen at all."""
@@ -305,6 +320,7 @@ def measure(arguments, observer):
     result = {"observer": observer, "processes": len(ended), "seconds": round(seconds, 1), "cpu_percent": round(cpu, 2), "cpu_ms_per_process": round(10 * cpu * seconds / len(ended), 2),
               "held": held, "records": status["observer_records"], "lost": status["observer_lost"],
               "problem": status["observer_problem"]}
+    result["start_to_disabled_ms"] = quantiles(rig.since_start())
     if arguments.standin:
         delays, first, result["missed"], result["contexts"], disabled = rig.logged_delays()
         result["delay_ms"] = quantiles(delays)
