@@ -39,7 +39,7 @@ class ObservedMechanismTest {
     private static final long QUIET_MS = 60;
     private static final int STARTED_LATER = 60;
     /** After the second when channels that nobody schedules count as scheduled; and before. */
-    private static final int SCHEDULE_MS = 1_500;
+    private static final int SCHEDULE_MS = 4_000;
     private static final int SCHEDULE_SOON_MS = 300;
     private static final int MANY = 1000;
     private static final int AT_ONCE = 10;
