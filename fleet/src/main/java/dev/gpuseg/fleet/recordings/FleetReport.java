@@ -20,6 +20,11 @@ final class FleetReport {
     private static final int CHAINS = 40;
     private static final int NAMED = 200;
     private static final double NS_PER_MS = 1e6;
+    /** From here on a tenth of a millisecond is exact enough, and the column no wider. */
+    private static final long LONG_NS = 1_000_000_000L;
+    /** From here on a count is shown in millions, so that it fits into its box. */
+    private static final long LARGE = 100_000_000L;
+    private static final double MILLION = 1e6;
     private static final double NS_PER_MIN = 6e10;
     private static final double NS_PER_H = 3.6e12;
     private static final String STYLE = """
@@ -89,10 +94,10 @@ final class FleetReport {
         fact("Files left out", Long.toString(bad));
         fact("Robots", Long.toString(ok.stream().map(Outcome::robot).distinct().count()));
         fact("Time recorded", time(ok.stream().mapToLong(Outcome::durationNs).sum()));
-        fact("Jobs", grouped(ok.stream().mapToLong(Outcome::jobs).sum()));
-        fact("Missed deadlines", grouped(all().stream().mapToLong(Figures.Responses::late).sum()));
-        fact("Events", grouped(ok.stream().mapToLong(Outcome::events).sum()));
-        fact("Events lost", grouped(ok.stream().mapToLong(Outcome::lostEvents).sum()));
+        fact("Jobs", large(ok.stream().mapToLong(Outcome::jobs).sum()));
+        fact("Missed deadlines", large(all().stream().mapToLong(Figures.Responses::late).sum()));
+        fact("Events", large(ok.stream().mapToLong(Outcome::events).sum()));
+        fact("Events lost", large(ok.stream().mapToLong(Outcome::lostEvents).sum()));
         out.append("</dl>\n");
     }
 
@@ -320,7 +325,7 @@ final class FleetReport {
     }
 
     private static String ms(final long ns) {
-        return String.format(Locale.ROOT, "%.3f", ns / NS_PER_MS);
+        return String.format(Locale.ROOT, ns < LONG_NS ? "%.3f" : "%.1f", ns / NS_PER_MS);
     }
 
     private static String percent(final double ratio) {
@@ -329,6 +334,10 @@ final class FleetReport {
 
     private static String p(final double p) {
         return p < 1e-4 ? "< 0.0001" : String.format(Locale.ROOT, "%.4f", p);
+    }
+
+    private static String large(final long count) {
+        return count < LARGE ? grouped(count) : String.format(Locale.ROOT, "%,.1f M", count / MILLION);
     }
 
     private static String grouped(final long number) {

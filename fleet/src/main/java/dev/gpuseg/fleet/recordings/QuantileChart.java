@@ -25,6 +25,7 @@ record QuantileChart(String task, Map<String, List<Double>> values, List<String>
     private static final int COLOURS = 4;
     private static final double NS_PER_MS = 1e6;
     private static final double ROOM = 1.05;
+    private static final int EDGE = 14;
     private static final double DEADLINE_IN_SIGHT = 3;
     /** More steps than this are no more than a pixel apart. */
     private static final int STEPS = 200;
@@ -47,7 +48,9 @@ record QuantileChart(String task, Map<String, List<Double>> values, List<String>
         for (int i = 0; i * step * NS_PER_MS <= scale; i++) {
             final double x = x(i * step * NS_PER_MS / scale);
             line(out, "a", x, BOTTOM, x, BOTTOM + 4);
-            text(out, x, BOTTOM + 17, "", "middle", String.format(Locale.ROOT, step < 1 ? "%.2f" : "%.0f", i * step));
+            // at the edge half of a long number would be cut off
+            text(out, x, BOTTOM + 17, "", x > RIGHT - EDGE ? "end" : "middle",
+                String.format(Locale.ROOT, step < 1 ? "%.2f" : "%.0f", i * step));
         }
         line(out, "a", LEFT, BOTTOM, RIGHT, BOTTOM);
         text(out, RIGHT, BOTTOM + 32, "", "end", "p99 of a recording, ms");

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.fleet.engine.Engine;
 import dev.gpuseg.fleet.engine.TestEngine;
 import dev.gpuseg.fleet.make.RecordingPlan;
@@ -19,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -32,6 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(600)
 class FleetRecordingsTest {
     private static final int MADE = 48;
+    private static final int ROBOTS = 4;
     private static final int DAMAGED = 6;
     @TempDir
     private static Path directory;
@@ -45,7 +49,7 @@ class FleetRecordingsTest {
     static void makeAndConvert() throws IOException {
         engine = TestEngine.local(5);
         recordings = directory.resolve("recordings");
-        final RecordingPlan plan = new RecordingPlan(MADE, 2, List.of("2.9", "2.10"), 2, 100, DAMAGED, 7);
+        final RecordingPlan plan = new RecordingPlan(MADE, ROBOTS, List.of("2.9", "2.10"), 2, 100, DAMAGED, 7);
         new SimulatedRecordings(plan, sets("autoware", "robot")).write(engine, recordings);
         Files.writeString(recordings.resolve("notes.gpuseg"), "no recording at all");
         out = directory.resolve("out");
@@ -119,24 +123,82 @@ class FleetRecordingsTest {
         assertFalse(slower.contains("autoware.ekf"), () -> figures.drift().toString());
     }
 
+    /** By robot, version, source and task, in the figures, in report.json and on the page. */
     @Test
-    void shouldFollowSamplesThroughTheChainsOfASet() {
-        assertTrue(figures.chains().stream().anyMatch(c -> c.source().equals("autoware.lidar_detector")
-            && c.task().equals("autoware.multi_object_tracker") && c.ages().total() > 10),
-            () -> figures.chains().toString());
+    void shouldOrderTheWorstChainsAsTheEventsSay() throws IOException {
+        final List<OwnFigures.Chain> expected = own().chains();
+        assertTrue(expected.stream().map(OwnFigures.Chain::robot).distinct().count() >= 2
+            && expected.stream().map(OwnFigures.Chain::version).distinct().count() == 2
+            && expected.stream().map(OwnFigures.Chain::source).distinct().count() >= 2
+            && expected.stream().map(OwnFigures.Chain::task).distinct().count() >= 3
+            && expected.stream().allMatch(c -> c.outputs() > 10), expected::toString);
+        assertEquals(expected.size(), figures.chains().size(), () -> figures.chains().toString());
+        final JsonNode json = new ObjectMapper().readTree(out.resolve("report.json").toFile()).path("chains");
+        final List<List<String>> page = rowsBelow("Worst chains");
+        assertEquals(expected.size(), json.size());
+        assertEquals(Math.min(40, expected.size()), page.size());
+        for (int i = 0; i < expected.size(); i++) {
+            final OwnFigures.Chain is = expected.get(i);
+            final Figures.ChainAge found = figures.chains().get(i);
+            final ResponseHistogram ages = found.ages();
+            assertEquals(is, new OwnFigures.Chain(found.source(), found.task(), found.version(), found.robot(),
+                (int) ages.total(), within(is.p50Ns(), ages.quantileNs(0.5)), within(is.p99Ns(), ages.quantileNs(0.99)),
+                ages.maxNs(), found.recording()), "chain " + i);
+            assertEquals(is, new OwnFigures.Chain(json.path(i).path("source").asText(), json.path(i).path("task")
+                .asText(), json.path(i).path("version").asText(), json.path(i).path("robot").asText(), json.path(i)
+                .path("outputs").asInt(), within(is.p50Ns(), json.path(i).path("p50_ns").asLong()), within(is.p99Ns(),
+                json.path(i).path("p99_ns").asLong()), json.path(i).path("max_ns").asLong(), json.path(i)
+                .path("recording").asText()), "chain " + i + " of report.json");
+            if (i < page.size()) {
+                assertEquals(List.of(is.source() + " \u2192 " + is.task(), is.version(), is.robot(), is.outputs() + "",
+                    ms(is.maxNs()), is.recording()), List.of(page.get(i).get(0), page.get(i).get(1), page.get(i).get(2),
+                    page.get(i).get(3), page.get(i).get(6), page.get(i).get(7)), "chain " + i + " of the page");
+            }
+        }
         assertTrue(table("decisions").where("kind = 'PREEMPT' and by_task is not null").count() > 0);
     }
 
     /** The one task that is closest to its deadlines in every recording does not fill the list. */
     @Test
-    void shouldNameTheWorstJobOfEachTaskVersionAndRobot() {
-        final List<Figures.WorstJob> worst = figures.worstJobs();
-        assertEquals(worst.size(), worst.stream().map(w -> List.of(w.task(), w.version(), w.robot())).distinct()
-            .count(), worst::toString);
-        assertTrue(worst.stream().map(Figures.WorstJob::task).distinct().count() >= 5, worst::toString);
-        final Row most = table("jobs").where("priority > 0 and deadline_ns > 0 and response_ns is not null")
-            .selectExpr("max(response_ns / deadline_ns)").head();
-        assertEquals(most.getDouble(0), (double) worst.get(0).responseNs() / worst.get(0).deadlineNs(), 1e-12);
+    void shouldNameTheWorstJobOfEachTaskVersionAndRobotAsTheEventsSay() throws IOException {
+        final List<OwnFigures.Job> all = own().worstJobs();
+        final List<OwnFigures.Job> expected = all.subList(0, Math.min(20, all.size()));
+        assertTrue(all.size() > 20 && expected.stream().map(OwnFigures.Job::task).distinct().count() >= 3
+            && expected.stream().map(OwnFigures.Job::robot).distinct().count() >= 3, all::toString);
+        assertEquals(expected, figures.worstJobs().stream().map(w -> new OwnFigures.Job(w.recording(), w.robot(),
+            w.version(), w.task(), w.number(), w.responseNs(), w.deadlineNs())).toList());
+        assertEquals(expected.stream().map(job -> List.of(job.task(), job.robot(), job.number() + "",
+            ms(job.responseNs()))).toList(), rowsBelow("Jobs closest to their deadlines").stream()
+            .map(row -> List.of(row.get(0), row.get(2), row.get(3), row.get(4))).toList());
+    }
+
+    private static OwnFigures own() throws IOException {
+        final OwnFigures own = new OwnFigures();
+        for (final Outcome one : outcomes) {
+            if (one.isOk()) {
+                own.add(recordings.resolve(one.name()), one);
+            }
+        }
+        return own;
+    }
+
+    /** A quantile of the report is at most 0.1 % too long: then it counts as the exact one. */
+    private static long within(final long exactNs, final long foundNs) {
+        return foundNs >= exactNs && foundNs <= exactNs * 1.001 ? exactNs : foundNs;
+    }
+
+    private static String ms(final long ns) {
+        return String.format(Locale.ROOT, "%.3f", ns / 1e6);
+    }
+
+    /** The cells of the rows of the first table below a heading, without the row of headings. */
+    private static List<List<String>> rowsBelow(final String heading) throws IOException {
+        final String html = Files.readString(out.resolve("report.html"));
+        final int from = html.indexOf("<h2>" + heading);
+        final String rows = html.substring(from, html.indexOf("</table>", from));
+        return rows.lines().filter(line -> line.startsWith("<tr><td")).map(line -> Stream.of(line.split("</td>"))
+            .filter(cell -> cell.contains("<td")).map(cell -> cell.replaceAll("<[^>]*>", "").replace(",", ""))
+            .toList()).toList();
     }
 
     @Test

@@ -116,6 +116,9 @@ public final class TraceBuilder {
 
     private Trace build(final String title) {
         trace.title = title;
+        if (trace.firstNs == 0) {
+            trace.firstNs = trace.lastNs;   // nothing happened: there is only a preface
+        }
         endPhase(trace.lastNs);
         for (final Trace.Task task : trace.tasks) {
             if (task.begun != null) {
