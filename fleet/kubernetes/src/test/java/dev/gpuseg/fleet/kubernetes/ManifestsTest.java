@@ -2,6 +2,7 @@
 package dev.gpuseg.fleet.kubernetes;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -22,6 +23,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -87,21 +91,98 @@ class ManifestsTest {
         assertThrows(IllegalArgumentException.class, () -> validate(wrong), "the check can fail");
     }
 
+    /** The reason of a privilege stands in each line that gives it, or in a comment before. */
+    private static boolean hasReason(final List<String> lines, final String privilege) {
+        boolean found = false;
+        for (int i = 0; i < lines.size(); i++) {
+            if (lines.get(i).contains(privilege)) {
+                found = true;
+                if (!lines.get(i).matches(".*[^#]# *[A-Za-z/].*") && !lines.get(i - 1).matches(" +# [A-Za-z].*")) {
+                    return false;
+                }
+            }
+        }
+        return found;
+    }
+
+    /** What a container may, beside what every container may. */
+    private static List<String> privileges(final JsonNode container) {
+        final JsonNode security = container.path("securityContext");
+        assertEquals("ALL", security.at("/capabilities/drop/0").asText(), container::toString);
+        assertTrue(security.path("readOnlyRootFilesystem").asBoolean(), container::toString);
+        assertTrue(security.path("allowPrivilegeEscalation").isBoolean()
+            && !security.path("allowPrivilegeEscalation").asBoolean(), container::toString);
+        assertTrue(security.path("privileged").isMissingNode(), container::toString);
+        assertTrue(security.path("runAsUser").isInt(), () -> "the image's user is root: " + container);
+        final List<String> found = new ArrayList<>();
+        if (security.path("runAsUser").asInt() == 0) {
+            found.add("runAsUser: 0");
+        } else {
+            assertTrue(security.path("runAsNonRoot").asBoolean(), container::toString);
+        }
+        if (security.has("runAsGroup")) {
+            found.add("runAsGroup: " + security.path("runAsGroup").asText());
+        }
+        if (security.has("seccompProfile")) {
+            found.add("seccompProfile: ");
+        }
+        security.at("/capabilities/add").forEach(capability -> found.add("- " + capability.asText() + " "));
+        return found;
+    }
+
     @Test
     void shouldGiveNoPrivilegeThatItDoesNotName() throws IOException {
-        for (final JsonNode container : daemonSet().at("/spec/template/spec/containers")) {
-            final JsonNode security = container.path("securityContext");
-            assertEquals("ALL", security.at("/capabilities/drop/0").asText(), container::toString);
-            assertTrue(security.path("readOnlyRootFilesystem").asBoolean(), container::toString);
-            assertTrue(security.path("allowPrivilegeEscalation").isBoolean()
-                && !security.path("allowPrivilegeEscalation").asBoolean(), container::toString);
-            assertTrue(security.path("privileged").isMissingNode());
+        final JsonNode pod = daemonSet().at("/spec/template/spec");
+        final Map<String, List<String>> byContainer = new TreeMap<>();
+        for (final String kind : List.of("containers", "initContainers")) {
+            pod.path(kind).forEach(each -> byContainer.put(each.path("name").asText(), privileges(each)));
         }
-        final String text = Files.readString(Path.of("base/daemonset.yaml"));
-        for (final JsonNode capability : daemonSet().at("/spec/template/spec/containers/0/securityContext/capabilities"
-            + "/add")) {
-            assertTrue(text.matches("(?s).*- " + capability.asText() + " +# [A-Za-z/].*"),
-                capability + " has a reason");
+        assertEquals(Set.of("agent", "daemon", "first-rules", "observer"), byContainer.keySet());
+        assertEquals(List.of(), byContainer.get("agent"));
+        assertEquals(List.of(), byContainer.get("first-rules"));
+        assertEquals(List.of("runAsUser: 0", "seccompProfile: ", "- BPF ", "- PERFMON "), byContainer.get("observer"));
+        final List<String> all = new ArrayList<>();
+        byContainer.values().forEach(all::addAll);
+        pod.fieldNames().forEachRemaining(field -> {
+            if (field.startsWith("host")) {
+                all.add(field + ": ");
+            }
+        });
+        pod.path("volumes").forEach(volume -> {
+            if (volume.has("hostPath")) {
+                all.add("hostPath: {path: " + volume.at("/hostPath/path").asText());
+            }
+        });
+        assertTrue(all.containsAll(List.of("hostPID: ", "hostPath: {path: /run/gpuseg")), all::toString);
+        final List<String> lines = Files.readAllLines(Path.of("base/daemonset.yaml"));
+        final String page = Files.readString(Path.of("../../docs/kubernetes.md"));
+        for (final String privilege : all) {
+            assertTrue(hasReason(lines, privilege), privilege + " has no reason in daemonset.yaml");
+            final String word = privilege.replaceAll("^- |[:{ ].*", "");
+            assertTrue(page.contains(word), word + " is not in docs/kubernetes.md");
+        }
+        assertFalse(hasReason(lines, "readOnlyRootFilesystem"), "the check can fail");
+        assertFalse(hasReason(lines, "hostNetwork"), "the check can fail");
+    }
+
+    @Test
+    void shouldGiveTheAgentNoRightThatItDoesNotName() throws IOException {
+        final List<String> rights = new ArrayList<>();
+        for (final JsonNode object : objects()) {
+            if (object.path("kind").asText().endsWith("Role")) {
+                for (final JsonNode rule : object.path("rules")) {
+                    rule.path("resources").forEach(resource -> rule.path("verbs").forEach(verb ->
+                        rights.add(resource.asText() + " " + verb.asText())));
+                }
+            }
+        }
+        assertEquals(List.of("pods list", "pods watch", "events create"), rights);
+        final List<String> lines = Files.readAllLines(Path.of("base/rbac.yaml"));
+        final String page = Files.readString(Path.of("../../docs/kubernetes.md"));
+        for (final String right : rights) {
+            final String verb = right.split(" ")[1];
+            assertTrue(hasReason(lines, "- " + verb + " "), right + " has no reason in rbac.yaml");
+            assertTrue(page.contains("`" + verb + "`"), right + " is not in docs/kubernetes.md");
         }
     }
 

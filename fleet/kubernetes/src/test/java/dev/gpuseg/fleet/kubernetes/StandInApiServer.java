@@ -38,13 +38,26 @@ final class StandInApiServer implements AutoCloseable {
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private HttpServer server;
     private int port;
-    private long version = 1;
+    private long version;
     /** Versions up to this one are forgotten. */
     private long compacted;
     private volatile boolean running;
 
     StandInApiServer() throws IOException {
+        this(0, 1);
         start();
+    }
+
+    /**
+     * A server that {@link #start} starts.
+     *
+     * @param port    of loopback, 0 for any
+     * @param version of what it has at its start, above all that a server before it gave
+     */
+    StandInApiServer(final int port, final long version) throws IOException {
+        this.port = port;
+        this.version = version;
+        compacted = version;
     }
 
     String url() {
@@ -142,7 +155,7 @@ final class StandInApiServer implements AutoCloseable {
                         .getBytes(StandardCharsets.UTF_8));
                     return;
                 }
-                next = (int) (from - Math.max(compacted, 1));
+                next = (int) (from - compacted);
             }
             while (running) {
                 final String event;

@@ -4,8 +4,11 @@ package dev.gpuseg.daemon.dispatch;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.observer.Observer;
 import dev.gpuseg.mechanisms.observer.ObserverMode;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /** Starts the observer of a daemon, connects to the one that runs as a service, or says why there is none. */
 public final class ObserverLaunch {
@@ -16,6 +19,7 @@ public final class ObserverLaunch {
     /** Property: options of the program, separated by blanks, for tests on a stand-in. */
     static final String OPTIONS_PROPERTY = "gpuseg.observer.options";
     private static final long START_MS = 5_000;
+    private static final long LOOK_NS = 20_000_000;
 
     private ObserverLaunch() {
     }
@@ -53,8 +57,26 @@ public final class ObserverLaunch {
         return Observer.none(problem);
     }
 
-    /** Waits for nothing. */
+    /**
+     * Waits for a service that starts beside this daemon, as in a pod: it has its directory before it has its socket.
+     *
+     * @param socket of the service
+     * @param millis at most this long
+     * @return whether the socket is there; false at once where no such service is
+     */
+    static boolean awaitService(final Path socket, final long millis) {
+        final long untilNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        while (!Files.exists(socket)) {
+            if (!Files.isDirectory(socket.getParent()) || System.nanoTime() - untilNs >= 0) {
+                return false;
+            }
+            LockSupport.parkNanos(LOOK_NS);
+        }
+        return true;
+    }
+
     private static Observer start(final int priority) {
+        awaitService(SERVICE, START_MS);
         final String given = System.getProperty(OPTIONS_PROPERTY, "").strip();
         final String options = priority > 0
             ? (given + " --priority " + Math.min(priority, RuntimeThreads.FOLLOWERS)).strip() : given;

@@ -15,8 +15,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -40,6 +43,8 @@ class FleetMetricsTest {
     @RegisterExtension
     private final SystemRig third = new SystemRig();
     private final List<Child> daemons = new ArrayList<>();
+    /** Of each daemon's metrics, by robot. */
+    private final Map<String, String> addresses = new TreeMap<>();
     @TempDir
     private Path directory;
 
@@ -50,6 +55,7 @@ class FleetMetricsTest {
         daemons.add(daemon);
         final Matcher at = Pattern.compile("metrics (127\\.0\\.0\\.1:[1-9][0-9]*)").matcher(daemon.lastLine());
         assertTrue(at.find(), daemon.lastLine());
+        addresses.put(robot, at.group(1));
         return "{targets: ['" + at.group(1) + "'], labels: {robot: " + robot + ", version: '" + version + "'}}";
     }
 
@@ -72,12 +78,13 @@ class FleetMetricsTest {
         final List<SystemRig> rigs = List.of(first, second, third);
         final PrometheusServer prometheus = PrometheusServer.start(first, directory.resolve("fleet"), rules,
             List.of(target(first, "r1", "1.0"), target(second, "r2", "2.0"), target(third, "r3", "2.0")));
+        final List<Child> tasks = new ArrayList<>();
         for (final SystemRig rig : rigs) {
-            rig.task("camera", 70, "100ms", "gpu:1ms+6ms", "240s");
+            tasks.add(rig.task("camera", 70, "100ms", "gpu:1ms+6ms", "240s"));
         }
         // more than the GPU can do, on the robots with version 2.0
-        second.task("hasty", 20, "40ms", "gpu:1ms+60ms", "240s");
-        third.task("hasty", 20, "40ms", "gpu:1ms+60ms", "240s");
+        tasks.add(second.task("hasty", 20, "40ms", "gpu:1ms+60ms", "240s"));
+        tasks.add(third.task("hasty", 20, "40ms", "gpu:1ms+60ms", "240s"));
         final Set<String> open = new TreeSet<>();
         for (final JsonNode panel : dashboard().path("panels")) {
             panel.path("targets").forEach(target -> open.add(target.path("expr").asText()
@@ -99,8 +106,58 @@ class FleetMetricsTest {
         for (final JsonNode rule : prometheus.rules()) {
             assertEquals("ok", rule.path("health").asText(), rule::toString);
         }
+        for (final Child task : tasks) {   // what the daemons count stands still
+            SystemRig.signal(task, "STOP");
+        }
+        for (final String task : List.of("camera", "hasty")) {
+            compareSums(prometheus, task, late);
+        }
         // a robot whose daemon ends is counted as gone
         SystemRig.signal(daemons.get(2), "KILL");
         prometheus.awaitValue("version:gpuseg_robots:count{version=\"2.0\"}", 1);
+    }
+
+    /** What a daemon itself says of a counter of a task; 0 if it does not have it. */
+    private long told(final String robot, final String counter, final String task)
+        throws IOException, InterruptedException {
+        final Matcher line = Pattern.compile("(?m)^" + counter + "\\{[^}]*task=\"" + task + "\"[^}]*} ([0-9.eE+]+)$")
+            .matcher(PrometheusServer.get("http://" + addresses.get(robot) + "/metrics"));
+        long sum = 0;
+        while (line.find()) {
+            sum += (long) Double.parseDouble(line.group(1));
+        }
+        return sum;
+    }
+
+    /** Once no job ends any more: Prometheus's sums over robots are those of the daemons' own pages. */
+    private void compareSums(final PrometheusServer prometheus, final String task, final double late)
+        throws IOException, InterruptedException {
+        for (final String counter : List.of("gpuseg_jobs_total", "gpuseg_job_deadline_miss_total",
+            "gpuseg_job_response_seconds_count")) {
+            long before;
+            long sum = -1;
+            do {   // an event that the metrics have not seen yet may follow
+                before = sum;
+                TimeUnit.MILLISECONDS.sleep(500);
+                sum = 0;
+                for (final String robot : addresses.keySet()) {
+                    sum += told(robot, counter, task);
+                }
+            } while (sum != before);
+            assertTrue(sum > 0 || counter.contains("miss") && task.equals("camera"), counter + " of " + task);
+            prometheus.awaitValue("sum(" + counter + "{task=\"" + task + "\"})", sum);
+            for (final String robot : addresses.keySet()) {
+                final long own = told(robot, counter, task);
+                if (own > 0) {
+                    prometheus.awaitValue("sum(" + counter + "{robot=\"" + robot + "\",task=\"" + task + "\"})", own);
+                }
+            }
+        }
+        if (task.equals("hasty")) {
+            final double said = (double) (told("r2", "gpuseg_job_deadline_miss_total", task)
+                + told("r3", "gpuseg_job_deadline_miss_total", task))
+                / (told("r2", "gpuseg_jobs_total", task) + told("r3", "gpuseg_jobs_total", task));
+            assertEquals(said, late, 0.15, "share of late jobs of hasty, as the rule and as the daemons say");
+        }
     }
 }
