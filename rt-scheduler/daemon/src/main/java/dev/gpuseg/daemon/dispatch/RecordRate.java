@@ -69,11 +69,12 @@ final class RecordRate {
         }
         paidNs = nowNs - paidNs > BURST_NS ? nowNs - BURST_NS : paidNs;
         final long allowed = (nowNs - paidNs) / nsPerRecord;
+        busy |= waits;   // whoever had to wait has written more than he may
         waits = allowed <= 0;
         return waits ? 0 : (int) Math.min(most, allowed);
     }
 
-    /** Whether the last poll found records, so that the time of the next one is to be measured. */
+    /** Whether the last poll found records, or the user had to wait: the time of the next poll is to be measured. */
     boolean isBusy() {
         return busy;
     }
