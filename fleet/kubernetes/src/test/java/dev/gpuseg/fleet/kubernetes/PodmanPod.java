@@ -132,7 +132,9 @@ final class PodmanPod {
     }
 
     private void onTheVirtualGpu(final ObjectNode spec, final String port, final String classes) {
-        ((ArrayNode) container(spec, "daemon").path("args")).insert(1, "--virtual-gpu");
+        // not --virtual-gpu: a daemon that is up before the pod's GPU would start another one. Without one it ends, and
+        // is started again.
+        ((ArrayNode) container(spec, "daemon").path("args")).insert(1, "sim").insert(1, "--mechanism");
         ((ArrayNode) container(spec, "agent").path("args")).add("--kubeconfig").add("/tmp/kubeconfig");
         volume("classes", classes);
         volume("pods", work.resolve("pods").toString());
