@@ -279,12 +279,17 @@ class EndToEndTest {
         assertEquals(6, SystemRig.summary(next, 40).path("jobs").asInt());
         final Map<EventKind, Long> lastNs = new EnumMap<>(EventKind.class);
         final List<Long> grantedNs = new ArrayList<>();
-        JournalReader.forEach(rig.directory().journal(), event -> {
-            if (event.kind() == EventKind.GRANT) {
-                grantedNs.add(event.timeNs());
-            } else {
-                lastNs.put(event.kind(), event.timeNs());
-            }
+        final long grants = rig.counter("grants");
+        SystemRig.await("all grants are journaled", 20_000, () -> {
+            grantedNs.clear();
+            JournalReader.forEach(rig.directory().journal(), event -> {
+                if (event.kind() == EventKind.GRANT) {
+                    grantedNs.add(event.timeNs());
+                } else {
+                    lastNs.put(event.kind(), event.timeNs());
+                }
+            });
+            return grantedNs.size() >= grants;
         });
         final long heldNs = grantedNs.get(grantedNs.size() - 7);   // before six of the next one
         final long tookNs = grantedNs.get(grantedNs.size() - 6) - heldNs;
