@@ -18,8 +18,8 @@ import java.util.stream.Stream;
  * @param residentKib memory that it occupies, in KiB
  */
 record Footprint(long pid, int clients, int tasks, int descriptors, int threads, long residentKib) {
-    /** For a connection, a queue and a file of the journal that are open just now. */
-    static final int DESCRIPTORS_SLACK = 12;
+    /** For a connection, cycles of queues (two descriptors each) and a file of the journal that are open just now. */
+    static final int DESCRIPTORS_SLACK = 18;
     static final int THREADS_SLACK = 8;
     /** Compiled code, classes, and a heap that is locked in memory and not yet touched in full. */
     static final long RESIDENT_SLACK_KIB = 192 << 10;
