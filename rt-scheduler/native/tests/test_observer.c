@@ -583,14 +583,22 @@ static void nap(void)
 	sleep_until(now_ns() + NAP_NS, NULL);
 }
 
-/* One context, freed by its handle; the process goes on. */
-static void free_a_context(void)
+/* In the group of this process's turn, with a client of RM; returns the device's descriptor. */
+static int join_as_client(void)
 {
 	int fd;
 
 	join();
 	fd = open_device(DEVICE);
 	allocate(fd, 0, CLIENT, 0x41);
+	return fd;
+}
+
+/* One context, freed by its handle; the process goes on. */
+static void free_a_context(void)
+{
+	const int fd = join_as_client();
+
 	allocate(fd, RM_DEVICE, TSG, 0xa06c);
 	nap();
 	free_object(fd, TSG);
@@ -601,11 +609,8 @@ static void free_a_context(void)
 /* Two, freed with their client; and one more, of another device, that is freed with it. */
 static void free_what_contains_contexts(void)
 {
-	int fd;
+	const int fd = join_as_client();
 
-	join();
-	fd = open_device(DEVICE);
-	allocate(fd, 0, CLIENT, 0x41);
 	allocate(fd, CLIENT, RM_DEVICE, 0x80);
 	allocate(fd, CLIENT, RM_DEVICE + 0x100, 0x80);
 	allocate(fd, RM_DEVICE, TSG, 0xa06c);
@@ -622,11 +627,8 @@ static void free_what_contains_contexts(void)
 /* One that nobody frees. */
 static void end_with_a_context(void)
 {
-	int fd;
+	const int fd = join_as_client();
 
-	join();
-	fd = open_device(DEVICE);
-	allocate(fd, 0, CLIENT, 0x41);
 	allocate(fd, RM_DEVICE, TSG, 0xa06c);
 	nap();
 }

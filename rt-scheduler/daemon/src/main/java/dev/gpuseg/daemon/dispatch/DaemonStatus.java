@@ -12,6 +12,7 @@ import dev.gpuseg.daemon.cgroup.ObservedGroups;
 import dev.gpuseg.daemon.conductor.ConductorCounter;
 import dev.gpuseg.daemon.metrics.DaemonReadings;
 import dev.gpuseg.daemon.metrics.LiveModel;
+import dev.gpuseg.daemon.metrics.ObserverReadings;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
@@ -245,22 +246,8 @@ final class DaemonStatus implements DaemonReadings {
     }
 
     @Override
-    public boolean observerLive() {
-        return from.observer().isLive();
-    }
-
-    @Override
-    public long observerRecords() {
-        return from.observer().records();
-    }
-
-    @Override
-    public long observerLost() {
-        return from.observer().lost();
-    }
-
-    @Override
-    public long observerRestarts() {
-        return from.observer().restarts();
+    public ObserverReadings observer() {
+        final Observer observer = from.observer();
+        return new ObserverReadings(observer.isLive(), observer.records(), observer.lost(), observer.restarts());
     }
 }

@@ -56,30 +56,9 @@ public interface DaemonReadings {
     long journalLost();
 
     /**
-     * Whether GPU processes are observed by BPF now.
+     * What the observer (BPF) has seen.
      *
-     * @return false if they are scanned
+     * @return not null
      */
-    boolean observerLive();
-
-    /**
-     * Records of the observer.
-     *
-     * @return since start
-     */
-    long observerRecords();
-
-    /**
-     * Those that were lost; a scan answers.
-     *
-     * @return since start
-     */
-    long observerLost();
-
-    /**
-     * Times that the observer ended and was started or connected to again.
-     *
-     * @return since start
-     */
-    long observerRestarts();
+    ObserverReadings observer();
 }

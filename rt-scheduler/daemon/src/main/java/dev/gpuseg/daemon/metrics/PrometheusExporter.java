@@ -194,16 +194,17 @@ public final class PrometheusExporter implements AutoCloseable {
             "Events that these metrics did not see because the journal's ring was full, since start", model.gaps());
         counter(all, "gpuseg_tasks_untracked", "Tasks opened beyond the " + LiveModel.TASKS_MAX
             + " that can have series, since start", model.untracked());
+        final ObserverReadings observer = readings.observer();
         counter(all, "gpuseg_observer_records", "Records of the observer (BPF) since start",
-            readings.observerRecords());
+            observer.records());
         counter(all, "gpuseg_observer_lost_records",
             "Records of the observer that were lost since start; a scan of all processes answers each loss",
-            readings.observerLost());
+            observer.lost());
         counter(all, "gpuseg_observer_restarts",
             "Times since start that the observer ended and was started or connected to again",
-            readings.observerRestarts());
+            observer.restarts());
         gauge(all, "gpuseg_observer_live", "1: GPU processes are seen by the observer; 0: they are scanned",
-            readings.observerLive() ? 1 : 0);
+            observer.live() ? 1 : 0);
         gauge(all, "gpuseg_held_contexts", "Contexts in the held file: disabled, or about to be",
             readings.heldContexts());
         gauge(all, "gpuseg_clients", "Registered client processes", model.clientCount());

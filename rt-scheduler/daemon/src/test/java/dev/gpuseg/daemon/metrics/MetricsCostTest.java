@@ -72,23 +72,8 @@ class MetricsCostTest {
         }
 
         @Override
-        public boolean observerLive() {
-            return false;
-        }
-
-        @Override
-        public long observerRecords() {
-            return 0;
-        }
-
-        @Override
-        public long observerLost() {
-            return 0;
-        }
-
-        @Override
-        public long observerRestarts() {
-            return 0;
+        public ObserverReadings observer() {
+            return ObserverReadings.NONE;
         }
     }
 
