@@ -620,19 +620,22 @@ TEST(should_use_the_daemon_that_follows)
 	struct fake_daemon d;
 	struct run r;
 	size_t before;
+	bool follows;
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = start(
-		(const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--", APP, "while", "60000", NULL});
+	/* A hold-off that is learned would cover the program's pauses, and all of it would be one segment. */
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--hold-off", "200us", "--", APP,
+					"while", "60000", NULL});
 	CHECK(fake_daemon_wait(&d, 20, NULL));
 	fake_daemon_kill(&d);
 	sleep_ns(100 * NS_PER_MS);
 	fake_daemon_follow(&d);
 	before = fake_daemon_records(&d);
-	CHECK(fake_daemon_wait(&d, before + 20, NULL));
+	follows = fake_daemon_wait(&d, before + 20, NULL);
 	kill(r.pid, SIGTERM);
 	finish(&r);
+	CHECK(follows, "%zu records after %zu; it said: %s", fake_daemon_records(&d), before, r.said);
 	passed(&r);
 	CHECK_EQ(tally_of(&d).open, 0);
 	fake_daemon_stop(&d);
