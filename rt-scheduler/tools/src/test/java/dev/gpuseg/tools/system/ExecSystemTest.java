@@ -31,7 +31,8 @@ class ExecSystemTest {
         final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + rig.directory().root(),
             "GPUSEG_CUPTI=" + cupti, NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
         command.addAll(List.of(options));
-        command.addAll(List.of("--", app.toString(), "while", "120000"));
+        // One that is learned would cover the program's pauses, and all of it would be one segment.
+        command.addAll(List.of("--hold-off", "200us", "--", app.toString(), "while", "120000"));
         final int before = rig.status().path("tasks").size();
         final Child child = rig.start(name, command);
         SystemRig.await(name + " has a task", 30_000, () -> rig.status().path("tasks").size() == before + 1);
