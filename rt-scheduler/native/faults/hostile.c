@@ -8,9 +8,9 @@
  * Goes on for the duration, and until --at-most while it has done too little to be called an attack; the table
  * below says how much that is. Prints one line: what it did, how often, and the processor time that it took. `load`
  * is the control of an attack: it uses as much processor time and leaves the daemon alone. All is bounded: 64
- * connections, 64 processes, 8 MiB in files. Exit status 0: the attack was made, whatever the daemon answered; 3:
- * it did too little; 77: this machine does not permit it, with the reason. SIGKILL at any time leaves nothing
- * behind but what daemon and kernel clean up.
+ * connections, 24 processes at a time, 8 MiB in files. Exit status 0: the attack was made, whatever the daemon
+ * answered; 3: it did too little; 77: this machine does not permit it, with the reason. SIGKILL at any time leaves
+ * nothing behind but what daemon and kernel clean up.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,6 +35,7 @@
 #include "common/base.h"
 #include "gpuseg.h"
 #include "gpuseg_abi.h"
+#include "gpuseg_sim.h"
 
 enum {
 	EXIT_DID_NOT_BITE = 3,
@@ -42,6 +43,8 @@ enum {
 	CONNECTIONS = 60,
 	THREADS = 4,
 	MAPPINGS = 8,
+	CONTEXTS = 24,
+	KERNELS = 8,
 	GROWN_BYTES = 8 << 20,
 	MEMBERS_PRIORITY = 49, /* the highest that a member of the group has */
 	BURST = 64
@@ -615,6 +618,59 @@ static long flood_processes(void)
 	return made;
 }
 
+/* Exit status 0: it had a context, with kernels that do not end, for a while. */
+static pid_t start_context(long number)
+{
+	const pid_t child = fork();
+	gpuseg_sim *gpu;
+
+	if (child != 0)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	srand48(seed + number);
+	if (join() == NULL || gpuseg_sim_open(dir, &gpu) < 0)
+		_exit(1);
+	for (long i = 1 + draw(KERNELS); i > 0; i--) {
+		if (gpuseg_sim_submit(gpu, 3600 * NS_PER_S, NULL) < 0)
+			_exit(1);
+	}
+	pause_us(1000 + draw(200000));
+	if (draw(2) == 0)
+		gpuseg_sim_close(gpu);
+	_exit(0);
+}
+
+/* Processes that come and go, each with a context whose work does not end: all of them have to be disabled. */
+static long flood_contexts(void)
+{
+	pid_t children[CONTEXTS] = {0};
+	long started = 0, made = 0;
+
+	while (goes_on()) {
+		for (int i = 0; i < CONTEXTS; i++) {
+			int status;
+
+			if (children[i] <= 0)
+				children[i] = start_context(started++);
+			if (children[i] > 0 && waitpid(children[i], &status, WNOHANG) == children[i]) {
+				children[i] = 0;
+				if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+					made++;
+					did(1);
+				}
+			}
+		}
+		pause_us(2000);
+	}
+	for (int i = 0; i < CONTEXTS; i++) {
+		if (children[i] > 0) {
+			kill(children[i], SIGKILL);
+			waitpid(children[i], NULL, 0);
+		}
+	}
+	return made;
+}
+
 static void write_text(const char *path, const char *text)
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -756,6 +812,7 @@ static const struct {
 	{"flood-opens", flood_opens, "requests to open a task", 20},
 	{"flood-records", flood_records, "records", 1000},
 	{"flood-processes", flood_processes, "processes", 5},
+	{"flood-contexts", flood_contexts, "contexts", 5},
 	{"hold-gpu", hold_the_gpu, "segments without an end", 1},
 	{"forge-memory", scribble, "scribbles", 100},
 	{"forge-files", spoil_files, "changes of files", 3},

@@ -2,11 +2,13 @@
 /*
  * A process whose file of some kind has the name of a driver's device:
  *
- *   stranger KIND PATH      KIND: file, fifo or fuse; PATH: below /dev
+ *   stranger KIND PATH      KIND: file, fifo, fuse or pty; PATH: below /dev
  *
  * It needs no privilege: it makes a user and a mount namespace of its own. The server of the FUSE file answers until
  * the file is open, and nothing after that. Prints "open FD SERVER" (pid of the server or 0) and waits to be killed.
- * The server ends by itself after 100 s: who waits for it could not even be killed. Exit status 77: not permitted here.
+ * The server ends by itself after 100 s: who waits for it could not even be killed. A pty is a character device, as the
+ * driver's files are; its output is stopped, so who writes to it or waits for it to drain is not answered either. Exit
+ * status 77: not permitted here.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define SERVER_LIMIT_S 100
@@ -86,13 +89,26 @@ static void serve(int fuse)
 	_exit(0);
 }
 
+/* The slave of a new pty, stopped with output under way. The master stays open. */
+static int stopped_pty(void)
+{
+	static char output[1024];
+	const int master = posix_openpt(O_RDWR | O_NOCTTY);
+	int slave;
+
+	need(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0, "pty");
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_NONBLOCK);
+	need(slave >= 0 && write(slave, output, sizeof(output)) > 0 && tcflow(slave, TCOOFF) == 0, "slave of the pty");
+	return slave;
+}
+
 int main(int argc, char **argv)
 {
-	char map[64], options[128];
+	char map[64], options[128], from[64];
 	const uid_t uid = getuid();
 	const gid_t gid = getgid();
 	pid_t server = 0;
-	int fuse, fd;
+	int fuse, slave = -1, fd;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc != 3)
@@ -104,6 +120,8 @@ int main(int argc, char **argv)
 	snprintf(map, sizeof(map), "0 %u 1", gid);
 	put("/proc/self/gid_map", map);
 	fuse = open("/dev/fuse", O_RDWR); /* by the owner of the namespace that mounts it, and before /dev is hidden */
+	if (strcmp(argv[1], "pty") == 0)
+		slave = stopped_pty();
 	need(mount("none", "/dev", "tmpfs", 0, NULL) == 0, "tmpfs");
 	if (strcmp(argv[1], "fifo") == 0) {
 		need(mkfifo(argv[2], 0666) == 0, "mkfifo");
@@ -119,7 +137,11 @@ int main(int argc, char **argv)
 			serve(fuse);
 		close(fuse);
 	}
-	fd = open(argv[2], O_RDWR);
+	if (slave >= 0) {
+		snprintf(from, sizeof(from), "/proc/self/fd/%d", slave);
+		need(mount(from, argv[2], NULL, MS_BIND, NULL) == 0, "mount of the pty");
+	}
+	fd = open(argv[2], O_RDWR | O_NOCTTY);
 	need(fd >= 0, argv[2]);
 	printf("open %d %d\n", fd, (int)server); /* now the server is deaf */
 	pause();

@@ -77,7 +77,7 @@ class StrangersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"file", "fifo", "fuse"})
+    @ValueSource(strings = {"file", "fifo", "fuse", "pty"})
     void shouldNotFollowAProcessThatOnlyNamesAFileLikeTheDevice(final String kind) throws Exception {
         start(kind, RmProcess.CONTROL_DEVICE);
         assertEquals(RmProcess.CONTROL_DEVICE,
@@ -88,7 +88,7 @@ class StrangersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"file", "fifo", "fuse"})
+    @ValueSource(strings = {"file", "fifo", "fuse", "pty"})
     void shouldIssueNoControlOnAStrangersFile(final String kind) throws Exception {
         start(kind, RmProcess.CONTROL_DEVICE);
         final RmControl rm = new RmControl();
@@ -105,7 +105,7 @@ class StrangersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"file", "fifo", "fuse"})
+    @ValueSource(strings = {"file", "fifo", "fuse", "pty"})
     void shouldNotDuplicateAStrangersMemoryFile(final String kind) throws Exception {
         start(kind, "/dev/memory");
         assertFalse(DeviceFile.isMemory(pid(), remote));
@@ -115,7 +115,7 @@ class StrangersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"file", "fifo", "fuse"})
+    @ValueSource(strings = {"file", "fifo", "fuse", "pty"})
     void shouldNotLetTheNativeLibraryControlAStrangersFile(final String kind) throws Exception {
         start(kind, RmProcess.CONTROL_DEVICE);
         final Process list = new ProcessBuilder(RmRig.program("gpuseg-rm").toString(), "list",

@@ -69,8 +69,8 @@ final class FaultsCommand implements Callable<Integer> {
             + "an honest client of another user, whose 99th percentile may be twice the undisturbed one at most (or "
             + "twice the one beside the control, which uses as much processor time and leaves the daemon alone). Needs "
             + "root to become these users. With --fault: flood-status, flood-commands, flood-connections, flood-opens, "
-            + "flood-records, flood-processes, hold-gpu, forge-memory, forge-files, fake-devices, fifo-hog, kill-both, "
-            + "read-only, out-of-memory, full-disk.")
+            + "flood-records, flood-processes, flood-contexts, hold-gpu, forge-memory, forge-files, fake-devices, "
+            + "fifo-hog, kill-both, read-only, out-of-memory, full-disk.")
     private boolean hostile;
 
     @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,

@@ -55,6 +55,8 @@ public enum Fault {
     FLOOD_RECORDS("begins, ends, releases and hints without end", Kind.PROGRAM),
     /** Processes that register and are killed. */
     FLOOD_PROCESSES("processes without end that register and are killed", Kind.PROGRAM),
+    /** Processes that come and go, each with a context whose kernels do not end. */
+    FLOOD_CONTEXTS("contexts without end, whose kernels do not end", Kind.PROGRAM),
     /** Segments of a member's highest priority that are not ended. */
     HOLD_GPU("segments that are begun and never ended", Kind.PROGRAM),
     /** Noise in session and queue. */

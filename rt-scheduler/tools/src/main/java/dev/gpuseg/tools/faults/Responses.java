@@ -46,6 +46,8 @@ final class Responses implements AutoCloseable {
     private long lastReleaseNs;
     private final List<Long> missedNs = new ArrayList<>();
     private long misses;
+    private long undisturbedMisses;
+    private long controlledMisses;
 
     Responses(final Path journal) {
         reader = new JournalReader(journal);
@@ -95,20 +97,25 @@ final class Responses implements AutoCloseable {
     /** Counts segments that were released within an interval as undisturbed; forgets all others. */
     void undisturbed(final long fromNs, final long toNs) {
         count(undisturbed, fromNs, toNs);
-        missedNs.clear();
+        undisturbedMisses += missesWithin(fromNs, toNs);
     }
 
     /** Counts segments that were released within an interval as attacked; forgets all others. */
     void attacked(final Fault fault, final long fromNs, final long toNs) {
         count(attacked, attackedBy, fault, fromNs, toNs);
-        misses += missedNs.stream().filter(missNs -> missNs - fromNs >= 0 && toNs - missNs >= 0).count();
-        missedNs.clear();
+        misses += missesWithin(fromNs, toNs);
     }
 
     /** Counts segments beside the control of an attack: as much processor time, the daemon left alone. */
     void controlled(final Fault fault, final long fromNs, final long toNs) {
         count(controlled, controlOf, fault, fromNs, toNs);
+        controlledMisses += missesWithin(fromNs, toNs);
+    }
+
+    private long missesWithin(final long fromNs, final long toNs) {
+        final long within = missedNs.stream().filter(missNs -> missNs - fromNs >= 0 && toNs - missNs >= 0).count();
         missedNs.clear();
+        return within;
     }
 
     /** Whether segments without any attack were counted. */
@@ -147,16 +154,15 @@ final class Responses implements AutoCloseable {
      * without one. Where the same processor time without an attack delays it more than that, the attack is not the
      * cause, and it is at most twice that one. Judged are all attacks together, and each with enough segments alone.
      *
-     * @param to receives {@code innocent_p99_ms, innocent_undisturbed_p99_ms, innocent_control_p99_ms,
-     *           innocent_segments, innocent_misses}, and for each attack {@code innocent_p99_ms, control_p99_ms}
+     * @param to receives {@code innocent_p99_ms, innocent_segments, innocent_misses}, the same as
+     *           {@code innocent_undisturbed_...} and {@code innocent_control_...}, and for each attack
+     *           {@code innocent_p99_ms, control_p99_ms}
      * @return whether all of them are within that limit
      */
     boolean describe(final ObjectNode to) {
-        to.put("innocent_p99_ms", p99Ms(attacked));
-        to.put("innocent_undisturbed_p99_ms", p99Ms(undisturbed));
-        to.put("innocent_control_p99_ms", p99Ms(controlled));
-        to.put("innocent_segments", attacked.getTotalCount());
-        to.put("innocent_misses", misses);
+        put(to, "innocent_", attacked, misses);
+        put(to, "innocent_undisturbed_", undisturbed, undisturbedMisses);
+        put(to, "innocent_control_", controlled, controlledMisses);
         boolean holds = holds(attacked, controlled);
         for (final Map.Entry<Fault, Histogram> entry : attackedBy.entrySet()) {
             final ObjectNode node = (ObjectNode) to.path("by_fault").path(entry.getKey().label());
@@ -166,6 +172,12 @@ final class Responses implements AutoCloseable {
             holds &= entry.getValue().getTotalCount() < JUDGED_ALONE || holds(entry.getValue(), control);
         }
         return holds;
+    }
+
+    private static void put(final ObjectNode to, final String prefix, final Histogram of, final long missed) {
+        to.put(prefix + "p99_ms", p99Ms(of));
+        to.put(prefix + "segments", of.getTotalCount());
+        to.put(prefix + "misses", missed);
     }
 
     private boolean holds(final Histogram under, final Histogram control) {

@@ -9,10 +9,12 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.tools.cli.Gpuseg;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
+import dev.gpuseg.tools.rig.TaskClient;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -21,6 +23,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.jline.utils.AttributedString;
 import org.junit.jupiter.api.Test;
@@ -188,6 +192,57 @@ class TopCommandTest {
             tmux("send-keys", "-t", "top", "q");
             awaitScreen("left with 0");
             assertTrue(screen().contains("before"), "the old screen is back: " + screen());
+        } finally {
+            tmux("kill-server");
+        }
+    }
+
+    /** The column in which the pid of a task ends, -1 = the task has no row. */
+    private static int pidColumn(final String screen, final String name) {
+        final Matcher row = Pattern.compile("(?m)^" + Pattern.quote(name) + " +[0-9]+ ").matcher(screen);
+        return row.find() ? new AttributedString(row.group()).columnLength() : -1;
+    }
+
+    @Test
+    void shouldShowNamesOfStrangersAsTextWhateverATerminalWouldMakeOfThem() throws IOException, InterruptedException {
+        assumeTrue(Files.isExecutable(TMUX), "no tmux: /usr/bin/tmux missing (Debian package tmux)");
+        rig.gpu();
+        rig.daemon();
+        final List<String> obeyed = List.of("\u001b]2;owned\u0007", "\u001b[2J", "\u001bP0;1|17/owned\u001b\\",
+            "\u202eowned");
+        final List<String> text = List.of("\u8a08\u753b", "e\u0301\u0301\u0301\u0327zalgo", "\u05e9\u05dc\u05d5\u05dd",
+            "\\e]2;owned\\a", "#{pane_title}#[fg=red]", "$(reboot)`id`");
+        final List<String> actions = new ArrayList<>();
+        obeyed.forEach(name -> actions.add(TaskClient.open(name, 30, 100, 100, 0)));
+        text.forEach(name -> actions.add(TaskClient.open(name, 30, 100, 100, 0)));
+        actions.add("pause");
+        rig.start("stranger", TaskClient.command(rig, actions.toArray(new String[0])));
+        SystemRig.await("some tasks are open", 20_000, () -> rig.status().path("tasks").size() == text.size());
+        assertEquals(obeyed.size(), rig.counter("conductor_tasks_refused"));
+        final String dir = rig.directory().root().toString();
+        final String gpuseg = JavaCommand.of(Gpuseg.class, List.of()).stream().map(word -> "'" + word + "'")
+            .collect(Collectors.joining(" "));
+        final Path script = rig.file("top.sh");
+        Files.writeString(script, "read go; " + gpuseg + " status --dir '" + dir + "'; echo status $?; read go; "
+            + gpuseg + " top --dir '" + dir + "' --delay 200ms; sleep 60\n");
+        try {
+            tmux("new-session", "-d", "-s", "top", "-x", "150", "-y", "50", "sh " + script);
+            final String title = tmux("display-message", "-p", "-t", "top", "#{pane_title}");
+            tmux("send-keys", "-t", "top", "Enter");
+            awaitScreen("status 0");
+            for (final String name : text) {
+                assertTrue(screen().contains(name), name + " in " + screen());
+            }
+            tmux("send-keys", "-t", "top", "Enter");
+            awaitScreen("SIMULATED GPU");
+            awaitScreen("\n" + text.get(0));
+            final String shown = screen();
+            for (final String name : text) {
+                assertTrue(pidColumn(shown, name) > 0, name + " in " + shown);
+                assertEquals(pidColumn(shown, text.get(3)), pidColumn(shown, name), shown);
+            }
+            assertTrue(shown.codePoints().allMatch(c -> c == '\n' || PlainText.isPlain(c)), shown);
+            assertEquals(title, tmux("display-message", "-p", "-t", "top", "#{pane_title}"));
         } finally {
             tmux("kill-server");
         }
