@@ -13,36 +13,33 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import net.openhft.chronicle.bytes.Bytes;
-import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
-import net.openhft.chronicle.wire.DocumentContext;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * The queue of one client: a Chronicle queue whose only appender is that client and whose only reader is the
- * dispatcher.
+ * dispatcher. Any reader of Chronicle's can follow it; the dispatcher reads the files by itself, from a mapping of each
+ * cycle (ADR 61).
  *
  * <p>Cycles are files of fixed size with reserved space. When a third of the current cycle is read, the next one is
  * written completely and announced in the session, so that the client maps it ahead of time. At 60 % the current cycle
  * is ended. It is deleted after the dispatcher has read it to its end.
  *
  * <pre>
- *   dispatcher thread      poll: header word, copy, guard, validate, handler, tailer         (allocates nothing)
+ *   dispatcher thread      poll: header word, copy, guard, validate, handler                 (allocates nothing)
  *   housekeeping thread    housekeep: make, announce, end, close and delete cycles
  *   conductor thread       create before, lend meanwhile
  * </pre>
  *
- * <p>The client can write anything into the files at any time. The header word is checked in a mapping of the daemon's
- * own before Chronicle's tailer uses it, because a forged length would make the tailer enlarge the file. A length that
- * is forged between check and use is detected right after, because the document does not have the expected position and
- * size then.
+ * <p>The client can write anything into the files at any time. A header word is read once, and only one length is
+ * accepted; the record is copied, and the copy is validated. What the client does to a record after that concerns
+ * nobody.
  *
  * <p>Access to a truncated file throws {@link InternalError}. For clients of other users than the daemon's this happens
  * within {@link #poll} ({@link FaultBarrier}). For clients of the same user it may happen later and elsewhere on the
  * dispatcher thread; then {@link #isIntact} tells whose file it was.
  *
- * <p>The client cannot remove or replace files, because the directories belong to the daemon. Chronicle's reader works
- * in a directory that the client cannot enter, with a metadata table of its own; cycle files are linked into both.
+ * <p>The client cannot remove or replace files, because the directories belong to the daemon. A cycle file is made in a
+ * directory that the client cannot enter, and linked into the queue when it is complete.
  */
 public final class ClientQueue implements AutoCloseable {
     /** Smallest size of a cycle file. */
@@ -52,6 +49,7 @@ public final class ClientQueue implements AutoCloseable {
     /** Largest size of a cycle file. */
     public static final int BYTES_MAX = 1 << 28;
 
+    private static final String OWN_DIRECTORY = "reader";
     private static final int LOCK_ATTEMPTS = 2_000;
     private static final int PREPARE_PERCENT = 33;
     private static final int ROLL_PERCENT = 60;
@@ -59,12 +57,11 @@ public final class ClientQueue implements AutoCloseable {
 
     private final int clientId;
     private final Path directory;
-    private final Path readerDirectory;
+    private final Path ownDirectory;
     private final int uid;
     /** Whether the client belongs to another user. One of the daemon's user could harm the daemon in worse ways. */
     private final boolean guarded;
     private final QueueTemplate template;
-    private final SingleChronicleQueue queue;
     private final MappedPage metadata;
     private final FileChannel metadataChannel;
     private final LentFile lentMetadata;
@@ -81,8 +78,6 @@ public final class ClientQueue implements AutoCloseable {
     private long records;
     private int poison;
     private String poisonText = "";
-    /** The tailer has not followed the newest record: an exception of the handler came between. */
-    private boolean isBehind;
     private boolean prepareAsked;
     private boolean rollAsked;
 
@@ -103,15 +98,14 @@ public final class ClientQueue implements AutoCloseable {
     private volatile boolean closed;
 
     private ClientQueue(final int clientId, final Path directory, final int uid, final QueueTemplate template,
-        final SingleChronicleQueue queue, final MappedPage metadata, final FileChannel metadataChannel,
-        final LentFile lentMetadata, final Session session, final Runnable wakeHousekeeping, final int lockWord) {
+        final MappedPage metadata, final FileChannel metadataChannel, final LentFile lentMetadata,
+        final Session session, final Runnable wakeHousekeeping, final int lockWord) {
         this.clientId = clientId;
         this.directory = directory;
-        readerDirectory = directory.resolveSibling("reader");
+        ownDirectory = directory.resolveSibling(OWN_DIRECTORY);
         this.uid = uid;
         guarded = uid != ProcessStatus.effectiveUid();
         this.template = template;
-        this.queue = queue;
         this.metadata = metadata;
         this.metadataChannel = metadataChannel;
         this.lentMetadata = lentMetadata;
@@ -144,31 +138,28 @@ public final class ClientQueue implements AutoCloseable {
     public static ClientQueue create(final QueueTemplate template, final Path clientDirectory, final int clientId,
         final int uid, final int gid, final int daemonPid, final Session session, final Runnable wakeHousekeeping) {
         final Path directory = clientDirectory.resolve("queue");
-        SingleChronicleQueue queue = null;
         MappedPage metadata = null;
         FileChannel metadataChannel = null;
         LentFile lentMetadata = null;
         ClientQueue result = null;
         try {
-            final Path reader = clientDirectory.resolve("reader");
+            final Path own = clientDirectory.resolve(OWN_DIRECTORY);
             Files.createDirectories(directory);
-            Files.createDirectories(reader);
-            FileAccess.chmod(reader, 0700);
+            Files.createDirectories(own);
+            FileAccess.chmod(own, 0700);
             final Path metadataPath = directory.resolve(QueueFormat.METADATA);
             Files.createFile(metadataPath);
             Descriptor.allocate(metadataPath, template.metadata().length);
             Files.write(metadataPath, template.metadata(), StandardOpenOption.WRITE);
-            Files.write(reader.resolve(QueueFormat.METADATA), template.metadata(), StandardOpenOption.CREATE_NEW);
-            final Path first = reader.resolve(QueueTemplate.cycleName(0));
+            final Path first = own.resolve(QueueTemplate.cycleName(0));
             QueueCycle.write(template, first);
-            queue = QueueTemplate.builder(reader, template.bytes()).build();
             metadata = MappedPage.open(metadataPath, template.metadata().length, true);
             metadataChannel = FileChannel.open(metadataPath, StandardOpenOption.READ);
             lentMetadata = LentFile.open(metadataPath);
-            result = new ClientQueue(clientId, directory, uid, template, queue, metadata, metadataChannel, lentMetadata,
+            result = new ClientQueue(clientId, directory, uid, template, metadata, metadataChannel, lentMetadata,
                 session, wakeHousekeeping, daemonPid);
             result.cycles = new Handover<>(
-                QueueCycle.open(template, queue, first, directory.resolve(first.getFileName()), 0, uid));
+                QueueCycle.open(template, first, directory.resolve(first.getFileName()), 0, uid));
             for (final Path path : new Path[] {clientDirectory, directory}) {
                 FileAccess.chmod(path, 0750);
                 if (uid != ProcessStatus.effectiveUid()) {
@@ -188,9 +179,6 @@ public final class ClientQueue implements AutoCloseable {
             }
             if (metadata != null) {
                 metadata.close();
-            }
-            if (queue != null) {
-                queue.close();
             }
             RuntimeDirectory.deleteTree(clientDirectory);
             if (e instanceof IOException) {
@@ -244,9 +232,6 @@ public final class ClientQueue implements AutoCloseable {
         QueueCycle cycle = cycles.current();
         int at = position;
         try {
-            if (isBehind) {
-                follow(cycle, at - QueueFormat.DOCUMENT_BYTES);
-            }
             while (count < limit && poison == 0) {
                 final int header = at <= template.bytes() - QueueFormat.HEADER_BYTES ? cycle.header(at) : 0;
                 if (header == Abi.Record.SIZE) {
@@ -259,7 +244,6 @@ public final class ClientQueue implements AutoCloseable {
                     }
                     at += QueueFormat.DOCUMENT_BYTES;
                     position = at;
-                    isBehind = true;
                     records++;
                     count++;
                     final int verdict = check.check(view, nowNs);
@@ -270,7 +254,6 @@ public final class ClientQueue implements AutoCloseable {
                     if (verdict == RecordValidator.VALID) {
                         handler.onRecord(clientId, view);
                     }
-                    follow(cycle, at - QueueFormat.DOCUMENT_BYTES);
                 } else if (header == 0) {
                     break;
                 } else if (header == QueueFormat.END_OF_DATA) {
@@ -343,32 +326,6 @@ public final class ClientQueue implements AutoCloseable {
         return true;
     }
 
-    /**
-     * Moves Chronicle's tailer past the record at a position, which must be exactly what it finds. After the record was
-     * handled: nobody waits for it.
-     */
-    private void follow(final QueueCycle cycle, final int at) {
-        isBehind = false;
-        final int header = cycle.header(at);   // again: a length that is not ours must not reach the tailer
-        if (header != Abi.Record.SIZE) {
-            poison(Abi.POISON_LENGTH, "record at " + at + " changed its header after it was read: now 0x"
-                + Integer.toHexString(header));
-            return;
-        }
-        try (DocumentContext document = cycle.tailer().readingDocument()) {
-            if (!document.isPresent()) {
-                poison(Abi.POISON_LENGTH, "record at " + at + " was withdrawn after it was published");
-                return;
-            }
-            final Bytes<?> bytes = document.wire().bytes();
-            final long from = bytes.readPosition();
-            if (from != at + QueueFormat.HEADER_BYTES || bytes.readRemaining() != Abi.Record.SIZE) {
-                poison(Abi.POISON_LENGTH, "record at " + at + " changed its header while it was read: now "
-                    + bytes.readRemaining() + " bytes at " + (from - QueueFormat.HEADER_BYTES));
-            }
-        }
-    }
-
     private void poison(final int code, final String text) {
         poison = code;
         poisonText = text;
@@ -420,7 +377,7 @@ public final class ClientQueue implements AutoCloseable {
                     }
                     // full: the client continues in this cycle and is refused at its end; there may be space by then,
                     // and this thread visits every queue about ten times a second
-                    RuntimeDirectory.deleteTree(readerDirectory.resolve(QueueTemplate.cycleName(cycle.number() + 1)));
+                    RuntimeDirectory.deleteTree(ownDirectory.resolve(QueueTemplate.cycleName(cycle.number() + 1)));
                     prepareNotBeforeNs = System.nanoTime() + FULL_RETRY_NS;
                 }
             }
@@ -452,7 +409,7 @@ public final class ClientQueue implements AutoCloseable {
     private boolean isForWantOfSpace(final RuntimeException e) {
         return e instanceof SystemCallException
             ? ((SystemCallException) e).errno() == Errno.ENOSPC || ((SystemCallException) e).errno() == Errno.EDQUOT
-            : FileAccess.freeBytes(readerDirectory) < template.bytes();
+            : FileAccess.freeBytes(ownDirectory) < template.bytes();
     }
 
     private void dropFromHousekeeping(final String text) {
@@ -462,10 +419,8 @@ public final class ClientQueue implements AutoCloseable {
 
     private QueueCycle prepare(final int number) {
         final String name = QueueTemplate.cycleName(number);
-        QueueCycle.write(template, readerDirectory.resolve(name));
-        // Chronicle opens no cycle above the highest one listed
-        queue.refreshDirectoryListing();
-        return QueueCycle.open(template, queue, readerDirectory.resolve(name), directory.resolve(name), number, uid);
+        QueueCycle.write(template, ownDirectory.resolve(name));
+        return QueueCycle.open(template, ownDirectory.resolve(name), directory.resolve(name), number, uid);
     }
 
     /**
@@ -638,7 +593,6 @@ public final class ClientQueue implements AutoCloseable {
         } catch (final IOException e) {
             throw new UncheckedIOException(directory + " cannot be closed: " + e.getMessage(), e);
         } finally {
-            queue.close();
             RuntimeDirectory.deleteTree(directory.getParent());
         }
     }

@@ -10,15 +10,9 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import net.openhft.chronicle.queue.ExcerptTailer;
-import net.openhft.chronicle.queue.impl.single.SingleChronicleQueue;
-import net.openhft.chronicle.wire.DocumentContext;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/**
- * One cycle file, with a tailer that never leaves it. The housekeeping thread makes and closes it; in between the
- * dispatcher thread reads it.
- */
+/** One cycle file, mapped. The housekeeping thread makes and closes it; in between the dispatcher thread reads it. */
 final class QueueCycle implements AutoCloseable {
     private final int number;
     private final Path path;
@@ -26,7 +20,6 @@ final class QueueCycle implements AutoCloseable {
     private final long bytes;
     private final MappedPage page;
     private final UnsafeBuffer buffer;
-    private final ExcerptTailer tailer;
     private final FileChannel channel;
     private final LentFile lent;
     /** The daemon has decided to end this cycle; before that an end-of-data header is a forgery. W housekeeping. */
@@ -35,14 +28,13 @@ final class QueueCycle implements AutoCloseable {
     private boolean ended;
 
     private QueueCycle(final int number, final Path path, final Path link, final long bytes, final MappedPage page,
-        final ExcerptTailer tailer, final FileChannel channel, final LentFile lent) {
+        final FileChannel channel, final LentFile lent) {
         this.number = number;
         this.path = path;
         this.link = link;
         this.bytes = bytes;
         this.page = page;
         buffer = page.buffer();
-        this.tailer = tailer;
         this.channel = channel;
         this.lent = lent;
     }
@@ -56,8 +48,6 @@ final class QueueCycle implements AutoCloseable {
             while (content.hasRemaining()) {
                 out.write(content);
             }
-            // Chronicle maps a block and its overlap; the overlap is never touched and needs no memory
-            out.write(ByteBuffer.wrap(new byte[1]), template.mappedBytes() - 1L);
         } catch (final IOException e) {
             throw new UncheckedIOException(path + " cannot be written: " + e.getMessage()
                 + "; free space on that file system or lower the queue size", e);
@@ -65,51 +55,36 @@ final class QueueCycle implements AutoCloseable {
     }
 
     /**
-     * Opens a file that {@link #write} made. Reads its ROLL record, which moves the tailer to the first record of the
-     * client, then sets the size that the client may use, and only then makes the file visible to the client.
+     * Opens a file that {@link #write} made, and only then makes it visible to the client.
      *
-     * @param path where Chronicle reads it, in a directory of the daemon's
+     * @param path in a directory of the daemon's
      * @param link where the client finds the same file
      * @param uid  the client's user
      */
-    static QueueCycle open(final QueueTemplate template, final SingleChronicleQueue queue, final Path path,
-        final Path link, final int number, final int uid) {
-        final ExcerptTailer tailer = queue.createTailer();
+    static QueueCycle open(final QueueTemplate template, final Path path, final Path link, final int number,
+        final int uid) {
         FileChannel channel = null;
         MappedPage page = null;
         LentFile lent = null;
         try {
-            tailer.singleThreadedCheckDisabled(true); // handed over to the dispatcher, with a release store
-            channel = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
+            channel = FileChannel.open(path, StandardOpenOption.READ);
             page = MappedPage.open(path, template.bytes(), true);
-            if (!tailer.moveToIndex(queue.rollCycle().toIndex(number, 0))) {
-                throw new IllegalStateException(path + ": its first record is not found");
-            }
-            try (DocumentContext document = tailer.readingDocument()) {
-                if (!document.isPresent() || document.wire().bytes().readRemaining() != Abi.Record.SIZE) {
-                    throw new IllegalStateException(path + ": its first record is not readable");
-                }
-            }
-            tailer.singleThreadedCheckDisabled(true);
-            channel.truncate(template.bytes());
             lent = LentFile.open(path);
             FileAccess.chmod(path, 0600);
             FileAccess.chown(path, uid, -1);
             Files.deleteIfExists(link);
             Files.createLink(link, path);
-            return new QueueCycle(number, path, link, template.bytes(), page, tailer, channel, lent);
+            return new QueueCycle(number, path, link, template.bytes(), page, channel, lent);
         } catch (final IOException e) {
-            abandon(tailer, channel, page, lent);
+            abandon(channel, page, lent);
             throw new UncheckedIOException(path + " cannot be opened: " + e.getMessage(), e);
         } catch (final RuntimeException | InternalError e) {
-            abandon(tailer, channel, page, lent);
+            abandon(channel, page, lent);
             throw e;
         }
     }
 
-    private static void abandon(final ExcerptTailer tailer, final FileChannel channel, final MappedPage page,
-        final LentFile lent) {
-        tailer.close();
+    private static void abandon(final FileChannel channel, final MappedPage page, final LentFile lent) {
         if (lent != null) {
             lent.close();
         }
@@ -152,10 +127,6 @@ final class QueueCycle implements AutoCloseable {
         return lent.duplicate();
     }
 
-    ExcerptTailer tailer() {
-        return tailer;
-    }
-
     boolean isEnding() {
         return ending;
     }
@@ -184,7 +155,6 @@ final class QueueCycle implements AutoCloseable {
     /** Closes everything that this process has open of the file, and deletes it. */
     @Override
     public void close() {
-        tailer.close();
         page.close();
         lent.close();
         closeChannel(channel);

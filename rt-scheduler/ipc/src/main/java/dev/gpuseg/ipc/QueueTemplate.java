@@ -28,7 +28,6 @@ public final class QueueTemplate {
     private static final DateTimeFormatter CYCLE_NAME = DateTimeFormatter.ofPattern("yyyyMMdd'F.cq4'");
 
     private final int bytes;
-    private final int mappedBytes;
     private final byte[] metadata;
     private final byte[] cycle;
     private final int writeLockOffset;
@@ -36,9 +35,8 @@ public final class QueueTemplate {
     private final int lowestCycleOffset;
     private final int modCountOffset;
 
-    private QueueTemplate(final int bytes, final int mappedBytes, final byte[] metadata, final byte[] cycle) {
+    private QueueTemplate(final int bytes, final byte[] metadata, final byte[] cycle) {
         this.bytes = bytes;
-        this.mappedBytes = mappedBytes;
         this.metadata = metadata;
         this.cycle = cycle;
         writeLockOffset = keyOffset("chronicle.write.lock");
@@ -84,7 +82,7 @@ public final class QueueTemplate {
                 throw new IllegalStateException(directory + ": this version of chronicle-queue writes cycle files of"
                     + " unknown form; use the version named in pom.xml");
             }
-            return new QueueTemplate(bytes, file.length, metadata, Arrays.copyOf(file, position));
+            return new QueueTemplate(bytes, metadata, Arrays.copyOf(file, position));
         } catch (final IOException e) {
             throw new UncheckedIOException("queue template " + directory + " cannot be read: " + e.getMessage(), e);
         } finally {
@@ -133,11 +131,6 @@ public final class QueueTemplate {
     /** Size of a cycle file as the client sees it. */
     int bytes() {
         return bytes;
-    }
-
-    /** Size that a cycle file must have when Chronicle maps it (one block and its overlap). */
-    int mappedBytes() {
-        return mappedBytes;
     }
 
     byte[] metadata() {
