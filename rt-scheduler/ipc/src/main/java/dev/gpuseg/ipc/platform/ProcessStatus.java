@@ -120,14 +120,7 @@ public final class ProcessStatus {
      * @return uid, -1 if there is no such process
      */
     public static int uid(final int pid) {
-        try {
-            return Files.readAllLines(Path.of("/proc", Integer.toString(pid), "status"), StandardCharsets.ISO_8859_1)
-                .stream().filter(line -> line.startsWith("Uid:")).limit(1)
-                .map(line -> line.substring("Uid:".length()).strip().split("\\s+")[0])
-                .mapToInt(Integer::parseUnsignedInt).findFirst().orElse(-1);
-        } catch (final IOException e) {
-            return -1;
-        }
+        return StatFile.user(pid);
     }
 
     /**

@@ -3,13 +3,15 @@ package dev.gpuseg.ipc.platform;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import java.util.Arrays;
 
 /**
- * /proc/PID/stat, read by system calls into memory that is kept: the daemon asks for the start time of processes
- * whenever one comes or goes, and an object for each field would make the JVM collect its garbage, which stops the
- * dispatcher. Each thread has one; it allocates only itself.
+ * /proc/PID/stat and status, read by system calls into memory that is kept: the daemon asks for start time and user of
+ * processes whenever one comes or goes, and an object for each field would make the JVM collect its garbage, which
+ * stops the dispatcher. Each thread has one; it allocates only itself.
  *
- * <p>Source: proc_pid_stat(5), openat(2), read(2); numbers of calls of the kernel's headers for x86-64 and aarch64.
+ * <p>Source: proc_pid_stat(5), proc_pid_status(5), openat(2), read(2); numbers of calls of the kernel's headers for
+ * x86-64 and aarch64.
  */
 final class StatFile {
     /** Number of the field that names the parent. */
@@ -23,11 +25,13 @@ final class StatFile {
     private static final int AT_FDCWD = -100;
     private static final int CLOSED_ON_EXEC = 0x80000;
     private static final int PATH_BYTES = 32;
-    /** Enough for the first 22 fields with the longest values. */
+    /** Enough for the first 22 fields with the longest values, and for the lines up to the user. */
     private static final int TEXT_BYTES = 1024;
     private static final int TEN = 10;
     private static final String DIRECTORY = "/proc/";
-    private static final String NAME = "/stat";
+    private static final String STAT = "/stat";
+    private static final String STATUS = "/status";
+    private static final byte[] USER = {'\n', 'U', 'i', 'd', ':', '\t'};
     /** The first field behind the command. */
     private static final int STATE = 3;
     private static final ThreadLocal<StatFile> OF_THREAD = ThreadLocal.withInitial(StatFile::new);
@@ -48,14 +52,25 @@ final class StatFile {
      */
     static long field(final int pid, final int number) {
         final StatFile file = OF_THREAD.get();
-        return field(file.text, file.read(pid), number);
+        return field(file.text, file.read(pid, STAT), number);
+    }
+
+    /**
+     * The real user of a process.
+     *
+     * @param pid the process
+     * @return uid, -1 if there is no such process
+     */
+    static int user(final int pid) {
+        final StatFile file = OF_THREAD.get();
+        return user(file.text, file.read(pid, STATUS));
     }
 
     /** How many bytes were read; 0 if there is no such process. */
-    private int read(final int pid) {
+    private int read(final int pid, final String name) {
         int at = put(0, DIRECTORY);
         at = put(at, pid);
-        path.setByte(put(at, NAME), (byte) 0);
+        path.setByte(put(at, name), (byte) 0);
         final long fd = LibC.syscall(SYS_OPENAT, AT_FDCWD, Pointer.nativeValue(path), CLOSED_ON_EXEC, 0, 0, 0);
         if (fd < 0) {
             return 0;
@@ -105,10 +120,24 @@ final class StatFile {
         for (int blanks = STATE - 1; blanks < number && at < length; at++) {
             blanks += text[at] == ' ' ? 1 : 0;
         }
+        return number(text, length, at);
+    }
+
+    private static long number(final byte[] text, final int length, final int from) {
         long value = 0;
-        for (; at < length && text[at] >= '0' && text[at] <= '9'; at++) {
+        for (int at = from; at < length && text[at] >= '0' && text[at] <= '9'; at++) {
             value = value * TEN + text[at] - '0';
         }
         return value;
+    }
+
+    /** The same of text that was read. The kernel writes a line end in a process's name as two characters. */
+    static int user(final byte[] text, final int length) {
+        for (int at = 0; at + USER.length < length; at++) {
+            if (Arrays.equals(text, at, at + USER.length, USER, 0, USER.length)) {
+                return (int) number(text, length, at + USER.length);
+            }
+        }
+        return -1;
     }
 }

@@ -51,6 +51,21 @@ class StatFileTest {
         assertTrue(ProcessStatus.startTicks(1) >= 0);
     }
 
+    private static int user(final String text) {
+        final byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
+        return StatFile.user(bytes, bytes.length);
+    }
+
+    @Test
+    void shouldTellTheRealUserWhateverAProcessCallsItself() throws IOException {
+        assertEquals(1000, user("Name:\tUid:\t0\\nUid:\t0\nUmask:\t0022\nUid:\t1000\t0\t0\t0\nGid:\t1\n"));
+        assertEquals(-2, user("Name:\tx\nUid:\t4294967294\t0\t0\t0\n"));
+        assertEquals(-1, user("Name:\tx\nGid:\t1\n"));
+        assertEquals(-1, user(""));
+        assertEquals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"), ProcessStatus.uid(ProcessStatus.pid()));
+        assertEquals(-1, ProcessStatus.uid(Integer.MAX_VALUE));
+    }
+
     @Test
     void shouldAllocateNothing() {
         assumeTrue(ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean,
@@ -69,7 +84,7 @@ class StatFileTest {
     private static long ask(final int pid) {
         long sum = 0;
         for (int i = 0; i < CALLS / 2; i++) {
-            sum += ProcessStatus.startTicks(pid) + ProcessStatus.parent(pid);
+            sum += ProcessStatus.startTicks(pid) + ProcessStatus.parent(pid) + ProcessStatus.uid(pid);
         }
         return sum;
     }
