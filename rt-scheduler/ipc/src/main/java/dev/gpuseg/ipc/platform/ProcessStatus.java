@@ -102,6 +102,11 @@ public final class ProcessStatus {
      * @return their numbers, empty if it does not exist
      */
     public static List<Integer> groups(final int pid) {
+        final List<Integer> few = StatFile.groups(pid);
+        return few != null ? few : manyGroups(pid);
+    }
+
+    private static List<Integer> manyGroups(final int pid) {
         try {
             // the line ends with a blank; the name of the process is another line, whatever is in it
             return Files.readAllLines(Path.of("/proc", Integer.toString(pid), "status"), StandardCharsets.ISO_8859_1)

@@ -33,6 +33,9 @@ public final class SeqPacketSocket implements AutoCloseable {
     private static final int MSG_NOSIGNAL = 0x4000;
     private static final int MSG_CMSG_CLOEXEC = 0x40000000;
     private static final int PATH_BYTES = 108;
+    /** For an option of a socket and its length; kept, since others decide how often it is asked for. */
+    private static final ThreadLocal<ByteBuffer> OPTION = ThreadLocal.withInitial(() ->
+        ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder()));
 
     private final int fd;
 
@@ -132,7 +135,7 @@ public final class SeqPacketSocket implements AutoCloseable {
      * @return pid, uid, gid at the time of connect
      */
     public PeerCredentials peerCredentials() {
-        final ByteBuffer value = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
+        final ByteBuffer value = OPTION.get();
         value.putInt(12, 12);
         final long address = BufferUtil.address(value);
         if (LibC.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, address, address + 12) < 0) {
@@ -143,7 +146,7 @@ public final class SeqPacketSocket implements AutoCloseable {
 
     /** A pidfd of the peer, or -1 where the kernel does not offer it. */
     int peerPidFd() {
-        final ByteBuffer value = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
+        final ByteBuffer value = OPTION.get();
         value.putInt(4, 4);
         final long address = BufferUtil.address(value);
         if (LibC.getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, address, address + 4) == 0) {

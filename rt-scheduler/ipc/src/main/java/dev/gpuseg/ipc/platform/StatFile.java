@@ -3,12 +3,15 @@ package dev.gpuseg.ipc.platform;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /**
- * /proc/PID/stat and status, read by system calls into memory that is kept: the daemon asks for start time and user of
- * processes whenever one comes or goes, and an object for each field would make the JVM collect its garbage, which
- * stops the dispatcher. Each thread has one; it allocates only itself.
+ * /proc/PID/stat and status, read by system calls into memory that is kept: the daemon asks for start time, user and
+ * groups of processes whenever one comes or goes, and an object for each field would make the JVM collect its garbage,
+ * which stops the dispatcher. Each thread has one; it allocates only itself, and a list of groups.
  *
  * <p>Source: proc_pid_stat(5), proc_pid_status(5), openat(2), read(2); numbers of calls of the kernel's headers for
  * x86-64 and aarch64.
@@ -25,13 +28,14 @@ final class StatFile {
     private static final int AT_FDCWD = -100;
     private static final int CLOSED_ON_EXEC = 0x80000;
     private static final int PATH_BYTES = 32;
-    /** Enough for the first 22 fields with the longest values, and for the lines up to the user. */
-    private static final int TEXT_BYTES = 1024;
+    /** Enough for the first 22 fields with the longest values, and for the lines up to 300 groups. */
+    private static final int TEXT_BYTES = 4096;
     private static final int TEN = 10;
     private static final String DIRECTORY = "/proc/";
     private static final String STAT = "/stat";
     private static final String STATUS = "/status";
-    private static final byte[] USER = {'\n', 'U', 'i', 'd', ':', '\t'};
+    private static final byte[] USER = "\nUid:\t".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] GROUPS = "\nGroups:\t".getBytes(StandardCharsets.US_ASCII);
     /** The first field behind the command. */
     private static final int STATE = 3;
     private static final ThreadLocal<StatFile> OF_THREAD = ThreadLocal.withInitial(StatFile::new);
@@ -125,17 +129,57 @@ final class StatFile {
 
     private static long number(final byte[] text, final int length, final int from) {
         long value = 0;
-        for (int at = from; at < length && text[at] >= '0' && text[at] <= '9'; at++) {
+        for (int at = from; at < length && isDigit(text[at]); at++) {
             value = value * TEN + text[at] - '0';
         }
         return value;
     }
 
+    private static boolean isDigit(final byte character) {
+        return character >= '0' && character <= '9';
+    }
+
     /** The same of text that was read. The kernel writes a line end in a process's name as two characters. */
     static int user(final byte[] text, final int length) {
-        for (int at = 0; at + USER.length < length; at++) {
-            if (Arrays.equals(text, at, at + USER.length, USER, 0, USER.length)) {
-                return (int) number(text, length, at + USER.length);
+        final int at = behind(USER, text, length);
+        return at < 0 ? -1 : (int) number(text, length, at);
+    }
+
+    /**
+     * The supplementary groups of a process.
+     *
+     * @param pid the process
+     * @return their numbers, empty if there is no such process; null if there are too many for the memory
+     */
+    static List<Integer> groups(final int pid) {
+        final StatFile file = OF_THREAD.get();
+        return groups(file.text, file.read(pid, STATUS));
+    }
+
+    /** The same of text that was read. */
+    static List<Integer> groups(final byte[] text, final int length) {
+        final List<Integer> groups = new ArrayList<>();
+        int at = behind(GROUPS, text, length);
+        if (at < 0) {
+            return length < TEXT_BYTES ? groups : null;
+        }
+        while (at < length && text[at] != '\n') {
+            if (isDigit(text[at])) {
+                groups.add((int) number(text, length, at));
+                while (at < length && isDigit(text[at])) {
+                    at++;
+                }
+            } else {
+                at++;
+            }
+        }
+        return at < length ? groups : null;
+    }
+
+    private static int behind(final byte[] label, final byte[] text, final int length) {
+        for (int at = 0; at + label.length < length; at++) {
+            if (Arrays.equals(text, at, at + label.length, label, 0, label.length)) {
+                return at + label.length;
             }
         }
         return -1;

@@ -2,6 +2,7 @@
 package dev.gpuseg.ipc.platform;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -10,6 +11,8 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -64,6 +67,26 @@ class StatFileTest {
         assertEquals(-1, user(""));
         assertEquals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"), ProcessStatus.uid(ProcessStatus.pid()));
         assertEquals(-1, ProcessStatus.uid(Integer.MAX_VALUE));
+    }
+
+    private static List<Integer> groups(final String text) {
+        final byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
+        return StatFile.groups(bytes, bytes.length);
+    }
+
+    @Test
+    void shouldTellTheGroupsOrThatTheyAreTooMany() throws IOException {
+        assertEquals(List.of(4, -2, 70017),
+            groups("Name:\tx\nFDSize:\t64\nGroups:\t4 4294967294 70017 \nNStgid:\t9\n"));
+        assertEquals(List.of(4), groups("Name:\tx\nGroups:\t4\nNStgid:\t9\n"));
+        assertEquals(List.of(), groups("Name:\tx\nGroups:\t \nNStgid:\t9\n"));
+        assertEquals(List.of(), groups(""));
+        assertNull(groups("Name:\tx\nGroups:\t" + "12345 ".repeat(700)), "cut");
+        final String line = Files.readAllLines(Path.of("/proc/self/status"), StandardCharsets.ISO_8859_1).stream()
+            .filter(text -> text.startsWith("Groups:")).findFirst().orElseThrow().substring("Groups:".length());
+        assertEquals(Stream.of(line.split("\\s+")).filter(word -> !word.isEmpty()).map(Integer::parseUnsignedInt)
+            .toList(), ProcessStatus.groups(ProcessStatus.pid()));
+        assertEquals(List.of(), ProcessStatus.groups(Integer.MAX_VALUE));
     }
 
     @Test
