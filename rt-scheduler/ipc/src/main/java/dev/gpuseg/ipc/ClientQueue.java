@@ -49,7 +49,7 @@ public final class ClientQueue implements AutoCloseable {
     /** Largest size of a cycle file. */
     public static final int BYTES_MAX = 1 << 28;
 
-    private static final String OWN_DIRECTORY = "reader";
+    private static final String OWN_DIRECTORY = "own";
     private static final int LOCK_ATTEMPTS = 2_000;
     private static final int PREPARE_PERCENT = 33;
     private static final int ROLL_PERCENT = 60;

@@ -80,16 +80,16 @@ class LentFileTest {
     void shouldLendTheMetadataTheCycleInUseAndTheOneAfterIt() throws Exception {
         final ClientQueue queue = rig.add();
         queue.openTask(TASK);
-        final Path reader = queue.directory().resolveSibling("reader");
+        final Path own = queue.directory().resolveSibling("own");
         assertEquals(queue.directory().resolve(QueueFormat.METADATA), lent(queue, Abi.QUEUE_METADATA));
-        assertEquals(reader.resolve(QueueTemplate.cycleName(0)), lent(queue, 0));
+        assertEquals(own.resolve(QueueTemplate.cycleName(0)), lent(queue, 0));
         for (final long cycle : new long[] {1, -2, Long.MIN_VALUE, Long.MAX_VALUE, 1L << 32}) {
             assertFalse(isLent(queue, cycle), () -> "cycle " + cycle);
         }
         fill(queue, rig.raw(queue), 40);
         await("the next cycle", () ->
             rig.sessions.get(0).buffer().getLongVolatile(Abi.Session.PREPARED_CYCLE_OFFSET) == 1);
-        assertEquals(reader.resolve(QueueTemplate.cycleName(1)), lent(queue, 1));
+        assertEquals(own.resolve(QueueTemplate.cycleName(1)), lent(queue, 1));
         assertTrue(isLent(queue, 0));
         assertFalse(isLent(queue, 2));
         fill(queue, new QueueRig.Raw(QueueRig.file(queue, 0), rig.template.cycle().length
