@@ -130,7 +130,9 @@ class StarvedMachineTest {
         SystemRig.await("both tasks are open", LIMIT_MS, () -> rig.status().path("tasks").size() == 2);
         goOn("camera");
         final Child holder = rig.task("holder", 90, "300s", "gpu:0ms+200s", "300s");
-        SystemRig.await("something is disabled", LIMIT_MS, () -> rig.held() > 0);
+        // not what the camera disables for a moment
+        SystemRig.await("the holder has disabled the others", LIMIT_MS,
+            () -> "running".equals(rig.state("holder")) && rig.held() > 0);
         final int watchdog = rig.status().path("daemon").path("watchdog_pid").asInt();
         final List<Integer> all = new ArrayList<>();
         for (final Child each : List.of(camera, background, holder, daemon, gpu)) {
