@@ -108,14 +108,6 @@ class ClaimsTest {
         return p.context(0);
     }
 
-    private static int[] channels(final RmContext c) {
-        final int[] all = new int[c.channelCount()];
-        for (int i = 0; i < all.length; i++) {
-            all[i] = c.channel(i);
-        }
-        return all;
-    }
-
     private static int compute(final RmContext c) {
         return c.tsgs().stream().filter(RmContext.Tsg::compute).findFirst().orElseThrow().handle();
     }
@@ -123,7 +115,7 @@ class ClaimsTest {
     private static Claims honest(final RmRig.App app, final RmContext c) {
         final Claims honest = new Claims(app, c.client());
         honest.device(c.subdevice());
-        honest.group(c.subdevice() - 1, compute(c), channels(c));
+        honest.group(c.subdevice() - 1, compute(c), RmRig.channels(c));
         return honest;
     }
 
@@ -155,7 +147,7 @@ class ClaimsTest {
         final RmRig.App attacker = rig.start("client", false, RmRig.appProgram());
         final Claims liar = new Claims(attacker, victim.client());
         liar.device(victim.subdevice());
-        liar.group(victim.subdevice() - 1, compute(victim), channels(victim));
+        liar.group(victim.subdevice() - 1, compute(victim), RmRig.channels(victim));
         assertNull(believed(attacker, liar));
         assertFalse(liar.observed.isWhole(), "it is searched from now on");
         assertEquals(0, rig.stats().get("disables").asInt());

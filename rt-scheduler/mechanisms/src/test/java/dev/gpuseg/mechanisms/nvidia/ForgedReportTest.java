@@ -53,14 +53,6 @@ class ForgedReportTest {
         return p.context(0);
     }
 
-    private static int[] channels(final RmContext c) {
-        final int[] all = new int[c.channelCount()];
-        for (int i = 0; i < all.length; i++) {
-            all[i] = c.channel(i);
-        }
-        return all;
-    }
-
     private static boolean isReport(final Path descriptor) {
         try {
             return Files.readSymbolicLink(descriptor).toString().startsWith(CaptureReport.LINK_PREFIX);
@@ -96,12 +88,12 @@ class ForgedReportTest {
         for (final RmContext.Tsg group : victim.tsgs()) {
             add(liar, victim.client(), victim.subdevice() - 1, group.handle(), CLASS_TSG);
         }
-        for (final int channel : channels(victim)) {
+        for (final int channel : RmRig.channels(victim)) {
             add(liar, victim.client(), victim.tsgs().get(0).handle(), channel, CLASS_CHANNEL);
         }
         final RmContext now = look(liar);
         assertEquals(honest.client(), now.client());
-        assertArrayEquals(channels(honest), channels(now));
+        assertArrayEquals(RmRig.channels(honest), RmRig.channels(now));
     }
 
     @Test
@@ -113,7 +105,7 @@ class ForgedReportTest {
         add(liar, honest.client(), group, MADE_UP, CLASS_CHANNEL);
         add(liar, honest.client(), group, honest.subdevice(), CLASS_CHANNEL);
         add(liar, honest.client(), honest.subdevice() - 1, MADE_UP + 1, CLASS_TSG);
-        assertArrayEquals(channels(honest), channels(look(liar)));
+        assertArrayEquals(RmRig.channels(honest), RmRig.channels(look(liar)));
         assertTrue(rm.controls() > before, "RM was asked");
     }
 }

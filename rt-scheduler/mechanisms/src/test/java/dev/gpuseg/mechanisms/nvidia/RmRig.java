@@ -200,6 +200,15 @@ final class RmRig implements AutoCloseable {
         return copy;
     }
 
+    /** The handles of a context's channels. */
+    static int[] channels(final RmContext c) {
+        final int[] all = new int[c.channelCount()];
+        for (int i = 0; i < all.length; i++) {
+            all[i] = c.channel(i);
+        }
+        return all;
+    }
+
     static Path appProgram() {
         return BUILD.resolve("gpuseg-rm-app");
     }
