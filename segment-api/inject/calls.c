@@ -6,118 +6,9 @@
 
 #include "inject.h"
 
-#define IDS_MAX 4096
+#define CONFIG_STREAM 32 /* where CUlaunchConfig has its stream; its shape comes first */
 
-enum kind {
-	OTHER = 0,
-	LAUNCH,	      /* work on the stream at `offset` of the parameters */
-	LAUNCH_GRAPH, /* the same, of a graph */
-	LAUNCH_EX,    /* the stream is in the structure that the first parameter points to */
-	COPY,	      /* work on the default stream that may outlast the call */
-	COPY_BACK,    /* work on the default stream that is done when the call returns */
-	SYNC_CONTEXT, /* all that was launched in the current context is done */
-	SYNC_NAMED,   /* the same, in the context at 0 */
-	SYNC_STREAM,
-	SYNC_EVENT,
-	RECORD, /* of an event at 0, in the stream at 8 */
-	CAPTURE_BEGIN,
-	CAPTURE_END,
-	STREAM_DESTROY,
-	EVENT_DESTROY,
-	CONTEXT_DESTROY, /* the context at 0 */
-	DEVICE_RESET	 /* the primary context of the device at 0 */
-};
-
-/*
- * Functions by name, without the suffix of the variants for per-thread default streams. Source of the offsets: the
- * signatures in NVIDIA's documentation of the driver API. Forms from before CUDA 4, with 32-bit pointers, are left out.
- */
-static const struct rule {
-	const char *name;
-	uint8_t kind;
-	uint8_t offset;
-} rules[] = {
-	{"cuLaunch", COPY, 0},
-	{"cuLaunchGrid", COPY, 0},
-	{"cuLaunchGridAsync", LAUNCH, 16},
-	{"cuLaunchKernel", LAUNCH, 40},
-	{"cuLaunchCooperativeKernel", LAUNCH, 40},
-	{"cuLaunchKernelEx", LAUNCH_EX, 32},
-	{"cuGraphLaunch", LAUNCH_GRAPH, 8},
-	{"cuMemcpyAsync", LAUNCH, 24},
-	{"cuMemcpyHtoDAsync_v2", LAUNCH, 24},
-	{"cuMemcpyDtoHAsync_v2", LAUNCH, 24},
-	{"cuMemcpyDtoDAsync_v2", LAUNCH, 24},
-	{"cuMemcpyHtoAAsync_v2", LAUNCH, 32},
-	{"cuMemcpyAtoHAsync_v2", LAUNCH, 32},
-	{"cuMemcpyPeerAsync", LAUNCH, 40},
-	{"cuMemcpy2DAsync_v2", LAUNCH, 8},
-	{"cuMemcpy3DAsync_v2", LAUNCH, 8},
-	{"cuMemcpy3DPeerAsync", LAUNCH, 8},
-	{"cuMemcpyBatchAsync", LAUNCH, 64},
-	{"cuMemcpyBatchAsync_v2", LAUNCH, 56},
-	{"cuMemcpy3DBatchAsync", LAUNCH, 32},
-	{"cuMemcpy3DBatchAsync_v2", LAUNCH, 24},
-	{"cuMemsetD8Async", LAUNCH, 24},
-	{"cuMemsetD16Async", LAUNCH, 24},
-	{"cuMemsetD32Async", LAUNCH, 24},
-	{"cuMemsetD2D8Async", LAUNCH, 40},
-	{"cuMemsetD2D16Async", LAUNCH, 40},
-	{"cuMemsetD2D32Async", LAUNCH, 40},
-	{"cuMemcpy", COPY, 0},
-	{"cuMemcpyPeer", COPY, 0},
-	{"cuMemcpyHtoD_v2", COPY, 0},
-	{"cuMemcpyDtoD_v2", COPY, 0},
-	{"cuMemcpyDtoA_v2", COPY, 0},
-	{"cuMemcpyAtoD_v2", COPY, 0},
-	{"cuMemcpyHtoA_v2", COPY, 0},
-	{"cuMemcpyAtoA_v2", COPY, 0},
-	{"cuMemcpy2D_v2", COPY, 0},
-	{"cuMemcpy2DUnaligned_v2", COPY, 0},
-	{"cuMemcpy3D_v2", COPY, 0},
-	{"cuMemcpy3DPeer", COPY, 0},
-	{"cuMemcpyDtoH_v2", COPY_BACK, 0},
-	{"cuMemcpyAtoH_v2", COPY_BACK, 0},
-	{"cuMemsetD8_v2", COPY, 0},
-	{"cuMemsetD16_v2", COPY, 0},
-	{"cuMemsetD32_v2", COPY, 0},
-	{"cuMemsetD2D8_v2", COPY, 0},
-	{"cuMemsetD2D16_v2", COPY, 0},
-	{"cuMemsetD2D32_v2", COPY, 0},
-	{"cuCtxSynchronize", SYNC_CONTEXT, 0},
-	{"cuCtxSynchronize_v2", SYNC_NAMED, 0},
-	{"cuStreamSynchronize", SYNC_STREAM, 0},
-	{"cuStreamQuery", SYNC_STREAM, 0},
-	{"cuEventSynchronize", SYNC_EVENT, 0},
-	{"cuEventQuery", SYNC_EVENT, 0},
-	{"cuEventRecord", RECORD, 8},
-	{"cuEventRecordWithFlags", RECORD, 8},
-	{"cuEventDestroy", EVENT_DESTROY, 0},
-	{"cuEventDestroy_v2", EVENT_DESTROY, 0},
-	{"cuStreamBeginCapture", CAPTURE_BEGIN, 0},
-	{"cuStreamBeginCapture_v2", CAPTURE_BEGIN, 0},
-	{"cuStreamBeginCaptureToGraph", CAPTURE_BEGIN, 0},
-	{"cuStreamEndCapture", CAPTURE_END, 0},
-	{"cuStreamDestroy", STREAM_DESTROY, 0},
-	{"cuStreamDestroy_v2", STREAM_DESTROY, 0},
-	{"cuCtxDestroy", CONTEXT_DESTROY, 0},
-	{"cuCtxDestroy_v2", CONTEXT_DESTROY, 0},
-	{"cuCtxDetach", CONTEXT_DESTROY, 0},
-	{"cuDevicePrimaryCtxReset", DEVICE_RESET, 0},
-	{"cuDevicePrimaryCtxReset_v2", DEVICE_RESET, 0},
-	{"cuDevicePrimaryCtxRelease", DEVICE_RESET, 0},
-	{"cuDevicePrimaryCtxRelease_v2", DEVICE_RESET, 0},
-};
-
-/* By id of the callback; written before the first one comes. */
-static struct {
-	uint8_t kind;
-	uint8_t offset;
-	bool per_thread; /* handle 0 is the default stream of the thread */
-	bool kernel;	 /* the first parameter is a function */
-} calls[IDS_MAX];
-
-/* Inside of a callback of ours: the calls of the driver that we make ourselves are not followed. */
+/* Calls of the driver that we make ourselves are not followed. */
 static __thread bool inside THREAD_MODEL;
 static __thread uint32_t own_tid THREAD_MODEL;
 
@@ -150,26 +41,25 @@ static struct target normal(uintptr_t handle, bool per_thread)
 	return t;
 }
 
-static struct target target_of(const struct cupti_call *call, uint32_t id)
+static struct target target_of(const struct call *call)
 {
-	const void *block = call->parameters;
+	const struct function *f = call->function;
+	const void *config;
 
-	switch (calls[id].kind) {
+	switch (f->kind) {
 	case LAUNCH_EX:
-		block = (const void *)word_at(block, 0); /* NOLINT: a pointer */
-		if (!block)
-			return (struct target){.handle = 0};
-		return normal(word_at(block, calls[id].offset), calls[id].per_thread);
+		config = (const void *)call->arguments[0]; /* NOLINT: a pointer */
+		return config ? normal(word_at(config, CONFIG_STREAM), f->per_thread) : (struct target){.handle = 0};
 	case COPY:
 	case COPY_BACK:
-		return normal(0, calls[id].per_thread);
+		return normal(0, f->per_thread);
 	default:
-		return normal(word_at(block, calls[id].offset), calls[id].per_thread);
+		return normal(call->arguments[f->stream], f->per_thread);
 	}
 }
 
 /* The entry of a stream that is followed already; NULL if there is none. Lock held. */
-static struct stream *known(const struct cupti_call *call, struct target target)
+static struct stream *known(const struct call *call, struct target target)
 {
 	struct context *context = context_find(call->context, call->context_uid);
 
@@ -190,37 +80,49 @@ static bool captured(struct target target)
 /* ---- launches ---- */
 
 /* What is launched, to learn how long it takes: a kernel, a graph, or a kind of copy. */
-static uintptr_t function_of(const struct cupti_call *call, uint32_t id)
+static uintptr_t launched_by(const struct call *call)
 {
-	switch (calls[id].kind) {
+	switch (call->function->kind) {
 	case LAUNCH_EX:
-		return word_at(call->parameters, 8);
+		return call->arguments[1];
+	case LAUNCH_KERNEL:
 	case LAUNCH_GRAPH:
-		return word_at(call->parameters, 0);
-	case LAUNCH:
-		return calls[id].kernel ? word_at(call->parameters, 0) : id;
+		return call->arguments[0];
 	default:
-		return id;
+		return (uintptr_t)call->function;
 	}
 }
 
-/* How much of the GPU it uses, as kernels_percent(). Lock held, may be released meanwhile. */
-static int percent_of(const struct context *context, const struct cupti_call *call, uint32_t id)
+static struct shape shape_of(const struct call *call)
 {
-	const bool extended = calls[id].kind == LAUNCH_EX;
 	uint32_t numbers[7]; /* blocks and threads in x, y, z; shared memory */
-	const char *at = call->parameters;
+
+	if (call->function->kind == LAUNCH_EX) {
+		memcpy(numbers, (const void *)call->arguments[0], sizeof(numbers)); /* NOLINT: a pointer */
+	} else {
+		for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+			numbers[i] = (uint32_t)call->arguments[1 + i];
+	}
+	return (struct shape){.blocks = (uint64_t)numbers[0] * numbers[1] * numbers[2],
+			      .threads = numbers[3] * numbers[4] * numbers[5],
+			      .shared = numbers[6]};
+}
+
+/* How much of the GPU it uses, as kernels_percent(). Lock held, may be released meanwhile. */
+static int percent_of(const struct context *context, const struct call *call)
+{
 	struct shape shape;
 
-	if (!calls[id].kernel)
-		return calls[id].kind == LAUNCH_GRAPH ? PERCENT_UNKNOWN : PERCENT_NONE;
-	if (!extended && calls[id].offset != 40)
-		return PERCENT_UNKNOWN; /* forms from before CUDA 4 */
-	memcpy(numbers, extended ? (const char *)word_at(at, 0) : at + 8, sizeof(numbers)); /* NOLINT: a pointer */
-	shape = (struct shape){.blocks = (uint64_t)numbers[0] * numbers[1] * numbers[2],
-			       .threads = numbers[3] * numbers[4] * numbers[5],
-			       .shared = numbers[6]};
-	return kernels_percent(context, function_of(call, id), &shape);
+	switch (call->function->kind) {
+	case LAUNCH_KERNEL:
+	case LAUNCH_EX:
+		shape = shape_of(call);
+		return kernels_percent(context, launched_by(call), &shape);
+	case LAUNCH_GRAPH:
+		return PERCENT_UNKNOWN;
+	default: /* copies, and forms of launches from before CUDA 4, which do not say their shape */
+		return strncmp(call->function->name, "cuLaunch", 8) == 0 ? PERCENT_UNKNOWN : PERCENT_NONE;
+	}
 }
 
 /* Before a launch: is it its turn, and is there room for it? Lock held, released meanwhile. */
@@ -248,32 +150,32 @@ static void give_way(struct context *context, struct target target, bool small)
 }
 
 /* The word that belongs to the call says at its exit which entry to leave: use << 32 | index + 1; 0 = none. */
-static void enter_launch(const struct cupti_call *call, uint32_t id)
+static void enter_launch(const struct call *call)
 {
-	const struct target target = target_of(call, id);
+	const struct target target = target_of(call);
 	struct context *context;
 	struct stream *s;
 	int percent = PERCENT_UNKNOWN;
 
-	*call->correlation = 0;
+	*call->word = 0;
 	if (!target.handle || captured(target))
 		return;
 	inject_lock();
 	context = context_find(call->context, call->context_uid);
 	if (context && flight_wanted(context->gpu)) {
-		percent = percent_of(context, call, id);
-		give_way(context, target, kernels_small(function_of(call, id), percent));
+		percent = percent_of(context, call);
+		give_way(context, target, kernels_small(launched_by(call), percent));
 	}
 	if (context && (__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE) ||
-			segment_enter(context->gpu, calls[id].kind == LAUNCH_GRAPH))) {
+			segment_enter(context->gpu, call->function->kind == LAUNCH_GRAPH))) {
 		s = stream_find(context, target.handle, target.owner);
 		if (s) {
 			const int64_t at_ns = now_ns();
 
 			stream_enter(s, at_ns);
 			if (flight_applies(s))
-				flight_launched(s, function_of(call, id), percent, at_ns);
-			*call->correlation = (uint64_t)s->use << 32 | (uint64_t)(s - inject.streams + 1);
+				flight_launched(s, launched_by(call), percent, at_ns);
+			*call->word = (uint64_t)s->use << 32 | (uint64_t)(s - inject.streams + 1);
 		} else {
 			context->gpu->launch_ns = now_ns();
 			context->gpu->untracked_until_ns = context->gpu->launch_ns + 10 * NS_PER_MS;
@@ -283,9 +185,9 @@ static void enter_launch(const struct cupti_call *call, uint32_t id)
 	inject_unlock();
 }
 
-static void leave_launch(const struct cupti_call *call, uint32_t id)
+static void leave_launch(const struct call *call)
 {
-	const uint64_t word = *call->correlation;
+	const uint64_t word = *call->word;
 	const uint32_t use = (uint32_t)(word >> 32), index = (uint32_t)word;
 	struct stream *s;
 	bool own;
@@ -300,20 +202,20 @@ static void leave_launch(const struct cupti_call *call, uint32_t id)
 	}
 	own = s->uid && s->use == use && s->owner;
 	if (s->uid && s->use == use) {
-		stream_leave(s, *call->result == CUDA_SUCCESS);
-		if (calls[id].kind == COPY_BACK && *call->result == CUDA_SUCCESS)
+		stream_leave(s, call->result == CUDA_SUCCESS);
+		if (call->function->kind == COPY_BACK && call->result == CUDA_SUCCESS)
 			stream_done(s, s->last);
 	}
 	inject_unlock();
-	if (own && calls[id].kind != COPY_BACK)
+	if (own && call->function->kind != COPY_BACK)
 		marker_write_own(s, use);
 }
 
 /* ---- synchronisations ---- */
 
-static struct context *named(const struct cupti_call *call, uint32_t id)
+static struct context *named(const struct call *call)
 {
-	const uintptr_t handle = calls[id].kind == SYNC_NAMED ? word_at(call->parameters, 0) : (uintptr_t)call->context;
+	const uintptr_t handle = call->function->kind == SYNC_NAMED ? call->arguments[0] : (uintptr_t)call->context;
 
 	for (size_t i = 0; handle && i < CONTEXTS_MAX; i++) {
 		if (inject.contexts[i].uid && (uintptr_t)inject.contexts[i].handle == handle)
@@ -323,16 +225,16 @@ static struct context *named(const struct cupti_call *call, uint32_t id)
 }
 
 /* What the call waits for, as far as it is one context or one stream: count the waits there. Lock held. */
-static void count_wait(const struct cupti_call *call, uint32_t id, bool begins)
+static void count_wait(const struct call *call, bool begins)
 {
 	uint32_t *waits = NULL;
 
-	if (calls[id].kind == SYNC_STREAM) {
-		struct stream *s = known(call, target_of(call, id));
+	if (call->function->kind == SYNC_STREAM) {
+		struct stream *s = known(call, target_of(call));
 
 		waits = s ? &s->syncing : NULL;
-	} else if (calls[id].kind != SYNC_EVENT) {
-		struct context *c = named(call, id);
+	} else if (call->function->kind != SYNC_EVENT) {
+		struct context *c = named(call);
 
 		waits = c ? &c->syncing : NULL;
 	}
@@ -342,49 +244,49 @@ static void count_wait(const struct cupti_call *call, uint32_t id, bool begins)
 		--*waits;
 }
 
-static void enter_sync(const struct cupti_call *call, uint32_t id)
+static void enter_sync(const struct call *call)
 {
 	inject_lock();
-	*call->correlation = inject.launches;
-	count_wait(call, id, true);
+	*call->word = inject.launches;
+	count_wait(call, true);
 	inject_unlock();
 }
 
-static void leave_sync(const struct cupti_call *call, uint32_t id)
+static void leave_sync(const struct call *call)
 {
-	const uint64_t number = *call->correlation;
+	const uint64_t number = *call->word;
 	struct context *context;
 	struct stream *s;
 
 	inject_lock();
-	count_wait(call, id, false);
+	count_wait(call, false);
 	/* A word beyond all launches: the entry was not seen, and the word is not ours. */
-	if (*call->result == CUDA_SUCCESS && number <= inject.launches) {
-		switch (calls[id].kind) {
+	if (call->result == CUDA_SUCCESS && number <= inject.launches) {
+		switch (call->function->kind) {
 		case SYNC_CONTEXT:
 		case SYNC_NAMED:
-			context = named(call, id);
+			context = named(call);
 			if (context)
 				streams_done(context->uid, number);
 			break;
 		case SYNC_STREAM:
-			s = known(call, target_of(call, id));
+			s = known(call, target_of(call));
 			if (s)
 				stream_done(s, number);
 			break;
 		default:
-			event_done(word_at(call->parameters, 0));
+			event_done(call->arguments[0]);
 			break;
 		}
 	}
 	inject_unlock();
 }
 
-static void leave_record(const struct cupti_call *call, uint32_t id)
+static void leave_record(const struct call *call)
 {
-	const uintptr_t event = word_at(call->parameters, 0);
-	const struct target target = target_of(call, id);
-	const bool counts = *call->result == CUDA_SUCCESS && !captured(target);
+	const uintptr_t event = call->arguments[0];
+	const struct target target = target_of(call);
+	const bool counts = call->result == CUDA_SUCCESS && !captured(target);
 	struct stream *s;
 
 	inject_lock();
@@ -395,9 +297,9 @@ static void leave_record(const struct cupti_call *call, uint32_t id)
 
 /* ---- handles that end ---- */
 
-static void begin_capture(const struct cupti_call *call)
+static void begin_capture(const struct call *call)
 {
-	const uintptr_t handle = word_at(call->parameters, 0);
+	const uintptr_t handle = call->arguments[0];
 	bool room;
 
 	/* From here on, the library's thread calls the driver for no stream. */
@@ -429,15 +331,15 @@ static void drop_capture(uintptr_t handle)
 	}
 }
 
-static void leave_capture(const struct cupti_call *call, uint32_t id)
+static void leave_capture(const struct call *call)
 {
-	const uintptr_t handle = word_at(call->parameters, 0);
+	const uintptr_t handle = call->arguments[0];
 	int status = CAPTURE_STATUS_NONE;
 
-	if (calls[id].kind == CAPTURE_BEGIN && *call->result == CUDA_SUCCESS)
+	if (call->function->kind == CAPTURE_BEGIN && call->result == CUDA_SUCCESS)
 		return;
 	/* An error may have ended the capture or left it as it was: the driver knows. */
-	if (*call->result != CUDA_SUCCESS &&
+	if (call->result != CUDA_SUCCESS &&
 	    inject.driver.cuStreamIsCapturing((CUstream)handle, &status) == CUDA_SUCCESS && /* NOLINT: a handle */
 	    status != CAPTURE_STATUS_NONE)
 		return;
@@ -446,9 +348,9 @@ static void leave_capture(const struct cupti_call *call, uint32_t id)
 	inject_unlock();
 }
 
-static void destroy_stream(const struct cupti_call *call, uint32_t id)
+static void destroy_stream(const struct call *call)
 {
-	const struct target target = target_of(call, id);
+	const struct target target = target_of(call);
 	struct stream *s;
 
 	if (target.handle == STREAM_LEGACY || target.owner || !device_lock())
@@ -487,86 +389,101 @@ static void destroy_context(uint32_t kind, uintptr_t argument)
 	device_unlock();
 }
 
-/* ---- the callback ---- */
+/* ---- what is reported ---- */
 
-static void at_entry(const struct cupti_call *call, uint32_t id)
+static void at_entry(const struct call *call)
 {
-	switch (calls[id].kind) {
+	switch (call->function->kind) {
 	case LAUNCH:
+	case LAUNCH_KERNEL:
 	case LAUNCH_GRAPH:
 	case LAUNCH_EX:
 	case COPY:
 	case COPY_BACK:
-		enter_launch(call, id);
+		enter_launch(call);
 		break;
 	case SYNC_CONTEXT:
 	case SYNC_NAMED:
 	case SYNC_STREAM:
 	case SYNC_EVENT:
-		enter_sync(call, id);
+		enter_sync(call);
 		break;
 	case CAPTURE_BEGIN:
 		begin_capture(call);
 		break;
 	case STREAM_DESTROY:
-		destroy_stream(call, id);
+		destroy_stream(call);
 		break;
 	case EVENT_DESTROY:
 		inject_lock();
-		event_recorded(word_at(call->parameters, 0), NULL);
+		event_recorded(call->arguments[0], NULL);
 		inject_unlock();
 		break;
 	case CONTEXT_DESTROY:
 	case DEVICE_RESET:
-		destroy_context(calls[id].kind, word_at(call->parameters, 0));
+		destroy_context(call->function->kind, call->arguments[0]);
 		break;
 	default:
 		break;
 	}
 }
 
-static void at_exit(const struct cupti_call *call, uint32_t id)
+static void at_exit(const struct call *call)
 {
-	switch (calls[id].kind) {
+	switch (call->function->kind) {
 	case LAUNCH:
+	case LAUNCH_KERNEL:
 	case LAUNCH_GRAPH:
 	case LAUNCH_EX:
 	case COPY:
 	case COPY_BACK:
-		leave_launch(call, id);
+		leave_launch(call);
 		break;
 	case SYNC_CONTEXT:
 	case SYNC_NAMED:
 	case SYNC_STREAM:
 	case SYNC_EVENT:
-		leave_sync(call, id);
+		leave_sync(call);
 		break;
 	case RECORD:
-		leave_record(call, id);
+		leave_record(call);
 		break;
 	case CAPTURE_BEGIN:
 	case CAPTURE_END:
-		leave_capture(call, id);
+		leave_capture(call);
 		break;
 	default:
 		break;
 	}
 }
 
-static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
+/* Is this call followed? */
+static bool wanted(void)
 {
-	const struct cupti_call *call = data;
-	int saved = errno;
+	return !inside && __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) && !nothing_to_do();
+}
 
-	(void)user;
-	if (domain != CUPTI_DOMAIN_DRIVER_API || id >= IDS_MAX || !calls[id].kind || inside ||
-	    !__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) || nothing_to_do())
+bool call_entered(const struct call *call)
+{
+	const int saved = errno;
+
+	if (!wanted())
+		return false;
+	inside = true;
+	at_entry(call);
+	inside = false;
+	errno = saved;
+	return true;
+}
+
+void call_left(const struct call *call)
+{
+	const int saved = errno;
+
+	if (!wanted())
 		return;
 	inside = true;
-	if (call->site == CUPTI_SITE_ENTER)
-		at_entry(call, id);
-	else
-		at_exit(call, id);
+	at_exit(call);
 	inside = false;
 	errno = saved;
 }
@@ -576,77 +493,7 @@ void calls_are_our_own(void)
 	inside = true;
 }
 
-static const struct rule *rule_of(const char *name, bool *per_thread)
+bool call_is_our_own(void)
 {
-	const size_t length = strlen(name);
-	size_t base = length;
-
-	*per_thread = false;
-	if (length > 5 && (strcmp(name + length - 5, "_ptsz") == 0 || strcmp(name + length - 5, "_ptds") == 0)) {
-		*per_thread = true;
-		base = length - 5;
-	}
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		if (strlen(rules[i].name) == base && strncmp(rules[i].name, name, base) == 0)
-			return &rules[i];
-	}
-	return NULL;
-}
-
-/* For measurements: with GPUSEG_EXEC_FOLLOW=cuGraphLaunch,cuCtx only functions that begin so; "none": no function. */
-static bool wanted(const char *name, const char *list)
-{
-	for (const char *item = list; item && *item;) {
-		const size_t length = strcspn(item, ",");
-
-		if (length && strncmp(name, item, length) == 0)
-			return true;
-		item += length + (item[length] == ',');
-	}
-	return !list || !*list;
-}
-
-bool calls_subscribe(void)
-{
-	const char *list = secure_getenv("GPUSEG_EXEC_FOLLOW");
-	int result = inject.cupti.cuptiSubscribe(&inject.subscriber, on_call, NULL);
-	unsigned int enabled = 0, launches = 0;
-
-	if (result != CUPTI_SUCCESS) {
-		if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS)
-			say("a profiler is attached already, and the driver allows one; runs unmanaged");
-		else
-			say("cuptiSubscribe failed with %d; runs unmanaged", result);
-		return false;
-	}
-	for (uint32_t id = 1; id < IDS_MAX; id++) {
-		const char *name;
-		const struct rule *rule;
-		bool per_thread;
-
-		if (inject.cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || !name)
-			continue;
-		rule = rule_of(name, &per_thread);
-		if (!rule || !wanted(name, list))
-			continue;
-		calls[id].offset = rule->offset;
-		calls[id].per_thread = per_thread;
-		calls[id].kernel = strncmp(name, "cuLaunch", 8) == 0;
-		calls[id].kind = rule->kind;
-		if (inject.cupti.cuptiEnableCallback(1, inject.subscriber, CUPTI_DOMAIN_DRIVER_API, id) !=
-		    CUPTI_SUCCESS) {
-			calls[id].kind = OTHER;
-			continue;
-		}
-		enabled++;
-		launches += rule->kind == LAUNCH && strncmp(name, "cuLaunchKernel", 14) == 0;
-	}
-	if (!launches && !list) {
-		inject.cupti.cuptiUnsubscribe(inject.subscriber);
-		say("libcupti knows no launch of a kernel; runs unmanaged");
-		return false;
-	}
-	if (inject.settings.verbose)
-		say("follows %u functions of the driver", enabled);
-	return true;
+	return inside;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cupti.c - find libcuda's functions, and the libcupti that belongs to the process.
+ * cupti.c - find the libcupti that belongs to the process.
  *
  * libcupti must be of the major version of the driver's API: one of an older version loads, but gives no callbacks, and
  * PyTorch ended silently beside it. It lies in the toolkit, and in the Python packages that PyTorch brings along. Where
@@ -21,54 +21,6 @@ static int cuda_major_of(uint32_t cupti_version)
 	if (cupti_version >= 10000)
 		return (int)(cupti_version / 10000);
 	return cupti_version >= 19 ? 12 : cupti_version >= 13 ? 11 : 10;
-}
-
-/* Functions that are missing are named in `missing`. */
-static const char *resolve(void *library, void *functions, const char *const *names, size_t count)
-{
-	void **slots = functions;
-
-	for (size_t i = 0; i < count; i++) {
-		slots[i] = dlsym(library, names[i]);
-		if (!slots[i])
-			return names[i];
-	}
-	return NULL;
-}
-
-static bool load_driver(void)
-{
-	static const char *const names[] = {"cuDriverGetVersion",
-					    "cuCtxGetDevice",
-					    "cuDeviceGetPCIBusId",
-					    "cuCtxPushCurrent_v2",
-					    "cuCtxPopCurrent_v2",
-					    "cuMemHostRegister_v2",
-					    "cuMemHostUnregister",
-					    "cuMemHostGetDevicePointer_v2",
-					    "cuStreamWriteValue32_v2",
-					    "cuStreamQuery",
-					    "cuStreamIsCapturing",
-					    "cuStreamGetPriority",
-					    "cuThreadExchangeStreamCaptureMode"};
-	static const char *const optional[] = {"cuDeviceGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
-	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	const char *missing;
-
-	_Static_assert(sizeof(names) / sizeof(names[0]) == sizeof(struct driver) / sizeof(void *), "one name each");
-	if (!library) {
-		say("libcuda.so.1 is not loaded in this process; runs unmanaged");
-		return false;
-	}
-	/* The handle is kept: the library stays loaded as long as this one. */
-	missing = resolve(library, &inject.driver, names, sizeof(names) / sizeof(names[0]));
-	if (missing) {
-		say("the CUDA driver has no %s, it is too old; runs unmanaged", missing);
-		return false;
-	}
-	if (resolve(library, &inject.occupancy, optional, sizeof(optional) / sizeof(optional[0])))
-		inject.occupancy = (struct occupancy){NULL, NULL};
-	return true;
 }
 
 struct search {
@@ -255,8 +207,6 @@ bool cupti_load(void)
 	struct search search = {.major = 0};
 	int version;
 
-	if (!load_driver())
-		return false;
 	if (inject.driver.cuDriverGetVersion(&version) != CUDA_SUCCESS) {
 		say("the CUDA driver does not tell its version; runs unmanaged");
 		return false;

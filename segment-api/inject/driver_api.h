@@ -55,6 +55,12 @@ struct occupancy {
 								size_t shared);
 };
 
+/* The same, but without them calls are not followed by wrappers. */
+struct identity {
+	CUresult (*cuCtxGetCurrent)(CUcontext *context);
+	CUresult (*cuCtxGetId)(CUcontext context, unsigned long long *id); /* never used again in the process */
+};
+
 /* ---- CUPTI's callback interface ---- */
 
 #define CUPTI_SUCCESS 0

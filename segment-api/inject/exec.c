@@ -14,7 +14,10 @@
 
 #define INJECTION "CUDA_INJECTION64_PATH"
 #define LIBRARY "libgpuseg-inject.so"
+#define PRELOAD "LD_PRELOAD"
+#define WRAPPERS "libgpuseg-wrap.so" /* beside it */
 #define REPLY_BYTES 4096
+#define PRELOAD_BYTES (2 * PATH_MAX)
 #define STATUS_USAGE 2
 #define STATUS_NOT_STARTED 126
 #define STATUS_NOT_FOUND 127
@@ -58,6 +61,12 @@ static const char help[] =
 	"      --in-flight TIME     Most work in flight: on lower streams with --streams priority, and of best effort "
 	"where\n"
 	"                           the daemon's mechanism is launch (default: 500us).\n"
+	"      --calls HOW          How calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI "
+	"where\n"
+	"                           that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes "
+	"them "
+	"by\n"
+	"                           (default: auto).\n"
 	"      --wait TIME          Longest wait of a launch; then the program runs unmanaged for a minute (default: "
 	"10s).\n"
 	"      --print-environment  Print the variables that a service needs instead, and run nothing.\n"
@@ -127,6 +136,12 @@ static void check_segments(const char *text)
 {
 	if (strcmp(text, "auto") != 0 && strcmp(text, "graph") != 0 && strcmp(text, "process") != 0)
 		fail(STATUS_USAGE, "--segments is \"%s\"; give auto, graph or process", text);
+}
+
+static void check_calls(const char *text)
+{
+	if (strcmp(text, "auto") != 0 && strcmp(text, "cupti") != 0 && strcmp(text, "check") != 0)
+		fail(STATUS_USAGE, "--calls is \"%s\"; give auto, cupti or check", text);
 }
 
 static void check_cap(const char *text)
@@ -257,6 +272,46 @@ static void set(const char *name, const char *value)
 		fail(STATUS_NOT_STARTED, "out of memory");
 }
 
+/*
+ * What to preload: the wrappers beside `library`, and what the caller wants (without the wrappers of an outer exec).
+ * False: nothing. The linker has no way to write a path with a space or a colon; calls are followed by CUPTI then.
+ */
+static bool preload_of(const char *library, bool wanted, char preload[PRELOAD_BYTES])
+{
+	const char *given = getenv(PRELOAD), *slash = strrchr(library, '/');
+	size_t n = 0;
+
+	if (wanted && slash && !strpbrk(library, ": \t\n")) {
+		n = (size_t)snprintf(preload, PRELOAD_BYTES, "%.*s/" WRAPPERS, (int)(slash - library), library);
+		if (n >= PRELOAD_BYTES || access(preload, R_OK) != 0)
+			n = 0;
+	}
+	for (const char *item = given; item && *item;) {
+		const size_t length = strcspn(item, ": ");
+		const bool ours = length >= strlen(WRAPPERS) &&
+				  strncmp(item + length - strlen(WRAPPERS), WRAPPERS, strlen(WRAPPERS)) == 0;
+
+		if (length && !ours) {
+			if (n + length + 2 > PRELOAD_BYTES)
+				fail(STATUS_NOT_STARTED, PRELOAD " is longer than %d bytes", PRELOAD_BYTES);
+			n += (size_t)snprintf(preload + n, PRELOAD_BYTES - n, "%s%.*s", n ? ":" : "", (int)length,
+					      item);
+		}
+		item += length + strspn(item + length, ": ");
+	}
+	return n > 0;
+}
+
+static void set_preload(const char *library, bool wanted)
+{
+	char preload[PRELOAD_BYTES];
+
+	if (preload_of(library, wanted, preload))
+		set(PRELOAD, preload);
+	else
+		unsetenv(PRELOAD);
+}
+
 enum option_id {
 	PRIORITY = 256,
 	BEST_EFFORT,
@@ -272,6 +327,7 @@ enum option_id {
 	STREAMS,
 	CO_RUN,
 	IN_FLIGHT,
+	CALLS,
 	WAIT,
 	PRINT_ENVIRONMENT,
 	VERBOSE
@@ -291,6 +347,7 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"streams", required_argument, NULL, STREAMS},
 					{"co-run", required_argument, NULL, CO_RUN},
 					{"in-flight", required_argument, NULL, IN_FLIGHT},
+					{"calls", required_argument, NULL, CALLS},
 					{"wait", required_argument, NULL, WAIT},
 					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
 					{"verbose", no_argument, NULL, VERBOSE},
@@ -302,11 +359,16 @@ static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAM
 					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	"GPUSEG_EXEC_WEIGHT",
 					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS", "GPUSEG_EXEC_SLICE",
 					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_CO_RUN",	"GPUSEG_EXEC_IN_FLIGHT",
-					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_VERBOSE"};
+					"GPUSEG_EXEC_CALLS",	"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_VERBOSE"};
 
-static void print_environment(const char *library)
+static void print_environment(const char *library, bool wrappers)
 {
+	char preload[PRELOAD_BYTES];
+
 	printf(INJECTION "=%s\n", library);
+	unsetenv(PRELOAD); /* that of this shell is no part of the service */
+	if (preload_of(library, wrappers, preload))
+		printf(PRELOAD "=%s\n", preload);
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		const char *value = getenv(variables[i]);
 
@@ -319,6 +381,7 @@ struct request {
 	const char *priority;
 	const char *name;
 	const char *cap;
+	const char *calls;     /* NULL = auto */
 	const char *real_time; /* an option that only makes sense with --priority */
 	bool best_effort;
 	bool print;
@@ -396,6 +459,11 @@ static struct request read_options(int argc, char **argv)
 			check_duration("--in-flight", optarg);
 			set("GPUSEG_EXEC_IN_FLIGHT", optarg);
 			break;
+		case CALLS:
+			check_calls(optarg);
+			r.calls = optarg;
+			set("GPUSEG_EXEC_CALLS", optarg);
+			break;
 		case WAIT:
 			if (check_duration("--wait", optarg) < WAIT_LEAST_NS)
 				fail(STATUS_USAGE, "--wait is \"%s\"; give at least 1ms", optarg);
@@ -432,6 +500,7 @@ int main(int argc, char **argv)
 	char library[PATH_MAX], reason[256] = "";
 	const struct request r = read_options(argc, argv);
 	const char *other = getenv(INJECTION);
+	bool wrappers;
 	int fd;
 
 	if (optind >= argc && !r.print) {
@@ -439,20 +508,23 @@ int main(int argc, char **argv)
 		fail(STATUS_USAGE, "no command given; put it after --");
 	}
 	find_library(library);
+	wrappers = !r.calls || strcmp(r.calls, "cupti") != 0;
 	if (r.print) {
-		print_environment(library);
+		print_environment(library, wrappers);
 		return 0;
 	}
 	fd = daemon_socket(reason);
 	if (fd < 0) {
 		fprintf(stderr, "gpuseg exec: %s; runs unmanaged\n", reason);
 		unsetenv(INJECTION);
+		set_preload(library, false);
 	} else if (other && *other && !strstr(other, LIBRARY)) {
 		fprintf(stderr, "gpuseg exec: " INJECTION " is %s, which is left as it is; runs unmanaged\n", other);
 	} else {
 		if (r.cap)
 			set_cap(fd, r.name, r.cap);
 		set(INJECTION, library);
+		set_preload(library, wrappers);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -27,11 +27,18 @@
 
 #include "co_run.h"
 #include "driver_api.h"
+#include "functions.h"
 #include "gpuseg.h"
 #include "gpuseg_abi.h"
 #include "platform.h"
 
 /* ---- settings.c ---- */
+
+enum calls_mode {
+	CALLS_AUTO, /* are followed by the preloaded wrappers if they are there, else by CUPTI */
+	CALLS_BY_CUPTI,
+	CALLS_CHECKED /* by the wrappers, while CUPTI watches whether any come another way */
+};
 
 enum segments_mode {
 	SEGMENTS_AUTO,	 /* from the first launch while nothing is outstanding until all is done */
@@ -57,6 +64,7 @@ struct settings {
 	/* budget of small kernels of lower streams beside the highest one; 0 = none */
 	uint32_t co_run_percent;
 	enum segments_mode mode;
+	enum calls_mode calls;
 	bool verbose;
 };
 
@@ -234,6 +242,7 @@ struct inject {
 	struct settings settings;
 	struct driver driver;
 	struct occupancy occupancy; /* NULL where the driver has none */
+	struct identity identity;   /* the same */
 	struct cupti cupti;
 	void *subscriber;
 	uint32_t active;  /* atomic: 1 = calls are followed. Written with release, read with acquire */
@@ -283,17 +292,58 @@ void device_unlock(void);
 /* Follow no call any more. The open segments end. Any thread. */
 void deactivate(void);
 
-/* ---- cupti.c ---- */
+/* ---- driver.c ---- */
 
-/* Load libcuda's functions and a libcupti that fits. False: one line has said why not. */
-bool cupti_load(void);
+/* Find a function of a loaded library; never a wrapper of it. */
+void *symbol_of(void *library, const char *name);
+/* Fill the table of functions. The name of one that is missing, or NULL. */
+const char *resolve(void *library, void *table, const char *const *names, size_t count);
+/* Find libcuda's functions. False: one line has said why not. */
+bool driver_load(void);
 
 /* ---- calls.c ---- */
 
-/* Subscribe to the functions that matter. False: one line has said why not. */
-bool calls_subscribe(void);
+/* A call of a function that is followed. */
+struct call {
+	const struct function *function;
+	const uintptr_t *arguments;
+	CUcontext context;    /* current one of the thread, or NULL */
+	uint32_t context_uid; /* never used again in the process */
+	CUresult result;      /* at the exit */
+	uint64_t *word;	      /* one for each call, kept from entry to exit */
+};
+
+/* Before the driver is called. False: the call is not followed. */
+bool call_entered(const struct call *call);
+/* The driver has returned. */
+void call_left(const struct call *call);
 /* The calls of this thread are never followed. */
 void calls_are_our_own(void);
+/* Is this library calling the driver? */
+bool call_is_our_own(void);
+
+/* ---- by_wrapper.c ---- */
+
+struct wrap;
+/* The preloaded wrappers of the driver's functions, if they are there and of the same build; else NULL. */
+const struct wrap *wrappers(void);
+/* Follow calls by them. False: they are not there, or calls can pass them by; then *why says so, or is NULL. */
+bool wrappers_follow(const char **why);
+void wrappers_stop(void);
+
+/* ---- cupti.c ---- */
+
+/* Load a libcupti that fits. False: one line has said why not. */
+bool cupti_load(void);
+
+/* ---- by_cupti.c ---- */
+
+/* Follow calls by CUPTI's callbacks. False: one line has said why not. */
+bool cupti_follow(void);
+/* Follow none, but count those that come by no wrapper. */
+bool cupti_watch(void);
+/* Say how many there were. */
+void cupti_say_what_passed_by(void);
 
 /* ---- streams.c; all with inject.lock held ---- */
 

@@ -3,8 +3,9 @@
  * process.c - libgpuseg-inject.so: programs as they are, as tasks of the scheduler.
  *
  * The CUDA driver loads this library when CUDA_INJECTION64_PATH names it, and calls InitializeInjection() in cuInit().
- * It follows calls of the driver's API through CUPTI's callbacks. It changes no argument, no result and no order of
- * calls. If anything that it needs is missing, the program runs as it would without, and one line says why.
+ * It follows calls of the driver, through wrappers that were preloaded, else through CUPTI. It changes no argument, no
+ * result and no order of calls. If anything that it needs is missing, the program runs as it would without, and one
+ * line says why.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -146,9 +147,12 @@ static void say_what_was(void)
 
 static void at_process_exit(void)
 {
+	if (inject.settings.calls == CALLS_CHECKED && wrappers())
+		cupti_say_what_passed_by();
 	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
 		return;
 	deactivate();
+	wrappers_stop();
 	if (inject.settings.verbose)
 		say_what_was();
 	thread_stop(); /* before the driver is taken down */
@@ -171,6 +175,22 @@ static bool init_locks(void)
 	return ret == 0;
 }
 
+static bool follow(void)
+{
+	const bool checked = inject.settings.calls == CALLS_CHECKED;
+	const char *why = NULL;
+
+	if (inject.settings.calls != CALLS_BY_CUPTI) {
+		if (wrappers_follow(&why))
+			return !checked || (cupti_load() && cupti_watch());
+		if (checked)
+			say("%s; calls are followed by CUPTI, and nothing is checked", why ? why : "no wrappers");
+		else if (why && inject.settings.verbose)
+			say("%s; calls are followed by CUPTI", why);
+	}
+	return cupti_load() && cupti_follow();
+}
+
 GPUSEG_API int InitializeInjection(void);
 
 /* 1 in any case: the program is to start. The driver calls it once. */
@@ -182,13 +202,13 @@ int InitializeInjection(void)
 		return 1;
 	for (size_t i = 0; i < GPUS_MAX; i++)
 		inject.gpus[i].index = -1;
-	if (!settings_read(&inject.settings) || !init_locks() || !cupti_load())
+	if (!settings_read(&inject.settings) || !init_locks() || !driver_load())
 		return 1;
 	if (pthread_atfork(NULL, NULL, in_forked_child) != 0 || atexit(at_process_exit) != 0) {
 		say("out of memory; runs unmanaged");
 		return 1;
 	}
-	if (calls_subscribe())
+	if (follow())
 		__atomic_store_n(&inject.active, 1, __ATOMIC_RELEASE);
 	return 1;
 }

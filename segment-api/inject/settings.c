@@ -141,22 +141,37 @@ static bool co_run_of(uint32_t *percent)
 	return false;
 }
 
-static bool mode_of(enum segments_mode *mode)
+/* `names` ends with NULL; *value becomes the index of the one that the variable has. */
+static bool choice_of(const char *variable, const char *const *names, const char *remedy, unsigned int *value)
 {
-	static const char *const names[] = {
-		[SEGMENTS_AUTO] = "auto", [SEGMENTS_GRAPH] = "graph", [SEGMENTS_PROCESS] = "process"};
-	const char *text = secure_getenv("GPUSEG_EXEC_SEGMENTS");
+	const char *text = secure_getenv(variable);
 
 	if (!text || !*text)
 		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (unsigned int i = 0; names[i]; i++) {
 		if (strcmp(text, names[i]) == 0) {
-			*mode = (enum segments_mode)i;
+			*value = i;
 			return true;
 		}
 	}
-	say("GPUSEG_EXEC_SEGMENTS is \"%s\"; give auto, graph or process; runs unmanaged", text);
+	say("%s is \"%s\"; give %s; runs unmanaged", variable, text, remedy);
 	return false;
+}
+
+static bool choices_of(struct settings *s)
+{
+	static const char *const modes[] = {
+		[SEGMENTS_AUTO] = "auto", [SEGMENTS_GRAPH] = "graph", [SEGMENTS_PROCESS] = "process", NULL};
+	static const char *const calls[] = {
+		[CALLS_AUTO] = "auto", [CALLS_BY_CUPTI] = "cupti", [CALLS_CHECKED] = "check", NULL};
+	unsigned int mode = SEGMENTS_AUTO, by = CALLS_AUTO;
+
+	if (!choice_of("GPUSEG_EXEC_SEGMENTS", modes, "auto, graph or process", &mode) ||
+	    !choice_of("GPUSEG_EXEC_CALLS", calls, "auto, cupti or check", &by))
+		return false;
+	s->mode = (enum segments_mode)mode;
+	s->calls = (enum calls_mode)by;
+	return true;
 }
 
 /* Cut at 63 bytes, but not within a character. */
@@ -198,5 +213,5 @@ bool settings_read(struct settings *s)
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
 	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) && hold_off_of(s) && wait_of(&s->wait_ns) &&
-	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && co_run_of(&s->co_run_percent) && mode_of(&s->mode);
+	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && co_run_of(&s->co_run_percent) && choices_of(s);
 }

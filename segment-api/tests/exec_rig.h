@@ -14,6 +14,9 @@
 #include "check.h"
 #include "fixture.h"
 
+#ifndef CALLS
+#define CALLS "auto" /* how gpuseg-exec has calls of the driver followed, unless a test says it */
+#endif
 #define OUTPUT 8192
 #define ARGUMENTS 24
 /* A program that takes longer than this hangs. Sanitizers and busy machines are slow; nothing here takes a second. */
@@ -56,6 +59,12 @@ static inline void prepare(const struct fake_daemon *d)
 	setenv("GPUSEG_CUPTI", in_build("tests/cuda/libcupti.so.13"), 1);
 	unsetenv("CUDA_INJECTION64_PATH");
 	unsetenv("GPUSEG_UNMANAGED");
+	/* The wrappers are preloaded, so they come before AddressSanitizer's library. */
+	if (!strstr(getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") : "", "verify_asan_link_order")) {
+		snprintf(options, sizeof(options), "%s:verify_asan_link_order=0",
+			 getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") : "");
+		setenv("ASAN_OPTIONS", options, 1);
+	}
 	/* The injected library does not wait for the daemon at the exit of a program, so its threads are not joined. */
 	snprintf(options, sizeof(options), "%s:report_thread_leaks=0",
 		 getenv("TSAN_OPTIONS") ? getenv("TSAN_OPTIONS") : "");
@@ -70,9 +79,13 @@ static inline struct run start(const char *const *arguments)
 	int out[2], err[2];
 	size_t count = 0;
 
-	for (; arguments[count]; count++) {
-		CHECK(count + 1 < ARGUMENTS);
-		argv[count] = arguments[count];
+	for (; *arguments; arguments++) {
+		CHECK(count + 3 < ARGUMENTS);
+		argv[count++] = *arguments;
+		if (count == 1 && strcmp(argv[0], in_build("gpuseg-exec")) == 0) {
+			argv[count++] = "--calls";
+			argv[count++] = CALLS;
+		}
 	}
 	argv[count] = NULL;
 	CHECK_EQ(pipe2(out, O_CLOEXEC), 0);

@@ -78,7 +78,7 @@ static void unmanaged_with(struct fake_daemon *d, const char *variable, const ch
 	const size_t records = fake_daemon_records(d);
 
 	setenv(variable, value, 1);
-	r = EXEC("--priority", "80", "--", APP, "jobs");
+	r = EXEC("--calls", "cupti", "--priority", "80", "--", APP, "jobs");
 	if (strcmp(variable, "GPUSEG_CUPTI") == 0)
 		setenv(variable, in_build("tests/cuda/libcupti.so.13"), 1);
 	else
@@ -114,7 +114,7 @@ TEST(should_not_use_a_libcupti_of_another_version)
 	snprintf(directory, sizeof(directory), "%s", in_build("tests/cuda/toolkit"));
 	unsetenv("GPUSEG_CUPTI");
 	setenv("CUDA_HOME", directory, 1);
-	r = EXEC("--priority", "80", "--", APP, "jobs");
+	r = EXEC("--calls", "cupti", "--priority", "80", "--", APP, "jobs");
 	same_as_alone(&r, "jobs");
 	CHECK(tally_of(&d).begins > 0);
 	unmanaged_with(&d, "STANDIN_CUPTI_VERSION", "18", "");
@@ -153,6 +153,7 @@ TEST(should_refuse_wrong_options_in_one_line)
 		     {"--wait", "0", "--wait is \"0\"; give at least 1ms"},
 		     {"--streams", "all", "give none or priority"},
 		     {"--segments", "kernel", "give auto, graph or process"},
+		     {"--calls", "all", "give auto, cupti or check"},
 		     {"--period", "10ms", "--period needs --priority"},
 		     {"--cap", "25ms/100ms", "--cap needs --name"},
 		     {"--cap", "25/100", "such as 25ms/100ms"},
@@ -186,6 +187,8 @@ TEST(should_print_the_environment_for_a_service)
 	passed(&r);
 	CHECK_CONTAINS(r.text, "CUDA_INJECTION64_PATH=/");
 	CHECK_CONTAINS(r.text, "libgpuseg-inject.so\n");
+	CHECK_CONTAINS(r.text, "LD_PRELOAD=/");
+	CHECK_CONTAINS(r.text, "libgpuseg-wrap.so\n");
 	CHECK_CONTAINS(r.text, "GPUSEG_EXEC_PRIORITY=70\n");
 	CHECK_CONTAINS(r.text, "GPUSEG_EXEC_HOLD_OFF=1ms\n");
 }
@@ -316,6 +319,66 @@ static void whole(const char *scenario, unsigned int least)
 TEST(should_follow_every_kind_of_launch)
 {
 	whole("kinds", 5);
+}
+
+TEST(should_follow_functions_however_the_program_finds_them)
+{
+	whole("found", 3);
+}
+
+/* The program under these options; what it said. */
+static struct run verbosely(const char *calls, const char *scenario)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--calls", calls, "--verbose", "--priority", "80", "--", APP, scenario);
+	same_as_alone(&r, scenario);
+	CHECK(tally_of(&d).begins >= 1);
+	fake_daemon_stop(&d);
+	return r;
+}
+
+TEST(should_follow_by_wrappers_unless_calls_can_pass_them_by)
+{
+	struct run r = verbosely("auto", "found");
+
+	CHECK_CONTAINS(r.said, "by wrappers");
+	CHECK(!strstr(r.said, "CUPTI"), "it said: %s", r.said);
+	r = verbosely("cupti", "found");
+	CHECK_CONTAINS(r.said, "by CUPTI");
+	setenv("GPUSEG_INJECT_LIBRARY", in_build("tests/cuda/toolkit/libgpuseg-inject.so"), 1); /* no wrappers there */
+	r = verbosely("auto", "found");
+	unsetenv("GPUSEG_INJECT_LIBRARY");
+	CHECK_CONTAINS(r.said, "by CUPTI");
+}
+
+TEST(should_count_calls_that_pass_the_wrappers_by)
+{
+	struct run r = verbosely("check", "found");
+
+	CHECK_CONTAINS(r.said, " calls came by the wrappers");
+	r = verbosely("check", "passes-by");
+	CHECK_CONTAINS(r.said, "1 calls of cuLaunchKernel came by no wrapper");
+	CHECK_CONTAINS(r.said, "use --calls cupti for this program");
+}
+
+TEST(should_keep_what_else_is_preloaded)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	setenv("LD_PRELOAD", "libc.so.6 libm.so.6", 1);
+	r = EXEC("--", in_build("gpuseg-exec"), "--calls", "auto", "--", "/bin/sh", "-c", "echo $LD_PRELOAD");
+	CHECK(strcmp(r.text + strlen(build), "/libgpuseg-wrap.so:libc.so.6:libm.so.6\n") == 0, "it is %s", r.text);
+	r = EXEC("--calls", "cupti", "--", "/bin/sh", "-c", "echo $LD_PRELOAD");
+	CHECK(strcmp(r.text, "libc.so.6:libm.so.6\n") == 0, "it is %s", r.text);
+	unsetenv("LD_PRELOAD");
+	fake_daemon_stop(&d);
 }
 
 TEST(should_leave_errors_as_they_are)
@@ -642,26 +705,14 @@ TEST(should_use_the_daemon_that_follows)
 }
 
 static const struct check_case cases[] = {
-	CASE(should_run_the_program_unmanaged_without_a_daemon_and_say_so_in_one_line),
-	CASE(should_run_the_program_unmanaged_if_anything_is_missing),
-	CASE(should_not_use_a_libcupti_of_another_version),
 	CASE(should_pass_on_the_refusal_of_a_task),
-	CASE(should_refuse_wrong_options_in_one_line),
-	CASE(should_print_the_environment_for_a_service),
 	CASE(should_begin_at_the_first_launch_and_end_at_the_synchronisation),
-	CASE(should_make_one_segment_of_launches_within_the_hold_off),
-	CASE(should_learn_a_hold_off_that_covers_the_pauses_within_a_job),
-	CASE(should_keep_the_shortest_hold_off_where_there_are_no_pauses_within_a_job),
-	CASE(should_end_each_synchronised_burst_without_a_hold_off),
 	CASE(should_end_by_a_marker_if_the_program_does_not_synchronise),
 	CASE(should_ask_for_the_default_stream),
-	CASE(should_ask_if_the_driver_refuses_markers),
-	CASE(should_not_call_the_driver_while_the_program_waits_for_the_stream),
-	CASE(should_report_how_long_there_was_work_and_when_the_last_was_done),
-	CASE(should_report_how_long_there_was_work_that_ends_by_a_marker),
 	CASE(should_make_one_segment_of_a_process),
 	CASE(should_begin_at_graphs_only_if_told_so),
 	CASE(should_follow_every_kind_of_launch),
+	CASE(should_follow_functions_however_the_program_finds_them),
 	CASE(should_leave_errors_as_they_are),
 	CASE(should_put_nothing_into_a_graph_that_is_captured),
 	CASE(should_follow_streams_of_many_threads),
@@ -670,16 +721,33 @@ static const struct check_case cases[] = {
 	CASE(should_follow_several_contexts_and_gpus),
 	CASE(should_leave_forked_children_alone),
 	CASE(should_start_anew_after_exec),
-	CASE(should_end_segments_when_the_program_ends_with_work_under_way),
-	CASE(should_not_connect_for_a_program_that_launches_nothing),
 	CASE(should_allocate_nothing_for_a_launch),
 	CASE(should_yield_to_marks_in_the_program),
+	CASE(should_let_small_kernels_run_beside_the_highest_stream_within_a_budget),
+#ifndef ONLY_HOW_CALLS_ARE_SEEN
+	CASE(should_run_the_program_unmanaged_without_a_daemon_and_say_so_in_one_line),
+	CASE(should_run_the_program_unmanaged_if_anything_is_missing),
+	CASE(should_not_use_a_libcupti_of_another_version),
+	CASE(should_refuse_wrong_options_in_one_line),
+	CASE(should_print_the_environment_for_a_service),
+	CASE(should_follow_by_wrappers_unless_calls_can_pass_them_by),
+	CASE(should_count_calls_that_pass_the_wrappers_by),
+	CASE(should_keep_what_else_is_preloaded),
+	CASE(should_make_one_segment_of_launches_within_the_hold_off),
+	CASE(should_learn_a_hold_off_that_covers_the_pauses_within_a_job),
+	CASE(should_keep_the_shortest_hold_off_where_there_are_no_pauses_within_a_job),
+	CASE(should_end_each_synchronised_burst_without_a_hold_off),
+	CASE(should_ask_if_the_driver_refuses_markers),
+	CASE(should_not_call_the_driver_while_the_program_waits_for_the_stream),
+	CASE(should_report_how_long_there_was_work_and_when_the_last_was_done),
+	CASE(should_report_how_long_there_was_work_that_ends_by_a_marker),
+	CASE(should_end_segments_when_the_program_ends_with_work_under_way),
+	CASE(should_not_connect_for_a_program_that_launches_nothing),
 	CASE(should_split_best_effort_where_the_mechanism_waits_for_segments),
 	CASE(should_let_lower_streams_wait_and_bound_their_work_in_flight),
 	CASE(should_bound_the_default_stream_below_another_one),
 	CASE(should_order_streams_by_their_tasks),
 	CASE(should_order_the_default_stream_by_its_task),
-	CASE(should_let_small_kernels_run_beside_the_highest_stream_within_a_budget),
 	CASE(should_let_nothing_run_beside_the_highest_stream_that_fills_the_gpu),
 	CASE(should_refuse_a_budget_out_of_range),
 	CASE(should_say_which_streams_can_have_a_task),
@@ -688,6 +756,7 @@ static const struct check_case cases[] = {
 	CASE(should_run_on_if_the_daemon_does_not_answer),
 	CASE(should_run_on_if_every_segment_is_refused),
 	CASE(should_use_the_daemon_that_follows),
+#endif
 };
 
 CHECK_MAIN(cases)

@@ -8,6 +8,7 @@ Parts (default: all), with the seconds that they take about:
   kernels       a 5 ms and a 0.5 ms kernel beside three processes with kernels of 20 ms or 0.5 ms: driver, exec, marks (110)
   streams       two streams of one process: CUDA's priorities, `--streams priority`, and with `--co-run 10%` (80)
   decode        a decoding step of tiny kernels beside three trainings, and a network beside three decoders (130)
+  native        a decoder of 675 launches a token in C++ beside three trainings, and a network beside three decoders (100)
   static        programs with the CUDA runtime linked statically, dynamically, and without any shared library (20)
   frameworks    transformers and JAX, where the packages are there (60)
   soak          launches of all kinds for --minutes (1) in four processes: wrong results, growth (60 * minutes + 10)
@@ -193,17 +194,17 @@ def kernels_table(rows):
 
 # ---- streams of one process
 
-def build_unmodified(session, name, *options):
+def compiled(session, name, *options, source=UNMODIFIED):
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     path = os.path.join(session.directory, name)
     done = subprocess.run([nvcc, "-O2", "-std=c++17", "-gencode=arch=compute_90,code=sm_90",
-                           "-gencode=arch=compute_80,code=compute_80", *options, "-o", path, UNMODIFIED],
+                           "-gencode=arch=compute_80,code=compute_80", "-o", path, source, *options],
                           stdout=session.log, stderr=session.log, timeout=120, check=False)
     return path if done.returncode == 0 else None
 
 
 def streams(session):
-    program = build_unmodified(session, "unmodified", "-cudart", "static")
+    program = compiled(session, "unmodified", "-cudart", "static")
     if not program:
         raise Failed("unmodified.cu cannot be compiled; see the log")
     rows = []
@@ -274,6 +275,60 @@ def decode_table(rows):
     return lines
 
 
+# ---- decoding by a program in C++, whose launches do not wait for Python
+
+NATIVE_PERIOD_MS, NATIVE_SECONDS = 20, 8
+
+
+class Decoders(run.Load):
+    """Such decoders without end, as they are."""
+
+    def __init__(self, program, count=3):
+        super().__init__([program] * count)
+
+    def command(self, kind, page):
+        return [kind, "--page", page]
+
+
+def native(session):
+    program = compiled(session, "decoder", "-I" + os.path.join(REPOSITORY, "segment-api/include"),
+                       os.path.join(BUILD, "libgpuseg.a"), "-lpthread", source=os.path.join(HERE, "decoder.cu"))
+    if not program:
+        raise Failed("decoder.cu cannot be compiled; see the log")
+    rows = []
+    ways = (("plain", "driver"), (BY_EXEC, "exec"), (BY_EXEC + " --hold-off 200us", "exec 200us"), ("marks", "marks"))
+
+    def measure(how, label, kind, load=None):
+        before, began = load.steps() if load else [], time.monotonic()
+        if kind == "decoder":
+            count = int(NATIVE_SECONDS * 1000 / NATIVE_PERIOD_MS)
+            result = json.loads(session.program(how, [program, "--jobs", str(count), "--period", str(NATIVE_PERIOD_MS)]))
+            took = result["took_ns"]
+            row = {"kind": kind, "jobs": count, "p50_ms": run.quantile(took, 0.5) / 1e6,
+                   "p99_ms": run.quantile(took, 0.99) / 1e6, "max_ms": max(took) / 1e6, "digest": result["digest"]}
+        else:
+            row = run.workload(how, session.directory, kind, int(NATIVE_SECONDS * 1000 / CNN_PERIOD_MS), CNN_PERIOD_MS,
+                               session.log)
+        seconds = time.monotonic() - began
+        rows.append(dict(row, label=label, load=load.name if load else None,
+                         steps_per_s=sum(b - a for a, b in zip(before, load.steps() if load else [])) / seconds))
+        session.keep("native", rows)
+
+    for kind in ("decoder", "cnn"):
+        measure("plain", "alone", kind)
+    with session.daemon():
+        for kind in ("decoder", "cnn"):
+            measure(BY_EXEC, "alone by exec", kind)
+    for kind, load, name in (("decoder", run.Load(), "3 trainings"), ("cnn", Decoders(program), "3 decoders")):
+        with load:
+            load.name = name
+            measure(*ways[0], kind, load)
+            with session.daemon():
+                for how, label in ways[1:]:
+                    measure(how, label, kind, load)
+    return rows
+
+
 # ---- how a program is linked
 
 LINKED = {"cudart static": ["-cudart", "static"], "cudart shared": ["-cudart", "shared"],
@@ -284,7 +339,7 @@ def static(session):
     rows = []
     with session.daemon():
         for name, options in LINKED.items():
-            program = build_unmodified(session, "linked-" + name.replace(" ", "-"), *options)
+            program = compiled(session, "linked-" + name.replace(" ", "-"), *options)
             if not program:
                 rows.append({"linked": name, "state": "skipped: it cannot be linked here"})
                 continue
@@ -513,8 +568,8 @@ def faults_table(result):
 # ----
 
 PARTS = {"kernels": (kernels, kernels_table), "streams": (streams, streams_table), "decode": (decode, decode_table),
-         "static": (static, static_table), "frameworks": (frameworks, frameworks_table), "soak": (soak, soak_table),
-         "faults": (faults, faults_table)}
+         "native": (native, decode_table), "static": (static, static_table), "frameworks": (frameworks, frameworks_table),
+         "soak": (soak, soak_table), "faults": (faults, faults_table)}
 
 
 def main():

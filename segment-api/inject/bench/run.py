@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gpuseg exec` on a real GPU: are results the same, what does it cost, does it help? Prints a table last.
 
-    run.py --out DIR [--gpuseg COMMAND] [--seconds N] [--only PART,...]
+    run.py --out DIR [--gpuseg COMMAND] [--seconds N] [--only PART,...] [--kinds KIND,...]
 
 --gpuseg: the command line of this checkout, to which `run ...` is added; default ./gpuseg. A machine without Maven gives
 the Java runtime and the class path: --gpuseg "jre/bin/java @options -cp classes:lib/* dev.gpuseg.tools.cli.Gpuseg".
-Parts: launches, followed, alone, load. Needs `make -C segment-api` and PyTorch; results go to DIR/results.json.
+Parts: launches, followed, alone, load. Kinds, of alone and load: cnn, vit, llm. Needs `make -C segment-api` and PyTorch; results go to DIR/results.json.
 """
 import argparse
 import json
@@ -30,6 +30,8 @@ WORKLOAD = [sys.executable, os.path.join(HERE, "workload.py")]
 KINDS = {"cnn": 20.0, "vit": 30.0, "llm": 20.0}   # period in ms beside a load
 TRAININGS = ["train-cnn", "train-vit", "train-llm"]
 LIMIT_S = 120
+CUPTI = "exec --priority 80 --calls cupti"
+HOWS = ("plain", "exec --priority 80", CUPTI)
 
 
 def quantile(values, q):
@@ -99,7 +101,7 @@ def launches(arguments, directory, log):
     rows = []
     for kind in ("tiny", "graph"):
         for repetition in range(2):
-            for how in ("plain", "exec --priority 80"):
+            for how in HOWS:
                 row = json.loads(program(how, directory, [LAUNCHES, kind], log))
                 rows.append(dict(row, how=how, repetition=repetition))
     return rows
@@ -116,16 +118,17 @@ def followed(arguments, directory, log):
             command = [LAUNCHES, "graph", "2000", kernels, rest]
             rows.append(dict(json.loads(program("plain", directory, command, log)), followed="plain"))
             for name, value in FOLLOWED.items():
-                rows.append(dict(json.loads(program("exec --priority 80", directory, ["env", f"GPUSEG_EXEC_FOLLOW={value}"]
-                                                    + command, log)), followed=name))
+                rows.append(dict(json.loads(program(CUPTI, directory, ["env", f"GPUSEG_EXEC_FOLLOW={value}"] + command, log)),
+                                 followed=name))
+            rows.append(dict(json.loads(program("exec --priority 80", directory, command, log)), followed="by wrappers"))
     return rows
 
 
 def alone(arguments, directory, log):
     rows = []
-    for kind in KINDS:
+    for kind in arguments.kinds:
         for repetition in range(2):
-            for how in ("plain", "exec --priority 80"):
+            for how in HOWS:
                 rows.append(dict(workload(how, directory, kind, 400, 0, log), repetition=repetition))
     return rows
 
@@ -143,7 +146,7 @@ class Load:
             file.truncate(4096)
             self.files.append(file)
             self.pages.append(mmap.mmap(file.fileno(), 4096))
-            self.processes.append(subprocess.Popen(WORKLOAD + [kind, "--page", file.name]))
+            self.processes.append(subprocess.Popen(self.command(kind, file.name)))
         limit = time.monotonic() + LIMIT_S
         while min(self.steps()) < 5:
             if any(p.poll() is not None for p in self.processes) or time.monotonic() > limit:
@@ -151,6 +154,9 @@ class Load:
                 raise SystemExit(f"run.py: one of {', '.join(self.kinds)} did not start")
             time.sleep(0.2)
         return self
+
+    def command(self, kind, page):
+        return WORKLOAD + [kind, "--page", page]
 
     def steps(self):
         return [struct.unpack_from("<Q", page, 0)[0] for page in self.pages]
@@ -173,14 +179,14 @@ def under_load(arguments, directory, log, out):
         rows.append(row)
         json.dump(rows, open(os.path.join(out, "load.json"), "w", encoding="utf-8"), indent=1)
 
-    for kind in KINDS:
+    for kind in arguments.kinds:
         rows.append(dict(workload("plain", directory, kind, int(arguments.seconds * 1000 / KINDS[kind]), KINDS[kind], log),
                          label="alone", steps_per_s=0))
     with Load() as load:
-        for kind in KINDS:
+        for kind in arguments.kinds:
             measure(load, "plain", "driver", kind)
         with Daemon(arguments.gpuseg, directory, log):
-            for kind in KINDS:
+            for kind in arguments.kinds:
                 measure(load, "exec --priority 80", "exec", kind)
                 measure(load, "marks", "marks", kind)
     return rows
@@ -190,19 +196,17 @@ def table(results):
     lines = []
     rows = results.get("launches", [])
     for kind, unit in (("tiny", "us a launch"), ("graph", "us a graph of 20")):
-        plain = [r["us_p50"] for r in rows if r["kind"] == kind and r["how"] == "plain"]
-        by_exec = [r["us_p50"] for r in rows if r["kind"] == kind and r["how"] != "plain"]
-        if plain and by_exec:
-            lines.append(f"{kind:7} plain {min(plain):8.2f}  exec {min(by_exec):8.2f}  {unit}, "
-                         f"{min(by_exec) - min(plain):+.2f}, ratio {min(by_exec) / min(plain):.3f}")
+        best = {how: min(r["us_p50"] for r in rows if r["kind"] == kind and r["how"] == how) for how in HOWS if rows}
+        for how in HOWS[1:] if best else ():
+            lines.append(f"{kind:7} plain {best['plain']:8.2f}  {how:35} {best[how]:8.2f}  {unit}, "
+                         f"{best[how] - best['plain']:+.2f}, ratio {best[how] / best['plain']:.3f}")
     for kind in KINDS:
         mine = [r for r in results.get("alone", []) if r["kind"] == kind]
-        plain = [r for r in mine if r["how"] == "plain"]
-        by_exec = [r for r in mine if r["how"] != "plain"]
-        if plain and by_exec:
-            same = "same" if len({r["digest"] for r in mine}) == 1 else "DIFFERENT"
-            a, b = min(r["p50_ms"] for r in plain), min(r["p50_ms"] for r in by_exec)
-            lines.append(f"{kind:7} plain p50 {a:8.3f} ms  exec p50 {b:8.3f} ms  ratio {b / a:.3f}  results {same}")
+        best = {how: min(r["p50_ms"] for r in mine if r["how"] == how) for how in HOWS if mine}
+        same = "same" if len({r["digest"] for r in mine}) == 1 else "DIFFERENT"
+        for how in HOWS[1:] if best else ():
+            lines.append(f"{kind:7} plain p50 {best['plain']:8.3f} ms  {how:35} p50 {best[how]:8.3f} ms  "
+                         f"ratio {best[how] / best['plain']:.3f}  results {same}")
     for row in results.get("followed", []):
         lines.append(f"graph of {row['kernels']:3} kernels, rest {row['rest_us']:3} us, followed {row['followed']:17} "
                      f"p50 {row['us_p50']:8.2f} us  p99 {row['us_p99']:8.2f} us")
@@ -222,7 +226,11 @@ def main():
     parser.add_argument("--gpuseg", default=os.path.join(REPOSITORY, "gpuseg"))
     parser.add_argument("--seconds", type=float, default=12, help="of each run beside the load")
     parser.add_argument("--only", default="launches,followed,alone,load")
+    parser.add_argument("--kinds", default=",".join(KINDS))
     arguments = parser.parse_args()
+    arguments.kinds = arguments.kinds.split(",")
+    if not set(arguments.kinds) <= set(KINDS):
+        parser.error(f"--kinds is {','.join(arguments.kinds)}; known are {', '.join(KINDS)}")
     parts = arguments.only.split(",")
     os.makedirs(arguments.out, exist_ok=True)
     results = {"command": shlex.join(sys.argv), "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}

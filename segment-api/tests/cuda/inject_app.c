@@ -6,6 +6,7 @@
  *   inject_app SCENARIO [NUMBER]
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -285,6 +286,43 @@ static void graphs(void)
 		OK(cuStreamSynchronize(stream));
 		rest_us(10000);
 	}
+}
+
+/* As the CUDA runtime and other libraries do it: no function of the driver is had from the linker. */
+static void functions_that_are_found(void)
+{
+	typedef CUresult (*launch_kernel)(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+					  unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+					  CUstream stream, void **parameters, void **extra);
+	typedef CUresult (*of_stream)(CUstream stream);
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *launches[3], *synchronize;
+	CUresult (*get)(const char *, void **, int, uint64_t) = NULL;
+	const CUstream stream = new_stream(0);
+	uint64_t *p = &result, k = 5;
+	void *parameters[] = {&p, &k};
+
+	*(void **)&get = dlsym(driver, "cuGetProcAddress");
+	launches[0] = dlsym(driver, "cuLaunchKernel");
+	OK(get("cuLaunchKernel", &launches[1], 12000, 0));
+	OK(cuGetProcAddress_v2("cuLaunchKernel", &launches[2], 12000, 0, NULL));
+	OK(get("cuStreamSynchronize", &synchronize, 12000, 0));
+	for (size_t i = 0; i < sizeof(launches) / sizeof(launches[0]); i++) {
+		OK(((launch_kernel)launches[i])(standin_kernel(20), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+		OK(((of_stream)synchronize)(stream));
+		rest_us(20000);
+	}
+}
+
+/* The driver itself launches: no wrapper sees that. */
+static void calls_that_pass_by(void)
+{
+	const CUstream stream = new_stream(0);
+	uint64_t *p = &result, k = 5;
+	void *parameters[] = {&p, &k};
+
+	OK(cuLaunchKernel(standin_kernel(20), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+	OK(standin_launch(20, stream, parameters));
+	OK(cuStreamSynchronize(stream));
 }
 
 static void kinds_of_launches(void)
@@ -802,6 +840,8 @@ static const struct {
 	{"threads", threads},
 	{"graphs", graphs},
 	{"kinds", kinds_of_launches},
+	{"found", functions_that_are_found},
+	{"passes-by", calls_that_pass_by},
 	{"failing", failing_launches},
 	{"streams-end", streams_that_end},
 	{"contexts", contexts},

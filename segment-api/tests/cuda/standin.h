@@ -63,10 +63,14 @@ struct standin_config { /* CUlaunchConfig */
 /* The driver API, as the tests call it. */
 STANDIN CUresult cuInit(unsigned int flags);
 STANDIN CUresult cuDriverGetVersion(int *version);
+STANDIN CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
+STANDIN CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, void *status);
 STANDIN CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
 STANDIN CUresult cuCtxDestroy_v2(CUcontext context);
 STANDIN CUresult cuCtxPushCurrent_v2(CUcontext context);
 STANDIN CUresult cuCtxPopCurrent_v2(CUcontext *context);
+STANDIN CUresult cuCtxGetCurrent(CUcontext *context);
+STANDIN CUresult cuCtxGetId(CUcontext context, unsigned long long *id);
 STANDIN CUresult cuCtxGetDevice(CUdevice *device);
 STANDIN CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice device);
 STANDIN CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
@@ -110,6 +114,8 @@ STANDIN CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *memory,
 
 /* Of the stand-in alone. A kernel of this length; parameters: uint64_t *p, uint64_t k. */
 STANDIN CUfunction standin_kernel(long us);
+/* A launch that no wrapper of the program's calls can see. */
+STANDIN CUresult standin_launch(long us, CUstream stream, void **parameters);
 STANDIN unsigned int standin_violations(void);
 /* How many markers were written, by the streams. */
 STANDIN unsigned int standin_markers(void);

@@ -94,6 +94,11 @@ final class ExecCommand implements Callable<Integer> {
             + "daemon's mechanism is launch (default: 500us).")
     private String inFlight;
 
+    @Option(names = "--calls", paramLabel = "HOW",
+        description = "How calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI where that is "
+            + "impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).")
+    private String calls;
+
     @Option(names = "--wait", paramLabel = "TIME",
         description = "Longest wait of a launch; then the program runs unmanaged for a minute (default: 10s).")
     private String wait;
