@@ -428,8 +428,10 @@ public class NvidiaMechanism implements Mechanism {
     @Override
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
         synchronized (lock) {
+            final WatchedProcess p = watched(context);
             final RmContext c = current(context);
-            return c != null && timeslices.set(watched(context), c, timesliceNs);
+            return timesliceNs == 0 ? p == null || timeslices.restore(p, c)
+                : c != null && timeslices.set(p, c, timesliceNs);
         }
     }
 
@@ -464,10 +466,7 @@ public class NvidiaMechanism implements Mechanism {
         final WatchedProcess p = watched(context);
         if (p != null) {
             synchronized (lock) {
-                final RmContext c = current(context);
-                if (c != null) {
-                    timeslices.restore(p, c);
-                }
+                timeslices.restore(p, current(context));
             }
             watch.detach(p);
             context.attachment(null);

@@ -249,6 +249,34 @@ class NvidiaMechanismTest {
     }
 
     @Test
+    void shouldHaveNoTimesliceToGiveBackOfAProcessThatHasEnded() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertTrue(mechanism.setTimeslice(c, 1_000_000));
+        app.process.destroyForcibly().waitFor();
+        RmRig.await("its end is known", () -> mechanism.units(c) == 0);
+        assertFalse(mechanism.setTimeslice(c, 1_000_000), "there is nothing to set it on");
+        assertTrue(mechanism.setTimeslice(c, 0));
+    }
+
+    @Test
+    void shouldSayWhetherATimesliceIsGivenBack() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertTrue(mechanism.setTimeslice(c, 0), "it was not changed");
+        assertTrue(mechanism.setTimeslice(c, 1_000_000));
+        rig.inject(RmCommand.SET_TIMESLICE, 1, RmStatus.NOT_SUPPORTED);
+        assertFalse(mechanism.setTimeslice(c, 0));
+        assertTrue(mechanism.lastError().contains("2048 us was refused"), mechanism.lastError());
+        assertEquals(1_000, timesliceUs(app));
+        assertTrue(mechanism.setTimeslice(c, 0));
+        assertEquals(2048, timesliceUs(app));
+        assertTrue(mechanism.setTimeslice(c, 1_000_000));
+        rig.inject(RmCommand.SET_TIMESLICE, 1, RmStatus.OBJECT_NOT_FOUND);
+        assertTrue(mechanism.setTimeslice(c, 0), "the process has freed that channel group");
+    }
+
+    @Test
     void shouldAnnounceProcessesThatNobodyAttachedAndNeverTheProtectedOnes() throws Exception {
         final RmRig.App display = rig.startAs("Xorg");
         final RmRig.App early = rig.start();
