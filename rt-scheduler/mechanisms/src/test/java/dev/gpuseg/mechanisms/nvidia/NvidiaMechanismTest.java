@@ -129,6 +129,19 @@ class NvidiaMechanismTest {
         assertEquals(0, rig.stats().get("disabled_channels").asInt());
     }
 
+    /** Also when the daemon stops: nobody examines the process again before that. */
+    @Test
+    void shouldEnableWhatIsLeftOfAContextWhenTheProcessHasFreedAChannel() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertEquals(0, disable(c));
+        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 3, RmStatus.INVALID_CHANNEL);   // all, all again, the first one
+        assertEquals(0, enable(c));
+        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(1, rig.stats().get("disabled_channels").asInt(), "all but the one that is gone");
+        enable(c);
+    }
+
     @Test
     void shouldSwitchAllProcessesInOneCallWhileTheyFit() throws Exception {
         final ContextRef[] all = new ContextRef[3];
