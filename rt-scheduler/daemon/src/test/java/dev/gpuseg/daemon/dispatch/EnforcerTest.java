@@ -469,13 +469,11 @@ class EnforcerTest {
     void shouldEnableEverythingWhenItStops() throws InterruptedException {
         want(1, 2, 3);
         final Thread thread = enforcer.start();
-        final long limitNs = System.nanoTime() + 5_000_000_000L;
-        while (held.count() < 3 && System.nanoTime() - limitNs < 0) {
-            Thread.sleep(1);
+        while (held.count() < 3) {
+            Thread.sleep(1);   // the limit of the test is the limit
         }
-        assertEquals(3, held.count());
         enforcer.stop();
-        thread.join(5_000);
+        thread.join();
         assertEquals(0, held.count());
         assertEquals("+1+2+3 held 3", device.calls.get(device.calls.size() - 1));
     }
