@@ -484,6 +484,24 @@ TEST(should_run_in_a_session_of_its_own_and_stay_while_something_is_held)
 	CHECK_EQ(rig_info(f.control).disabled, 0);
 }
 
+TEST(should_stay_while_a_process_has_another_time_slice)
+{
+	set_up();
+	enter(0, f.daemon, process_start_ticks(f.daemon) + 1, GPUSEG_MECHANISM_NVIDIA); /* of a dead process */
+	__atomic_store_n(&f.entries[0].state, GPUSEG_HELD_TIMESLICE, __ATOMIC_RELEASE);
+	start_watchdog(PATIENT, NULL);
+	for (int look = 0; look < 2; look++) {
+		int64_t beat_ns = __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE);
+
+		kill(f.watchdog, SIGTERM);
+		CHECK(rig_until(has_beaten, &beat_ns), "it looks no more");
+	}
+	CHECK(waitpid(f.watchdog, NULL, WNOHANG) == 0, "it left while a time slice was noted");
+	kill_daemon();
+	CHECK_EQ(rig_wait(f.watchdog), 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_FREE);
+}
+
 TEST(should_stop_at_once_when_asked_and_nothing_is_held)
 {
 	set_up();
@@ -606,6 +624,7 @@ static const struct check_case cases[] = {
 	CASE(should_retry_while_the_virtual_gpu_does_not_answer),
 	CASE(should_leave_the_entries_to_a_daemon_that_took_over),
 	CASE(should_run_in_a_session_of_its_own_and_stay_while_something_is_held),
+	CASE(should_stay_while_a_process_has_another_time_slice),
 	CASE(should_stop_at_once_when_asked_and_nothing_is_held),
 	CASE(should_release_for_a_daemon_that_was_dead_before_it_came),
 };

@@ -239,16 +239,17 @@ static int watch(void)
 		struct signalfd_siginfo caught;
 		const int64_t time_ns = now_ns();
 		int64_t next_ns = time_ns + dog.period_ns / 4;
-		unsigned held;
+		unsigned held, timeslices;
 
 		beat();
 		look_for_held();
 		held = held_count(&dog.held);
-		if (dog.leaving && held == 0)
+		timeslices = held_timeslices(&dog.held);
+		if (dog.leaving && held == 0 && timeslices == 0)
 			return EXIT_SUCCESS;
 		/* A page of an earlier daemon says nothing about this one. */
 		if (status_read(&status, dog.directory) == 0 && status.daemon_pid == dog.daemon) {
-			if (status.stopping == 1 && held == 0 && held_timeslices(&dog.held) == 0)
+			if (status.stopping == 1 && held == 0 && timeslices == 0)
 				return EXIT_SUCCESS;
 			if (held > 0 && status.heartbeat_ns > 0) {
 				const int64_t look_ns = check_heartbeat(&status, time_ns);
@@ -266,8 +267,8 @@ static int watch(void)
 			return after_death(now_ns());
 		if ((polled[1].revents & POLLIN) && read(dog.signals, &caught, sizeof(caught)) == sizeof(caught)) {
 			dog.leaving = true;
-			if (held_count(&dog.held) > 0)
-				message("asked to stop while contexts are held: staying until they are enabled");
+			if (held_count(&dog.held) + held_timeslices(&dog.held) > 0)
+				message("asked to stop while contexts are held: staying until they are given back");
 		}
 		for (size_t i = 0; i < ARRAY_LENGTH(polled); i++)
 			polled[i].revents = 0; /* setting the timer again makes it unreadable */

@@ -135,8 +135,9 @@ public interface Mechanism extends AutoCloseable {
      * Sets how long a context may run before the device switches to another.
      *
      * @param context     the context
-     * @param timesliceNs nanoseconds, 0 = the device's default
-     * @return false if the device cannot or refused
+     * @param timesliceNs nanoseconds, 0 = what it had before it was changed
+     * @return false if the device cannot or refused; of 0, if something of the context still has another than its own:
+     *     a context without work, or of a process that has ended, has nothing to give back
      */
     boolean setTimeslice(ContextRef context, long timesliceNs);
 

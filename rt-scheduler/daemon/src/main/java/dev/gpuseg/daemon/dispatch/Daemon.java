@@ -522,7 +522,8 @@ public final class Daemon implements AutoCloseable {
     }
 
     /**
-     * Stops cleanly: all begins are granted, all contexts enabled, the journal is closed, the held file is empty.
+     * Stops cleanly: all begins are granted, all contexts enabled, the journal is closed, the held file is empty. Time
+     * slices that the driver does not let it give back stay noted for the watchdog, which says so.
      *
      * @throws IllegalStateException if a context could not be enabled
      */
@@ -605,6 +606,7 @@ public final class Daemon implements AutoCloseable {
 
     private void closeFiles() {
         final int stillHeld = held == null ? 0 : held.count();
+        final int stillChanged = held == null ? 0 : held.timeslices();
         if (journal != null && journalRunner == null) {
             journal.close();
         }
@@ -628,6 +630,11 @@ public final class Daemon implements AutoCloseable {
         }
         if (lock != null) {
             lock.close();
+        }
+        if (stillChanged > 0) {
+            say("stopped, but " + stillChanged + " contexts still have time slices that are not their own; the "
+                + "watchdog tries to give them back, and so does `gpuseg release --dir " + config.directory().root()
+                + "`");
         }
         if (stillHeld > 0) {
             throw new IllegalStateException("stopped, but " + stillHeld + " contexts are still disabled; run `gpuseg "

@@ -40,16 +40,21 @@ final class WantedTimeslices {
 
     /** What stands behind an attached context is more or less than before. */
     void setAgain(final ContextRef context) {
-        if (wantedNs[context.contextId()] != 0) {
+        if (isChanged(context.contextId())) {
             apply(context);
         }
     }
 
     /** Gives an attached context its own slice again. */
     void restore(final ContextRef context) {
-        if (wantedNs[context.contextId()] != 0) {
+        if (isChanged(context.contextId())) {
             set(context, 0);
         }
+    }
+
+    /** Or perhaps so: it could not be given back. */
+    private boolean isChanged(final int contextId) {
+        return wantedNs[contextId] != 0 || heldIndex[contextId] != HeldFile.FULL;
     }
 
     /** The context is gone, and the mechanism has given its own slice back. */

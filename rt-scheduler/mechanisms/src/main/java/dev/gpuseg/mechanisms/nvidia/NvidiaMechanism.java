@@ -227,14 +227,24 @@ public class NvidiaMechanism implements Mechanism {
                 rm.add(was.channelClient(k), was.channel(k));
             }
             status = rm.switchChannels(was.file().fd(), was.client(), was.subdevice(), false);
+            rm.clear();
         }
-        for (int k = 0; (status != RmStatus.OK || was.channelCount() > RmControl.BATCH_MAX)
-            && k < was.channelCount(); k++) {   // one by one: RM stops a list at the first missing channel
+        if (status != RmStatus.OK || was.channelCount() > RmControl.BATCH_MAX) {
+            enableOneByOne(was);
+        }
+    }
+
+    /** RM stops a list at the first missing channel. The answer is RM's, except that a missing one is enabled. */
+    private int enableOneByOne(final RmContext was) {
+        int status = RmStatus.OK;
+        for (int k = 0; k < was.channelCount(); k++) {
             rm.clear();
             rm.add(was.channelClient(k), was.channel(k));
-            rm.switchChannels(was.file().fd(), was.client(), was.subdevice(), false);
+            final int one = rm.switchChannels(was.file().fd(), was.client(), was.subdevice(), false);
+            status = status == RmStatus.OK && one != RmStatus.INVALID_CHANNEL ? one : status;
         }
         rm.clear();
+        return status;
     }
 
     /** What a process had scheduled since it was disabled runs. It is enabled, so that it can be disabled again. */
@@ -385,13 +395,17 @@ public class NvidiaMechanism implements Mechanism {
                 rm.clear();
             }
         }
+        final WatchedProcess p = watched(context);
+        if (status == RmStatus.INVALID_CHANNEL && !disable) {   // the process has freed one since it was examined
+            watch.invalidate(p);
+            status = enableOneByOne(c);
+        }
         final long doneNs = System.nanoTime();
         if (status == RmStatus.OK) {
             context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
             note(context, c, disable, true, beganNs);
             return true;
         }
-        final WatchedProcess p = watched(context);
         if (disable) {
             note(context, c, true, false, beganNs);
         }
@@ -428,8 +442,10 @@ public class NvidiaMechanism implements Mechanism {
     @Override
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
         synchronized (lock) {
+            final WatchedProcess p = watched(context);
             final RmContext c = current(context);
-            return c != null && timeslices.set(watched(context), c, timesliceNs);
+            return timesliceNs == 0 ? p == null || timeslices.restore(p, c)
+                : c != null && timeslices.set(p, c, timesliceNs);
         }
     }
 
@@ -464,10 +480,7 @@ public class NvidiaMechanism implements Mechanism {
         final WatchedProcess p = watched(context);
         if (p != null) {
             synchronized (lock) {
-                final RmContext c = current(context);
-                if (c != null) {
-                    timeslices.restore(p, c);
-                }
+                timeslices.restore(p, current(context));
             }
             watch.detach(p);
             context.attachment(null);

@@ -4,12 +4,13 @@ package dev.gpuseg.mechanisms.nvidia;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.Map;
 import java.util.function.Consumer;
 
 /**
  * Sets the time slices of compute work, and restores those that a process had before. What a process had is kept in
- * its {@link WatchedProcess#ownTimeslicesUs}. Under the mechanism's lock.
+ * its {@link WatchedProcess#ownTimeslices}. Under the mechanism's lock.
  */
 final class RmTimeslices {
     private static final int VERSION = 1;
@@ -18,6 +19,10 @@ final class RmTimeslices {
     private static final int ENTRIES_MAX = 123;
     private static final int US_IN_NS = 1_000;
     private static final byte[] NOTHING = new byte[0];
+
+    /** What a channel group had before it was changed, and how it was reached last. */
+    record Own(RmContext.Tsg tsg, long us) {
+    }
 
     private final RmControl rm;
     private final Consumer<String> failed;
@@ -28,22 +33,37 @@ final class RmTimeslices {
         this.failed = failed;
     }
 
-    /** Of all compute channel groups of a context; 0 = what they had before. False if RM refused one of them. */
+    /** Of all compute channel groups of a context. False if RM refused one of them. */
     boolean set(final WatchedProcess of, final RmContext context, final long timesliceNs) {
         boolean done = true;
         for (final RmContext.Tsg tsg : context.tsgs()) {
-            done &= !tsg.compute() || set(of.ownTimeslicesUs, tsg, timesliceNs);
+            done &= !tsg.compute() || set(of.ownTimeslices, tsg, timesliceNs);
         }
         return done;
     }
 
-    /** Restores those that were changed. */
-    void restore(final WatchedProcess of, final RmContext context) {
-        for (final RmContext.Tsg tsg : context.tsgs()) {
-            if (of.ownTimeslicesUs.containsKey(key(tsg))) {
-                set(of.ownTimeslicesUs, tsg, 0);
+    /**
+     * Restores those that were changed. Those that are gone have nothing to restore: their process has ended, or it has
+     * closed or freed them. False if RM refused one of them.
+     *
+     * @param context what the process consists of now, null if nothing is known of it at the moment
+     */
+    boolean restore(final WatchedProcess of, final RmContext context) {
+        if (context != null) {
+            context.tsgs().forEach(tsg -> reach(of.ownTimeslices, tsg));
+        }
+        boolean done = true;
+        final Iterator<Own> changed = of.ownTimeslices.values().iterator();
+        while (changed.hasNext()) {
+            final Own own = changed.next();
+            final int status = own.tsg.file().isOpen() ? set(own.tsg, own.us) : RmStatus.OK;
+            if (status == RmStatus.OK || RmClient.meansAbsent(status)) {
+                changed.remove();
+            } else {
+                done = refused(own.us, status);
             }
         }
+        return done;
     }
 
     /** What a tool without this daemon's memory needs to restore them: {@code struct gpuseg_rm_timeslices}. */
@@ -53,7 +73,7 @@ final class RmTimeslices {
         b.position(HEADER_BYTES);
         int count = 0;
         for (final RmContext.Tsg tsg : context.tsgs()) {
-            final long own = tsg.compute() && count < ENTRIES_MAX ? ownUs(of.ownTimeslicesUs, tsg) : 0;
+            final long own = tsg.compute() && count < ENTRIES_MAX ? ownUs(of.ownTimeslices, tsg) : 0;
             if (own > 0) {
                 b.putInt(tsg.file().remoteFd()).putInt(tsg.client()).putInt(tsg.handle())
                     .putInt((int) Math.min(own, Integer.MAX_VALUE));
@@ -69,32 +89,41 @@ final class RmTimeslices {
     }
 
     /** What it had before it was changed, asked once; 0 if the driver does not say. */
-    private long ownUs(final Map<Long, Long> known, final RmContext.Tsg tsg) {
-        final Long own = known.get(key(tsg));
+    private long ownUs(final Map<Long, Own> known, final RmContext.Tsg tsg) {
+        final Own own = reach(known, tsg);
         if (own != null) {
-            return own;
+            return own.us;
         }
         final long us = rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle());
         if (us <= 0) {
             failed.accept("time slice cannot be read: " + RmStatus.name((int) -us));
             return 0;
         }
-        known.put(key(tsg), us);
+        known.put(key(tsg), new Own(tsg, us));
         return us;
     }
 
-    private boolean set(final Map<Long, Long> known, final RmContext.Tsg tsg, final long timesliceNs) {
-        final long own = ownUs(known, tsg);
-        if (own == 0) {
+    /** The process may have another descriptor for it than before. Null if it was not changed. */
+    private static Own reach(final Map<Long, Own> known, final RmContext.Tsg tsg) {
+        return known.computeIfPresent(key(tsg), (key, own) -> own.tsg == tsg ? own : new Own(tsg, own.us));
+    }
+
+    private boolean set(final Map<Long, Own> known, final RmContext.Tsg tsg, final long timesliceNs) {
+        if (ownUs(known, tsg) == 0) {
             return false;
         }
-        final long us = timesliceNs == 0 ? own : Math.max(1, timesliceNs / US_IN_NS);
-        final int status = rm.setTimesliceUs(tsg.file().fd(), tsg.client(), tsg.handle(), us);
-        if (status != RmStatus.OK) {
-            failed.accept("time slice of " + us + " us was refused: " + RmStatus.name(status));
-        } else if (timesliceNs == 0) {
-            known.remove(key(tsg));
-        }
-        return status == RmStatus.OK;
+        final long us = Math.max(1, timesliceNs / US_IN_NS);
+        final int status = set(tsg, us);
+        return status == RmStatus.OK || refused(us, status);
+    }
+
+    private int set(final RmContext.Tsg tsg, final long us) {
+        return rm.setTimesliceUs(tsg.file().fd(), tsg.client(), tsg.handle(), us);
+    }
+
+    /** False. */
+    private boolean refused(final long us, final int status) {
+        failed.accept("time slice of " + us + " us was refused: " + RmStatus.name(status));
+        return false;
     }
 }

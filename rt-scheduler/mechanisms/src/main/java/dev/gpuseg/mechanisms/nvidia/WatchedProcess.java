@@ -28,8 +28,8 @@ final class WatchedProcess {
     final Queue<RmContext.Scheduled> scheduled = new ConcurrentLinkedQueue<>();
     /** W enforcer at attach, R watch thread. */
     volatile boolean attached;
-    /** Enforcer, under the lock: time slices before they were changed, us, by client and channel group. */
-    final Map<Long, Long> ownTimeslicesUs = new HashMap<>();
+    /** Enforcer, under the lock: time slices before they were changed, by client and channel group. */
+    final Map<Long, RmTimeslices.Own> ownTimeslices = new HashMap<>();
     /** W watch thread, R enforcer, dispatcher: its channels carry the work of other processes. */
     volatile boolean mpsServer;
     /** W watch thread, R enforcer, dispatcher: why it must stay enabled, or null; see {@link MpsRule}. */

@@ -115,8 +115,8 @@ public final class TegraMechanism extends ScanningMechanism<TegraProcess> {
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
         synchronized (lock()) {
             final TegraProcess p = processOf(context);
-            boolean done = p != null && !p.tsgs().isEmpty();
-            if (done) {
+            boolean done = timesliceNs == 0 || p != null && !p.tsgs().isEmpty();
+            if (done && p != null) {
                 for (final TsgFile t : p.tsgs()) {
                     final int rc = t.setTimesliceUs((int) Math.min(Integer.MAX_VALUE, timesliceNs / US_IN_NS));
                     if (rc < 0) {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 class ForkedProcessesTest {
     private static final ContextRef[] NONE = new ContextRef[0];
-    private static final long LIVELY_MS = 10_000;
+    private static final long LIVELY_MS = 30_000;
     @TempDir
     private Path directory;
     private RmRig rig;

@@ -129,6 +129,19 @@ class NvidiaMechanismTest {
         assertEquals(0, rig.stats().get("disabled_channels").asInt());
     }
 
+    /** Also when the daemon stops: nobody examines the process again before that. */
+    @Test
+    void shouldEnableWhatIsLeftOfAContextWhenTheProcessHasFreedAChannel() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertEquals(0, disable(c));
+        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 3, RmStatus.INVALID_CHANNEL);   // all, all again, the first one
+        assertEquals(0, enable(c));
+        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(1, rig.stats().get("disabled_channels").asInt(), "all but the one that is gone");
+        enable(c);
+    }
+
     @Test
     void shouldSwitchAllProcessesInOneCallWhileTheyFit() throws Exception {
         final ContextRef[] all = new ContextRef[3];
@@ -246,6 +259,34 @@ class NvidiaMechanismTest {
         mechanism.detach(c);
         assertEquals(2048, rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle()));
         p.close();
+    }
+
+    @Test
+    void shouldHaveNoTimesliceToGiveBackOfAProcessThatHasEnded() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertTrue(mechanism.setTimeslice(c, 1_000_000));
+        app.process.destroyForcibly().waitFor();
+        RmRig.await("its end is known", () -> mechanism.units(c) == 0);
+        assertFalse(mechanism.setTimeslice(c, 1_000_000), "there is nothing to set it on");
+        assertTrue(mechanism.setTimeslice(c, 0));
+    }
+
+    @Test
+    void shouldSayWhetherATimesliceIsGivenBack() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertTrue(mechanism.setTimeslice(c, 0), "it was not changed");
+        assertTrue(mechanism.setTimeslice(c, 1_000_000));
+        rig.inject(RmCommand.SET_TIMESLICE, 1, RmStatus.NOT_SUPPORTED);
+        assertFalse(mechanism.setTimeslice(c, 0));
+        assertTrue(mechanism.lastError().contains("2048 us was refused"), mechanism.lastError());
+        assertEquals(1_000, timesliceUs(app));
+        assertTrue(mechanism.setTimeslice(c, 0));
+        assertEquals(2048, timesliceUs(app));
+        assertTrue(mechanism.setTimeslice(c, 1_000_000));
+        rig.inject(RmCommand.SET_TIMESLICE, 1, RmStatus.OBJECT_NOT_FOUND);
+        assertTrue(mechanism.setTimeslice(c, 0), "the process has freed that channel group");
     }
 
     @Test

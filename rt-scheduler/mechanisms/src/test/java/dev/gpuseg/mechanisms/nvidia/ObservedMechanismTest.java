@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(240)
 class ObservedMechanismTest {
     private static final ContextRef[] NONE = {};
-    private static final long LIVELY_MS = 10_000;
+    private static final long LIVELY_MS = 30_000;
     private static final long QUIET_MS = 60;
     private static final int STARTED_LATER = 60;
     /** After the second when channels that nobody schedules count as scheduled; and before. */

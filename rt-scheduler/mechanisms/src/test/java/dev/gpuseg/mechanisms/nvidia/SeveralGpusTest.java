@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 class SeveralGpusTest {
     private static final ContextRef[] NONE = new ContextRef[0];
     private static final long QUIET_MS = 60;
-    private static final long LIVELY_MS = 10_000;
+    private static final long LIVELY_MS = 30_000;
     @TempDir
     private Path directory;
     private RmRig rig;

@@ -178,6 +178,11 @@ class TegraMechanismTest {
         assertTrue(mechanism.lastError().contains("500 us"), mechanism.lastError());
         assertTrue(mechanism.setTimeslice(c, 0));
         assertEquals(1_024, p.tsgs().get(0).timesliceUs());
+        assertTrue(mechanism.setTimeslice(c, 5_000_000));
+        app.process.destroyForcibly().waitFor();
+        TegraRig.await("its end is known", () -> p.tsgs().isEmpty());
+        assertFalse(mechanism.setTimeslice(c, 5_000_000), "there is nothing to set it on");
+        assertTrue(mechanism.setTimeslice(c, 0), "nor anything to give back");
     }
 
     @Test

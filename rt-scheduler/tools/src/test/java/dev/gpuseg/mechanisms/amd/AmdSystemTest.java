@@ -78,7 +78,7 @@ class AmdSystemTest {
         final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
             PolicyCatalog.builtIn().standard(), "amd").withoutWarmUp();
         try (Daemon daemon = Daemon.start(config)) {
-            for (int attempt = 0; attempt < 20 && taken() == 0; attempt++) {   // until it has been found
+            while (taken() == 0) {   // until it has been found; the limit of the test is the limit
                 final Process segments = new ProcessBuilder(AmdRig.BUILD.resolve("gpuseg-bench-ipc").toString(),
                     "begin", "--dir", where.toString(), "--n", "50", "--warmup", "5", "--pace", "2000000", "--wait",
                     "sleep").inheritIO().start();
@@ -86,7 +86,6 @@ class AmdSystemTest {
                 assertTrue(segments.waitFor(AmdRig.LIMIT_MS, TimeUnit.MILLISECONDS));
                 assertEquals(0, segments.exitValue());
             }
-            assertTrue(taken() > 0, "never disabled");
             app.mustAdvance("between segments");
             assertEquals(0, daemon.counters().get(Counter.CYCLE_ERRORS));
         }

@@ -88,8 +88,8 @@ class CgroupSystemTest {
             + "  - {path: \"" + topPath + "/user/**\", weight: 50, cap: {quota: 20ms, period: 100ms}}\n");
         rig.gpu();
         rig.daemon("--cgroup-rules", rules.toString());
-        final Child robot = rig.task("robot", 0, "10ms", "gpu:0ms+4ms", "20s");
-        final Child user = rig.task("user", 0, "10ms", "gpu:0ms+4ms", "20s");
+        final Child robot = rig.task("robot", 0, "10ms", "gpu:0ms+4ms", "120s");
+        final Child user = rig.task("user", 0, "10ms", "gpu:0ms+4ms", "120s");
         move(robot.pid(), top.resolve("robot"));
         move(user.pid(), top.resolve("user"));
         final long movedNs = System.nanoTime();
@@ -106,7 +106,7 @@ class CgroupSystemTest {
         final StringOutput table = StringOutput.of("cgroups", "--dir", rig.directory().root().toString());
         assertTrue(table.out().contains(topPath + "/robot") && table.out().contains("Jain"), table.text());
         // what is protected stays on the hardware while a real-time segment runs
-        final Child holder = rig.task("holder", 90, "30s", "gpu:0ms+20s", "20s");
+        final Child holder = rig.task("holder", 90, "120s", "gpu:0ms+120s", "120s");
         // its cap takes the other off now and then too: only beside the holder it stays off
         SystemRig.await("the other is off the hardware", 10_000, () -> "running".equals(rig.state("holder"))
             && rig.held() == 1);

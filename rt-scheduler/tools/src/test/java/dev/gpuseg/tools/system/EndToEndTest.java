@@ -303,7 +303,7 @@ class EndToEndTest {
     void shouldLetEverybodyGoWhenItStopsWhileOthersAreHeld() throws Exception {
         rig.gpu();
         final Child daemon = rig.daemon();
-        final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "3s");
+        final Child background = rig.task("background", 0, "20ms", "gpu:0ms+2ms", "8s");   // still when it is held
         SystemRig.await("background runs", 20_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
         SystemRig.await("the background is off the hardware", 20_000, () -> rig.held() > 0);
@@ -312,7 +312,7 @@ class EndToEndTest {
         assertFalse(ProcessStatus.isAlive((int) daemon.pid(), 0), "stop waits for the end");
         assertEquals(0, daemon.awaitExit(20), daemon.said());
         assertEquals(0, rig.held());
-        SystemRig.summary(background, 20);
+        SystemRig.summary(background, 40);
     }
 
     @Test

@@ -158,6 +158,14 @@ class NvidiaSystemTest {
         return app(program, "PAGE", "2", "1", "600");
     }
 
+    /**
+     * A tool that looks at a process has its descriptors, too. It is not taken for another process with the same work
+     * if the daemon knows whose they are.
+     */
+    private void awaitChannels(final App app) throws Exception {
+        await("its channels are known", () -> context(0, app).path("units").asInt() == 8);
+    }
+
     private static void await(final String what, final Condition condition) throws Exception {
         final long limitNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LIMIT_MS);
         while (!condition.holds()) {
@@ -221,6 +229,8 @@ class NvidiaSystemTest {
         final App stranger = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
         final App task = idle("0");
         await("the task is open", () -> status().path("tasks").size() == 1);
+        awaitChannels(task);
+        awaitChannels(stranger);
         assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", directory().root().toString(), "--task", "camera",
             "--weight", "400").status());
         await("the task has its share", () -> timesliceUs(task) == 4_000);
@@ -237,8 +247,30 @@ class NvidiaSystemTest {
             + "tasks: [{task: camera, weight: 400}]\n");
         final Child daemon = daemon("--policy-file", rules.toString());
         final App task = idle("0");
+        awaitChannels(task);
         await("the slice is set", () -> timesliceUs(task) == 4_000);
         SystemRig.signal(daemon, "TERM");
+        assertEquals(0, daemon.awaitExit(START_LIMIT_S), daemon.said());
+        assertEquals(OWN_US, timesliceUs(task));
+        assertEquals(0, notedSlices(), daemon::said);
+    }
+
+    @Test
+    void shouldHaveNothingNotedOfAProcessThatEndsAsTheDaemonStops() throws Exception {
+        final Path rules = root.resolve("policy.yaml");
+        Files.writeString(rules, "version: 1\nsharing: timeslices\nquantum: 1ms\n"
+            + "tasks: [{task: camera, weight: 400}]\n");
+        final Child daemon = daemon("--policy-file", rules.toString());
+        final App stranger = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        final App task = idle("0");
+        awaitChannels(task);
+        await("the slice is set", () -> timesliceUs(task) == 4_000);
+        awaitChannels(stranger);
+        await("so is that of the process that never registered", () -> timesliceUs(stranger) == 1_000);
+        SystemRig.signal(daemon, "STOP");   // it learns of the end and of its own at the same time
+        stranger.child().close();
+        SystemRig.signal(daemon, "TERM");
+        SystemRig.signal(daemon, "CONT");
         assertEquals(0, daemon.awaitExit(START_LIMIT_S), daemon.said());
         assertEquals(OWN_US, timesliceUs(task));
         assertEquals(0, notedSlices(), daemon::said);
