@@ -28,6 +28,7 @@ import org.agrona.concurrent.MessageHandler;
  */
 final class Enforcer implements Enforcement, Runnable {
     private static final long PARK_NS = 20_000_000;
+    private static final long AFTER_ERROR_NS = 1_000_000;
     private static final int FINAL_ATTEMPTS = 3;
 
     private final int gpu;
@@ -234,7 +235,7 @@ final class Enforcer implements Enforcement, Runnable {
         long lastWorkNs = System.nanoTime();
         while (running) {
             final long nowNs = System.nanoTime();
-            if (cycle(nowNs)) {
+            if (cycleOrSay(nowNs)) {
                 lastWorkNs = nowNs;
             } else if (nowNs - lastWorkNs < idle.spinNs() || Alert.lasts(alertUntilNs, nowNs)) {
                 Thread.onSpinWait();
@@ -246,6 +247,26 @@ final class Enforcer implements Enforcement, Runnable {
             }
         }
         enableEverything();
+    }
+
+    /**
+     * As {@link #cycle}. An error of ours is told, and all is applied anew: if the thread ended, what it has disabled
+     * would stay so while the daemon lives.
+     */
+    private boolean cycleOrSay(final long nowNs) {
+        try {
+            return cycle(nowNs);
+        } catch (final RuntimeException | InternalError e) {
+            say(e);
+            LockSupport.parkNanos(this, AFTER_ERROR_NS);
+            return false;
+        }
+    }
+
+    private void say(final Throwable error) {
+        results.error("unexpected error of the enforcer: " + error);
+        reconciler.invalidate();
+        results.cycleEnds();
     }
 
     /**
@@ -330,12 +351,20 @@ final class Enforcer implements Enforcement, Runnable {
     private void enableEverything() {
         for (int i = 0; i <= maxContexts; i++) {
             if (applied.context(i) != null) {
-                timeslices.restore(applied.context(i));
+                try {
+                    timeslices.restore(applied.context(i));
+                } catch (final RuntimeException | InternalError e) {
+                    say(e);
+                }
             }
         }
         boolean done = false;
         for (int attempt = 0; attempt < FINAL_ATTEMPTS && !done; attempt++) {
-            done = reconciler.enableAll();
+            try {
+                done = reconciler.enableAll();
+            } catch (final RuntimeException | InternalError e) {
+                say(e);
+            }
         }
         results.cycleEnds();
     }

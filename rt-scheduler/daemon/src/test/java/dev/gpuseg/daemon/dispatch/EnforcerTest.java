@@ -479,6 +479,29 @@ class EnforcerTest {
     }
 
     @Test
+    void shouldGoOnAfterAnErrorOfTheMechanism() throws InterruptedException {
+        final int[] errors = {0};
+        device.during = () -> {
+            if (errors[0]++ < 3) {
+                throw new IllegalStateException("planted");
+            }
+        };
+        want(1, 2);
+        final Thread thread = enforcer.start();
+        final List<String> told = new ArrayList<>();
+        while (told.stream().noneMatch("-2"::equals)) {
+            told.addAll(results());
+            Thread.sleep(1);   // the limit of the test is the limit
+        }
+        assertTrue(told.get(0).contains("planted"), told.toString());
+        assertEquals(2, held.count());
+        errors[0] = 2;   // once more, while it stops
+        enforcer.stop();
+        thread.join();
+        assertEquals(0, held.count());
+    }
+
+    @Test
     void shouldNoteTimeSlicesBeforeItSetsThemAndForgetThemWhenTheyAreBack() {
         enforcer.timeslice(1, 500);
         settle();
