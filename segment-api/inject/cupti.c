@@ -52,6 +52,7 @@ static bool load_driver(void)
 					    "cuStreamGetPriority",
 					    "cuThreadExchangeStreamCaptureMode"};
 	static const char *const optional[] = {"cuDeviceGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
+	static const char *const touching[] = {"cuStreamCreate", "cuMemsetD32Async"};
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	const char *missing;
 
@@ -68,6 +69,8 @@ static bool load_driver(void)
 	}
 	if (resolve(library, &inject.occupancy, optional, sizeof(optional) / sizeof(optional[0])))
 		inject.occupancy = (struct occupancy){NULL, NULL};
+	if (resolve(library, &inject.touching, touching, sizeof(touching) / sizeof(touching[0])))
+		inject.touching = (struct touching){NULL, NULL};
 	return true;
 }
 

@@ -55,6 +55,14 @@ struct occupancy {
 								size_t shared);
 };
 
+/* For touches; the library does without them, too. */
+#define STREAM_NON_BLOCKING 1u
+
+struct touching {
+	CUresult (*cuStreamCreate)(CUstream *stream, unsigned int flags);
+	CUresult (*cuMemsetD32Async)(CUdeviceptr address, unsigned int value, size_t words, CUstream stream);
+};
+
 /* ---- CUPTI's callback interface ---- */
 
 #define CUPTI_SUCCESS 0

@@ -58,6 +58,9 @@ static const char help[] =
 	"      --in-flight TIME     Most work in flight: on lower streams with --streams priority, and of best effort "
 	"where\n"
 	"                           the daemon's mechanism is launch (default: 500us).\n"
+	"      --touch on|off       Real time: have the GPU switch to the program ahead of a begin that the daemon "
+	"expects,\n"
+	"                           by a small memset (default: on with --period, else off).\n"
 	"      --wait TIME          Longest wait of a launch; then the program runs unmanaged for a minute (default: "
 	"10s).\n"
 	"      --print-environment  Print the variables that a service needs instead, and run nothing.\n"
@@ -127,6 +130,14 @@ static void check_segments(const char *text)
 {
 	if (strcmp(text, "auto") != 0 && strcmp(text, "graph") != 0 && strcmp(text, "process") != 0)
 		fail(STATUS_USAGE, "--segments is \"%s\"; give auto, graph or process", text);
+}
+
+static void check_touch(const char *text)
+{
+	bool touch;
+
+	if (!touch_read(text, &touch))
+		fail(STATUS_USAGE, "--touch is \"%s\"; give on or off", text);
 }
 
 static void check_cap(const char *text)
@@ -272,6 +283,7 @@ enum option_id {
 	STREAMS,
 	CO_RUN,
 	IN_FLIGHT,
+	TOUCH,
 	WAIT,
 	PRINT_ENVIRONMENT,
 	VERBOSE
@@ -291,6 +303,7 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"streams", required_argument, NULL, STREAMS},
 					{"co-run", required_argument, NULL, CO_RUN},
 					{"in-flight", required_argument, NULL, IN_FLIGHT},
+					{"touch", required_argument, NULL, TOUCH},
 					{"wait", required_argument, NULL, WAIT},
 					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
 					{"verbose", no_argument, NULL, VERBOSE},
@@ -302,7 +315,7 @@ static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAM
 					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	"GPUSEG_EXEC_WEIGHT",
 					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS", "GPUSEG_EXEC_SLICE",
 					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_CO_RUN",	"GPUSEG_EXEC_IN_FLIGHT",
-					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_VERBOSE"};
+					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_TOUCH",	"GPUSEG_EXEC_VERBOSE"};
 
 static void print_environment(const char *library)
 {
@@ -395,6 +408,10 @@ static struct request read_options(int argc, char **argv)
 		case IN_FLIGHT:
 			check_duration("--in-flight", optarg);
 			set("GPUSEG_EXEC_IN_FLIGHT", optarg);
+			break;
+		case TOUCH:
+			check_touch(optarg);
+			set("GPUSEG_EXEC_TOUCH", optarg);
 			break;
 		case WAIT:
 			if (check_duration("--wait", optarg) < WAIT_LEAST_NS)
