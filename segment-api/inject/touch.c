@@ -12,7 +12,8 @@
  * - Not while the touch before it is not done: it is still what the GPU will switch to.
  * - A call that fails ends it for that context. The program runs on as without.
  *
- * The first memset of a context comes with the stream, at the first launches: the driver loads its kernel then.
+ * The stream comes with a first memset, for which the driver loads the kernel. Both may need the GPU, so they are made
+ * while the program has a segment: its context is enabled then. That happens once, in one of the first segments.
  */
 #include <sys/prctl.h>
 
@@ -42,9 +43,14 @@ static bool usable(const struct gpu *gpu)
 	return !nothing_to_do() && c && c->uid && c->gpu == gpu && !c->touch_off && !inject.capture_count;
 }
 
-static bool wants_stream(const struct gpu *gpu)
+static bool lacks_stream(const struct gpu *gpu)
 {
 	return usable(gpu) && !gpu->used->touch_stream;
+}
+
+static bool wants_stream(const struct gpu *gpu)
+{
+	return lacks_stream(gpu) && gpu->segment == SEGMENT_OPEN;
 }
 
 static bool wants_touch(const struct gpu *gpu)
@@ -132,7 +138,7 @@ static const uint32_t *word_of(const struct gpu *gpu)
 
 	/* While a segment begins, its thread may switch to a new daemon. */
 	if (gpu->segment == SEGMENT_BEGINNING || !task || !task->slot ||
-	    (task->client->session->version & 0xffff) < EXPECTED_SINCE_MINOR)
+	    (__atomic_load_n(&task->client->session->version, __ATOMIC_ACQUIRE) & 0xffff) < EXPECTED_SINCE_MINOR)
 		return NULL;
 	if (!__atomic_load_n(&task->slot->wants_expected, __ATOMIC_RELAXED))
 		__atomic_store_n(&task->slot->wants_expected, 1, __ATOMIC_RELEASE);
@@ -144,7 +150,7 @@ static void rest(struct gpu *gpu, const uint32_t *word, uint32_t seen)
 {
 	int64_t limit_ns = LOOK_NS;
 
-	if (!word && gpu->segment == SEGMENT_BEGINNING) {
+	if (gpu->segment == SEGMENT_BEGINNING || (word && lacks_stream(gpu) && !wants_stream(gpu))) {
 		word = &gpu->generation;
 		seen = __atomic_load_n(word, __ATOMIC_RELAXED);
 		gpu->waiters++;
@@ -153,7 +159,7 @@ static void rest(struct gpu *gpu, const uint32_t *word, uint32_t seen)
 		seen = 0;
 		limit_ns = OLD_LOOK_NS;
 	} else if (wants_stream(gpu)) {
-		limit_ns = PREPARE_NS;
+		limit_ns = PREPARE_NS; /* the library's thread is about to make the page */
 	}
 	gpu->touch_sleeps = word;
 	inject_unlock();

@@ -845,8 +845,8 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t words, CUst
 	pthread_mutex_lock(&mutex);
 	if (captures)
 		violation("a touch during a capture");
-	touches++;
 	pthread_mutex_unlock(&mutex);
+	__atomic_fetch_add(&touches, 1, __ATOMIC_RELAXED);
 	return put(s, (struct op){.work = SET_WORD,
 				  .us = getenv("STANDIN_TOUCH_US") ? atol(getenv("STANDIN_TOUCH_US")) : 0,
 				  .to = (void *)(uintptr_t)to,

@@ -94,6 +94,11 @@ final class ExecCommand implements Callable<Integer> {
             + "daemon's mechanism is launch (default: 500us).")
     private String inFlight;
 
+    @Option(names = "--touch", paramLabel = "on|off",
+        description = "Real time: have the GPU switch to the program ahead of a begin that the daemon expects, by a "
+            + "small memset (default: on with --period, else off).")
+    private String touch;
+
     @Option(names = "--wait", paramLabel = "TIME",
         description = "Longest wait of a launch; then the program runs unmanaged for a minute (default: 10s).")
     private String wait;
