@@ -193,9 +193,8 @@ static void *run(void *arg)
 		uint32_t value = 0;
 
 		word = word_of(gpu);
-		if (word)
-			value = __atomic_load_n(word,
-						__ATOMIC_ACQUIRE); /* pairs with the release in Session.expected */
+		if (word) /* acquire; pairs with the release in Session.expected */
+			value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 		if (word && (wants_stream(gpu) || (word == before && value != seen && wants_touch(gpu))))
 			touch(gpu);
 		before = word;
