@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 9
+#define GPUSEG_ABI_MINOR 10
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -121,10 +121,10 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layo
  *   256  slot 0: { line 0: W daemon } { line 1: W client }
  *   384  slot 1 ...
  *
- * The client can overwrite all of it. The daemon reads back `waiting`, which only decides whether it makes a wake-up
- * call for this client, and what the client says of its own kernels: whether and since when none is in flight, and how
- * long they take. That decides when best-effort programs take turns, and how long ahead launches are held for an
- * expected begin, within the budget for that.
+ * The client can overwrite all of it. The daemon reads back `waiting` and `wants_expected`, which only decide whether
+ * it makes a wake-up call for this client, `expected`, which it only adds to, and what the client says of its own
+ * kernels: whether and since when none is in flight, and how long they take. That decides when best-effort programs
+ * take turns, and how long ahead launches are held for an expected begin, within the budget for that.
  */
 #define GPUSEG_SESSION_MAGIC 0x47455353u /* "SSEG" */
 
@@ -211,7 +211,13 @@ struct gpuseg_slot {
 	uint64_t preemptions; /* relaxed: how often a segment of this task was preempted */
 	uint64_t overruns;    /* relaxed */
 	uint64_t misses;      /* relaxed: deadlines missed */
-	uint64_t reserved0[2];
+	/*
+	 * release; futex. Changes when lower work is about to be disabled for an expected begin of this task, and once
+	 * more when it is. Only if wants_expected is 1 (these two since ABI 1.10).
+	 */
+	uint32_t expected;
+	uint32_t reserved0;
+	uint64_t reserved1;
 	/* W client. R daemon dispatcher. */
 	uint32_t waiting; /* seq_cst store, full fence, load of grant; daemon: store of grant, full fence, load */
 	/* release: 1 while work of a program under `gpuseg exec` is not known to be done (these since ABI 1.8) */
@@ -221,7 +227,9 @@ struct gpuseg_slot {
 	int64_t kernel_ns;	 /* relaxed: how long its longest kernels take; 0 = not known */
 	uint32_t kernel_class;	 /* relaxed: enum gpuseg_kernel_class, of most of the time of its kernels */
 	uint32_t kernel_percent; /* relaxed: of the GPU's room for blocks that a kernel uses on average, 0..100 */
-	uint64_t reserved2[3];
+	uint32_t wants_expected; /* release: 1 = a thread waits for `expected` */
+	uint32_t reserved2;
+	uint64_t reserved3[2];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_slot) == 128, "slot is two cache lines, one writer each");
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_slot, waiting) == 64, "slot line 1");

@@ -41,6 +41,7 @@ bool driver_load(void)
 					    "cuStreamGetPriority",
 					    "cuThreadExchangeStreamCaptureMode"};
 	static const char *const optional[] = {"cuDeviceGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
+	static const char *const touching[] = {"cuStreamCreate", "cuMemsetD32Async"};
 	static const char *const identities[] = {"cuCtxGetCurrent", "cuCtxGetId"};
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	const char *missing;
@@ -58,6 +59,8 @@ bool driver_load(void)
 	}
 	if (resolve(library, &inject.occupancy, optional, sizeof(optional) / sizeof(optional[0])))
 		inject.occupancy = (struct occupancy){NULL, NULL};
+	if (resolve(library, &inject.touching, touching, sizeof(touching) / sizeof(touching[0])))
+		inject.touching = (struct touching){NULL, NULL};
 	if (resolve(library, &inject.identity, identities, sizeof(identities) / sizeof(identities[0])))
 		inject.identity = (struct identity){NULL, NULL};
 	return true;

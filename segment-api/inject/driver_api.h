@@ -61,6 +61,14 @@ struct identity {
 	CUresult (*cuCtxGetId)(CUcontext context, unsigned long long *id); /* never used again in the process */
 };
 
+/* For touches; the library does without them, too. */
+#define STREAM_NON_BLOCKING 1u
+
+struct touching {
+	CUresult (*cuStreamCreate)(CUstream *stream, unsigned int flags);
+	CUresult (*cuMemsetD32Async)(CUdeviceptr address, unsigned int value, size_t words, CUstream stream);
+};
+
 /* ---- CUPTI's callback interface ---- */
 
 #define CUPTI_SUCCESS 0

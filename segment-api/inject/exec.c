@@ -61,6 +61,9 @@ static const char help[] =
 	"      --in-flight TIME     Most work in flight: on lower streams with --streams priority, and of best effort "
 	"where\n"
 	"                           the daemon's mechanism is launch (default: 500us).\n"
+	"      --touch on|off       Real time: have the GPU switch to the program ahead of a begin that the daemon "
+	"expects,\n"
+	"                           by a small memset (default: on with --period, else off).\n"
 	"      --calls HOW          How calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI "
 	"where\n"
 	"                           that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes "
@@ -142,6 +145,14 @@ static void check_calls(const char *text)
 {
 	if (strcmp(text, "auto") != 0 && strcmp(text, "cupti") != 0 && strcmp(text, "check") != 0)
 		fail(STATUS_USAGE, "--calls is \"%s\"; give auto, cupti or check", text);
+}
+
+static void check_touch(const char *text)
+{
+	bool touch;
+
+	if (!touch_read(text, &touch))
+		fail(STATUS_USAGE, "--touch is \"%s\"; give on or off", text);
 }
 
 static void check_cap(const char *text)
@@ -328,6 +339,7 @@ enum option_id {
 	CO_RUN,
 	IN_FLIGHT,
 	CALLS,
+	TOUCH,
 	WAIT,
 	PRINT_ENVIRONMENT,
 	VERBOSE
@@ -348,6 +360,7 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"co-run", required_argument, NULL, CO_RUN},
 					{"in-flight", required_argument, NULL, IN_FLIGHT},
 					{"calls", required_argument, NULL, CALLS},
+					{"touch", required_argument, NULL, TOUCH},
 					{"wait", required_argument, NULL, WAIT},
 					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
 					{"verbose", no_argument, NULL, VERBOSE},
@@ -355,11 +368,11 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"version", no_argument, NULL, 'V'},
 					{NULL, 0, NULL, 0}};
 
-static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	"GPUSEG_EXEC_PERIOD",
-					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	"GPUSEG_EXEC_WEIGHT",
-					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS", "GPUSEG_EXEC_SLICE",
-					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_CO_RUN",	"GPUSEG_EXEC_IN_FLIGHT",
-					"GPUSEG_EXEC_CALLS",	"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_VERBOSE"};
+static const char *const variables[] = {
+	"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",    "GPUSEG_EXEC_PERIOD",   "GPUSEG_EXEC_DEADLINE",
+	"GPUSEG_EXEC_BUDGET",	"GPUSEG_EXEC_WEIGHT",  "GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS",
+	"GPUSEG_EXEC_SLICE",	"GPUSEG_EXEC_STREAMS", "GPUSEG_EXEC_CO_RUN",   "GPUSEG_EXEC_IN_FLIGHT",
+	"GPUSEG_EXEC_CALLS",	"GPUSEG_EXEC_WAIT",    "GPUSEG_EXEC_TOUCH",    "GPUSEG_EXEC_VERBOSE"};
 
 static void print_environment(const char *library, bool wrappers)
 {
@@ -463,6 +476,10 @@ static struct request read_options(int argc, char **argv)
 			check_calls(optarg);
 			r.calls = optarg;
 			set("GPUSEG_EXEC_CALLS", optarg);
+			break;
+		case TOUCH:
+			check_touch(optarg);
+			set("GPUSEG_EXEC_TOUCH", optarg);
 			break;
 		case WAIT:
 			if (check_duration("--wait", optarg) < WAIT_LEAST_NS)

@@ -65,6 +65,7 @@ struct settings {
 	uint32_t co_run_percent;
 	enum segments_mode mode;
 	enum calls_mode calls;
+	bool touch; /* real time: have the GPU switch to the program before expected begins */
 	bool verbose;
 };
 
@@ -86,6 +87,9 @@ bool duration_read(const char *text, int64_t *ns);
 /* "off", or "1%" to "100%". False if it is neither. */
 bool percent_read(const char *text, uint32_t *percent);
 
+/* "on" or "off". False if it is neither. */
+bool touch_read(const char *text, bool *touch);
+
 /* One line on stderr: "gpuseg: NAME[PID]: ...". Thread-safe, allocates nothing. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -98,7 +102,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define STREAMS_MAX (STREAM_SETS * STREAM_WAYS)
 #define EVENTS_MAX 4096 /* 2^12: event_slot() */
 #define CAPTURES_MAX 64
-#define PAGE_WORDS STREAMS_MAX
+#define PAGE_WORDS (2 * STREAMS_MAX)
+#define TOUCH_WORD STREAMS_MAX /* of the page; those before it are of streams */
 #define AWAITED_NS (10 * NS_PER_S)
 #define COSTS_MAX 1024 /* 2^10: cost_of() */
 #define BATCH_MAX 64
@@ -171,6 +176,11 @@ struct gpu {
 	bool beside_open; /* small kernels may be launched beside it */
 	bool beside;	  /* some were */
 	bool draining;	  /* the slice is used up: launches wait until the work in flight is done */
+	/* Touches before expected begins: touch.c. */
+	struct context *used;	      /* of the latest launch */
+	bool touch_runs;	      /* the thread */
+	const uint32_t *touch_sleeps; /* futex that it sleeps on */
+	uint64_t touches;
 };
 
 /* A context of CUDA, with the page into which the GPU writes markers. */
@@ -183,7 +193,10 @@ struct context {
 	CUdeviceptr device_page;
 	uint32_t syncing; /* threads that wait for all of its streams */
 	bool page_tried;
-	bool no_markers; /* the driver refused one: ask by cuStreamQuery */
+	bool no_markers;       /* the driver refused one: ask by cuStreamQuery */
+	CUstream touch_stream; /* NULL: not created yet */
+	uint32_t touch_value;  /* that the latest touch writes */
+	bool touch_off;	       /* a call of the driver for it failed */
 };
 
 /* A stream that work was launched on. Busy while entered > 0 or last > done. */
@@ -243,6 +256,7 @@ struct inject {
 	struct driver driver;
 	struct occupancy occupancy; /* NULL where the driver has none */
 	struct identity identity;   /* the same */
+	struct touching touching;   /* the same */
 	struct cupti cupti;
 	void *subscriber;
 	uint32_t active;  /* atomic: 1 = calls are followed. Written with release, read with acquire */
@@ -272,6 +286,7 @@ struct inject {
 	bool wake_due; /* a segment was begun; the thread is to be woken */
 	uint32_t stop;
 	uint32_t stopped;
+	uint32_t touchers; /* atomic, futex: threads that touch */
 };
 
 extern struct inject inject;
@@ -478,7 +493,16 @@ void kernels_idle(const struct gpu *gpu, int64_t at_ns);
 bool thread_start(void);
 /* Wake it if it sleeps. Lock held. */
 void thread_wake(void);
-/* End it; waits at most a second. */
+/* End it and those of touch.c; waits at most a second. */
 void thread_stop(void);
+/* Start a thread that the program does not notice. 0 or an errno. */
+int thread_of_our_own(void *(*run)(void *), void *arg);
+
+/* ---- touch.c ---- */
+
+/* The task of the GPU is open: see to its touches from here on, if they are wanted. Lock held. */
+void touch_start(struct gpu *gpu);
+/* Wait until its threads have ended; inject.stop is set. */
+void touch_stop(int64_t until_ns);
 
 #endif /* GPUSEG_INJECT_H */

@@ -135,6 +135,9 @@ static void say_what_was(void)
 		say("GPU %d: %llu segments, %llu launches, hold-off %lld us", gpu->index,
 		    (unsigned long long)gpu->segments, (unsigned long long)inject.launches,
 		    (long long)(hold_off_ns(gpu) / NS_PER_US));
+		if (gpu->touch_runs)
+			say("GPU %d: %llu touches before expected begins", gpu->index,
+			    (unsigned long long)gpu->touches);
 		if (inject.settings.co_run_percent)
 			say("GPU %d: %llu jobs of the highest streams, %llu with small kernels beside them, %lld us "
 			    "alone, %llu times over the budget",

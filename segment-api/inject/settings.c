@@ -131,6 +131,12 @@ bool percent_read(const char *text, uint32_t *percent)
 	return true;
 }
 
+bool touch_read(const char *text, bool *touch)
+{
+	*touch = strcmp(text, "on") == 0;
+	return *touch || strcmp(text, "off") == 0;
+}
+
 static bool co_run_of(uint32_t *percent)
 {
 	const char *text = secure_getenv("GPUSEG_EXEC_CO_RUN");
@@ -138,6 +144,18 @@ static bool co_run_of(uint32_t *percent)
 	if (!text || !*text || percent_read(text, percent))
 		return true;
 	say("GPUSEG_EXEC_CO_RUN is \"%s\"; give off, or 1%% to 100%%; runs unmanaged", text);
+	return false;
+}
+
+/* Without a word on it: where a period says when begins are expected. */
+static bool touch_of(struct settings *s)
+{
+	const char *text = secure_getenv("GPUSEG_EXEC_TOUCH");
+
+	s->touch = s->period_ns > 0;
+	if (!text || !*text || touch_read(text, &s->touch))
+		return true;
+	say("GPUSEG_EXEC_TOUCH is \"%s\"; give on or off; runs unmanaged", text);
 	return false;
 }
 
@@ -213,5 +231,6 @@ bool settings_read(struct settings *s)
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
 	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) && hold_off_of(s) && wait_of(&s->wait_ns) &&
-	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && co_run_of(&s->co_run_percent) && choices_of(s);
+	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && co_run_of(&s->co_run_percent) && choices_of(s) &&
+	       touch_of(s);
 }

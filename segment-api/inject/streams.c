@@ -199,6 +199,7 @@ void stream_enter(struct stream *s, int64_t at_ns)
 	s->entered++;
 	s->launch_ns = at_ns;
 	s->context->gpu->launch_ns = at_ns;
+	s->context->gpu->used = s->context;
 	settle(s, was_busy, at_ns);
 }
 

@@ -100,6 +100,8 @@ static void open_tasks(void)
 		inject_lock();
 		gpu->task = task;
 		gpu->task_state = task ? TASK_READY : TASK_REFUSED;
+		if (task)
+			touch_start(gpu);
 		gpu_changed(gpu);
 	}
 }
@@ -265,30 +267,37 @@ void thread_wake(void)
 		futex_wake_all(&inject.thread_word);
 }
 
-bool thread_start(void)
+int thread_of_our_own(void *(*function)(void *), void *arg)
 {
 	const struct sched_param normal = {0};
 	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t thread;
+	int ret = pthread_attr_init(&attr);
+
+	if (ret)
+		return ret;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &normal);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	/* Signal handlers of the program must not run on a thread that it does not know. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&thread, &attr, function, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return ret;
+}
+
+bool thread_start(void)
+{
 	int ret;
 
 	if (inject.thread_runs)
 		return true;
-	ret = pthread_attr_init(&attr);
-	if (ret == 0) {
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-		pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-		pthread_attr_setschedparam(&attr, &normal);
-		pthread_attr_setstacksize(&attr, STACK_BYTES);
-		/* Signal handlers of the program must not run on a thread that it does not know. */
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		ret = pthread_create(&thread, &attr, run, NULL);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		pthread_attr_destroy(&attr);
-	}
+	ret = thread_of_our_own(run, NULL);
 	inject.thread_runs = ret == 0;
 	if (ret)
 		say("no thread can be started (%s); runs unmanaged", strerror(ret));
@@ -307,4 +316,5 @@ void thread_stop(void)
 		futex_wake_all(&inject.thread_word);
 		futex_wait(&inject.stopped, 0, now_ns() + 10 * NS_PER_MS);
 	}
+	touch_stop(until_ns);
 }

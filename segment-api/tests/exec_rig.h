@@ -82,7 +82,7 @@ static inline struct run start(const char *const *arguments)
 	for (; *arguments; arguments++) {
 		CHECK(count + 3 < ARGUMENTS);
 		argv[count++] = *arguments;
-		if (count == 1 && strcmp(argv[0], in_build("gpuseg-exec")) == 0) {
+		if (count == 1 && strstr(argv[0], "/gpuseg-exec")) {
 			argv[count++] = "--calls";
 			argv[count++] = CALLS;
 		}
@@ -143,15 +143,17 @@ static inline void follow(struct run *r, const char *until)
 static inline void follow_for(struct run *r, int64_t ns)
 {
 	const int64_t until_ns = now_ns() + ns;
+	int64_t left_ns = ns;
 
-	while ((r->out >= 0 || r->err >= 0) && now_ns() - until_ns < 0) {
+	while ((r->out >= 0 || r->err >= 0) && left_ns > 0) {
 		struct pollfd fds[2] = {{.fd = r->out, .events = POLLIN}, {.fd = r->err, .events = POLLIN}};
 
-		poll(fds, 2, 100);
+		poll(fds, 2, (int)(left_ns / NS_PER_MS) + 1);
 		if (fds[0].revents)
 			take(&r->out, r->text, &r->text_size);
 		if (fds[1].revents)
 			take(&r->err, r->said, &r->said_size);
+		left_ns = until_ns - now_ns();
 	}
 }
 

@@ -104,6 +104,7 @@ struct fake_daemon {
 	enum fake_grants grants;
 	int64_t delay_ns;
 	bool beat;		/* update the heartbeat */
+	bool expects;		/* after each end say that the next begin is expected, to a client that asks */
 	bool sleeps;		/* announce that it sleeps and wait for the doorbell, as an idle daemon does */
 	int64_t sleep_ns;	/* longest sleep; default 15 ms */
 	uint64_t slept_over;	/* sleeps that timed out with a record in the queue: its wake-up was lost */
@@ -158,6 +159,8 @@ bool fake_daemon_wait(struct fake_daemon *d, size_t n, struct gpuseg_record *las
 /* The i-th record read (from 0). */
 struct gpuseg_record fake_daemon_record(struct fake_daemon *d, size_t i);
 size_t fake_daemon_records(struct fake_daemon *d);
+/* Say that a begin of the task is expected, as Session.expected(). False: the client did not ask. */
+bool fake_daemon_expect(struct fake_daemon *d, uint32_t slot);
 /* How many files of the queue it was asked for. */
 unsigned int fake_daemon_files_asked(struct fake_daemon *d);
 /* As fake_daemon_records(), without the mutex, so that the caller does not delay the daemon. */

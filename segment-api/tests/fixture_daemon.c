@@ -288,6 +288,17 @@ static void grant(struct fake_daemon *d, uint32_t slot, uint64_t ticket, unsigne
 	}
 }
 
+bool fake_daemon_expect(struct fake_daemon *d, uint32_t slot)
+{
+	struct gpuseg_slot *s = &d->slots[slot];
+
+	if (!__atomic_load_n(&s->wants_expected, __ATOMIC_ACQUIRE))
+		return false;
+	__atomic_fetch_add(&s->expected, 1, __ATOMIC_RELEASE);
+	futex_wake_all(&s->expected);
+	return true;
+}
+
 static void take_record(struct fake_daemon *d, const struct gpuseg_record *r)
 {
 	uint32_t slot = (r->task_id - 1) % GPUSEG_SLOTS_MAX;
@@ -296,6 +307,8 @@ static void take_record(struct fake_daemon *d, const struct gpuseg_record *r)
 		d->sequence_broken = true;
 	d->log[d->records % FAKE_LOG_MAX] = *r;
 	__atomic_store_n(&d->records, d->records + 1, __ATOMIC_RELEASE);
+	if (d->expects && r->kind == GPUSEG_RECORD_END)
+		fake_daemon_expect(d, slot);
 	if (r->kind != GPUSEG_RECORD_BEGIN || (r->flags & GPUSEG_FLAG_OPTIMISTIC))
 		return;
 	switch (d->grants) {

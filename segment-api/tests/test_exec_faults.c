@@ -45,10 +45,11 @@ static const char *const options[][2] = {{"--priority", "80"}, {"--priority", "1
 					 {"--slice", "500us"}, {"--streams", "priority"}};
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
 
-static void mute(struct fake_daemon *d, bool on)
+static void adjust(struct fake_daemon *d, bool mute)
 {
 	pthread_mutex_lock(&d->mutex);
-	d->mute = on;
+	d->mute = mute;
+	d->expects = true;
 	pthread_mutex_unlock(&d->mutex);
 }
 
@@ -142,9 +143,10 @@ TEST(should_end_with_its_result_whatever_happens_to_daemon_and_program)
 
 		fake_daemon_start(&d);
 		prepare(&d);
-		mute(&d, fault == DAEMON_MUTE);
+		adjust(&d, fault == DAEMON_MUTE);
 		r = start((const char *const[]){in_build("gpuseg-exec"), options[option][0], options[option][1],
-						"--wait", "200ms", "--", APP, programs[program], NULL});
+						"--touch", "on", "--wait", "200ms", "--", APP, programs[program],
+						NULL});
 		sleep_ns(moment_ns(&seed));
 		strike(fault, &d, &r, &seed);
 		finish(&r); /* fails if the program hangs */
@@ -188,8 +190,9 @@ TEST(should_neither_grow_nor_go_wrong_over_many_launches)
 	fake_daemon_start_sized(&d, 64 << 20, false);
 	prepare(&d);
 	snprintf(number, sizeof(number), "%lld", (long long)launches);
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--", APP, "long-soak", number,
-					NULL});
+	adjust(&d, false);
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--touch", "on", "--", APP,
+					"long-soak", number, NULL});
 	for (int64_t limit_ns = now_ns() + launches * 200 * NS_PER_US; r.out >= 0 && now_ns() - limit_ns < 0;)
 		follow_for(&r, NS_PER_S);
 	finish(&r);

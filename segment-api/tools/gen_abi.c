@@ -40,12 +40,13 @@ static const struct member session_members[] = {
 	M(gpuseg_session, drops),	   M(gpuseg_session, reserved2),     M(gpuseg_session, hold)};
 
 static const struct member slot_members[] = {
-	M(gpuseg_slot, grant),		M(gpuseg_slot, pregrant),  M(gpuseg_slot, state),
-	M(gpuseg_slot, task_id),	M(gpuseg_slot, gpu),	   M(gpuseg_slot, preemptions),
-	M(gpuseg_slot, overruns),	M(gpuseg_slot, misses),	   M(gpuseg_slot, reserved0),
-	M(gpuseg_slot, waiting),	M(gpuseg_slot, in_flight), M(gpuseg_slot, ticket),
-	M(gpuseg_slot, drained_ns),	M(gpuseg_slot, kernel_ns), M(gpuseg_slot, kernel_class),
-	M(gpuseg_slot, kernel_percent), M(gpuseg_slot, reserved2)};
+	M(gpuseg_slot, grant),		M(gpuseg_slot, pregrant),     M(gpuseg_slot, state),
+	M(gpuseg_slot, task_id),	M(gpuseg_slot, gpu),	      M(gpuseg_slot, preemptions),
+	M(gpuseg_slot, overruns),	M(gpuseg_slot, misses),	      M(gpuseg_slot, expected),
+	M(gpuseg_slot, reserved0),	M(gpuseg_slot, reserved1),    M(gpuseg_slot, waiting),
+	M(gpuseg_slot, in_flight),	M(gpuseg_slot, ticket),	      M(gpuseg_slot, drained_ns),
+	M(gpuseg_slot, kernel_ns),	M(gpuseg_slot, kernel_class), M(gpuseg_slot, kernel_percent),
+	M(gpuseg_slot, wants_expected), M(gpuseg_slot, reserved2),    M(gpuseg_slot, reserved3)};
 
 static const struct member status_members[] = {
 	M(gpuseg_status, magic),	   M(gpuseg_status, version),	  M(gpuseg_status, daemon_pid),

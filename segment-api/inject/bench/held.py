@@ -16,6 +16,12 @@ mps-turns  as mps-launch, best-effort programs one at a time: their weights diff
 mps-begins as mps-launch, and the real-time program begins each job at its release, not up to 4 ms later at random
 mps-period as mps-begins, and declares its period: begins are anticipated, with the default budget
 mps-period-10, mps-period-20: the same with a budget of 10 and 20 %; launch-period-10: without MPS
+nvidia-period-20, nvidia-period-20-off: --mechanism nvidia with a budget of 20 %, period declared, begins at releases; with
+           touches and with exec --touch off
+alone-period, alone-period-off: the same without a load
+
+Before all that the program runs alone without a daemon and without exec: `plain`, and `plain-period` with begins at
+releases. The last columns compare p50 and p99 with those.
 
 Programs whose kernels fill the GPU for longer than 500 us take turns in every configuration with --mechanism launch but
 mps-turns, where the scheduler's weights do it. What the daemon counted is in held.json, under `daemon`.
@@ -27,6 +33,7 @@ import argparse
 import json
 import mmap
 import os
+import re
 import shlex
 import signal
 import struct
@@ -41,6 +48,7 @@ EXEC = os.path.join(REPOSITORY, "segment-api/build/gpuseg-exec")
 NATIVE = os.path.join(REPOSITORY, "rt-scheduler/native/build")
 PAGE_BYTES = 4096
 LIMIT_S = 90
+NVIDIA_20 = ["--mechanism", "nvidia", "--anticipation-budget", "20"]
 CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "driver": (None, False),
     "nvidia": (["--mechanism", "nvidia"], False),
@@ -55,6 +63,10 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "mps-period-10": (["--mechanism", "launch", "--anticipation-budget", "10"], True),
     "mps-period-20": (["--mechanism", "launch", "--anticipation-budget", "20"], True),
     "launch-period-10": (["--mechanism", "launch", "--anticipation-budget", "10"], False),
+    "nvidia-period-20": (NVIDIA_20, False),
+    "nvidia-period-20-off": (NVIDIA_20, False),
+    "alone-period": (NVIDIA_20, False),
+    "alone-period-off": (NVIDIA_20, False),
 }
 WARM = {"mps-co-run": 200}   # jobs from which the daemon learns, not counted; others: 5, with a period 60
 COUNTERS = ["anticipated", "anticipations_wasted", "anticipations_over_budget", "kept_free_ns", "long_kernels",
@@ -150,6 +162,8 @@ class Load:
 
     def __enter__(self):
         self.pages, self.processes = [], []
+        if self.kind == "none":
+            return self
         for n in range(3):
             page = Page(16 if self.kind == "kernels" else 0)
             self.pages.append(page)
@@ -167,7 +181,7 @@ class Load:
         return self
 
     def counts(self):
-        return [page.count() for page in self.pages]
+        return [page.count() for page in self.pages] or [0]
 
     def __exit__(self, *_):
         for process in self.processes:
@@ -187,7 +201,7 @@ def counted(command, directory):
                         if "kernels" in task}}
 
 
-def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, declared=False, exact=False):
+def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, declared=False, exact=False, touch=True):
     """One run of the real-time program; also what the load did between its first job and its last."""
     period, jitter = JOBS[kernel_ms]
     jitter = 0 if exact else jitter
@@ -195,9 +209,11 @@ def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, decla
     line = [native("gpuseg-bench-rt"), "--mode", "none", "--kernel-ms", kernel_ms, "--per", per, "--jobs", str(jobs), "--warm",
             str(warm), "--period-ms", str(period), "--jitter-ms", str(jitter), "--own-page", page.file.name]
     if managed:
-        line = [EXEC, "--priority", "80", "--verbose"] + (["--period", f"{period}ms"] if declared else []) + ["--"] + line
+        line = [EXEC, "--priority", "80", "--verbose"] + (["--period", f"{period}ms"] if declared else []) + (
+            [] if touch else ["--touch", "off"]) + ["--"] + line
     log.write(f"$ {shlex.join(line)}\n")
     log.flush()
+    said_from = os.path.getsize(log.name)
     process = subprocess.Popen(line, env=variables, stdout=subprocess.PIPE, stderr=log)
     limit = time.monotonic() + LIMIT_S
     began = before = now = after = None
@@ -214,7 +230,11 @@ def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, decla
         raise SystemExit(f"held.py: {shlex.join(line)} ended with {process.returncode}; see {log.name}")
     result = json.loads(process.stdout.read())
     times = result["response_ns"]
+    with open(log.name, encoding="utf-8", errors="replace") as said:
+        said.seek(said_from)
+        touches = re.search(r"(\d+) touches before", said.read())
     return {"kernel_ms": float(kernel_ms), "jobs": result["jobs"], "wrong": result["wrong"], "missed": result["missed"],
+            "touches": int(touches.group(1)) if touches else 0,
             "p50_ms": times["p50"] / 1e6, "p99_ms": times["p99"] / 1e6, "max_ms": times["max"] / 1e6,
             "load_per_s": sum(b - a for a, b in zip(before, after)) / max(now - began, 1e-3)}
 
@@ -287,7 +307,8 @@ def measure(name, kind, arguments, per, log):
                 jobs = arguments.jobs if kernel_ms == "5" else 2 * arguments.jobs
                 declared = "-period" in name
                 row = real_time(kernel_ms, per, jobs, options is not None, load, variables, log,
-                                WARM.get(name, 60 if declared else 5), declared, declared or name == "mps-begins")
+                                WARM.get(name, 60 if declared else 5), declared, declared or name == "mps-begins",
+                                not name.endswith("-off"))
                 row.update(configuration=name, load=kind, load_alone_per_s=alone)
                 if options is not None:
                     row["daemon"] = counted(arguments.gpuseg, directory)
@@ -299,11 +320,14 @@ def measure(name, kind, arguments, per, log):
 
 
 def table(rows):
-    lines = [f"{'load':10} {'configuration':16} {'kernel ms':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'load/s':>8} "
-             f"{'by itself':>9}"]
+    lines = [f"{'load':10} {'configuration':20} {'kernel ms':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'load/s':>8} "
+             f"{'by itself':>9} {'touches':>7} {'alone p50':>9} {'p99':>7} {'p50/alone':>9}"]
+    alone = {(r["configuration"], r["kernel_ms"]): r for r in rows if r["configuration"].startswith("plain")}
     for r in rows:
-        lines.append(f"{r['load']:10} {r['configuration']:16} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
-                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f}"
+        plain = alone.get(("plain-period" if "-period" in r["configuration"] else "plain", r["kernel_ms"]))
+        lines.append(f"{r['load']:10} {r['configuration']:20} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
+                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r['touches']:7d}"
+                     + (f" {plain['p50_ms']:9.3f} {plain['p99_ms']:7.3f} {r['p50_ms'] / plain['p50_ms']:9.3f}" if plain else "")
                      + (f"  WRONG {r['wrong']}" if r["wrong"] else ""))
     return "\n".join(lines)
 
@@ -334,10 +358,13 @@ def main():
         results["ns_per_iteration"] = float(per)
         plain = environment("/nonexistent", False)
         for kernel_ms in arguments.kernels.split(","):
-            row = real_time(kernel_ms, per, arguments.jobs, False, None, plain, log)
-            results["rows"].append(dict(row, configuration="plain", load="none", load_alone_per_s=0))
-        for kind in arguments.loads.split(","):
-            for name in arguments.configurations.split(","):
+            for name in ["plain", "plain-period"]:
+                row = real_time(kernel_ms, per, arguments.jobs, False, None, plain, log, exact=name == "plain-period")
+                results["rows"].append(dict(row, configuration=name, load="none", load_alone_per_s=0))
+        names = arguments.configurations.split(",")
+        without = [name for name in names if name.startswith("alone-")]
+        for kind in (["none"] if without else []) + arguments.loads.split(","):
+            for name in without if kind == "none" else [n for n in names if n not in without]:
                 if time.monotonic() > limit:
                     print(f"held.py: no time left for {kind} {name}")
                     continue

@@ -672,6 +672,43 @@ static void long_waits(void)
 	fprintf(stderr, "markers %u queries %u\n", standin_markers(), standin_queries());
 }
 
+/* Jobs of NUMBER us with pauses of 30 ms; on stderr: how many touches there were. */
+static void jobs_far_apart(void)
+{
+	const CUstream stream = new_stream(0);
+
+	for (int job = 0; job < 12; job++) {
+		kernel_on(stream, &result, number ? number : 300, (uint64_t)job);
+		OK(cuStreamSynchronize(stream));
+		rest_us(30000);
+	}
+	fprintf(stderr, "memsets %u\n", standin_touches());
+}
+
+/* Some jobs, then a capture that lasts. */
+static void a_long_capture(void)
+{
+	const CUstream stream = new_stream(0);
+	CUgraphExec exec;
+	CUgraph graph;
+
+	for (int job = 0; job < 3; job++) {
+		kernel_on(stream, &result, 300, (uint64_t)job);
+		OK(cuStreamSynchronize(stream));
+		rest_us(30000);
+	}
+	OK(cuStreamBeginCapture_v2(stream, 0));
+	printf("captures\n");
+	fflush(stdout);
+	kernel_on(stream, &result, 5, 1);
+	rest_us(300000);
+	fprintf(stderr, "memsets %u\n", standin_touches());
+	OK(cuStreamEndCapture(stream, &graph));
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuGraphLaunch(exec, stream));
+	OK(cuStreamSynchronize(stream));
+}
+
 /* Many launches; on stderr: what the heap of this thread grew by after the first of them. */
 static void soak(void)
 {
@@ -855,6 +892,8 @@ static const struct {
 	{"ranks", stream_ranks},
 	{"long-waits", long_waits},
 	{"without-end", without_end},
+	{"far-apart", jobs_far_apart},
+	{"long-capture", a_long_capture},
 	{"soak", soak},
 	{"long-soak", long_soak},
 	{"nothing", no_work},

@@ -7,7 +7,8 @@
  * computes *p = *p * 31 + k, so that the result tells whether every kernel ran, once, and in order.
  *
  * What the driver would punish is counted as a violation: a write or query on a stream that is being captured, a query
- * of the default stream during a capture, a handle that is no longer valid, a call from a child of the process.
+ * of the default stream during a capture, a handle that is no longer valid, a call from a child of the process. So is
+ * a touch during a capture, or on a stream that the program made, or that waits for the default stream.
  */
 #ifndef STANDIN_H
 #define STANDIN_H
@@ -78,6 +79,7 @@ STANDIN CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunc
 							     size_t shared);
 STANDIN CUresult cuCtxSynchronize(void);
 STANDIN CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority);
+STANDIN CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
 STANDIN CUresult cuStreamGetPriority(CUstream stream, int *priority);
 STANDIN CUresult cuStreamDestroy_v2(CUstream stream);
 STANDIN CUresult cuStreamSynchronize(CUstream stream);
@@ -103,6 +105,7 @@ STANDIN CUresult cuLaunchKernelEx(const struct standin_config *config, CUfunctio
 STANDIN CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
 STANDIN CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
 STANDIN CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream);
+STANDIN CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t words, CUstream stream);
 STANDIN CUresult cuEventCreate(CUevent *event, unsigned int flags);
 STANDIN CUresult cuEventRecord(CUevent event, CUstream stream);
 STANDIN CUresult cuEventSynchronize(CUevent event);
@@ -121,6 +124,8 @@ STANDIN unsigned int standin_violations(void);
 STANDIN unsigned int standin_markers(void);
 /* How often a stream was asked. */
 STANDIN unsigned int standin_queries(void);
+/* How many touches there were: memsets of words, which no program here asks for. */
+STANDIN unsigned int standin_touches(void);
 
 /* For the stand-in of CUPTI. */
 typedef void (*standin_tracer)(enum standin_call call, struct cupti_call *data);

@@ -22,7 +22,7 @@
 #define RING 8192
 #define GRAPH_MAX 4096
 
-enum work { KERNEL, WRITE_VALUE, COPY_BYTES, SET_BYTES, RECORD_EVENT };
+enum work { KERNEL, WRITE_VALUE, SET_WORD, COPY_BYTES, SET_BYTES, RECORD_EVENT };
 
 struct op {
 	enum work work;
@@ -56,6 +56,7 @@ struct CUstream_st {
 	uint32_t magic;
 	struct CUctx_st *context;
 	int priority;
+	bool touches; /* made by cuStreamCreate() */
 	pthread_t worker;
 	bool capturing;
 	CUgraph graph;
@@ -76,7 +77,7 @@ struct CUctx_st {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static standin_tracer tracer; /* atomic */
-static unsigned int violations, markers, queries, captures, uids;
+static unsigned int violations, markers, queries, touches, captures, uids;
 static pid_t process;
 
 static __thread struct CUctx_st *stack[8];
@@ -107,6 +108,11 @@ unsigned int standin_markers(void)
 unsigned int standin_queries(void)
 {
 	return __atomic_load_n(&queries, __ATOMIC_RELAXED);
+}
+
+unsigned int standin_touches(void)
+{
+	return __atomic_load_n(&touches, __ATOMIC_RELAXED);
 }
 
 /* ---- callbacks ---- */
@@ -195,6 +201,10 @@ static void carry_out(const struct op *op)
 	case WRITE_VALUE:
 		__atomic_store_n((uint32_t *)op->to, (uint32_t)op->value, __ATOMIC_RELEASE);
 		__atomic_fetch_add(&markers, 1, __ATOMIC_RELAXED);
+		break;
+	case SET_WORD:
+		spend(op->us);
+		__atomic_store_n((uint32_t *)op->to, (uint32_t)op->value, __ATOMIC_RELEASE);
 		break;
 	case COPY_BYTES:
 		memcpy(op->to, op->from, op->bytes);
@@ -542,6 +552,23 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 	return leave(&t, CUDA_SUCCESS);
 }
 
+/* Not for programs: cuStreamCreateWithPriority() is. */
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	if (getenv("STANDIN_NO_TOUCHES"))
+		return 2; /* CUDA_ERROR_OUT_OF_MEMORY */
+	if (!current())
+		return ERROR_INVALID_CONTEXT;
+	if (flags != STREAM_NON_BLOCKING)
+		violation("a stream of the library waits for the default stream");
+	*stream = calloc(1, sizeof(**stream));
+	if (!*stream)
+		abort();
+	init_stream(*stream, current(), 0);
+	(*stream)->touches = true;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
 {
 	const struct CUstream_st *s = stream_of(stream, false);
@@ -853,6 +880,27 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUst
 	return leave(&t,
 		     put(stream_of(stream, false),
 			 (struct op){.work = SET_BYTES, .to = (void *)(uintptr_t)to, .value = value, .bytes = bytes}));
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t words, CUstream stream)
+{
+	struct CUstream_st *s = stream_of(stream, false);
+
+	if (!s || words != 1)
+		return ERROR_INVALID_VALUE;
+	if (getpid() != process)
+		violation("a touch in a forked child");
+	if (!s->touches || s->context != current())
+		violation("a touch on a stream of the program, or of another context");
+	pthread_mutex_lock(&mutex);
+	if (captures)
+		violation("a touch during a capture");
+	pthread_mutex_unlock(&mutex);
+	__atomic_fetch_add(&touches, 1, __ATOMIC_RELAXED);
+	return put(s, (struct op){.work = SET_WORD,
+				  .us = getenv("STANDIN_TOUCH_US") ? atol(getenv("STANDIN_TOUCH_US")) : 0,
+				  .to = (void *)(uintptr_t)to,
+				  .value = value});
 }
 
 /* ---- events ---- */

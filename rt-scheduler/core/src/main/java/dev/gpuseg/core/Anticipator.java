@@ -681,6 +681,16 @@ public final class Anticipator {
     }
 
     /**
+     * For which task a GPU is kept free, or is about to be.
+     *
+     * @param gpu index
+     * @return its id, {@link SegmentScheduler#NONE} where {@link #isReserved} says no
+     */
+    public int reservedFor(final int gpu) {
+        return isReserved(gpu) ? reservedFor[gpu] : NONE;
+    }
+
+    /**
      * When {@link #onTimer} has something to do.
      *
      * @return ns, {@link Long#MAX_VALUE} if nothing is expected

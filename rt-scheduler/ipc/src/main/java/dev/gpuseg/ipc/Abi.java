@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 9;
-    public static final int ABI_VERSION = 65545;
+    public static final int ABI_MINOR = 10;
+    public static final int ABI_VERSION = 65546;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -298,8 +298,12 @@ public final class Abi {
         public static final int OVERRUNS_BYTES = 8;
         public static final int MISSES_OFFSET = 40;
         public static final int MISSES_BYTES = 8;
-        public static final int RESERVED0_OFFSET = 48;
-        public static final int RESERVED0_BYTES = 16;
+        public static final int EXPECTED_OFFSET = 48;
+        public static final int EXPECTED_BYTES = 4;
+        public static final int RESERVED0_OFFSET = 52;
+        public static final int RESERVED0_BYTES = 4;
+        public static final int RESERVED1_OFFSET = 56;
+        public static final int RESERVED1_BYTES = 8;
         public static final int WAITING_OFFSET = 64;
         public static final int WAITING_BYTES = 4;
         public static final int IN_FLIGHT_OFFSET = 68;
@@ -314,8 +318,12 @@ public final class Abi {
         public static final int KERNEL_CLASS_BYTES = 4;
         public static final int KERNEL_PERCENT_OFFSET = 100;
         public static final int KERNEL_PERCENT_BYTES = 4;
-        public static final int RESERVED2_OFFSET = 104;
-        public static final int RESERVED2_BYTES = 24;
+        public static final int WANTS_EXPECTED_OFFSET = 104;
+        public static final int WANTS_EXPECTED_BYTES = 4;
+        public static final int RESERVED2_OFFSET = 108;
+        public static final int RESERVED2_BYTES = 4;
+        public static final int RESERVED3_OFFSET = 112;
+        public static final int RESERVED3_BYTES = 16;
 
         private Slot() {
         }

@@ -9,8 +9,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * Memory shared with one client: {@code struct gpuseg_session} and its slots, in a sealed memory file (it cannot
- * shrink, so access cannot fault). The client may overwrite all of it; the daemon reads back {@code waiting}, and what
- * the client says of its kernels.
+ * shrink, so access cannot fault). The client may overwrite all of it; the daemon reads back {@code waiting},
+ * {@code wants_expected}, and what the client says of its kernels.
  *
  * <p>Slot words and {@code poisoned} are written by the dispatcher thread, {@code prepared_cycle} and
  * {@code roll_generation} by the housekeeping thread, the rest once before it is sent to the client.
@@ -117,6 +117,22 @@ public final class Session implements AutoCloseable {
         // release; pairs with the acquire in the client's wait
         buffer.putLongOrdered(at + Abi.Slot.GRANT_OFFSET, ticket << Abi.GRANT_SHIFT | verdict);
         wakeIfWaiting(at);
+    }
+
+    /**
+     * Tells the client that a begin of the task is expected, if it asked for that: one system call.
+     *
+     * @param slot the task's slot
+     */
+    public void expected(final int slot) {
+        final int at = slot(slot);
+        if (buffer.getIntVolatile(at + Abi.Slot.WANTS_EXPECTED_OFFSET) == 0) {
+            return;   // one that asks just now looks again by itself: touch.c
+        }
+        final int word = at + Abi.Slot.EXPECTED_OFFSET;
+        buffer.putIntOrdered(word, buffer.getIntOpaque(word) + 1);   // release; pairs with the acquire in touch.c
+        Futex.wake(buffer.addressOffset() + word, WAKE_ALL);
+        wakes++;
     }
 
     private void wakeIfWaiting(final int at) {

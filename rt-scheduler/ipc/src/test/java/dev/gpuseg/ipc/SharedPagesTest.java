@@ -195,6 +195,26 @@ class SharedPagesTest {
     }
 
     @Test
+    void shouldSayThatABeginIsExpectedOnlyToAClientThatAsks() {
+        try (Session session = Session.create(5, 42)) {
+            final int slot = session.allocateSlot();
+            final int at = Abi.Session.SIZE + slot * Abi.Slot.SIZE;
+            session.expected(slot);
+            assertEquals(0, session.buffer().getInt(at + Abi.Slot.EXPECTED_OFFSET));
+            assertEquals(0, session.wakes());
+            session.buffer().putInt(at + Abi.Slot.WANTS_EXPECTED_OFFSET, 1);
+            session.expected(slot);
+            session.expected(slot);
+            assertEquals(2, session.buffer().getInt(at + Abi.Slot.EXPECTED_OFFSET));
+            assertEquals(2, session.wakes());
+            session.releaseSlot(slot);
+            assertEquals(slot, session.allocateSlot());
+            session.expected(slot);
+            assertEquals(0, session.buffer().getInt(at + Abi.Slot.EXPECTED_OFFSET), "the next task did not ask");
+        }
+    }
+
+    @Test
     void shouldHandOutEverySlotOnce() {
         try (Session session = Session.create(5, 42)) {
             for (int i = 0; i < Abi.SLOTS_MAX; i++) {

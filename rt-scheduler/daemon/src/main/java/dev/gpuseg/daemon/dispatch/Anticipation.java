@@ -8,6 +8,7 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Capabilities;
+import java.util.Arrays;
 
 /**
  * Begins that are expected: tells the core's {@link Anticipator} of tasks, begins, costs and time, and has counted and
@@ -36,6 +37,8 @@ final class Anticipation implements Anticipator.Sink {
     /** Where disabled contexts have work in flight for a while. */
     private final boolean[] isDrained;
     private final Drains drains;
+    /** By GPU: the task whose client was told that its begin is expected, {@link SegmentScheduler#NONE} if none was. */
+    private final int[] toldTask;
 
     /** Decisions that are not journaled yet. */
     private final int[] kinds;
@@ -76,6 +79,8 @@ final class Anticipation implements Anticipator.Sink {
         isDrained = new boolean[n];
         drains = new Drains(tasks, n, config.maxContexts());
         desired.onForget(drains::forget);
+        toldTask = new int[n];
+        Arrays.fill(toldTask, SegmentScheduler.NONE);
         final int decisions = 4 * (config.maxTasks() + n);
         kinds = new int[decisions];
         taskIds = new int[decisions];
@@ -200,6 +205,19 @@ final class Anticipation implements Anticipator.Sink {
             isAwaited[gpu] = true;
             disabled[gpu] = 0;
         }
+        final int task = anticipator.reservedFor(gpu);
+        if (task != toldTask[gpu]) {
+            toldTask[gpu] = task;
+            tellExpected(gpu);   // after the enforcer: what its client does may take place meanwhile
+        }
+    }
+
+    /** Its client may have the GPU switch to it before the begin. */
+    private void tellExpected(final int gpu) {
+        final TaskEntry task = toldTask[gpu] == SegmentScheduler.NONE ? null : tasks.get(toldTask[gpu]);
+        if (task != null) {
+            task.slot.expected();
+        }
     }
 
     /** An enforcer disabled or enabled a context. */
@@ -248,6 +266,9 @@ final class Anticipation implements Anticipator.Sink {
         if (n > 0 || anticipator.isReserved(gpu)) {   // else nothing follows from it
             journal.anticipation(Abi.ANTICIPATION_COST, gpu, null, sinceNs, atNs, n);
             anticipator.enforced(gpu, n, sinceNs, atNs);
+            if (anticipator.isReserved(gpu)) {
+                tellExpected(gpu);   // again: lower work may have had the GPU in between
+            }
         }
     }
 

@@ -44,6 +44,11 @@ final class SessionSlot implements TaskSlot {
     }
 
     @Override
+    public void expected() {
+        session.expected(slot);
+    }
+
+    @Override
     public boolean isInFlight() {
         return session.isInFlight(slot);
     }

@@ -21,6 +21,9 @@ interface TaskSlot {
 
     void countOverrun();
 
+    /** A begin of the task is expected: lower work is about to be disabled for it, or is. */
+    void expected();
+
     /** Whether work of the task is in flight; false if its program does not say so. */
     boolean isInFlight();
 

@@ -185,6 +185,51 @@ class AnticipationTest {
         assertEquals(AT_NS / 2 - LEAD_NS, two.anticipation.nextNs());
     }
 
+    private static long toldExpected(final TaskEntry task) {
+        return DispatchRig.told(task).stream().filter("expected"::equals).count();
+    }
+
+    @Test
+    void shouldTellTheClientOfAnExpectedBeginWhenItIsDecidedAndWhenItIsEnforced() {
+        rig.anticipation.announce(middle, AT_NS);
+        assertEquals(0, toldExpected(middle), "not due yet");
+        poll(AT_NS - LEAD_NS);
+        assertEquals(1, toldExpected(middle));
+        rig.decisions.settle();
+        assertEquals(1, toldExpected(middle), "nothing has changed");
+        rig.enforcer.enforce(rig.clock.nowNs());
+        rig.anticipation.enforced(0, rig.enforcer.enforcedVersion());
+        assertEquals(2, toldExpected(middle));
+        rig.begin(middle, 1, true);
+        rig.enforcer.enforce(rig.clock.nowNs());
+        rig.anticipation.enforced(0, rig.enforcer.enforcedVersion());
+        rig.end(middle, 1);
+        assertEquals(2, toldExpected(middle), "it came");
+        assertEquals(0, toldExpected(low) + toldExpected(high), "nobody else is told");
+    }
+
+    @Test
+    void shouldTellNoClientOfAnExpectedBeginWhileARealTimeSegmentRuns() {
+        rig.begin(low, 1, true);
+        rig.anticipation.announce(high, AT_NS);
+        poll(AT_NS);
+        rig.enforcer.enforce(rig.clock.nowNs());
+        rig.anticipation.enforced(0, rig.enforcer.enforcedVersion());
+        assertEquals(0, toldExpected(high));
+        rig.end(low, 1);
+        assertEquals(1, toldExpected(high), "it may still come");
+    }
+
+    @Test
+    void shouldTellTheClientOfEachBeginThatIsAnticipatedAndOfNoOther() {
+        rig.policy.apply(new PolicySettings(null, null, 0, -1, null, new PolicySettings.Ahead(null, 20), List.of(),
+            List.of(), ""));
+        final TaskEntry task = periodic(4, 40);
+        play(task, BEGINS);
+        assertTrue(task.anticipated > 0);
+        assertEquals(2 * task.anticipated, toldExpected(task), "decided and enforced");
+    }
+
     // ---- from a declared period ------------------------------------------------------------------------------------
 
     @Test
@@ -225,9 +270,11 @@ class AnticipationTest {
     void shouldAnticipateNothingWhereItIsSwitchedOff() {
         rig.policy.apply(new PolicySettings(null, null, 0, -1, null, new PolicySettings.Ahead(Anticipate.OFF, -1),
             List.of(), List.of(), ""));
-        play(periodic(4, 40), BEGINS);
+        final TaskEntry task = periodic(4, 40);
+        play(task, BEGINS);
         assertEquals(NEVER, rig.anticipation.nextNs());
         assertEquals(0, rig.count(Counter.ANTICIPATED));
+        assertEquals(0, toldExpected(task));
     }
 
     @Test

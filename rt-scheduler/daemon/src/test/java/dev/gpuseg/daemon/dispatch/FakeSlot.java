@@ -47,6 +47,11 @@ final class FakeSlot implements TaskSlot {
     }
 
     @Override
+    public void expected() {
+        told.add("expected");
+    }
+
+    @Override
     public boolean isInFlight() {
         return inFlight;
     }

@@ -94,6 +94,11 @@ final class ExecCommand implements Callable<Integer> {
             + "daemon's mechanism is launch (default: 500us).")
     private String inFlight;
 
+    @Option(names = "--touch", paramLabel = "on|off",
+        description = "Real time: have the GPU switch to the program ahead of a begin that the daemon expects, by a "
+            + "small memset (default: on with --period, else off).")
+    private String touch;
+
     @Option(names = "--calls", paramLabel = "HOW",
         description = "How calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI where that is "
             + "impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).")

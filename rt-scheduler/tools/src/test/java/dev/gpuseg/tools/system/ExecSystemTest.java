@@ -8,11 +8,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -46,6 +49,33 @@ class ExecSystemTest {
             }
         }
         throw new AssertionError("pid " + program.pid() + " has no task: " + rig.status().path("tasks"));
+    }
+
+    private long touches(final String... options) throws Exception {
+        final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + rig.directory().root(),
+            "GPUSEG_CUPTI=" + cupti, NativePrograms.ofClientLibrary("gpuseg-exec").toString(), "--priority", "50",
+            "--period", "20ms", "--hold-off", "200us", "--verbose"));
+        command.addAll(List.of(options));
+        command.addAll(List.of("--", app.toString(), "periodic", "150"));
+        final Child child = rig.start("periodic", command);
+        assertEquals(0, child.awaitExit(60), child.said());
+        final Matcher said = Pattern.compile("(\\d+) touches before expected begins").matcher(child.said());
+        return said.find() ? Long.parseLong(said.group(1)) : -1;
+    }
+
+    @Test
+    void shouldTouchTheGpuBeforeBeginsThatTheDaemonExpects() throws Exception {
+        rig.realTime("--anticipation-budget", "50");
+        rig.task("busy", 0, "1s", "gpu:0ms+900ms", "120s");
+        SystemRig.await("busy works", 30_000, () -> "running".equals(rig.state("busy")));
+        assertEquals(-1, touches("--touch", "off"));
+        final long before = rig.counter("anticipated");
+        Attempts.of(3, () -> {
+            final long touches = touches();
+            final long anticipated = rig.counter("anticipated") - before;
+            assertTrue(touches <= 2 * anticipated, touches + " touches, " + anticipated + " begins anticipated");
+            return touches > 0 ? null : anticipated + " begins anticipated, no touch";
+        });
     }
 
     @Test
