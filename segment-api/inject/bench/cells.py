@@ -11,7 +11,8 @@ Parts (default: all), with the seconds that they take about:
   native        a decoder of 675 launches a token in C++ beside three trainings, and a network beside three decoders (100)
   static        programs with the CUDA runtime linked statically, dynamically, and without any shared library (20)
   frameworks    transformers and JAX, where the packages are there (60)
-  soak          launches of all kinds for --minutes (1) in four processes: wrong results, growth (60 * minutes + 10)
+  soak          launches of all kinds for --minutes (1) in four processes, without and with a daemon: wrong results, growth
+                (120 * minutes + 10)
   faults        kill -9 of the daemon at random, --rounds (50) times, while programs launch (120)
 
 Prints a table last; results go to DIR/cells.json after each part. --gpuseg: as for run.py. Needs `make -C segment-api all
@@ -314,17 +315,19 @@ def native(session):
                          steps_per_s=sum(b - a for a, b in zip(before, load.steps() if load else [])) / seconds))
         session.keep("native", rows)
 
-    for kind in ("decoder", "cnn"):
+    for kind in session.arguments.native:
         measure("plain", "alone", kind)
     with session.daemon():
-        for kind in ("decoder", "cnn"):
+        for kind in session.arguments.native:
             measure(BY_EXEC, "alone by exec", kind)
     for kind, load, name in (("decoder", run.Load(), "3 trainings"), ("cnn", Decoders(program), "3 decoders")):
+        if kind not in session.arguments.native:
+            continue
         with load:
             load.name = name
             measure(*ways[0], kind, load)
             with session.daemon():
-                for how, label in ways[1:]:
+                for how, label in ways[1:] * session.arguments.repeat:
                     measure(how, label, kind, load)
     return rows
 
@@ -409,25 +412,33 @@ def soak(session):
     # Each real-time program rests for most of the time, so that the others have the GPU as well.
     ways = [("exec --priority 80", "60"), ("exec --priority 80 --hold-off 200us", "70"), ("exec --best-effort", "0"),
             ("exec --priority 70 --hold-off 0", "80")]
+    plain, _ = soaked(session, seconds, [("plain", rest) for _, rest in ways])   # what they grow by themselves
     with session.daemon() as daemon:
-        began = time.monotonic()
-        outputs = [tempfile.TemporaryFile(mode="w+", dir=session.directory) for _ in ways]
-        processes = [subprocess.Popen([EXEC] + how.split()[1:] + ["--", LAUNCHES, "soak", str(seconds), "4", rest],
-                                      env=environment_of(session.directory), stdout=output, stderr=session.log)
-                     for (how, rest), output in zip(ways, outputs)]
-        try:
-            time.sleep(seconds / 5)
-            daemon_before = grown_of(daemon.process)
-            time.sleep(seconds * 7 / 10)
-            daemon_after = grown_of(daemon.process)
-            for process in processes:
-                process.wait(began + 2 * seconds + 60 - time.monotonic())
-        except subprocess.TimeoutExpired:
-            raise Failed("a program of the soak hangs") from None
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
+        managed, (before, after) = soaked(session, seconds, ways, daemon)
+    return {"programs": plain + managed, "daemon_rss_kb": [before[0], after[0]], "daemon_fds": [before[1], after[1]]}
+
+
+def soaked(session, seconds, ways, daemon=None):
+    """All of these at once, and what the daemon had after a fifth of the time and near its end."""
+    began = time.monotonic()
+    outputs = [tempfile.TemporaryFile(mode="w+", dir=session.directory) for _ in ways]
+    processes = [subprocess.Popen(([EXEC] + how.split()[1:] + ["--"] if how != "plain" else [])
+                                  + [LAUNCHES, "soak", str(seconds), "4", rest],
+                                  env=environment_of(session.directory), stdout=output, stderr=session.log)
+                 for (how, rest), output in zip(ways, outputs)]
+    grown = []
+    try:
+        for part in (0.2, 0.7):
+            time.sleep(seconds * part)
+            grown.append(grown_of(daemon.process) if daemon else None)
+        for process in processes:
+            process.wait(began + 2 * seconds + 60 - time.monotonic())
+    except subprocess.TimeoutExpired:
+        raise Failed("a program of the soak hangs") from None
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
     rows = []
     for (how, _), process, output in zip(ways, processes, outputs):
         output.seek(0)
@@ -435,8 +446,7 @@ def soak(session):
         if not text:
             raise Failed(f"a program of the soak ended with {process.returncode} and says nothing; see the log")
         rows.append(dict(json.loads(text), how=how, status=process.returncode))
-    return {"programs": rows, "daemon_rss_kb": [daemon_before[0], daemon_after[0]],
-            "daemon_fds": [daemon_before[1], daemon_after[1]]}
+    return rows, grown
 
 
 def soak_table(result):
@@ -583,7 +593,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=50, help="of faults")
     parser.add_argument("--jobs", type=int, default=100, help="of each run of kernels and streams")
     parser.add_argument("--streams", default="kernels,default,copies,small,filling", help="what the lower stream does in streams")
+    parser.add_argument("--native", default="decoder,cnn", help="real-time programs of native")
+    parser.add_argument("--repeat", type=int, default=1, help="measurements of native beside a load, in turn")
     arguments = parser.parse_args()
+    arguments.native = arguments.native.split(",")
     parts = arguments.parts.split(",")
     unknown = [p for p in parts if p not in PARTS]
     if unknown:

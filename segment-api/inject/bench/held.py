@@ -6,7 +6,7 @@
 
 A real-time program (kernels of 5 ms and of 0.35 ms, unmodified, `gpuseg exec --priority 80`) runs beside three best-effort
 programs (`gpuseg exec --best-effort`): kernels of 20 ms, loops of large matrix products on four streams, of graphs of 1000
-small kernels, or trainings.
+small kernels, trainings, or decoders that generate tokens.
 
 driver     no daemon                          launch      --mechanism launch: launches are held, at most 500 us is queued
 nvidia     --mechanism nvidia                 mps         no daemon; all are clients of one MPS server
@@ -16,9 +16,11 @@ mps-turns  as mps-launch, best-effort programs one at a time: their weights diff
 mps-begins as mps-launch, and the real-time program begins each job at its release, not up to 4 ms later at random
 mps-period as mps-begins, and declares its period: begins are anticipated, with the default budget
 mps-period-10, mps-period-20: the same with a budget of 10 and 20 %; launch-period-10: without MPS
-nvidia-period-20, nvidia-period-20-off: --mechanism nvidia with a budget of 20 %, period declared, begins at releases; with
-           touches and with exec --touch off
+nvidia-begins: --mechanism nvidia, begins at releases; nvidia-period, nvidia-period-off: the same, period declared, with the
+           default budget; with touches and with exec --touch off; nvidia-period-20, nvidia-period-20-off: budget of 20 %
 alone-period, alone-period-off: the same without a load
+
+HELD_GRAPH=10 in the environment: a job is a graph of ten kernels, together as long.
 
 Before all that the program runs alone without a daemon and without exec: `plain`, and `plain-period` with begins at
 releases. The last columns compare p50 and p99 with those.
@@ -63,6 +65,9 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "mps-period-10": (["--mechanism", "launch", "--anticipation-budget", "10"], True),
     "mps-period-20": (["--mechanism", "launch", "--anticipation-budget", "20"], True),
     "launch-period-10": (["--mechanism", "launch", "--anticipation-budget", "10"], False),
+    "nvidia-begins": (["--mechanism", "nvidia"], False),
+    "nvidia-period": (["--mechanism", "nvidia"], False),
+    "nvidia-period-off": (["--mechanism", "nvidia"], False),
     "nvidia-period-20": (NVIDIA_20, False),
     "nvidia-period-20-off": (NVIDIA_20, False),
     "alone-period": (NVIDIA_20, False),
@@ -71,7 +76,8 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
 WARM = {"mps-co-run": 200}   # jobs from which the daemon learns, not counted; others: 5, with a period 60
 COUNTERS = ["anticipated", "anticipations_wasted", "anticipations_over_budget", "kept_free_ns", "long_kernels",
             "long_turns", "co_run_segments", "co_run_unfit", "preemptions", "begins"]
-LOADS = ["kernels", "products", "graphs", "trainings"]
+LOADS = ["kernels", "products", "graphs", "trainings", "decoders"]
+GRAPH = os.environ.get("HELD_GRAPH", "")   # number of kernels of a job, launched as a graph; none: one kernel
 JOBS = {"5": (25, 4), "0.35": (10, 4)}   # kernel in ms: period and jitter in ms
 
 
@@ -158,6 +164,8 @@ class Load:
             return [native("gpuseg-bench-be"), page, "20", self.per, "600"]
         if self.kind in ("products", "graphs"):
             return [sys.executable, os.path.abspath(__file__), "--" + self.kind, page]
+        if self.kind == "decoders":
+            return [sys.executable, os.path.join(HERE, "workload.py"), "serve-decode", "--page", page]
         return [sys.executable, os.path.join(HERE, "workload.py"), ["train-cnn", "train-vit", "train-llm"][n], "--page", page]
 
     def __enter__(self):
@@ -208,6 +216,8 @@ def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, decla
     page = Page(16)
     line = [native("gpuseg-bench-rt"), "--mode", "none", "--kernel-ms", kernel_ms, "--per", per, "--jobs", str(jobs), "--warm",
             str(warm), "--period-ms", str(period), "--jitter-ms", str(jitter), "--own-page", page.file.name]
+    if GRAPH:
+        line += ["--graph", GRAPH]
     if managed:
         line = [EXEC, "--priority", "80", "--verbose"] + (["--period", f"{period}ms"] if declared else []) + (
             [] if touch else ["--touch", "off"]) + ["--"] + line
@@ -307,7 +317,7 @@ def measure(name, kind, arguments, per, log):
                 jobs = arguments.jobs if kernel_ms == "5" else 2 * arguments.jobs
                 declared = "-period" in name
                 row = real_time(kernel_ms, per, jobs, options is not None, load, variables, log,
-                                WARM.get(name, 60 if declared else 5), declared, declared or name == "mps-begins",
+                                WARM.get(name, 60 if declared else 5), declared, declared or name.endswith("-begins"),
                                 not name.endswith("-off"))
                 row.update(configuration=name, load=kind, load_alone_per_s=alone)
                 if options is not None:

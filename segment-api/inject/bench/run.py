@@ -6,7 +6,8 @@
 
 --gpuseg: the command line of this checkout, to which `run ...` is added; default ./gpuseg. A machine without Maven gives
 the Java runtime and the class path: --gpuseg "jre/bin/java @options -cp classes:lib/* dev.gpuseg.tools.cli.Gpuseg".
-Parts: launches, followed, alone, load. Kinds, of alone and load: cnn, vit, llm. Needs `make -C segment-api` and PyTorch; results go to DIR/results.json.
+Parts: launches, followed, alone, load. Kinds, of alone and load: cnn, vit, llm. Needs `make -C segment-api` and PyTorch;
+results go to DIR/results.json.
 """
 import argparse
 import json
