@@ -63,7 +63,7 @@ static const char help[] =
 	"                           the daemon's mechanism is launch (default: 500us).\n"
 	"      --touch on|off       Real time: have the GPU switch to the program ahead of a begin that the daemon "
 	"expects,\n"
-	"                           by a small memset (default: on with --period, else off).\n"
+	"                           by a small memset (default: on).\n"
 	"      --calls HOW          How calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI "
 	"where\n"
 	"                           that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes "

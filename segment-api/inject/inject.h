@@ -179,6 +179,7 @@ struct gpu {
 	/* Touches before expected begins: touch.c. */
 	struct context *used;	      /* of the latest launch */
 	bool touch_runs;	      /* the thread */
+	bool was_expected;	      /* the daemon has expected a begin */
 	const uint32_t *touch_sleeps; /* futex that it sleeps on */
 	uint64_t touches;
 };

@@ -147,12 +147,12 @@ static bool co_run_of(uint32_t *percent)
 	return false;
 }
 
-/* Without a word on it: where a period says when begins are expected. */
+/* Without a word on it: of real-time programs. It costs nothing as long as no begin is expected. */
 static bool touch_of(struct settings *s)
 {
 	const char *text = secure_getenv("GPUSEG_EXEC_TOUCH");
 
-	s->touch = s->period_ns > 0;
+	s->touch = s->priority > 0;
 	if (!text || !*text || touch_read(text, &s->touch))
 		return true;
 	say("GPUSEG_EXEC_TOUCH is \"%s\"; give on or off; runs unmanaged", text);

@@ -13,7 +13,8 @@
  * - A call that fails ends it for that context. The program runs on as without.
  *
  * The stream comes with a first memset, for which the driver loads the kernel. Both may need the GPU, so they are made
- * while the program has a segment: its context is enabled then. That happens once, in one of the first segments.
+ * while the program has a segment: its context is enabled then. That happens once, in the segment after the first begin
+ * that was expected.
  */
 #include <sys/prctl.h>
 
@@ -43,9 +44,10 @@ static bool usable(const struct gpu *gpu)
 	return !nothing_to_do() && c && c->uid && c->gpu == gpu && !c->touch_off && !inject.capture_count;
 }
 
+/* Only once the daemon has expected a begin: where it never does, nothing is made. */
 static bool lacks_stream(const struct gpu *gpu)
 {
-	return usable(gpu) && !gpu->used->touch_stream;
+	return gpu->was_expected && usable(gpu) && !gpu->used->touch_stream;
 }
 
 static bool wants_stream(const struct gpu *gpu)
@@ -197,6 +199,7 @@ static void *run(void *arg)
 			value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 		if (word && (wants_stream(gpu) || (word == before && value != seen && wants_touch(gpu))))
 			touch(gpu);
+		gpu->was_expected |= word && word == before && value != seen;
 		before = word;
 		seen = value;
 		if (goes_on())

@@ -96,7 +96,7 @@ final class ExecCommand implements Callable<Integer> {
 
     @Option(names = "--touch", paramLabel = "on|off",
         description = "Real time: have the GPU switch to the program ahead of a begin that the daemon expects, by a "
-            + "small memset (default: on with --period, else off).")
+            + "small memset (default: on).")
     private String touch;
 
     @Option(names = "--calls", paramLabel = "HOW",
