@@ -11,8 +11,8 @@ Parts (default: all), with the seconds that they take about:
   native        a decoder of 675 launches a token in C++ beside three trainings, and a network beside three decoders (100)
   static        programs with the CUDA runtime linked statically, dynamically, and without any shared library (20)
   frameworks    transformers and JAX, where the packages are there (60)
-  soak          launches of all kinds for --minutes (1) in four processes, without and with a daemon: wrong results, growth
-                (120 * minutes + 10)
+  soak          launches of all kinds for --minutes (1) in four processes, without a daemon (not with --managed-only) and with
+                one: wrong results, growth (120 * minutes + 10)
   faults        kill -9 of the daemon at random, --rounds (50) times, while programs launch (120)
 
 Prints a table last; results go to DIR/cells.json after each part. --gpuseg: as for run.py. Needs `make -C segment-api all
@@ -412,7 +412,9 @@ def soak(session):
     # Each real-time program rests for most of the time, so that the others have the GPU as well.
     ways = [("exec --priority 80", "60"), ("exec --priority 80 --hold-off 200us", "70"), ("exec --best-effort", "0"),
             ("exec --priority 70 --hold-off 0", "80")]
-    plain, _ = soaked(session, seconds, [("plain", rest) for _, rest in ways])   # what they grow by themselves
+    plain = []
+    if not session.arguments.managed_only:   # what they grow by themselves
+        plain, _ = soaked(session, seconds, [("plain", rest) for _, rest in ways])
     with session.daemon() as daemon:
         managed, (before, after) = soaked(session, seconds, ways, daemon)
     return {"programs": plain + managed, "daemon_rss_kb": [before[0], after[0]], "daemon_fds": [before[1], after[1]]}
@@ -590,6 +592,7 @@ def main():
     parser.add_argument("--bin", default=GPU_BENCH, help="directory of gpuseg-bench-rt and -be")
     parser.add_argument("--mechanism", default="nvidia")
     parser.add_argument("--minutes", type=float, default=1, help="of the soak")
+    parser.add_argument("--managed-only", action="store_true", help="soak without a daemon is left out")
     parser.add_argument("--rounds", type=int, default=50, help="of faults")
     parser.add_argument("--jobs", type=int, default=100, help="of each run of kernels and streams")
     parser.add_argument("--streams", default="kernels,default,copies,small,filling", help="what the lower stream does in streams")

@@ -17,7 +17,8 @@ mps-begins as mps-launch, and the real-time program begins each job at its relea
 mps-period as mps-begins, and declares its period: begins are anticipated, with the default budget
 mps-period-10, mps-period-20: the same with a budget of 10 and 20 %; launch-period-10: without MPS
 nvidia-begins: --mechanism nvidia, begins at releases; nvidia-period, nvidia-period-off: the same, period declared, with the
-           default budget; with touches and with exec --touch off; nvidia-period-20, nvidia-period-20-off: budget of 20 %
+           default budget; with touches and with exec --touch off; nvidia-period-idle: beside three more processes that are
+           idle; nvidia-learned: the period is not declared, after 2 s of learning; nvidia-period-20, nvidia-period-20-off: budget of 20 %
 alone-period, alone-period-off: the same without a load
 
 HELD_GRAPH=10 in the environment: a job is a graph of ten kernels, together as long.
@@ -32,6 +33,7 @@ mps-turns, where the scheduler's weights do it. What the daemon counted is in he
 the device is changed; the MPS server has a directory of its own and ends with its configuration.
 """
 import argparse
+import contextlib
 import json
 import mmap
 import os
@@ -68,12 +70,15 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "nvidia-begins": (["--mechanism", "nvidia"], False),
     "nvidia-period": (["--mechanism", "nvidia"], False),
     "nvidia-period-off": (["--mechanism", "nvidia"], False),
+    "nvidia-period-idle": (["--mechanism", "nvidia"], False),
+    "nvidia-learned": (["--mechanism", "nvidia", "--anticipate", "learned"], False),
     "nvidia-period-20": (NVIDIA_20, False),
     "nvidia-period-20-off": (NVIDIA_20, False),
     "alone-period": (NVIDIA_20, False),
     "alone-period-off": (NVIDIA_20, False),
 }
-WARM = {"mps-co-run": 200}   # jobs from which the daemon learns, not counted; others: 5, with a period 60
+WARM = {"mps-co-run": 200, "nvidia-learned": 200}   # jobs from which the daemon learns, not counted; others: 5, with a period 60
+IDLE = {"nvidia-period-idle": 3}   # processes with a context and no work, besides
 COUNTERS = ["anticipated", "anticipations_wasted", "anticipations_over_budget", "kept_free_ns", "long_kernels",
             "long_turns", "co_run_segments", "co_run_unfit", "preemptions", "begins"]
 LOADS = ["kernels", "products", "graphs", "trainings", "decoders"]
@@ -150,6 +155,37 @@ class Daemon:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def sm_mhz():
+    """The clock of the multiprocessors now; large matrix products make the GPU lower it."""
+    with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
+        return int(subprocess.run(["nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits"],
+                                  stdout=subprocess.PIPE, timeout=10, check=False).stdout.split()[0])
+    return None
+
+
+class Idle:
+    """Processes with a context that never work."""
+
+    def __init__(self, count, per, variables, log):
+        self.count, self.per, self.variables, self.log = count, per, variables, log
+
+    def __enter__(self):
+        self.pages = [Page(4) for _ in range(self.count)]
+        self.processes = [subprocess.Popen(
+            [native("gpuseg-bench-rt"), "--mode", "none", "--kernel-ms", "1", "--per", self.per, "--jobs", "1", "--own-page",
+             page.file.name, "--gate"], env=self.variables, stdout=self.log, stderr=self.log) for page in self.pages]
+        time.sleep(3)
+        if any(p.poll() is not None for p in self.processes):
+            self.__exit__()
+            raise SystemExit(f"held.py: an idle process ended; see {self.log.name}")
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
 
 
 class Load:
@@ -306,6 +342,8 @@ def measure(name, kind, arguments, per, log):
         log.flush()
         entered = []
         try:
+            if name in IDLE:
+                parts.append(Idle(IDLE[name], per, variables, log))
             for part in parts + [Load(kind, per, options is not None, name == "mps-turns", variables, log)]:
                 part.__enter__()
                 entered.append(part)
@@ -313,13 +351,14 @@ def measure(name, kind, arguments, per, log):
             before, began = load.counts(), time.monotonic()
             time.sleep(1)
             alone = sum(b - a for a, b in zip(before, load.counts())) / (time.monotonic() - began)
+            clock = sm_mhz()
             for kernel_ms in arguments.kernels.split(","):
                 jobs = arguments.jobs if kernel_ms == "5" else 2 * arguments.jobs
                 declared = "-period" in name
                 row = real_time(kernel_ms, per, jobs, options is not None, load, variables, log,
-                                WARM.get(name, 60 if declared else 5), declared, declared or name.endswith("-begins"),
+                                WARM.get(name, 60 if declared else 5), declared, declared or name.endswith(("-begins", "-learned")),
                                 not name.endswith("-off"))
-                row.update(configuration=name, load=kind, load_alone_per_s=alone)
+                row.update(configuration=name, load=kind, load_alone_per_s=alone, sm_mhz=clock)
                 if options is not None:
                     row["daemon"] = counted(arguments.gpuseg, directory)
                 rows.append(row)
@@ -331,12 +370,12 @@ def measure(name, kind, arguments, per, log):
 
 def table(rows):
     lines = [f"{'load':10} {'configuration':20} {'kernel ms':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'load/s':>8} "
-             f"{'by itself':>9} {'touches':>7} {'alone p50':>9} {'p99':>7} {'p50/alone':>9}"]
+             f"{'by itself':>9} {'SM MHz':>6} {'touches':>7} {'alone p50':>9} {'p99':>7} {'p50/alone':>9}"]
     alone = {(r["configuration"], r["kernel_ms"]): r for r in rows if r["configuration"].startswith("plain")}
     for r in rows:
         plain = alone.get(("plain-period" if "-period" in r["configuration"] else "plain", r["kernel_ms"]))
         lines.append(f"{r['load']:10} {r['configuration']:20} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
-                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r['touches']:7d}"
+                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r.get('sm_mhz') or 0:6d} {r['touches']:7d}"
                      + (f" {plain['p50_ms']:9.3f} {plain['p99_ms']:7.3f} {r['p50_ms'] / plain['p50_ms']:9.3f}" if plain else "")
                      + (f"  WRONG {r['wrong']}" if r["wrong"] else ""))
     return "\n".join(lines)

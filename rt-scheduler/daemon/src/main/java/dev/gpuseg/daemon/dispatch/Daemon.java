@@ -289,6 +289,9 @@ public final class Daemon implements AutoCloseable {
         enforcers = all;
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle(),
             config.coRunPercent());
+        if (config.site().admission().mode() == AdmissionMode.ENFORCE) {
+            dispatcher.expectSilently();
+        }
         requireUsable(config.settings());
         final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")),
             config.policies().reader());

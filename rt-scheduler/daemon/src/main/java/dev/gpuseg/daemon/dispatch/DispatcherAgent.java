@@ -132,6 +132,11 @@ public final class DispatcherAgent implements Runnable {
         snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks);
     }
 
+    /** No client is told of expected begins: {@link Anticipation#saysNothing}. Before the first command. */
+    void expectSilently() {
+        anticipation.saysNothing();
+    }
+
     /**
      * Names where answers go. Before the first command.
      *

@@ -190,6 +190,17 @@ class AnticipationTest {
     }
 
     @Test
+    void shouldTellNoClientWhereBoundsAreProven() {
+        rig.anticipation.saysNothing();
+        rig.anticipation.announce(middle, AT_NS);
+        poll(AT_NS - LEAD_NS);
+        rig.enforcer.enforce(rig.clock.nowNs());
+        rig.decisions.settle();
+        assertEquals(0, toldExpected(middle));
+        assertTrue(rig.anticipation.isReserved(0), "it is anticipated nevertheless");
+    }
+
+    @Test
     void shouldTellTheClientOfAnExpectedBeginWhenItIsDecidedAndWhenItIsEnforced() {
         rig.anticipation.announce(middle, AT_NS);
         assertEquals(0, toldExpected(middle), "not due yet");
