@@ -144,8 +144,9 @@ public final class ClientQueue implements AutoCloseable {
         ClientQueue result = null;
         try {
             final Path own = clientDirectory.resolve(OWN_DIRECTORY);
-            Files.createDirectories(directory);
-            Files.createDirectories(own);
+            Files.createDirectories(clientDirectory);   // its parent exists: one call, and no exception on the way
+            Files.createDirectory(directory);
+            Files.createDirectory(own);
             FileAccess.chmod(own, 0700);
             final Path metadataPath = directory.resolve(QueueFormat.METADATA);
             Files.createFile(metadataPath);

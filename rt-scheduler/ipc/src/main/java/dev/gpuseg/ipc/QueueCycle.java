@@ -41,7 +41,11 @@ final class QueueCycle implements AutoCloseable {
 
     /** Writes a complete cycle file that the client cannot reach yet, its space reserved. */
     static void write(final QueueTemplate template, final Path path) {
-        RuntimeDirectory.deleteTree(path); // left by an interrupted attempt
+        try {
+            Files.deleteIfExists(path); // left by an interrupted attempt
+        } catch (final IOException e) {
+            throw new UncheckedIOException(path + " cannot be deleted: " + e.getMessage(), e);
+        }
         try (FileChannel out = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
             Descriptor.allocate(path, template.bytes()); // first, so that a full file system is refused here
             final ByteBuffer content = ByteBuffer.wrap(template.cycle());

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
-import dev.gpuseg.ipc.platform.Descriptor;
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.ipc.platform.ProcPath;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,7 +26,7 @@ public final class DeviceFile {
     private final Set<String> names;
     private final int minor;
     /** The driver's number when it was asked for last: processes are examined often, and /proc/devices is text. */
-    private volatile FileIdentity.Number known;
+    private volatile long known = FileIdentity.NONE;
 
     private DeviceFile(final DriverLibrary driver, final Set<String> names, final int minor) {
         this.driver = driver;
@@ -73,14 +74,15 @@ public final class DeviceFile {
      * @return false also if it is not open any more
      */
     public boolean leadsTo(final int pid, final int fd, final String path) {
-        final int found = check("/proc/" + pid + "/fd/" + fd, path);
+        final int found = check(ProcPath.ofDescriptor(pid, fd), path);
         if (found == FOREIGN) {
             FOREIGN_SEEN.incrementAndGet();
         }
         return found == 0;
     }
 
-    private int check(final String link, final String path) {
+    /** 0, {@link #FOREIGN} or -errno; the link is a path at an address. */
+    private int check(final long link, final String path) {
         if (driver.owns(link)) {
             return 0;
         }
@@ -91,23 +93,24 @@ public final class DeviceFile {
         if (file.isDevice(known)) {
             return 0;
         }
-        final FileIdentity.Number now = number(path);   // the driver may have been loaded since
-        known = names.isEmpty() ? null : now;
+        final long now = number(path);   // the driver may have been loaded since
+        known = names.isEmpty() ? FileIdentity.NONE : now;
         return file.isDevice(now) ? 0 : FOREIGN;
     }
 
-    /** Null where there is no such device. */
-    private FileIdentity.Number number(final String path) {
+    /** {@link FileIdentity#NONE} where there is no such device. */
+    private long number(final String path) {
         if (names.isEmpty()) {
             final FileIdentity own = FileIdentity.of(path);
-            return own.isCharacterDevice() ? own.number() : null;
+            return own.isCharacterDevice() ? own.number() : FileIdentity.NONE;
         }
         try (Stream<String> lines = Files.lines(DEVICES)) {
             return lines.takeWhile(line -> !line.startsWith("Block")).map(line -> line.strip().split("\\s+"))
                 .filter(words -> words.length == 2 && names.contains(words[1]))
-                .map(words -> new FileIdentity.Number(Integer.parseInt(words[0]), minor)).findFirst().orElse(null);
+                .mapToLong(words -> FileIdentity.number(Integer.parseInt(words[0]), minor)).findFirst()
+                .orElse(FileIdentity.NONE);
         } catch (final IOException e) {
-            return null;   // without /proc nothing can be told apart, so nothing is used
+            return FileIdentity.NONE;   // without /proc nothing can be told apart, so nothing is used
         }
     }
 
@@ -121,12 +124,12 @@ public final class DeviceFile {
      * @return a descriptor, {@link #FOREIGN}, or -errno; -EBADF if it is not open any more
      */
     public int duplicate(final int pid, final int pidfd, final int remote, final String path) {
-        final int looked = check("/proc/" + pid + "/fd/" + remote, path);
+        final int looked = check(ProcPath.ofDescriptor(pid, remote), path);
         if (looked != 0) {
             return looked == -Errno.ENOENT ? -Errno.EBADF : looked;
         }
         final int fd = SystemCalls.pidfdGetfd(pidfd, remote);
-        if (fd >= 0 && check(Descriptor.path(fd).toString(), path) != 0) {
+        if (fd >= 0 && check(ProcPath.ofDescriptor(ProcessStatus.pid(), fd), path) != 0) {
             FOREIGN_SEEN.incrementAndGet();
             discard(fd);
             return FOREIGN;
@@ -153,7 +156,7 @@ public final class DeviceFile {
      * @return false also if it is not open any more
      */
     public static boolean isMemory(final int pid, final int fd) {
-        return counted(FileIdentity.of("/proc/" + pid + "/fd/" + fd));
+        return counted(FileIdentity.of(ProcPath.ofDescriptor(pid, fd)));
     }
 
     private static boolean counted(final FileIdentity file) {
@@ -172,12 +175,12 @@ public final class DeviceFile {
      * @return a descriptor, {@link #FOREIGN}, or -errno
      */
     public static int duplicateMemory(final int pid, final int pidfd, final int remote) {
-        final FileIdentity looked = FileIdentity.of("/proc/" + pid + "/fd/" + remote);
+        final FileIdentity looked = FileIdentity.of(ProcPath.ofDescriptor(pid, remote));
         if (!counted(looked)) {
             return looked.status() == -Errno.ENOENT ? -Errno.EBADF : looked.status() != 0 ? looked.status() : FOREIGN;
         }
         final int fd = SystemCalls.pidfdGetfd(pidfd, remote);
-        if (fd >= 0 && !counted(FileIdentity.of(Descriptor.path(fd).toString()))) {
+        if (fd >= 0 && !counted(FileIdentity.of(ProcPath.ofDescriptor(ProcessStatus.pid(), fd)))) {
             discard(fd);
             return FOREIGN;
         }

@@ -36,12 +36,12 @@ public final class DriverLibrary {
         /**
          * readlink(2).
          *
-         * @param path   the link
+         * @param path   address of the link
          * @param buffer receives the target
          * @param size   of the buffer
          * @return bytes; negative: it failed, and errno says why
          */
-        long readlink(String path, byte[] buffer, long size);
+        long readlink(long path, byte[] buffer, long size);
     }
 
     /** What a stand-in says of a link in /proc: see rt-scheduler/native/common/device_file.h. */
@@ -86,10 +86,10 @@ public final class DriverLibrary {
      * Whether a link in /proc leads to a file that a stand-in made. Never true where the C library is used: only who
      * starts this process can name a stand-in.
      *
-     * @param link the path
+     * @param link address of the path
      * @return true if its ioctl serves that file
      */
-    boolean owns(final String link) {
+    boolean owns(final long link) {
         final Function function = owns;
         return function != null && function.invokeInt(new Object[] {link}) == 1;
     }
@@ -119,11 +119,11 @@ public final class DriverLibrary {
     /**
      * readlink(2).
      *
-     * @param path   the link
+     * @param path   address of the link, which ends with 0
      * @param buffer receives the target
      * @return bytes of the target, or -errno
      */
-    public int readlink(final String path, final byte[] buffer) {
+    public int readlink(final long path, final byte[] buffer) {
         return SystemCalls.result(functions.readlink(path, buffer, buffer.length));
     }
 }

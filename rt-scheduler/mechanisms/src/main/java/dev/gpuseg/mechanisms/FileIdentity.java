@@ -13,10 +13,12 @@ import org.agrona.BufferUtil;
  *
  * @param status 0, or -errno
  * @param mode   type bits of {@code st_mode}
- * @param number of a device: major and minor
+ * @param number of a device, see {@link #number(int, int)}
  * @param system number of the file system
  */
-record FileIdentity(int status, int mode, Number number, Number system) {
+record FileIdentity(int status, int mode, long number, long system) {
+    /** No device, and no file system. */
+    static final long NONE = -1;
     private static final boolean ARM64 = "aarch64".equals(System.getProperty("os.arch"));
     private static final int SYS_STATX = ARM64 ? 291 : 332;
     private static final int SYS_MEMFD_CREATE = ARM64 ? 279 : 319;
@@ -34,10 +36,13 @@ record FileIdentity(int status, int mode, Number number, Number system) {
     private static final int PATH_MAX = 4096;
     private static final ByteBuffer PATH = ByteBuffer.allocateDirect(PATH_MAX);
     private static final ByteBuffer RESULT = ByteBuffer.allocateDirect(STATX_BYTES).order(ByteOrder.nativeOrder());
-    private static Number memory;
+    private static final long PATH_ADDRESS = BufferUtil.address(PATH);
+    private static final long RESULT_ADDRESS = BufferUtil.address(RESULT);
+    private static long memory = NONE;
 
-    /** A device number. */
-    record Number(int major, int minor) {
+    /** Major and minor number in one word. */
+    static long number(final int major, final int minor) {
+        return (long) major << Integer.SIZE | minor & 0xffffffffL;
     }
 
     /** Looks at a file; links are followed. */
@@ -47,16 +52,24 @@ record FileIdentity(int status, int mode, Number number, Number system) {
             throw new IllegalArgumentException("a path has " + bytes.length + " bytes, at most " + (PATH_MAX - 1));
         }
         PATH.put(0, bytes).put(bytes.length, (byte) 0);
-        final int status = SystemCalls.call(SYS_STATX, AT_FDCWD, BufferUtil.address(PATH), AT_STATX_DONT_SYNC,
-            STATX_TYPE, BufferUtil.address(RESULT));
-        return new FileIdentity(status, RESULT.getShort(MODE_OFFSET) & TYPE_MASK,
-            new Number(RESULT.getInt(NUMBER_OFFSET), RESULT.getInt(NUMBER_OFFSET + Integer.BYTES)),
-            new Number(RESULT.getInt(SYSTEM_OFFSET), RESULT.getInt(SYSTEM_OFFSET + Integer.BYTES)));
+        return of(PATH_ADDRESS);
     }
 
-    /** Whether it is the character device of this number; null is none. */
-    boolean isDevice(final Number expected) {
-        return status == 0 && mode == CHARACTER_DEVICE && number.equals(expected);
+    /** The same of a path that ends with 0 at an address. */
+    static synchronized FileIdentity of(final long path) {
+        final int status = SystemCalls.call(SYS_STATX, AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE,
+            RESULT_ADDRESS);
+        return new FileIdentity(status, RESULT.getShort(MODE_OFFSET) & TYPE_MASK, resultAt(NUMBER_OFFSET),
+            resultAt(SYSTEM_OFFSET));
+    }
+
+    private static long resultAt(final int offset) {
+        return number(RESULT.getInt(offset), RESULT.getInt(offset + Integer.BYTES));
+    }
+
+    /** Whether it is the character device of this number. */
+    boolean isDevice(final long expected) {
+        return status == 0 && mode == CHARACTER_DEVICE && expected != NONE && number == expected;
     }
 
     /** Whether it is a character device at all. */
@@ -66,13 +79,13 @@ record FileIdentity(int status, int mode, Number number, Number system) {
 
     /** Whether it is a memory file: these are the only files of their file system, any other may have such a name. */
     boolean isMemory() {
-        return status == 0 && mode == REGULAR && system.equals(memory());
+        return status == 0 && mode == REGULAR && memory() != NONE && system == memory();
     }
 
-    private static synchronized Number memory() {
-        if (memory == null) {
+    private static synchronized long memory() {
+        if (memory == NONE) {
             PATH.put(0, (byte) 'x').put(1, (byte) 0);
-            final int fd = SystemCalls.call(SYS_MEMFD_CREATE, BufferUtil.address(PATH), MFD_CLOEXEC, 0, 0, 0);
+            final int fd = SystemCalls.call(SYS_MEMFD_CREATE, PATH_ADDRESS, MFD_CLOEXEC, 0, 0, 0);
             if (fd >= 0) {
                 memory = of(Descriptor.path(fd).toString()).system();
                 SystemCalls.closeOnce(fd);

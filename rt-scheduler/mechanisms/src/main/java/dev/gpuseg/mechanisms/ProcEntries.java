@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.ipc.platform.ProcPath;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
@@ -29,13 +30,12 @@ public final class ProcEntries implements AutoCloseable {
     private static final int LENGTH_OFFSET = 16;
     private static final int NAME_OFFSET = 19;
     private static final int ENTRIES_BYTES = 16 * 1024;
-    private static final int PATH_BYTES = 64;
     private static final int TARGET_BYTES = 256;
     private static final int TEN = 10;
     private static final int NONE = -1;
 
     private final Memory entries = new Memory(ENTRIES_BYTES);
-    private final Memory path = new Memory(PATH_BYTES);
+    private final ProcPath path = new ProcPath("/proc");
     private final Memory target = new Memory(TARGET_BYTES);
     private int directory = NONE;
     private int at;
@@ -51,7 +51,7 @@ public final class ProcEntries implements AutoCloseable {
      */
     public void openProcesses() throws IOException {
         pid = 0;
-        open(put(0, "/proc"));
+        open(path.directory());
     }
 
     /**
@@ -64,33 +64,12 @@ public final class ProcEntries implements AutoCloseable {
      */
     public void openDescriptors(final int ofPid) throws IOException {
         pid = ofPid;
-        open(put(putNumber(put(0, "/proc/"), ofPid), "/fd"));
+        open(path.of(ofPid, "fd"));
     }
 
-    private int put(final int from, final String text) {
-        for (int i = 0; i < text.length(); i++) {
-            path.setByte(from + i, (byte) text.charAt(i));
-        }
-        return from + text.length();
-    }
-
-    private int putNumber(final int from, final int value) {
-        int digits = 1;
-        for (int rest = value; rest >= TEN; rest /= TEN) {
-            digits++;
-        }
-        int rest = value;
-        for (int i = digits - 1; i >= 0; i--) {
-            path.setByte(from + i, (byte) ('0' + rest % TEN));
-            rest /= TEN;
-        }
-        return from + digits;
-    }
-
-    private void open(final int pathLength) throws IOException {
+    private void open(final long pathAddress) throws IOException {
         close();
-        path.setByte(pathLength, (byte) 0);
-        final int fd = SystemCalls.call(SYS_OPENAT, AT_FDCWD, Pointer.nativeValue(path), DIRECTORY_READ_ONLY, 0, 0);
+        final int fd = SystemCalls.call(SYS_OPENAT, AT_FDCWD, pathAddress, DIRECTORY_READ_ONLY, 0, 0);
         if (fd < 0) {
             throw failed(fd);
         }

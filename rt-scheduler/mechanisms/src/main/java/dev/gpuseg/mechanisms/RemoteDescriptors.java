@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms;
 
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.ipc.platform.ProcPath;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -103,7 +104,7 @@ public final class RemoteDescriptors {
                 link.fd = entries.number();
                 link.length = Math.max(0, entries.readlink(link.target));
                 if (driver.isReplaced() && (link.startsWith(SOCKET) || link.startsWith(MEMORY))) {
-                    link.length = Math.max(0, driver.readlink("/proc/" + pid + "/fd/" + link.fd, link.target));
+                    link.length = Math.max(0, driver.readlink(ProcPath.ofDescriptor(pid, link.fd), link.target));
                 }
                 if (!visitor.visit(link)) {
                     return;

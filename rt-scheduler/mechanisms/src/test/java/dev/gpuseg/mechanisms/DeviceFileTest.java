@@ -25,7 +25,7 @@ class DeviceFileTest {
         public native int open(String path, int flags, int mode);
 
         @Override
-        public native long readlink(String path, byte[] buffer, long size);
+        public native long readlink(long path, byte[] buffer, long size);
     }
 
     private static final DriverLibrary LIBC = new DriverLibrary("gpuseg.test.library", new Functions());

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
@@ -29,13 +31,14 @@ class RemoteDescriptorsTest {
         public native int open(String path, int flags, int mode);
 
         @Override
-        public native long readlink(String path, byte[] buffer, long size);
+        public native long readlink(long path, byte[] buffer, long size);
     }
 
     private static final DriverLibrary LIBC = new DriverLibrary("gpuseg.test.library", new Functions());
 
     @TempDir
     private Path directory;
+    private final Memory path = new Memory(4096);
     private Path file;
     private Process process;
     private int pid;
@@ -109,16 +112,21 @@ class RemoteDescriptorsTest {
         assertEquals(-Errno.ESRCH, RemoteDescriptors.openProcess(pid, ticks));
     }
 
+    private long address(final String text) {
+        path.setString(0, text);
+        return Pointer.nativeValue(path);
+    }
+
     @Test
     void shouldReturnTheErrorOfAFailedCall() {
         assertFalse(LIBC.isReplaced());
         assertEquals(-Errno.ENOENT, LIBC.open(directory.resolve("missing").toString()));
         assertEquals(-Errno.EBADF, LIBC.ioctl(-1, 0, 0));
-        assertEquals(-Errno.EINVAL, LIBC.readlink(file.toString(), new byte[16]), "no link");
+        assertEquals(-Errno.EINVAL, LIBC.readlink(address(file.toString()), new byte[16]), "no link");
         final int fd = LIBC.open(file.toString());
         assertTrue(fd >= 0, "errno " + -fd);
         final byte[] target = new byte[256];
-        final int length = LIBC.readlink("/proc/self/fd/" + fd, target);
+        final int length = LIBC.readlink(address("/proc/self/fd/" + fd), target);
         assertEquals(file.toString(), new String(target, 0, length, java.nio.charset.StandardCharsets.UTF_8));
         SystemCalls.closeOnce(fd);
         assertThrows(IllegalStateException.class, () -> SystemCalls.closeOnce(fd), "closed twice");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cgroup;
 
-import java.io.FileInputStream;
+import dev.gpuseg.ipc.platform.ProcFile;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 
 /**
  * The unified hierarchy (cgroup v2), as /proc shows it. A process without permissions on the tree cannot choose its
@@ -16,13 +16,14 @@ import java.util.Arrays;
  */
 public final class CgroupTree {
     /** What the unified hierarchy's line begins with. */
-    private static final byte[] ABSOLUTE = "0::/".getBytes(StandardCharsets.ISO_8859_1);
-    private static final int USUAL_BYTES = 1024;
+    private static final String ABSOLUTE = "0::/";
+    /** More than the kernel tells: a line for each hierarchy. */
+    private static final int TEXT_MAX = 1 << 20;
     private static final int MOUNT_POINT_FIELD = 4;
 
     private final Path proc;
     /** Kept from call to call: the daemon asks for every process several times a second. */
-    private byte[] text = new byte[USUAL_BYTES];
+    private final ProcFile file;
 
     /**
      * A tree seen through a process file system.
@@ -31,6 +32,7 @@ public final class CgroupTree {
      */
     public CgroupTree(final Path proc) {
         this.proc = proc;
+        file = new ProcFile(proc.toString(), TEXT_MAX);
     }
 
     /**
@@ -41,29 +43,29 @@ public final class CgroupTree {
      *     kernel has no unified hierarchy
      */
     public String pathOf(final int pid) {
-        int length = 0;
-        try (FileInputStream in = new FileInputStream(proc + "/" + pid + "/cgroup")) {
-            for (int n = in.read(text); n > 0; n = in.read(text, length, text.length - length)) {
-                length += n;
-                if (length == text.length) {
-                    text = Arrays.copyOf(text, 2 * length);
-                }
-            }
-        } catch (final IOException e) {
-            return "";
-        }
+        final int length = file.read(pid, "cgroup");
+        final ByteBuffer text = file.content();
         int end;
         for (int at = 0; at < length; at = end + 1) {
             end = at;
-            while (end < length && text[end] != '\n') {
+            while (end < length && text.get(end) != '\n') {
                 end++;
             }
-            if (Arrays.equals(text, at, Math.min(end, at + ABSOLUTE.length), ABSOLUTE, 0, ABSOLUTE.length)) {
-                final int from = at + ABSOLUTE.length - 1;   // the slash belongs to it
-                return new String(text, from, end - from, StandardCharsets.ISO_8859_1);
+            if (end - at >= ABSOLUTE.length() && begins(text, at)) {
+                final byte[] path = new byte[end - at - ABSOLUTE.length() + 1];   // with the slash
+                text.get(end - path.length, path);
+                return new String(path, StandardCharsets.ISO_8859_1);
             }
         }
         return "";
+    }
+
+    private static boolean begins(final ByteBuffer text, final int at) {
+        boolean same = true;
+        for (int i = 0; same && i < ABSOLUTE.length(); i++) {
+            same = text.get(at + i) == ABSOLUTE.charAt(i);
+        }
+        return same;
     }
 
     /**

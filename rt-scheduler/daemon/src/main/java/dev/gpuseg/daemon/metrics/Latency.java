@@ -25,6 +25,13 @@ final class Latency {
         histogram.setAutoResize(true);
     }
 
+    /** Forgets all durations; the memory stays. */
+    void clear() {
+        histogram.reset();
+        maxNs = 0;
+        lastNs = 0;
+    }
+
     void record(final long ns) {
         lastNs = Math.max(0, ns);
         maxNs = Math.max(maxNs, lastNs);

@@ -10,7 +10,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.EventTap;
 import dev.gpuseg.ipc.journal.JournalEvent;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -47,6 +49,8 @@ public final class LiveModel implements EventTap {
     private final Map<Integer, TaskFigures> byKey = new HashMap<>();
     private final Map<Integer, String> clients = new HashMap<>();
     private final Map<Integer, ContextOff> contextsOff = new HashMap<>();
+    /** Of tasks that were forgotten; with those of the others at most {@link #TASKS_MAX}. */
+    private final Deque<TaskLatencies> spare = new ArrayDeque<>();
     private final GpuFigures[] gpus = new GpuFigures[GPUS_MAX];
     private final SpanRing spans = new SpanRing();
     private final MissLog misses = new MissLog();
@@ -151,7 +155,7 @@ public final class LiveModel implements EventTap {
                 return;
             }
             task = new TaskFigures(nextKey++, identity.name, identity.pid, gpu,
-                observer.task(identity.name, identity.pid, gpu));
+                observer.task(identity.name, identity.pid, gpu), spare.isEmpty() ? new TaskLatencies() : spare.pop());
             tasks.put(identity, task);
             byKey.put(task.key, task);
         }
@@ -194,6 +198,8 @@ public final class LiveModel implements EventTap {
         tasks.remove(new Identity(task.name, task.pid, task.gpu));
         byKey.remove(task.key);
         task.observer.forgotten();
+        task.latencies.clear();
+        spare.push(task.latencies);
     }
 
     private void onContext(final JournalEvent event, final boolean off) {
@@ -302,7 +308,7 @@ public final class LiveModel implements EventTap {
         if (!task.waitMeasured) {
             task.waitMeasured = true;
             final long ns = Math.max(0, timeNs - task.beginNs);
-            task.waits.record(ns);
+            task.latencies.waits.record(ns);
             task.observer.waited(ns);
         }
     }
@@ -332,7 +338,7 @@ public final class LiveModel implements EventTap {
         task.segmentOpen = false;
         final long ns = Math.max(0, clientNs - task.beginNs);
         task.segments++;
-        task.responses.record(ns);
+        task.latencies.responses.record(ns);
         task.observer.segmentEnded(ns);
         if (task.openMiss != null) {
             task.openMiss.lateNs = Math.max(0, clientNs - task.segmentDeadlineNs);
@@ -351,7 +357,7 @@ public final class LiveModel implements EventTap {
         if (responseNs == JobAccount.NONE) {
             return;
         }
-        task.jobResponses.record(responseNs);
+        task.latencies.jobResponses.record(responseNs);
         task.observer.jobEnded(responseNs);
         if (!task.account.isPassed()   // else the log has it
             && JobAccount.isLate(responseNs, task.priority, task.deadlineNs)) {
@@ -499,6 +505,9 @@ public final class LiveModel implements EventTap {
         for (final TaskFigures task : tasks.values()) {
             sum += task.bytes();
         }
+        for (final TaskLatencies latencies : spare) {
+            sum += latencies.bytes();
+        }
         return sum;
     }
 
@@ -645,9 +654,9 @@ public final class LiveModel implements EventTap {
             .put("overruns", task.overruns).put("busy_ns", (long) busyNs)
             .put("gpu_share", task.busyRate.perSecond((long) busyNs, nowNs) / 1e9)
             .put("last_preempt_ns", task.lastPreemptNs).put("last_preempt_by", task.lastPreemptBy);
-        task.waits.putInto(node, "wait_ns", columns);
-        task.responses.putInto(node, "segment_response_ns", columns);
-        task.jobResponses.putInto(node, "job_response_ns", columns);
+        task.latencies.waits.putInto(node, "wait_ns", columns);
+        task.latencies.responses.putInto(node, "segment_response_ns", columns);
+        task.latencies.jobResponses.putInto(node, "job_response_ns", columns);
     }
 
     @Override

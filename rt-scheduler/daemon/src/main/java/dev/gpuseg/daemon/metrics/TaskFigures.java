@@ -44,19 +44,19 @@ final class TaskFigures {
     double busyNs;
     double shareAtStartNs;
 
-    final Latency waits = new Latency();
-    final Latency responses = new Latency();
-    final Latency jobResponses = new Latency();
+    final TaskLatencies latencies;
     final Rate busyRate = new Rate();
     final Rate segmentRate = new Rate();
     final Rate jobRate = new Rate();
 
-    TaskFigures(final int key, final String name, final int pid, final int gpu, final TaskObserver observer) {
+    TaskFigures(final int key, final String name, final int pid, final int gpu, final TaskObserver observer,
+        final TaskLatencies latencies) {
         this.key = key;
         this.name = name;
         this.pid = pid;
         this.gpu = gpu;
         this.observer = observer;
+        this.latencies = latencies;
     }
 
     boolean isOpen() {
@@ -65,6 +65,6 @@ final class TaskFigures {
 
     /** Bytes that its histograms take. */
     int bytes() {
-        return waits.bytes() + responses.bytes() + jobResponses.bytes();
+        return latencies.bytes();
     }
 }

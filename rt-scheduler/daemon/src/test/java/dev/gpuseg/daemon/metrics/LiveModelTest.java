@@ -4,9 +4,11 @@ package dev.gpuseg.daemon.metrics;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.ipc.journal.EventKind;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -171,6 +173,32 @@ class LiveModelTest {
         assertEquals(LiveModel.TASKS_MAX, view(2_000).path("tasks").size());
         assertEquals("idle", task("newcomer", 2_000).path("state").asText());
         assertTrue(model.bytes() < 16 << 20, model.bytes() + " bytes");
+    }
+
+    private void comeAndGo(final int from, final int to) {
+        for (int i = from; i < to; i++) {
+            rig.open(i * 100L, 1, "passing" + i, 10, 0);
+            rig.begin(i * 100L + 10, 1);
+            rig.grant(i * 100L + 20, 1);
+            rig.end(i * 100L + 2_000, 1);
+            rig.event(EventKind.TASK_CLOSE, i * 100L + 2_100, 1, 0, 0, 0);
+        }
+    }
+
+    /** What is made here lives for minutes, so a collection would copy it, and stop the dispatcher meanwhile. */
+    @Test
+    void shouldUseTheHistogramsOfForgottenTasksForOthers() {
+        assumeTrue(ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean,
+            "this JVM cannot count allocated bytes: no com.sun.management.ThreadMXBean");
+        final var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        final long self = Thread.currentThread().getId();
+        final int tasks = 2 * LiveModel.TASKS_MAX;
+        comeAndGo(1, tasks);
+        final long before = threads.getThreadAllocatedBytes(self);
+        comeAndGo(tasks, 2 * tasks);
+        final double kib = (threads.getThreadAllocatedBytes(self) - before) / 1024.0 / tasks;
+        assertEquals(1, task("passing" + (2 * tasks - 1), 0).path("segment_response_ns").path("count").asInt());
+        assertTrue(kib < 6, "KiB for each task: " + kib);
     }
 
     @Test

@@ -41,13 +41,12 @@ public final class ProcessStatus {
      * @return from /proc/pid/comm, at most 15 bytes; empty if the process has ended
      */
     public static String commandName(final int pid) {
-        try {
-            final byte[] name = Files.readAllBytes(Path.of("/proc", Integer.toString(pid), "comm"));
-            // the process chose it: any bytes but NUL
-            return PlainText.of(new String(name, StandardCharsets.UTF_8).strip());
-        } catch (final IOException e) {
+        final ProcFile file = ProcFile.ofThread();
+        if (file.read(pid, "comm") <= 0) {
             return "";
         }
+        // the process chose it: any bytes but NUL
+        return PlainText.of(StandardCharsets.UTF_8.decode(file.content()).toString().strip());
     }
 
     /**
@@ -63,6 +62,23 @@ public final class ProcessStatus {
         } catch (final IOException e) {
             return "";
         }
+    }
+
+    /**
+     * Whether a process runs a program. Makes no object.
+     *
+     * @param pid  the process
+     * @param name of the program's file, ASCII, without its directory
+     * @return false also if the process has ended or may not be examined
+     */
+    public static boolean runs(final int pid, final String name) {
+        final ProcFile file = ProcFile.ofThread();
+        final int from = file.readLink(pid, "exe") - name.length();
+        boolean same = from > 0 && file.content().get(from - 1) == '/';
+        for (int i = 0; same && i < name.length(); i++) {
+            same = file.content().get(from + i) == name.charAt(i);
+        }
+        return same;
     }
 
     /**

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.ipc.platform;
 
-import com.sun.jna.Memory;
-import com.sun.jna.Pointer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 /**
- * /proc/PID/stat and status, read by system calls into memory that is kept: the daemon asks for start time, user and
- * groups of processes whenever one comes or goes, and an object for each field would make the JVM collect its garbage,
- * which stops the dispatcher. Each thread has one; it allocates only itself, and a list of groups.
+ * /proc/PID/stat and status, read into memory that is kept ({@link ProcFile}): the daemon asks for start time, user and
+ * groups of processes whenever one comes or goes. Each thread has one; it allocates only itself, and a list of groups.
  *
- * <p>Source: proc_pid_stat(5), proc_pid_status(5), openat(2), read(2); numbers of calls of the kernel's headers for
- * x86-64 and aarch64.
+ * <p>Source: proc_pid_stat(5), proc_pid_status(5).
  */
 final class StatFile {
     /** Number of the field that names the parent. */
@@ -22,26 +18,17 @@ final class StatFile {
     /** Number of the field that says when the process was started, in clock ticks since boot. */
     static final int START = 22;
 
-    private static final int SYS_OPENAT = LibC.ARM64 ? 56 : 257;
-    private static final int SYS_READ = LibC.ARM64 ? 63 : 0;
-    private static final int SYS_CLOSE = LibC.ARM64 ? 57 : 3;
-    private static final int AT_FDCWD = -100;
-    private static final int CLOSED_ON_EXEC = 0x80000;
-    private static final int PATH_BYTES = 32;
     /** Enough for the first 22 fields with the longest values, and for the lines up to 300 groups. */
     private static final int TEXT_BYTES = 4096;
     private static final int TEN = 10;
-    private static final String DIRECTORY = "/proc/";
-    private static final String STAT = "/stat";
-    private static final String STATUS = "/status";
+    private static final String STAT = "stat";
+    private static final String STATUS = "status";
     private static final byte[] USER = "\nUid:\t".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] GROUPS = "\nGroups:\t".getBytes(StandardCharsets.US_ASCII);
     /** The first field behind the command. */
     private static final int STATE = 3;
     private static final ThreadLocal<StatFile> OF_THREAD = ThreadLocal.withInitial(StatFile::new);
 
-    private final Memory path = new Memory(PATH_BYTES);
-    private final Memory read = new Memory(TEXT_BYTES);
     private final byte[] text = new byte[TEXT_BYTES];
 
     private StatFile() {
@@ -72,43 +59,10 @@ final class StatFile {
 
     /** How many bytes were read; 0 if there is no such process. */
     private int read(final int pid, final String name) {
-        int at = put(0, DIRECTORY);
-        at = put(at, pid);
-        path.setByte(put(at, name), (byte) 0);
-        final long fd = LibC.syscall(SYS_OPENAT, AT_FDCWD, Pointer.nativeValue(path), CLOSED_ON_EXEC, 0, 0, 0);
-        if (fd < 0) {
-            return 0;
-        }
-        final int length = (int) LibC.syscall(SYS_READ, fd, Pointer.nativeValue(read), TEXT_BYTES, 0, 0, 0);
-        LibC.syscall(SYS_CLOSE, fd, 0, 0, 0, 0, 0);
-        if (length > 0) {
-            read.read(0, text, 0, length);
-        }
-        return Math.max(0, length);
-    }
-
-    private int put(final int from, final String characters) {
-        for (int i = 0; i < characters.length(); i++) {
-            path.setByte(from + i, (byte) characters.charAt(i));
-        }
-        return from + characters.length();
-    }
-
-    private int put(final int from, final int value) {
-        int at = from;
-        for (long place = placeOf(value); place > 0; place /= TEN) {
-            path.setByte(at++, (byte) ('0' + value / place % TEN));
-        }
-        return at;
-    }
-
-    /** The place of the first digit. */
-    private static long placeOf(final int value) {
-        long place = 1;
-        while (value / place >= TEN) {
-            place *= TEN;
-        }
-        return place;
+        final ProcFile file = ProcFile.ofThread();
+        final int length = Math.max(0, file.read(pid, name));
+        file.content().get(0, text, 0, length);
+        return length;
     }
 
     /** The same of text that was read. */

@@ -26,7 +26,7 @@ final class AmdCalls {
         public native int open(String path, int flags, int mode);
 
         @Override
-        public native long readlink(String path, byte[] buffer, long size);
+        public native long readlink(long path, byte[] buffer, long size);
 
         native int close(int fd);   // releases holds, so the stand-in must see it
     }

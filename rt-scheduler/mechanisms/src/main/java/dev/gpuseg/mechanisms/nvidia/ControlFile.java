@@ -13,6 +13,8 @@ final class ControlFile {
     private final int fd;
     private final int remoteFd;
     private boolean open = true;
+    /** In how many full refreshes no client was found in it. */
+    private int emptyRefreshes;
 
     ControlFile(final int fd, final int remoteFd) {
         this.fd = fd;
@@ -33,6 +35,11 @@ final class ControlFile {
     boolean stillOpenIn(final int pid) {
         final int result = DriverCalls.compareFiles((int) ProcessHandle.current().pid(), fd, pid, remoteFd);
         return result == 0 || result < 0 && result != -Errno.EBADF && result != -Errno.ESRCH;
+    }
+
+    /** No client was found in it once more. How often that was. */
+    int countEmptyRefresh() {
+        return ++emptyRefreshes;
     }
 
     /** To be called under the lock under which it is closed. */

@@ -37,7 +37,7 @@ final class DriverCalls {
         public native int open(String path, int flags, int mode);
 
         @Override
-        public native long readlink(String path, byte[] buffer, long size);
+        public native long readlink(long path, byte[] buffer, long size);
     }
 
     private static final class LibC {

@@ -21,10 +21,10 @@ final class GpuIndex {
     private static final String GPUS = "/proc/driver/nvidia/gpus";
     private static final String MINOR = "Device Minor:";
 
-    private final List<Integer> ids;
+    private final int[] ids;
 
     GpuIndex(final List<Integer> sortedIds) {
-        ids = List.copyOf(sortedIds);
+        ids = sortedIds.stream().mapToInt(Integer::intValue).toArray();
     }
 
     /**
@@ -88,10 +88,17 @@ final class GpuIndex {
 
     /** Index from 0, {@link #UNKNOWN} for a GPU that is not listed. If none is listed, there is one GPU. */
     int of(final int gpuId) {
-        return ids.isEmpty() ? 0 : ids.indexOf(gpuId);
+        if (ids.length == 0) {
+            return 0;
+        }
+        int index = 0;
+        while (index < ids.length && ids[index] != gpuId) {
+            index++;
+        }
+        return index < ids.length ? index : UNKNOWN;
     }
 
     int count() {
-        return ids.size();
+        return ids.length;
     }
 }

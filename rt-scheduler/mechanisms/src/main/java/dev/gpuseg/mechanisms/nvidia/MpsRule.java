@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.ipc.platform.ProcFile;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -8,12 +9,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
+import org.agrona.collections.Int2ObjectHashMap;
 
 /**
  * Which processes must stay enabled because they may share an MPS server with a registered process.
@@ -33,28 +32,29 @@ final class MpsRule {
     private static final String SERVER = "nvidia-cuda-mps-server";
     private static final String CUDA = "/libcuda.so";
 
-    private final Path proc;
+    private final ProcFile environments;
     /** Kept from call to call: there are many calls while processes come and go, mostly without a server. */
     private final List<WatchedProcess> servers = new ArrayList<>();
-    private final Map<Integer, Exemption> exemptions = new HashMap<>();
+    private final Int2ObjectHashMap<Exemption> exemptions = new Int2ObjectHashMap<>();
     private boolean serverRuns;
 
     /** Reads environments of processes below this directory, usually /proc. */
     MpsRule(final Path proc) {
-        this.proc = proc;
+        environments = new ProcFile(proc.toString(), MpsPipe.ENVIRONMENT_MAX);
     }
 
     /**
-     * Sets the exemption of every process.
+     * Sets the exemption of every process. Makes no object unless a server runs or a process is new.
      *
      * @return true if one has changed
      */
-    boolean update(final Collection<WatchedProcess> all) {
+    boolean update(final List<WatchedProcess> all) {
         servers.clear();
-        for (final WatchedProcess p : all) {
+        for (int i = 0; i < all.size(); i++) {
+            final WatchedProcess p = all.get(i);
             if (p.pipe == null && !p.dead) {   // once: the environment is that of the process's start
-                p.pipe = MpsPipe.of(proc, p.pid);
-                p.mpsServer = SERVER.equals(ProcessStatus.programName(p.pid));
+                p.pipe = MpsPipe.of(environments, p.pid);
+                p.mpsServer = ProcessStatus.runs(p.pid, SERVER);
             }
             if (p.mpsServer && !p.dead && !p.detached) {
                 servers.add(p);
@@ -62,7 +62,8 @@ final class MpsRule {
         }
         serverRuns = !servers.isEmpty();
         exemptions.clear();
-        for (final WatchedProcess server : servers) {
+        for (int i = 0; i < servers.size(); i++) {
+            final WatchedProcess server = servers.get(i);
             final Exemption exemption = exemption(server, all);
             if (exemption != null) {
                 exemptions.put(server.pid, exemption);
@@ -74,7 +75,8 @@ final class MpsRule {
             }
         }
         boolean changed = false;
-        for (final WatchedProcess p : all) {
+        for (int i = 0; i < all.size(); i++) {
+            final WatchedProcess p = all.get(i);
             final Exemption exemption = exemptions.get(p.pid);
             if (!Objects.equals(exemption, p.exemption)) {
                 p.exemption = exemption;
@@ -85,7 +87,7 @@ final class MpsRule {
     }
 
     /** By the registered process with the lowest pid that may be a client; null if there is none. */
-    private static Exemption exemption(final WatchedProcess server, final Collection<WatchedProcess> all) {
+    private static Exemption exemption(final WatchedProcess server, final List<WatchedProcess> all) {
         WatchedProcess client = null;
         for (final WatchedProcess p : all) {
             if (p.registered && !p.dead && !p.detached && !p.mpsServer && (client == null || p.pid < client.pid)

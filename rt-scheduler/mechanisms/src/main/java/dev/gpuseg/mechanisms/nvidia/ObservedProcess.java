@@ -17,7 +17,6 @@ import java.util.Set;
  * before it is used. Watch thread only.
  */
 final class ObservedProcess {
-    private static final int CLASS_CLIENT = 0x41;
     /** A process with more is searched: it may only want this memory. */
     private static final int OBJECTS_MAX = 16_384;
 
@@ -102,14 +101,13 @@ final class ObservedProcess {
     }
 
     static boolean isClient(final Observation o) {
-        return o.classId() == CLASS_CLIENT;
+        return o.classId() == RmClass.CLIENT;
     }
 
     /** Whether it is the group of a context, or a channel: what is known then is to be acted upon at once. */
     static boolean beginsContext(final Observation o) {
-        final RmClient.Node node = new RmClient.Node(o.classId(), o.parent());
-        return o.kind() == Observation.Kind.ALLOC
-            && (node.isTsg() && o.engine() == RmClient.ENGINE_GR0 || node.isChannel());
+        return o.kind() == Observation.Kind.ALLOC && (RmClass.isTsg(o.classId()) && o.engine() == RmClient.ENGINE_GR0
+            || RmClass.isChannel(o.classId()));
     }
 
     long startTicks() {
@@ -128,9 +126,8 @@ final class ObservedProcess {
     }
 
     /** Whether a channel can run: it, or its group, was scheduled. */
-    boolean runs(final RmContext.Channel channel) {
-        return scheduled.contains(key(channel.client(), channel.handle()))
-            || scheduled.contains(key(channel.client(), channel.group()));
+    boolean runs(final int client, final int channel, final int group) {
+        return scheduled.contains(key(client, channel)) || scheduled.contains(key(client, group));
     }
 
     /** Whether it has seen this scheduled, or seen it no more. */

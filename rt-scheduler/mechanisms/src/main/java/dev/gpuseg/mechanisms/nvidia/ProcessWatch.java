@@ -15,10 +15,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import org.agrona.collections.Long2LongHashMap;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 
 /**
@@ -52,8 +51,6 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private static final int SCHEDULED_MOST = 16;
 
     private final int gpu;
-    private final GpuIndex gpus;
-    private final Scope scope;
     private final Protection protection;
     private final Object lock;
     private final Runnable onChange;
@@ -61,18 +58,22 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private final MpsRule mps;
     private final Observer observer;
     private final RmControl rm = new RmControl();
+    private final RmScan scan;
+    private final Runnable serveObserved = this::serveObserved;
+    private final RmProcess.OlderProcesses olderThan = this::olderThan;
+    private final OpenFiles olderFiles = new OpenFiles();
     private final WatchBell bell = new WatchBell();
     private final ManyToOneConcurrentLinkedQueue<WatchedProcess> arrivals = new ManyToOneConcurrentLinkedQueue<>();
     private final ManyToOneConcurrentLinkedQueue<Observation> observations = new ManyToOneConcurrentLinkedQueue<>();
-    /** W watch thread, R any thread. */
-    private final Map<Integer, WatchedProcess> watched = new ConcurrentHashMap<>();
+    private final WatchedProcesses watched = new WatchedProcesses();
     private final Map<Integer, ObservedProcess> observed = new HashMap<>();
-    private final Map<Integer, Long> protectedUntilNs = new HashMap<>();
+    /** By pid. */
+    private final Long2LongHashMap protectedUntilNs = new Long2LongHashMap(Long.MIN_VALUE);
     private final PollSet polled = new PollSet();
     private final byte[] scratch = new byte[4096];
     private final int ownPid = ProcessStatus.pid();
     private final ProcEntries processes = new ProcEntries();
-    private final RmProcess.ControlSearch controls = new RmProcess.ControlSearch();
+    private final ControlSearch controls = new ControlSearch();
     /** Of the present wait: the processes whose pidfds are polled, in that order, and those that have ended. */
     private final List<WatchedProcess> order = new ArrayList<>();
     private final List<WatchedProcess> ended = new ArrayList<>();
@@ -93,8 +94,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         final Observer observer) {
         this.observer = observer;
         this.gpu = gpu;
-        this.gpus = gpus;
-        this.scope = scope;
+        scan = new RmScan(gpus, scope, rm);
         this.protection = protection;
         this.lock = lock;
         this.onChange = onChange;
@@ -133,7 +133,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     /** Begins to follow a process. Any thread. */
     WatchedProcess attach(final int pid, final long startTicks) {
-        final WatchedProcess known = watched.get(pid);
+        final WatchedProcess known = watched.find(pid);
         if (known != null && known.startTicks == startTicks && !known.attached) {
             known.attached = true;   // its channels are known; if it has just ended, it has none
             return known;
@@ -193,7 +193,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
     }
 
     private RmProcess processOf(final Observation what) {
-        final WatchedProcess p = watched.get(what.pid());
+        final WatchedProcess p = watched.find(what.pid());
         return p == null || p.startTicks != what.startTicks() ? null : p.process;
     }
 
@@ -222,9 +222,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 lastError = "watch of GPU processes: " + e;
             }
         }
-        for (final WatchedProcess p : watched.values()) {
-            close(p);
-        }
+        watched.list().forEach(this::close);
         if (inotify >= 0) {
             SystemCalls.closeOnce(inotify);
         }
@@ -232,7 +230,9 @@ final class ProcessWatch implements Runnable, ObservationListener {
     }
 
     private void cycle() {
-        for (final WatchedProcess p : awaitDeaths()) {
+        awaitDeaths();
+        for (int i = 0; i < ended.size(); i++) {
+            final WatchedProcess p = ended.get(i);
             p.dead = true;
             enable(p);
             close(p);
@@ -243,17 +243,17 @@ final class ProcessWatch implements Runnable, ObservationListener {
         takeObservations();
         applyMpsRule();   // before refreshes that may take long: a new task's segment may have begun
         final long nowNs = System.nanoTime();
-        final Iterator<WatchedProcess> each = watched.values().iterator();
-        while (each.hasNext()) {
-            final WatchedProcess p = each.next();
-            if (p.detached) {
+        int next = 0;
+        while (next < watched.list().size()) {
+            final WatchedProcess p = watched.list().get(next);
+            if (p.detached || p.dead && !p.attached) {
                 close(p);
-                each.remove();
-            } else if (p.dead && !p.attached) {
-                each.remove();
-            } else if (!p.dead && (nowNs - p.nextRefreshNs >= 0 || woken && p.process == null)) {
-                refresh(p, nowNs);
-            } else if (woken && p.process != null && p.process.isStale()) {
+                watched.remove(next);
+                continue;
+            }
+            next++;
+            if (!p.dead && (nowNs - p.nextRefreshNs >= 0 || woken && p.process == null)
+                || woken && p.process != null && p.process.isStale()) {
                 refresh(p, nowNs);
             }
         }
@@ -265,7 +265,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     private void takeArrivals() {
         for (WatchedProcess p = arrivals.poll(); p != null; p = arrivals.poll()) {
-            final WatchedProcess known = watched.put(p.pid, p);
+            final WatchedProcess known = watched.put(p);
             if (known != null) {
                 p.process = known.process;
                 known.process = null;
@@ -286,9 +286,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         if (interrupted) {
             interrupted = false;
             observed.clear();
-            for (final WatchedProcess p : watched.values()) {
-                search(p);
-            }
+            watched.list().forEach(this::search);
             nextWalkNs = System.nanoTime();
         }
         for (Observation o = observations.poll(); o != null; o = observations.poll()) {
@@ -373,13 +371,13 @@ final class ProcessWatch implements Runnable, ObservationListener {
     }
 
     private void applyMpsRule() {
-        if (mps.update(watched.values())) {
+        if (mps.update(watched.list())) {
             onChange.run();
         }
     }
 
-    /** Waits for a death, an open of the device, a request or the next refresh. Returns the dead. */
-    private List<WatchedProcess> awaitDeaths() {
+    /** Waits for a death, an open of the device, a request or the next refresh. Those that have ended are listed. */
+    private void awaitDeaths() {
         order.clear();
         ended.clear();
         final long nowNs = System.nanoTime();
@@ -388,7 +386,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
         polled.add(bell.fd());
         final int opens = inotify >= 0 ? polled.add(inotify) : -1;
         int first = -1;
-        for (final WatchedProcess p : watched.values()) {
+        for (int i = 0; i < watched.list().size(); i++) {
+            final WatchedProcess p = watched.list().get(i);
             final int index = p.process == null ? -1 : polled.add(p.process.pidfd());
             if (index >= 0) {
                 first = first < 0 ? index : first;
@@ -415,7 +414,6 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 }
             }
         }
-        return ended;
     }
 
     /** A process opened the device: those that have no context yet are refreshed soon. */
@@ -425,7 +423,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
             return;   // it tells more
         }
         opened = true;
-        for (final WatchedProcess p : watched.values()) {
+        for (int i = 0; i < watched.list().size(); i++) {
+            final WatchedProcess p = watched.list().get(i);
             if (!p.dead && (p.process == null || p.process.context(gpu) == null)) {
                 p.nextRefreshNs = System.nanoTime() + REFRESH_MIN_NS;
                 p.periodNs = REFRESH_MIN_NS;
@@ -435,7 +434,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     private void refresh(final WatchedProcess p, final long nowNs) {
         if (p.process == null) {
-            p.process = RmProcess.open(p.pid, gpus, scope, rm, this::serveObserved);
+            p.process = RmProcess.open(p.pid, scan, serveObserved);
             // after pidfd_open the pid names one process: is it the one that was meant?
             if (p.process == null || !ProcessStatus.isAlive(p.pid, p.startTicks)) {
                 p.dead = true;
@@ -448,12 +447,12 @@ final class ProcessWatch implements Runnable, ObservationListener {
         if (p.observed == null) {
             searched = p;
             try {
-                found = p.process.refresh(nowNs, lock, this::olderThan);
+                found = p.process.refresh(nowNs, lock, olderThan);
             } finally {
                 searched = null;
             }
         } else {
-            found = p.process.refreshObserved(nowNs, lock, this::olderThan, p.observed);
+            found = p.process.refreshObserved(nowNs, lock, olderThan, p.observed);
         }
         if (p.observed != null && !p.observed.isWhole()) {
             search(p);
@@ -513,7 +512,8 @@ final class ProcessWatch implements Runnable, ObservationListener {
             take(o);
         }
         final long nowNs = System.nanoTime();
-        for (final WatchedProcess p : watched.values()) {
+        for (int i = 0; i < watched.list().size(); i++) {
+            final WatchedProcess p = watched.list().get(i);
             if (p != searched && p.observed != null && !p.dead && !p.detached && nowNs - p.nextRefreshNs >= 0) {
                 refresh(p, nowNs);   // asks a few questions, searches nothing
             }
@@ -529,29 +529,30 @@ final class ProcessWatch implements Runnable, ObservationListener {
         } else if (nowNs - p.confirmNs >= 0) {
             p.confirmNs = 0;
             p.observed.assumeScheduled();
-            if (p.process.refreshObserved(nowNs, lock, this::olderThan, p.observed) == RmProcess.Result.CHANGED) {
+            if (p.process.refreshObserved(nowNs, lock, olderThan, p.observed) == RmProcess.Result.CHANGED) {
                 onChange.run();
             }
         }
     }
 
     /** Ancestors and all older processes that are followed. Only asked when a process has a new descriptor. */
-    private Map<Integer, List<Integer>> olderThan(final int pid) {
-        final Map<Integer, List<Integer>> found = new HashMap<>();
+    private OpenFiles olderThan(final int pid) {
+        olderFiles.clear();
         final long ticks = ProcessStatus.startTicks(pid);
         int ancestor = ProcessStatus.parent(pid);
         for (int i = 0; i < ANCESTORS_MAX && ancestor > 1; i++) {
             if (ancestor != ownPid) {
-                found.put(ancestor, RmProcess.controlDescriptors(ancestor));
+                olderFiles.addOf(ancestor);
             }
             ancestor = ProcessStatus.parent(ancestor);
         }
-        for (final WatchedProcess p : watched.values()) {
+        for (int i = 0; i < watched.list().size(); i++) {
+            final WatchedProcess p = watched.list().get(i);
             if (p.pid != pid && p.process != null && p.startTicks < ticks) {
-                found.putIfAbsent(p.pid, p.process.descriptors());
+                p.process.addFilesTo(olderFiles);
             }
         }
-        return found;
+        return olderFiles;
     }
 
     private void announce(final WatchedProcess p) {
@@ -600,12 +601,14 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private void walk(final long nowNs) {
         opened = false;
         nextWalkNs = nowNs + (inotify >= 0 || observer.isLive() ? WALK_NOTIFIED_NS : WALK_NS);
-        protectedUntilNs.values().removeIf(untilNs -> nowNs - untilNs >= 0);
+        if (!protectedUntilNs.isEmpty()) {
+            protectedUntilNs.values().removeIf(untilNs -> nowNs - untilNs >= 0);
+        }
         try (ProcEntries list = processes) {
             list.openProcesses();
             while (list.next()) {
                 final int pid = list.number();
-                if (pid != ownPid && !watched.containsKey(pid) && !protectedUntilNs.containsKey(pid)
+                if (pid != ownPid && watched.get(pid) == null && !protectedUntilNs.containsKey(pid)
                     && controls.finds(pid)) {
                     follow(pid, ProcessStatus.startTicks(pid), nowNs);
                 }
@@ -625,7 +628,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
             return null;
         }
         final WatchedProcess p = new WatchedProcess(pid, startTicks, nowNs);
-        watched.put(pid, p);
+        watched.put(p);
         return p;
     }
 }

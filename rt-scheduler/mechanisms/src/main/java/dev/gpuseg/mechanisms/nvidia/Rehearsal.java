@@ -3,7 +3,6 @@ package dev.gpuseg.mechanisms.nvidia;
 
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.MechanismException;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -29,12 +28,15 @@ final class Rehearsal extends NvidiaMechanism {
 
     @Override
     public void attach(final ContextRef context) {
-        final List<RmContext.Channel> channels = new ArrayList<>();
+        final int[] clients = new int[CHANNELS];
+        final int[] channels = new int[CHANNELS];
         for (int i = 0; i < CHANNELS; i++) {
-            channels.add(new RmContext.Channel(context.contextId(), i, 0));
+            clients[i] = context.contextId();
+            channels[i] = i;
         }
         final WatchedProcess made = new WatchedProcess(context.pid(), context.pidStartTicks(), System.nanoTime());
-        made.process = RmProcess.pretended(new RmContext(0, file, context.contextId(), 0, channels, List.of()));
+        made.process = RmProcess.pretended(new RmContext(0, file, context.contextId(), 0, clients, channels,
+            new int[CHANNELS], List.of()));
         context.attachment(made);
         context.outcome(ContextRef.Outcome.NONE, 0, 0);
     }

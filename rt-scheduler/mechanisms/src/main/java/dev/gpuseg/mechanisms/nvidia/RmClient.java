@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
-import java.util.HashMap;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.Set;
+import org.agrona.collections.Int2IntHashMap;
+import org.agrona.collections.IntHashSet;
 
 /**
  * One RM client of a process and the objects in it. RM is asked for the class and the parent of handles: of those that
@@ -14,46 +10,19 @@ import java.util.Set;
  * Not thread-safe.
  */
 final class RmClient {
-    /** An object: its class and the handle of its parent. */
-    record Node(int classId, int parent) {
-        boolean isSubdevice() {
-            return classId == CLASS_SUBDEVICE;
-        }
-
-        /** Whether it is a channel group. */
-        boolean isTsg() {
-            return classId == CLASS_TSG;
-        }
-
-        boolean isChannel() {
-            return (classId & 0xff) == 0x6f && classId >= 0xa06f;
-        }
-
-        boolean isComputeOrGraphics() {
-            return classId > 0xff && ((classId & 0xff) == 0xc0 || (classId & 0xff) == 0x97);
-        }
-
-        /** Whether contexts are built from it. */
-        private boolean matters() {
-            return isSubdevice() || isTsg() || isChannel() || isComputeOrGraphics();
-        }
-    }
-
+    static final int ENGINE_GR0 = 1;
     private static final int HANDLE_BASE = 0x5c000000;
     private static final int HANDLE_SCAN = 0x400;
     private static final int HANDLE_SCAN_MAX = 0x10000;
     private static final int HANDLE_MISSES = 0x100;
-    private static final int CLASS_CLIENT = 0x41;
-    private static final int CLASS_SUBDEVICE = 0x2080;
-    private static final int CLASS_TSG = 0xa06c;
-    static final int ENGINE_GR0 = 1;
     private static final int INVALID_OBJECT = 0x31;
+    private static final int NOT_ASKED = -2;
 
     private final ControlFile file;
     private final int handle;
-    private final Map<Integer, Node> objects = new LinkedHashMap<>();
-    private final Set<Integer> reportedGr0 = new HashSet<>();
-    private final Map<Integer, Integer> gpuIds = new HashMap<>();
+    private final RmObjects objects = new RmObjects();
+    private final IntHashSet reportedGr0 = new IntHashSet();
+    private final Int2IntHashMap gpus = new Int2IntHashMap(NOT_ASKED);
     private int highest = HANDLE_BASE - 1;
     /** An answer of this update was neither yes nor no. */
     private boolean unsure;
@@ -71,30 +40,34 @@ final class RmClient {
         return handle;
     }
 
-    /** By handle, in the order in which they were found. */
-    Map<Integer, Node> objects() {
+    RmObjects objects() {
         return objects;
     }
 
     /** Channel groups that the application's report places on the engine for compute and graphics. */
-    Set<Integer> reportedGr0() {
+    IntHashSet reportedGr0() {
         return reportedGr0;
     }
 
     /**
-     * RM's number of the GPU of a subdevice. It is asked for once.
+     * The GPU of a subdevice. RM is asked once for its number.
      *
      * @param rm        to ask with
+     * @param index     of the GPUs
      * @param subdevice its handle
-     * @return null if RM does not say
+     * @return from 0; {@link GpuIndex#UNKNOWN} if RM does not say, or it is not listed
      */
-    Integer gpuId(final RmControl rm, final int subdevice) {
-        Integer id = gpuIds.get(subdevice);
-        if (id == null && rm.gpuId(file.fd(), handle, subdevice) == RmStatus.OK) {
-            id = rm.word();
-            gpuIds.put(subdevice, id);
+    int gpu(final RmControl rm, final GpuIndex index, final int subdevice) {
+        final int known = gpus.get(subdevice);
+        if (known != NOT_ASKED) {
+            return known;
         }
-        return id;
+        if (rm.gpuId(file.fd(), handle, subdevice) != RmStatus.OK) {
+            return GpuIndex.UNKNOWN;
+        }
+        final int gpu = index.of(rm.word());
+        gpus.put(subdevice, gpu);
+        return gpu;
     }
 
     /**
@@ -116,15 +89,23 @@ final class RmClient {
         return !unsure;
     }
 
+    /** Forgets all that is known of it. */
+    void forget() {
+        objects.clear();
+        gpus.clear();
+        reportedGr0.clear();
+        highest = HANDLE_BASE - 1;
+    }
+
     private void read(final RmControl rm, final CaptureReport report) {
         objects.clear();
-        gpuIds.clear();
+        gpus.clear();
         reportedGr0.clear();
-        for (final CaptureReport.Entry e : report.objects()) {
-            if (e.client() == handle && e.classId() != CLASS_CLIENT) {
-                ask(rm, e.handle());
-                if (e.classId() == CLASS_TSG && e.engine() == ENGINE_GR0) {
-                    reportedGr0.add(e.handle());
+        for (int i = 0; i < report.size(); i++) {
+            if (report.exists(i) && report.client(i) == handle && report.classId(i) != RmClass.CLIENT) {
+                ask(rm, report.handle(i));
+                if (RmClass.isTsg(report.classId(i)) && report.engine(i) == ENGINE_GR0) {
+                    reportedGr0.add(report.handle(i));
                 }
             }
         }
@@ -141,15 +122,15 @@ final class RmClient {
      * @return false if RM's answer was neither yes nor no
      */
     boolean made(final RmControl rm, final int object, final int parent, final int classId, final boolean gr0) {
-        final Node above = objects.get(parent);
-        if (new Node(classId, parent).isComputeOrGraphics() && above != null && above.isChannel()
-            && reportedGr0.contains(above.parent())) {
+        final int above = objects.place(parent);
+        if (RmClass.isComputeOrGraphics(classId) && above != RmObjects.NONE
+            && RmClass.isChannel(objects.classId(above)) && reportedGr0.contains(objects.parent(above))) {
             return true;   // it could only tell the engine of that group, which is known
         }
         unsure = false;
         ask(rm, object);
-        final Node node = objects.get(object);
-        if (gr0 && node != null && node.isTsg()) {
+        final int place = objects.place(object);
+        if (gr0 && place != RmObjects.NONE && RmClass.isTsg(objects.classId(place))) {
             reportedGr0.add(object);
         }
         return !unsure;
@@ -159,16 +140,20 @@ final class RmClient {
     void freed(final int object) {
         objects.remove(object);
         reportedGr0.remove(object);
-        gpuIds.remove(object);
-        final List<Integer> below = objects.entrySet().stream().filter(e -> e.getValue().parent() == object
-            && e.getKey() != object).map(Map.Entry::getKey).toList();
-        below.forEach(this::freed);
+        gpus.remove(object);
+        for (int i = 0; i < objects.size(); i++) {
+            final int before = objects.size();
+            if (objects.parent(i) == object && objects.handle(i) != object) {
+                freed(objects.handle(i));
+                i = Math.max(-1, i - (before - objects.size()));   // those that follow have moved
+            }
+        }
     }
 
     private void search(final RmControl rm, final boolean full, final Runnable interlude) {
         if (full) {
             objects.clear();
-            gpuIds.clear();
+            gpus.clear();
             highest = HANDLE_BASE - 1;
         }
         final int floor = full ? HANDLE_BASE + HANDLE_SCAN : 0;
@@ -191,9 +176,9 @@ final class RmClient {
             return false;
         }
         final int classId = rm.result();
-        if (new Node(classId, 0).matters()) {
+        if (RmClass.matters(classId)) {
             if (rm.handleInfo(file.fd(), handle, object, RmControl.INFO_PARENT) == RmStatus.OK) {
-                objects.put(object, new Node(classId, rm.result()));
+                objects.put(object, classId, rm.result());
             } else {
                 unsure = true;
             }

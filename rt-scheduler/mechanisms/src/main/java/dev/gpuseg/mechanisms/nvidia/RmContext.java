@@ -4,10 +4,8 @@ package dev.gpuseg.mechanisms.nvidia;
 import dev.gpuseg.ipc.Abi;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Predicate;
 
 /**
  * The work of one process on one GPU, as it was found at one moment: its channels, and the descriptor, client and
@@ -23,17 +21,22 @@ final class RmContext {
     record Tsg(ControlFile file, int client, int handle, boolean compute) {
     }
 
-    /** One channel, and the group that it is in. */
-    record Channel(int client, int handle, int group) {
+    /** Chooses channels: by client and handle, and the handle of the group that each is in. */
+    @FunctionalInterface
+    interface Choice {
+        Choice ALL = (client, handle, group) -> true;
+
+        boolean takes(int client, int handle, int group);
     }
 
     /** What a process had scheduled: a channel group or a channel, and when that was done (CLOCK_MONOTONIC). */
-    record Scheduled(int client, int handle, long timeNs) {
+    record Scheduled(int client, int handle, long timeNs) implements Choice {
         /** It may have been anything, at any time. */
         static final Scheduled ANY = new Scheduled(0, 0, Long.MAX_VALUE);
 
-        boolean concerns(final Channel c) {
-            return this == ANY || c.client == client && (c.handle == handle || c.group == handle);
+        @Override
+        public boolean takes(final int channelClient, final int channel, final int group) {
+            return this == ANY || channelClient == client && (channel == handle || group == handle);
         }
     }
 
@@ -47,17 +50,23 @@ final class RmContext {
     private final List<Tsg> tsgs;
     private final byte[] heldPayload;
 
-    RmContext(final int gpu, final ControlFile file, final int client, final int subdevice,
-        final List<Channel> channelList, final List<Tsg> tsgs) {
+    /** The arrays, of channels with the client and the group of each, are kept. */
+    RmContext(final int gpu, final ControlFile file, final int client, final int subdevice, final int[] clients,
+        final int[] channels, final int[] groups, final List<Tsg> tsgs) {
         this.gpu = gpu;
         this.file = file;
         this.client = client;
         this.subdevice = subdevice;
         this.tsgs = List.copyOf(tsgs);
-        clients = channelList.stream().mapToInt(Channel::client).toArray();
-        channels = channelList.stream().mapToInt(Channel::handle).toArray();
-        groups = channelList.stream().mapToInt(Channel::group).toArray();
+        this.clients = clients;
+        this.channels = channels;
+        this.groups = groups;
         heldPayload = payload();
+    }
+
+    /** That of a GPU among contexts by GPU, null if there is none. */
+    static RmContext on(final int gpu, final RmContext[] contexts) {
+        return gpu < contexts.length ? contexts[gpu] : null;
     }
 
     private byte[] payload() {
@@ -110,20 +119,34 @@ final class RmContext {
 
     /** The part of it that is scheduled with this, or the rest; null if there is no such channel. */
     RmContext part(final Scheduled what, final boolean rest) {
-        return only(c -> what.concerns(c) != rest);
+        return only(what, !rest);
     }
 
     /** Those of its channels that are chosen; itself if all are, null if none is. */
-    RmContext only(final Predicate<Channel> chosen) {
-        final List<Channel> list = new ArrayList<>();
+    RmContext only(final Choice choice) {
+        return only(choice, true);
+    }
+
+    private RmContext only(final Choice choice, final boolean taken) {
+        int count = 0;
         for (int i = 0; i < channels.length; i++) {
-            final Channel c = new Channel(clients[i], channels[i], groups[i]);
-            if (chosen.test(c)) {
-                list.add(c);
+            count += choice.takes(clients[i], channels[i], groups[i]) == taken ? 1 : 0;
+        }
+        if (count == channels.length || count == 0) {
+            return count == 0 ? null : this;
+        }
+        final int[] itsClients = new int[count];
+        final int[] itsChannels = new int[count];
+        final int[] itsGroups = new int[count];
+        for (int i = channels.length - 1; count > 0; i--) {
+            if (choice.takes(clients[i], channels[i], groups[i]) == taken) {
+                count--;
+                itsClients[count] = clients[i];
+                itsChannels[count] = channels[i];
+                itsGroups[count] = groups[i];
             }
         }
-        return list.size() == channels.length ? this : list.isEmpty() ? null
-            : new RmContext(gpu, file, client, subdevice, list, tsgs);
+        return new RmContext(gpu, file, client, subdevice, itsClients, itsChannels, itsGroups, tsgs);
     }
 
     /** Whether a channel is one of its own. */

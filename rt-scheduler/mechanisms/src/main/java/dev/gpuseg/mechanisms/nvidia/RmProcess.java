@@ -10,14 +10,10 @@ import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
-import java.util.HashSet;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
+import java.util.BitSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.function.Predicate;
+import java.util.Objects;
+import org.agrona.collections.IntHashSet;
 
 /**
  * One process and what it made with RM. {@link #refresh} examines it from outside: it duplicates the control
@@ -50,25 +46,30 @@ final class RmProcess {
     /** The process is announced while the rest is asked for. */
     private static final int NEWS_AT_ONCE = 8;
     private static final long FULL_REFRESH_NS = 10_000_000_000L;
+    private static final int FILES_USUAL = 4;
+    private static final RmContext[] NO_CONTEXTS = {};
 
     private final int pid;
     private final int pidfd;
-    private final GpuIndex gpus;
-    private final Scope scope;
+    private final RmScan scan;
     private final RmControl rm;
     private final Runnable interlude;
-    private final Map<Integer, ControlFile> files = new LinkedHashMap<>();
-    private final List<RmClient> clients = new ArrayList<>();
-    private final Map<Integer, Integer> emptyRefreshes = new HashMap<>();
-    private volatile Map<Integer, RmContext> contexts = Map.of();
+    private final List<ControlFile> files = new ArrayList<>(FILES_USUAL);
+    /** Numbers of these files inside the process. */
+    private final IntHashSet fileNumbers = new IntHashSet();
+    private final List<RmClient> clients = new ArrayList<>(FILES_USUAL);
+    /** Those of before, in a full refresh: what they have allocated is used again. */
+    private final List<RmClient> former = new ArrayList<>(0);
+    /** By GPU, without the last ones that are null; an array is not changed. */
+    private volatile RmContext[] contexts = NO_CONTEXTS;
     /** Guards what follows, and changes of the contexts. */
     private final Object publishing = new Object();
     /** Contexts with the channels that were not scheduled yet. */
-    private Map<Integer, RmContext> made = Map.of();
+    private RmContext[] made = NO_CONTEXTS;
     /** Scheduled, as one who sees it first has said, and not yet known to be by the thread that refreshes. */
-    private final List<RmContext.Scheduled> early = new ArrayList<>();
+    private final List<RmContext.Scheduled> early = new ArrayList<>(0);
     /** GPUs on which it has a channel group for compute or graphics: channels are going to follow, or have. */
-    private Set<Integer> prepared = Set.of();
+    private final BitSet prepared = new BitSet();
     private volatile String refusal = "";
     private static volatile int newestClient = CLIENT_BASE;
     private long lastFullNs;
@@ -80,33 +81,37 @@ final class RmProcess {
     /** An answer of this refresh was neither yes nor no. */
     private boolean unsure;
 
-    private RmProcess(final int pid, final int pidfd, final GpuIndex gpus, final Scope scope, final RmControl rm,
-        final Runnable interlude) {
+    private RmProcess(final int pid, final int pidfd, final RmScan scan, final Runnable interlude) {
         this.pid = pid;
         this.pidfd = pidfd;
-        this.gpus = gpus;
-        this.scope = scope;
-        this.rm = rm;
+        this.scan = scan;
+        rm = scan == null ? null : scan.rm;
         this.interlude = interlude;
     }
 
     /** Names processes that may own an open file that another process shares. */
     interface OlderProcesses {
-        /** Descriptors of the control device in processes that are older than this one, by pid. */
-        Map<Integer, List<Integer>> than(int pid);
+        /** Descriptors of the control device in processes that are older than this one. Valid until the next call. */
+        OpenFiles than(int pid);
     }
 
     /**
      * Opens a process.
      *
+     * @param scan      memory for the examination, of the thread that refreshes
      * @param interlude called again and again while it is searched, by the same thread: a search of thousands of
      *                  questions takes seconds where many processes want the driver
      * @return null if there is no such process
      */
+    static RmProcess open(final int pid, final RmScan scan, final Runnable interlude) {
+        final int pidfd = SystemCalls.pidfdOpen(pid);
+        return pidfd < 0 ? null : new RmProcess(pid, pidfd, scan, interlude);
+    }
+
+    /** The same with memory of its own. */
     static RmProcess open(final int pid, final GpuIndex gpus, final Scope scope, final RmControl rm,
         final Runnable interlude) {
-        final int pidfd = SystemCalls.pidfdOpen(pid);
-        return pidfd < 0 ? null : new RmProcess(pid, pidfd, gpus, scope, rm, interlude);
+        return open(pid, new RmScan(gpus, scope, rm), interlude);
     }
 
     /** The same for one who does nothing else meanwhile. */
@@ -116,8 +121,9 @@ final class RmProcess {
 
     /** A made-up process with this context. It has no descriptors, and is never refreshed or closed. */
     static RmProcess pretended(final RmContext context) {
-        final RmProcess p = new RmProcess(0, -1, null, Scope.COMPUTE, null, () -> { });
-        p.contexts = Map.of(context.gpu(), context);
+        final RmProcess p = new RmProcess(0, -1, null, () -> { });
+        p.contexts = new RmContext[context.gpu() + 1];
+        p.contexts[context.gpu()] = context;
         return p;
     }
 
@@ -131,12 +137,12 @@ final class RmProcess {
 
     /** Its context on a GPU, null if there is none (yet). */
     RmContext context(final int gpu) {
-        return contexts.get(gpu);
+        return RmContext.on(gpu, contexts);
     }
 
     /** Whether it has channels on a GPU, or a group that is going to have some. */
     boolean preparesFor(final int gpu) {
-        return contexts.containsKey(gpu) || prepared.contains(gpu);
+        return context(gpu) != null || prepared.get(gpu);
     }
 
     /** Whether it has channels that it did not have scheduled yet; they are in no context. */
@@ -156,12 +162,14 @@ final class RmProcess {
 
     /** Whether it has no context on any GPU. */
     boolean hasNoWork() {
-        return contexts.isEmpty();
+        return contexts.length == 0;
     }
 
-    /** Numbers of its own control descriptors inside it. */
-    List<Integer> descriptors() {
-        return files.values().stream().map(ControlFile::remoteFd).toList();
+    /** Adds its own control descriptors. */
+    void addFilesTo(final OpenFiles list) {
+        for (int i = 0; i < files.size(); i++) {
+            list.add(pid, files.get(i).remoteFd());
+        }
     }
 
     /** Whether the next refresh must be a full one, as soon as possible. */
@@ -183,16 +191,15 @@ final class RmProcess {
      * @return what became of it
      */
     Result refresh(final long nowNs, final Object lock, final OlderProcesses older) {
-        final Map<Integer, String> links = links();
-        if (links == null) {
+        if (!readLinks()) {
             return Result.GONE;
         }
-        final boolean taken = takeFiles(links, lock, older, null);
+        final boolean taken = takeFiles(lock, older, null);
         if (files.isEmpty()) {
             return refusal.isEmpty() ? publish(null) : Result.REFUSED;
         }
-        final CaptureReport report = completeReport(links);
-        final boolean full = taken || stale || contexts.isEmpty() || nowNs - lastFullNs >= FULL_REFRESH_NS;
+        final CaptureReport report = completeReport();
+        final boolean full = taken || stale || hasNoWork() || nowNs - lastFullNs >= FULL_REFRESH_NS;
         if (taken) {
             fullRefreshes = 0;
         }
@@ -200,13 +207,13 @@ final class RmProcess {
         if (full) {
             lastFullNs = nowNs;
             stale = false;
-            final List<Integer> known = clients.stream().map(RmClient::handle).toList();
-            clients.clear();
-            findClients(report, known);
+            forgetClients();
+            findClients(report);
+            former.clear();
             fullRefreshes++;
         }
-        for (final RmClient c : clients) {
-            unsure |= !c.update(rm, report, full, interlude);
+        for (int i = 0; i < clients.size(); i++) {
+            unsure |= !clients.get(i).update(rm, report, full, interlude);
         }
         if (unsure) {
             stale = true;   // what was known stays until a refresh gets clear answers
@@ -217,7 +224,8 @@ final class RmProcess {
 
     /** The same where no other process is known. */
     Result refresh(final long nowNs, final Object lock) {
-        return refresh(nowNs, lock, x -> Map.of());
+        final OpenFiles none = new OpenFiles();
+        return refresh(nowNs, lock, x -> none);
     }
 
     /**
@@ -233,12 +241,12 @@ final class RmProcess {
         final ObservedProcess observed) {
         final boolean due = nowNs - lastFullNs >= FULL_REFRESH_NS;
         if (observed.takeFilesChanged() || due || stale || files.isEmpty() && observed.hasNews()) {
-            final Map<Integer, String> links = links();
-            if (links == null && files.isEmpty()) {
+            final boolean shown = readLinks();
+            if (!shown && files.isEmpty()) {
                 return Result.GONE;
             }
-            if (links != null) {   // else its descriptors were duplicated before, and may still be used by its threads
-                takeFiles(links, lock, older, observed);
+            if (shown) {   // else its descriptors were duplicated before, and may still be used by its threads
+                takeFiles(lock, older, observed);
             }
             lastFullNs = nowNs;
         }
@@ -251,9 +259,10 @@ final class RmProcess {
         unsure = false;
         if (stale) {
             stale = false;
-            clients.clear();
+            forgetClients();
             observed.clearNews();
             observed.objects().forEach(o -> take(o, observed));
+            former.clear();
         } else {
             boolean urgent = false;
             for (int i = 0; i < NEWS_AT_ONCE && !urgent && observed.hasNews(); i++) {
@@ -288,12 +297,12 @@ final class RmProcess {
 
     private void takeClient(final Observation o) {
         final int before = clients.size();
-        for (final ControlFile file : files.values()) {   // that of the call first
+        for (final ControlFile file : files) {   // that of the call first
             if (file.remoteFd() == o.fd()) {
                 tryClient(file, o.client());
             }
         }
-        for (final ControlFile file : files.values()) {
+        for (final ControlFile file : files) {
             if (clients.size() == before && file.remoteFd() != o.fd()) {
                 tryClient(file, o.client());
             }
@@ -301,110 +310,66 @@ final class RmProcess {
     }
 
     private RmClient client(final int handle) {
-        for (final RmClient c : clients) {
-            if (c.handle() == handle) {
-                return c;
+        for (int i = 0; i < clients.size(); i++) {
+            if (clients.get(i).handle() == handle) {
+                return clients.get(i);
             }
         }
         return null;
     }
 
-    /** Whether any process has a control descriptor. Allocates nothing for a process that has none. Not thread-safe. */
-    static final class ControlSearch implements RemoteDescriptors.Visitor {
-        private int pid;
-        private boolean found;
-
-        /** False also if the process has ended or may not be examined. */
-        boolean finds(final int ofPid) {
-            pid = ofPid;
-            found = false;
-            try {
-                RemoteDescriptors.visit(pid, DriverCalls.DRIVER, this);
-            } catch (final IOException e) {
-                return false;
-            }
-            return found;
-        }
-
-        @Override
-        public boolean visit(final RemoteDescriptors.Link link) {
-            found = isControl(pid, link);
-            return !found;
-        }
+    /** They are going to be found again, or not. */
+    private void forgetClients() {
+        former.clear();
+        former.addAll(clients);
+        clients.clear();
     }
 
-    /** Numbers of the control descriptors of any process; empty if it has ended or may not be examined. */
-    static List<Integer> controlDescriptors(final int pid) {
-        final List<Integer> found = new ArrayList<>();
-        try {
-            RemoteDescriptors.visit(pid, DriverCalls.DRIVER, link -> {
-                if (isControl(pid, link)) {
-                    found.add(link.fd());
-                }
-                return true;
-            });
-        } catch (final IOException e) {
-            return List.of();
-        }
-        return found;
-    }
-
-    private static boolean isControl(final int pid, final RemoteDescriptors.Link link) {
+    static boolean isControl(final int pid, final RemoteDescriptors.Link link) {
         return link.is(CONTROL_DEVICE) && CONTROL.leadsTo(pid, link.fd(), CONTROL_DEVICE);
     }
 
-    /** Descriptors that matter, by number; null if the process has ended, or shows none since its main thread has. */
-    private Map<Integer, String> links() {
-        final Map<Integer, String> found = new LinkedHashMap<>();
+    /** Reads the descriptors that matter; false if the process has ended, or shows none since its main thread has. */
+    private boolean readLinks() {
         try {
-            RemoteDescriptors.visit(pid, DriverCalls.DRIVER, link -> {
-                if (isControl(pid, link)
-                    || link.startsWith(CaptureReport.LINK_PREFIX) && DeviceFile.isMemory(pid, link.fd())) {
-                    found.put(link.fd(), link.toString());
-                }
-                return true;
-            });
+            scan.links.read(pid);
         } catch (final AccessDeniedException e) {
             refusal = "descriptors of pid " + pid + " cannot be read; run the daemon as root or as the same user";
-            return found;
+            return true;
         } catch (final IOException e) {
-            return null;
+            return false;
         }
-        return found.isEmpty() && RemoteDescriptors.mainThreadEnded(pid) ? null : found;
+        return !scan.links.isEmpty() || !RemoteDescriptors.mainThreadEnded(pid);
     }
 
-    private boolean takeFiles(final Map<Integer, String> links, final Object lock, final OlderProcesses others,
-        final ObservedProcess observed) {
-        boolean changed = false;
-        final Iterator<Map.Entry<Integer, ControlFile>> known = files.entrySet().iterator();
-        while (known.hasNext()) {
-            final Map.Entry<Integer, ControlFile> e = known.next();
-            if (!CONTROL_DEVICE.equals(links.get(e.getKey())) || !e.getValue().stillOpenIn(pid)) {
-                known.remove();
-                drop(e.getValue(), lock);
-                changed = true;
-            }
-        }
+    private boolean takeFiles(final Object lock, final OlderProcesses others, final ObservedProcess observed) {
+        final ControlLinks links = scan.links;
+        boolean changed = dropClosed(lock);
         String refused = "";
         borrows = false;
-        Map<Integer, List<Integer>> older = null;
-        for (final Map.Entry<Integer, String> e : links.entrySet()) {
-            if (e.getValue().equals(CONTROL_DEVICE) && !files.containsKey(e.getKey())) {
-                if (observed == null || !observed.opened(e.getKey())) {
-                    older = older == null ? others.than(pid) : older;
-                    if (isBorrowed(e.getKey(), older)) {
-                        borrows = true;
-                        continue;
-                    }
+        OpenFiles older = null;
+        for (int i = 0; i < links.controls().size(); i++) {
+            final int remote = links.controls().getInt(i);
+            if (fileNumbers.contains(remote)) {
+                continue;
+            }
+            if (observed == null || !observed.opened(remote)) {
+                older = older == null ? others.than(pid) : older;
+                if (older.contain(pid, remote)) {
+                    // a forked child shares its parent's open file. What was made through it is the parent's work: if
+                    // it also counted as the child's, the parent would be disabled for its own segment
+                    borrows = true;
+                    continue;
                 }
-                final int fd = CONTROL.duplicate(pid, pidfd, e.getKey(), CONTROL_DEVICE);
-                if (fd >= 0) {
-                    files.put(e.getKey(), new ControlFile(fd, e.getKey()));
-                    changed = true;
-                } else if (fd != -Errno.EBADF && fd != -Errno.ESRCH && fd != DeviceFile.FOREIGN) {
-                    refused = "pidfd_getfd of pid " + pid + ": errno " + -fd
-                        + "; the daemon needs CAP_SYS_PTRACE (run it as root) and a kernel of 5.6 or later";
-                }
+            }
+            final int fd = CONTROL.duplicate(pid, pidfd, remote, CONTROL_DEVICE);
+            if (fd >= 0) {
+                files.add(new ControlFile(fd, remote));
+                fileNumbers.add(remote);
+                changed = true;
+            } else if (fd != -Errno.EBADF && fd != -Errno.ESRCH && fd != DeviceFile.FOREIGN) {
+                refused = "pidfd_getfd of pid " + pid + ": errno " + -fd
+                    + "; the daemon needs CAP_SYS_PTRACE (run it as root) and a kernel of 5.6 or later";
             }
         }
         if (!links.isEmpty() || refusal.isEmpty()) {
@@ -413,19 +378,18 @@ final class RmProcess {
         return changed;
     }
 
-    /**
-     * An RM client belongs to an open file, and a forked child shares its parent's. What was made through that file is
-     * the parent's work: if it also counted as the child's, the parent would be disabled for its own segment.
-     */
-    private boolean isBorrowed(final int fd, final Map<Integer, List<Integer>> older) {
-        for (final Map.Entry<Integer, List<Integer>> e : older.entrySet()) {
-            for (final int theirs : e.getValue()) {
-                if (DriverCalls.compareFiles(e.getKey(), theirs, pid, fd) == 0) {
-                    return true;
-                }
+    /** Drops the files that the process has closed. Whether there was one. */
+    private boolean dropClosed(final Object lock) {
+        final int before = files.size();
+        for (int i = files.size() - 1; i >= 0; i--) {
+            final ControlFile file = files.get(i);
+            if (!scan.links.isControl(file.remoteFd()) || !file.stillOpenIn(pid)) {
+                files.remove(i);
+                fileNumbers.remove(file.remoteFd());
+                drop(file, lock);
             }
         }
-        return false;
+        return files.size() < before;
     }
 
     private void drop(final ControlFile file, final Object lock) {
@@ -438,31 +402,29 @@ final class RmProcess {
     }
 
     /** The application's own report; null if there is none, or one that lacks objects. */
-    private CaptureReport completeReport(final Map<Integer, String> links) {
-        for (final Map.Entry<Integer, String> e : links.entrySet()) {
-            if (!e.getValue().equals(CONTROL_DEVICE)) {
-                final CaptureReport r = CaptureReport.read(pid, e.getKey());
-                if (r != null) {
-                    return r.complete() ? r : null;
-                }
+    private CaptureReport completeReport() {
+        final CaptureReport report = scan.report;
+        for (int i = 0; i < scan.links.reports().size(); i++) {
+            if (report.read(pid, scan.links.reports().getInt(i))) {
+                return report.complete() ? report : null;
             }
         }
         return null;
     }
 
-    private void findClients(final CaptureReport report, final List<Integer> known) {
-        for (final ControlFile file : files.values()) {
+    private void findClients(final CaptureReport report) {
+        scan.known.clear();
+        for (int i = 0; i < former.size(); i++) {
+            scan.known.addInt(former.get(i).handle());
+        }
+        for (int f = 0; f < files.size(); f++) {
+            final ControlFile file = files.get(f);
             final int before = clients.size();
             if (report != null) {
-                final Set<Integer> named = new HashSet<>();
-                for (final CaptureReport.Entry e : report.objects()) {
-                    if (named.add(e.client())) {
-                        tryClient(file, e.client());
-                    }
-                }
+                tryNamed(file, report);
             }
-            for (final int client : known) {
-                tryClient(file, client);
+            for (int i = 0; i < scan.known.size(); i++) {
+                tryClient(file, scan.known.getInt(i));
             }
             if (clients.size() == before) {
                 // numbers grow: a new process's are near those seen last
@@ -472,10 +434,18 @@ final class RmProcess {
             if (clients.size() == before && fullRefreshes % REFRESHES_PER_SEARCH == 0) {
                 tryClients(file, 0, CLIENT_SCAN);
             }
-            if (clients.size() == before
-                && emptyRefreshes.merge(file.fd(), 1, Integer::sum) == WIDE_AFTER_REFRESHES) {
+            if (clients.size() == before && file.countEmptyRefresh() == WIDE_AFTER_REFRESHES) {
                 // a machine that has been up for long has used up the low numbers; seconds, once per descriptor
                 tryClients(file, CLIENT_SCAN, CLIENT_SCAN_WIDE);
+            }
+        }
+    }
+
+    private void tryNamed(final ControlFile file, final CaptureReport report) {
+        scan.named.clear();
+        for (int i = 0; i < report.size(); i++) {
+            if (report.exists(i) && scan.named.add(report.client(i))) {
+                tryClient(file, report.client(i));
             }
         }
     }
@@ -494,44 +464,79 @@ final class RmProcess {
         final int status = rm.handleInfo(file.fd(), client, client, RmControl.INFO_CLASS);
         unsure |= status != RmStatus.OK && !RmClient.meansAbsent(status);
         if (status == RmStatus.OK) {
-            clients.add(new RmClient(file, client));
+            clients.add(clientOf(file, client));
             newestClient = Math.max(newestClient, client);
         }
     }
 
+    private RmClient clientOf(final ControlFile file, final int client) {
+        for (int i = 0; i < former.size(); i++) {
+            final RmClient known = former.get(i);
+            if (known.file() == file && known.handle() == client) {
+                known.forget();
+                return known;
+            }
+        }
+        return new RmClient(file, client);
+    }
+
     /** Builds the contexts from what is known, and says whether they changed. If observed, of what can run. */
     private Result publish(final ObservedProcess observed) {
-        final ContextBuilder builder = new ContextBuilder(gpus, scope, rm);
-        clients.forEach(builder::add);
-        builder.tooMany().forEach((gpu, count) -> refusal = "pid " + pid + " has " + count + " channels on GPU " + gpu
-            + ", at most " + RmContext.CHANNELS_MAX + " can be held; the others stay enabled");
-        prepared = builder.computeGpus();
+        final ContextBuilder builder = scan.contexts;
+        builder.clear();
+        for (int i = 0; i < clients.size(); i++) {
+            builder.add(clients.get(i));
+        }
+        for (int gpu = 0; gpu < builder.gpus(); gpu++) {
+            if (builder.channels(gpu) > RmContext.CHANNELS_MAX) {
+                refusal = "pid " + pid + " has " + builder.channels(gpu) + " channels on GPU " + gpu + ", at most "
+                    + RmContext.CHANNELS_MAX + " can be held; the others stay enabled";
+            }
+        }
+        builder.markCompute(prepared);
         synchronized (publishing) {
             made = builder.build(made);
-            early.removeIf(s -> observed == null || observed.knows(s));
-            final boolean changed = publishWhat(observed == null ? c -> true
-                : c -> observed.runs(c) || early.stream().anyMatch(s -> s.concerns(c)));
+            if (observed == null) {
+                early.clear();
+            } else {
+                early.removeIf(observed::knows);
+            }
+            final boolean changed = publishWhat(observed == null ? RmContext.Choice.ALL
+                : (client, channel, group) -> observed.runs(client, channel, group)
+                    || isEarly(client, channel, group));
             return changed ? Result.CHANGED : Result.UNCHANGED;
         }
     }
 
-    /** Publishes what can run of what was made. Says whether that changed. */
-    private boolean publishWhat(final Predicate<RmContext.Channel> runs) {
-        final Map<Integer, RmContext> next = new HashMap<>();
-        unscheduled = false;
-        made.forEach((gpu, all) -> {
-            final RmContext c = all.only(runs);
-            unscheduled |= c != all;
-            if (c != null) {
-                next.put(gpu, c.sameAs(contexts.get(gpu)) ? contexts.get(gpu) : c);
-            }
-        });
-        boolean changed = next.size() != contexts.size();
-        for (final Map.Entry<Integer, RmContext> e : next.entrySet()) {
-            changed |= contexts.get(e.getKey()) != e.getValue();
+    private boolean isEarly(final int client, final int channel, final int group) {
+        boolean found = false;
+        for (int i = 0; !found && i < early.size(); i++) {
+            found = early.get(i).takes(client, channel, group);
         }
-        contexts = Map.copyOf(next);
-        return changed;
+        return found;
+    }
+
+    /** Publishes what can run of what was made. Says whether that changed. */
+    private boolean publishWhat(final RmContext.Choice runs) {
+        final RmContext[] before = contexts;
+        RmContext[] next = before;
+        unscheduled = false;
+        int length = 0;
+        for (int gpu = 0; gpu < Math.max(made.length, before.length); gpu++) {
+            final RmContext all = RmContext.on(gpu, made);
+            final RmContext was = RmContext.on(gpu, before);
+            final RmContext c = all == null ? null : all.only(runs);
+            unscheduled |= c != all;
+            length = c == null ? length : gpu + 1;
+            if (c == null ? was != null : !c.sameAs(was)) {
+                next = next == before ? Arrays.copyOf(before, Math.max(made.length, before.length)) : next;
+                next[gpu] = c;
+            }
+        }
+        if (next != before) {
+            contexts = length == 0 ? NO_CONTEXTS : length == next.length ? next : Arrays.copyOf(next, length);
+        }
+        return next != before;
     }
 
     /**
@@ -542,20 +547,36 @@ final class RmProcess {
      */
     boolean publishScheduled(final RmContext.Scheduled what) {
         synchronized (publishing) {
-            if (!unscheduled || made.values().stream().allMatch(c -> c.part(what, false) == null)) {
+            if (!unscheduled || !concernsMade(what)) {
                 return false;
             }
             early.add(what);
-            final Map<Integer, RmContext> before = contexts;
-            return publishWhat(c -> what.concerns(c)
-                || before.values().stream().anyMatch(b -> b.contains(c.client(), c.handle())));
+            final RmContext[] before = contexts;
+            return publishWhat((client, channel, group) -> what.takes(client, channel, group)
+                || isAmong(before, client, channel));
         }
+    }
+
+    private boolean concernsMade(final RmContext.Scheduled what) {
+        boolean found = false;
+        for (int gpu = 0; !found && gpu < made.length; gpu++) {
+            found = made[gpu] != null && made[gpu].part(what, false) != null;
+        }
+        return found;
+    }
+
+    private static boolean isAmong(final RmContext[] all, final int client, final int channel) {
+        boolean found = false;
+        for (int gpu = 0; !found && gpu < all.length; gpu++) {
+            found = all[gpu] != null && all[gpu].contains(client, channel);
+        }
+        return found;
     }
 
     private void forgetContexts() {
         synchronized (publishing) {
-            made = Map.of();
-            contexts = Map.of();
+            made = NO_CONTEXTS;
+            contexts = NO_CONTEXTS;
             unscheduled = false;
         }
     }
@@ -563,8 +584,9 @@ final class RmProcess {
     /** Closes all descriptors; RM frees the clients of a dead process then. Call with the lock of {@link #refresh}. */
     void close() {
         forgetContexts();
-        files.values().forEach(ControlFile::close);
+        files.forEach(ControlFile::close);
         files.clear();
+        fileNumbers.clear();
         clients.clear();
         SystemCalls.closeOnce(pidfd);
     }
@@ -572,6 +594,7 @@ final class RmProcess {
     @Override
     public String toString() {
         return "pid " + pid + ", " + files.size() + " control descriptors, " + clients.size() + " clients, channels "
-            + Arrays.toString(contexts.values().stream().mapToInt(RmContext::channelCount).toArray());
+            + Arrays.toString(Arrays.stream(contexts).filter(Objects::nonNull).mapToInt(RmContext::channelCount)
+                .toArray());
     }
 }

@@ -10,7 +10,6 @@ import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.observer.Observation;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -43,7 +42,7 @@ class ClaimsTest {
 
         Claims(final RmRig.App app, final int client) {
             pid = app.pid();
-            fd = RmProcess.controlDescriptors(pid).get(0);
+            fd = RmRig.controlDescriptors(pid).get(0);
             this.client = client;
             say(Observation.Kind.OPEN, 0, 0, 0, Observation.NVIDIA);
         }
@@ -103,7 +102,7 @@ class ClaimsTest {
     private RmContext believed(final RmRig.App app, final Claims claims) {
         final RmProcess p = open(app);
         for (int i = 0; i < ROUNDS; i++) {
-            p.refreshObserved(System.nanoTime(), lock, x -> Map.of(), claims.observed);
+            p.refreshObserved(System.nanoTime(), lock, x -> new OpenFiles(), claims.observed);
         }
         return p.context(0);
     }

@@ -68,7 +68,7 @@ class ForgedReportTest {
             report = all.filter(ForgedReportTest::isReport).findFirst().orElseThrow();
         }
         final ByteBuffer entry = ByteBuffer.allocate(CaptureReport.ENTRY_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        entry.putInt(CaptureReport.ALLOC).putInt(RmProcess.controlDescriptors(app.pid()).get(0)).putInt(client)
+        entry.putInt(CaptureReport.ALLOC).putInt(RmRig.controlDescriptors(app.pid()).get(0)).putInt(client)
             .putInt(parent).putInt(handle).putInt(classId).putInt(RmClient.ENGINE_GR0).rewind();
         final ByteBuffer count = ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         try (FileChannel file = FileChannel.open(report, StandardOpenOption.READ, StandardOpenOption.WRITE)) {

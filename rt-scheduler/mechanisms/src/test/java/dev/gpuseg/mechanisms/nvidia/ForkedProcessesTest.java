@@ -49,7 +49,7 @@ class ForkedProcessesTest {
     @Test
     void shouldNotDisableTheParentWithItsForkedChild() throws Exception {
         final RmRig.App parent = rig.start("child", false, RmRig.appProgram());
-        assertTrue(RmProcess.controlDescriptors(parent.childPid()).size() > 0, "the child has the descriptors");
+        assertTrue(RmRig.controlDescriptors(parent.childPid()).size() > 0, "the child has the descriptors");
         final ContextRef child = attached(2, parent.childPid());
         final ContextRef own = attached(1, parent.pid());
         RmRig.await("channels of the parent", () -> mechanism.units(own) == 8);

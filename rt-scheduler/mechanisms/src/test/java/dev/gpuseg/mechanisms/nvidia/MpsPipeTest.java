@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.ipc.platform.ProcFile;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;
@@ -16,9 +18,11 @@ class MpsPipeTest {
     @TempDir
     private Path proc;
     private Path host;
+    private ProcFile files;
 
     @BeforeEach
     void makeRoot() throws IOException {
+        files = new ProcFile(proc.toString(), MpsPipe.ENVIRONMENT_MAX);
         host = Files.createDirectory(proc.resolve("host"));
     }
 
@@ -26,7 +30,7 @@ class MpsPipeTest {
         final Path process = Files.createDirectory(proc.resolve(Integer.toString(pid)));
         Files.writeString(process.resolve("environ"), environment);
         Files.createSymbolicLink(process.resolve("root"), root);
-        return MpsPipe.of(proc, pid);
+        return MpsPipe.of(files, pid);
     }
 
     @Test
@@ -66,9 +70,21 @@ class MpsPipeTest {
     void shouldBeAnybodysWhereItCannotBeKnown() throws IOException {
         final MpsPipe known = process(1, host, "CUDA_MPS_PIPE_DIRECTORY=/run/a\0");
         Files.createDirectories(proc.resolve("2/environ"));   // reading a directory fails
-        assertTrue(known.mayBe(MpsPipe.of(proc, 2)));
-        assertTrue(MpsPipe.of(proc, 3).mayBe(known), "no such process");
+        assertTrue(known.mayBe(MpsPipe.of(files, 2)));
+        assertTrue(MpsPipe.of(files, 3).mayBe(known), "no such process");
         assertTrue(known.mayBe(process(4, host, "CUDA_MPS_PIPE_DIRECTORY=mps\0")), "relative");
         assertTrue(known.mayBe(process(5, host, "CUDA_MPS_PIPE_DIRECTORY=\0")), "empty");
+    }
+
+    @Test
+    void shouldTakeWhateverAProcessNames() throws IOException {
+        final MpsPipe known = process(1, host, "CUDA_MPS_PIPE_DIRECTORY=/run/a\0");
+        final MpsPipe strange = process(2, host, "");
+        Files.write(proc.resolve("2/environ"), "CUDA_MPS_PIPE_DIRECTORY=/\u00e9\u00ff\0"
+            .getBytes(StandardCharsets.ISO_8859_1));
+        known.mayBe(MpsPipe.of(files, 2));   // no path in some encodings, and no exception in any
+        assertFalse(known.mayBe(strange));
+        assertFalse(known.mayBe(process(3, host, "LONG=" + "x".repeat(100_000)
+            + "\0CUDA_MPS_PIPE_DIRECTORY=/run/b\0")));
     }
 }

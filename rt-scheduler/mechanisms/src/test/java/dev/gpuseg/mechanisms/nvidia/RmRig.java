@@ -209,6 +209,20 @@ final class RmRig implements AutoCloseable {
         return all;
     }
 
+    /** Numbers of the control descriptors of any process. */
+    static List<Integer> controlDescriptors(final int pid) {
+        final OpenFiles found = new OpenFiles();
+        found.addOf(pid);
+        return List.copyOf(found.numbers());
+    }
+
+    /** Numbers of a process's own control descriptors. */
+    static List<Integer> files(final RmProcess process) {
+        final OpenFiles found = new OpenFiles();
+        process.addFilesTo(found);
+        return List.copyOf(found.numbers());
+    }
+
     static Path appProgram() {
         return BUILD.resolve("gpuseg-rm-app");
     }

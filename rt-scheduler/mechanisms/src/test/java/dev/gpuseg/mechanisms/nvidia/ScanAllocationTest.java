@@ -21,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 class ScanAllocationTest {
     private static final int ROUNDS = 3_000;
+    private static final int SLOW_ROUNDS = 200;
     private static final int DESCRIPTORS = 60;
 
     private com.sun.management.ThreadMXBean threads;
@@ -37,15 +38,19 @@ class ScanAllocationTest {
 
     /** Bytes for each round, after as many rounds that do not count. */
     private double allocatedBy(final Runnable round) {
-        for (int i = 0; i < ROUNDS; i++) {
+        return allocatedBy(round, ROUNDS);
+    }
+
+    private double allocatedBy(final Runnable round, final int rounds) {
+        for (int i = 0; i < rounds; i++) {
             round.run();
         }
         final long self = Thread.currentThread().getId();
         final long before = threads.getThreadAllocatedBytes(self);
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < rounds; i++) {
             round.run();
         }
-        return (threads.getThreadAllocatedBytes(self) - before) / (double) ROUNDS;
+        return (threads.getThreadAllocatedBytes(self) - before) / (double) rounds;
     }
 
     @Test
@@ -58,7 +63,7 @@ class ScanAllocationTest {
             try (Stream<Path> open = Files.list(Path.of("/proc/" + pid + "/fd"))) {
                 assertTrue(open.count() >= DESCRIPTORS);
             }
-            final RmProcess.ControlSearch search = new RmProcess.ControlSearch();
+            final ControlSearch search = new ControlSearch();
             assertFalse(search.finds(pid));
             final double bytes = allocatedBy(() -> search.finds(pid));
             assertTrue(bytes < 1, "bytes for each process of a walk: " + bytes);
@@ -88,10 +93,44 @@ class ScanAllocationTest {
         try {
             assertEquals("ready", process.inputReader().readLine());
             final int pid = (int) process.pid();
-            final double bytes = allocatedBy(() -> CaptureReport.read(pid, 9));
-            assertTrue(bytes < 4_096, "bytes for each look at a report: " + bytes);
+            final CaptureReport report = new CaptureReport();
+            final double bytes = allocatedBy(() -> report.read(pid, 9));
+            assertTrue(bytes < 1, "bytes for each look at a report: " + bytes);
         } finally {
             process.destroyForcibly().waitFor();
         }
+    }
+
+    /** On the stand-in; each of its own descriptors costs a call that makes objects. */
+    @Test
+    void shouldExamineAProcessAgainAndAgainWithoutObjects() throws Exception {
+        final RmRig rig = new RmRig(directory);
+        try {
+            final RmProcess process = RmProcess.open(rig.start("", true, RmRig.appProgram()).pid(),
+                new GpuIndex(List.of()), Scope.COMPUTE, new RmControl());
+            assertEquals(RmProcess.Result.CHANGED, process.refresh(System.nanoTime(), this));
+            final double bytes = allocatedBy(() -> {
+                process.invalidate();   // a full one
+                process.refresh(System.nanoTime(), this);
+            }, SLOW_ROUNDS);
+            process.close();
+            assertTrue(bytes < 1_024, "bytes for each examination: " + bytes);
+        } finally {
+            rig.close();
+        }
+    }
+
+    @Test
+    void shouldLookAtTheEnvironmentOfANewProcessWithoutItsText() throws Exception {
+        Files.createDirectories(directory.resolve("1"));
+        Files.writeString(directory.resolve("1/environ"), "VARIABLE=of the process\0".repeat(200));
+        final MpsRule rule = new MpsRule(directory);
+        final WatchedProcess process = new WatchedProcess(1, 1, 0);
+        final List<WatchedProcess> all = List.of(process);
+        final double bytes = allocatedBy(() -> {
+            process.pipe = null;
+            rule.update(all);
+        });
+        assertTrue(bytes < 128, "bytes for each new process: " + bytes);
     }
 }

@@ -83,7 +83,7 @@ class StrangersTest {
         assertEquals(RmProcess.CONTROL_DEVICE,
             Files.readSymbolicLink(Path.of("/proc/" + pid() + "/fd/" + remote)).toString(), "by its name it is one");
         final long before = DeviceFile.foreignSeen();
-        assertEquals(List.of(), RmProcess.controlDescriptors(pid()));
+        assertEquals(List.of(), RmRig.controlDescriptors(pid()));
         assertTrue(DeviceFile.foreignSeen() > before);
     }
 
@@ -97,7 +97,7 @@ class StrangersTest {
             process.refresh(System.nanoTime(), this);
             assertEquals(0, rm.controls());
             assertFalse(process.usesDriver());
-            assertEquals(List.of(), process.descriptors());
+            assertEquals(List.of(), RmRig.files(process));
             assertEquals("", process.refusal(), "a stranger's file is no reason to complain of");
         } finally {
             process.close();
