@@ -77,7 +77,7 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "alone-period": (NVIDIA_20, False),
     "alone-period-off": (NVIDIA_20, False),
 }
-WARM = {"mps-co-run": 200, "nvidia-learned": 200}   # jobs from which the daemon learns, not counted; others: 5, with a period 60
+WARM = {"mps-co-run": 200, "nvidia-learned": 200}   # jobs not counted: the daemon learns; others: 5, with a period 60
 IDLE = {"nvidia-period-idle": 3}   # processes with a context and no work, besides
 COUNTERS = ["anticipated", "anticipations_wasted", "anticipations_over_budget", "kept_free_ns", "long_kernels",
             "long_turns", "co_run_segments", "co_run_unfit", "preemptions", "begins"]
@@ -373,7 +373,8 @@ def table(rows):
              f"{'by itself':>9} {'SM MHz':>6} {'touches':>7} {'alone p50':>9} {'p99':>7} {'p50/alone':>9}"]
     alone = {(r["configuration"], r["kernel_ms"]): r for r in rows if r["configuration"].startswith("plain")}
     for r in rows:
-        plain = alone.get(("plain-period" if "-period" in r["configuration"] else "plain", r["kernel_ms"]))
+        exact = "-period" in r["configuration"] or r["configuration"].endswith(("-begins", "-learned"))
+        plain = alone.get(("plain-period" if exact else "plain", r["kernel_ms"]))
         lines.append(f"{r['load']:10} {r['configuration']:20} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
                      f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r.get('sm_mhz') or 0:6d} {r['touches']:7d}"
                      + (f" {plain['p50_ms']:9.3f} {plain['p99_ms']:7.3f} {r['p50_ms'] / plain['p50_ms']:9.3f}" if plain else "")
