@@ -240,13 +240,11 @@ public final class LiveModel implements EventTap {
                 break;
             case GRANT:
                 measureWait(task, timeNs);
-                leave(task, TaskState.RUNNING, timeNs);
-                enter(task, TaskState.RUNNING, timeNs);
+                run(task, timeNs);
                 break;
             case RESUME:
-                leave(task, TaskState.RUNNING, timeNs);
                 task.beginEventNs = timeNs;   // what its enforcement is measured from
-                enter(task, TaskState.RUNNING, timeNs);
+                run(task, timeNs);
                 break;
             case PREEMPT:
                 onPreempt(task, (int) event.arg0(), timeNs);
@@ -363,6 +361,14 @@ public final class LiveModel implements EventTap {
             && JobAccount.isLate(responseNs, task.priority, task.deadlineNs)) {
             misses.add(timeNs, "job", task, "after its last segment", task.deadlineNs).lateNs =
                 responseNs - task.deadlineNs;
+        }
+    }
+
+    /** A grant tells what runs already that its application may go on; it can be later than the event after it. */
+    private void run(final TaskFigures task, final long timeNs) {
+        if (task.state != TaskState.RUNNING) {
+            leave(task, TaskState.RUNNING, timeNs);
+            enter(task, TaskState.RUNNING, timeNs);
         }
     }
 

@@ -92,6 +92,21 @@ class LiveModelTest {
     }
 
     @Test
+    void shouldCountAPreemptionThatComesAfterALaterGrantFromItsOwnTime() {
+        rig.open(1, 1, "low", 10, 0);
+        rig.open(2, 2, "high", 90, 0);
+        rig.begin(100, 2);
+        rig.grant(100, 2);
+        rig.begin(150, 1);
+        rig.end(200, 2);
+        rig.resume(200, 1);
+        rig.grant(290, 1);   // when the grant was written, later than the begin that was taken before
+        rig.begin(260, 2);
+        rig.preempt(260, 1, 2);
+        assertEquals(60 * US, task("low", 260).path("busy_ns").asLong(), "as trace stats counts it");
+    }
+
+    @Test
     void shouldDivideTheGpuAmongBestEffortSegmentsThatShareIt() {
         rig.open(1, 1, "a", 0, 0);
         rig.open(1, 2, "b", 0, 0);
