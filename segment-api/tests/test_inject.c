@@ -10,12 +10,10 @@
 
 /*
  * Run the scenario under these options with a daemon of its own. On a busy machine the library's thread may not run for
- * a while, and two segments become one; or the program itself does not run between two launches of a job, and one
- * becomes two. So the number of segments may be too small, and in two attempts too large, but must be right once. All
- * else must hold each time.
+ * a while, and two segments become one; so the number of segments may be too small, but must be right once in some
+ * attempts. All else must hold each time.
  */
 #define ATTEMPTS 10
-#define SPLIT_MOST 2
 
 static struct gpuseg_msg_task_open opened; /* the latest task */
 static unsigned int opens;
@@ -24,9 +22,8 @@ static struct tally attempt(const char *scenario, unsigned int least, unsigned i
 			    void (*adjust)(struct fake_daemon *), const char *const *options)
 {
 	struct tally t = {0};
-	int split = 0;
 
-	for (int i = 0; i < ATTEMPTS && (t.begins < least || t.begins > most); i++) {
+	for (int i = 0; i < ATTEMPTS && t.begins < least; i++) {
 		const char *arguments[ARGUMENTS] = {NULL};
 		struct fake_daemon d;
 		struct run r;
@@ -48,13 +45,12 @@ static struct tally attempt(const char *scenario, unsigned int least, unsigned i
 		CHECK_EQ(r.said_size, 0);
 		t = tally_of(&d);
 		CHECK_EQ(t.open, 0);
-		split += t.begins > most;
-		CHECK(split <= SPLIT_MOST, "%s: %u segments", scenario, t.begins);
+		CHECK(t.begins <= most, "%s: %u segments", scenario, t.begins);
 		opened = d.last_open;
 		opens = d.opens;
 		fake_daemon_stop(&d);
 	}
-	CHECK(t.begins >= least && t.begins <= most, "%s: %u segments", scenario, t.begins);
+	CHECK(t.begins >= least, "%s: %u segments", scenario, t.begins);
 	return t;
 }
 
