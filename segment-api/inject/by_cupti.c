@@ -76,6 +76,7 @@ static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 /* ---- what passes the wrappers by ---- */
 
 static uint64_t calls_seen[FUNCTION_COUNT], passed_by[FUNCTION_COUNT]; /* atomic */
+static pid_t watched; /* this process; 0 = none, and a child has another pid */
 
 static void on_watched_call(void *user, uint32_t domain, uint32_t id, const void *data)
 {
@@ -96,6 +97,8 @@ void cupti_say_what_passed_by(void)
 {
 	uint64_t all = 0, lost = 0;
 
+	if (watched != getpid())
+		return;
 	for (size_t i = 0; i < FUNCTION_COUNT; i++) {
 		const uint64_t n = __atomic_load_n(&passed_by[i], __ATOMIC_RELAXED);
 
@@ -182,5 +185,8 @@ bool cupti_follow(void)
 
 bool cupti_watch(void)
 {
-	return subscribe(on_watched_call, wrappers());
+	if (!subscribe(on_watched_call, wrappers()))
+		return false;
+	watched = getpid();
+	return true;
 }

@@ -358,7 +358,7 @@ bool cupti_load(void);
 bool cupti_follow(void);
 /* Follow none, but count those that come by no wrapper. */
 bool cupti_watch(void);
-/* Say how many there were. */
+/* Say how many there were, if they were watched in this process. */
 void cupti_say_what_passed_by(void);
 
 /* ---- streams.c; all with inject.lock held ---- */

@@ -150,8 +150,7 @@ static void say_what_was(void)
 
 static void at_process_exit(void)
 {
-	if (inject.settings.calls == CALLS_CHECKED && wrappers())
-		cupti_say_what_passed_by();
+	cupti_say_what_passed_by();
 	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
 		return;
 	deactivate();

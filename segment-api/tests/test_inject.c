@@ -355,6 +355,16 @@ TEST(should_follow_by_wrappers_unless_calls_can_pass_them_by)
 	CHECK_CONTAINS(r.said, "by CUPTI");
 }
 
+/* Where the text stands for the last time; NULL if nowhere. */
+static const char *last_of(const char *said, const char *text)
+{
+	const char *last = NULL;
+
+	for (const char *at = said; (at = strstr(at, text)); at++)
+		last = at;
+	return last;
+}
+
 TEST(should_count_calls_that_pass_the_wrappers_by)
 {
 	struct run r = verbosely("check", "found");
@@ -363,6 +373,14 @@ TEST(should_count_calls_that_pass_the_wrappers_by)
 	r = verbosely("check", "passes-by");
 	CHECK_CONTAINS(r.said, "1 calls of cuLaunchKernel came by no wrapper");
 	CHECK_CONTAINS(r.said, "use --calls cupti for this program");
+	r = verbosely("check", "forks");
+	CHECK(strstr(r.said, "came by") == last_of(r.said, "came by"), "a child speaks, too: %s", r.said);
+	/* Where the wrappers can't be relied on, nothing is checked, and nothing else is said. */
+	setenv("GPUSEG_INJECT_LIBRARY", in_build("tests/cuda/toolkit/libgpuseg-inject.so"), 1);
+	r = verbosely("check", "found");
+	unsetenv("GPUSEG_INJECT_LIBRARY");
+	CHECK_CONTAINS(r.said, "nothing is checked");
+	CHECK(!strstr(r.said, "came by"), "it said: %s", r.said);
 }
 
 TEST(should_keep_what_else_is_preloaded)

@@ -22,15 +22,7 @@
 #include <vector>
 
 #include "gpuseg.h"
-
-#define CHECK(call)                                                                                                    \
-	do {                                                                                                           \
-		const cudaError_t error_ = (call);                                                                     \
-		if (error_ != cudaSuccess) {                                                                           \
-			fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error_));                                \
-			exit(1);                                                                                       \
-		}                                                                                                      \
-	} while (0)
+#include "check.cuh"
 
 static constexpr int LAYERS = 32, WIDTH = 2048, WIDE = 4 * WIDTH, WORDS = 32000, PER_LAYER = 7, THREADS = 256;
 static constexpr int WARM_UP = 20, PAGE_BYTES = 4096;

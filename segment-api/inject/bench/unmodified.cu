@@ -24,14 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-#define CHECK(call)                                                                                                    \
-	do {                                                                                                           \
-		const cudaError_t error_ = (call);                                                                     \
-		if (error_ != cudaSuccess) {                                                                           \
-			fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error_));                                \
-			exit(1);                                                                                       \
-		}                                                                                                      \
-	} while (0)
+#include "check.cuh"
 
 static int64_t now_ns(void)
 {

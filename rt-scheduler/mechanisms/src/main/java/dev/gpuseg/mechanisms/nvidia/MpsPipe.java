@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
@@ -91,7 +92,7 @@ record MpsPipe(String proc, int pid, String directory) {
                 .fileKey();
         } catch (final NoSuchFileException | NotDirectoryException e) {
             return name();
-        } catch (final IOException | RuntimeException e) {   // the latter for what is no path in this JVM's encoding
+        } catch (final IOException | InvalidPathException e) {   // no path in this JVM's encoding
             return UNKNOWN;
         }
     }
