@@ -11,10 +11,10 @@ import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 
 /**
- * The entries of /proc, or of the descriptors of a process, whose names are numbers. They are read by system calls into
- * memory that is kept, because the daemon reads thousands of them whenever a process opens a GPU: an object for each
- * would make the JVM collect its garbage, which stops the dispatcher. Not thread-safe; allocates only itself and
- * exceptions.
+ * The entries of /proc, or of the descriptors or threads of a process, whose names are numbers. They are read by system
+ * calls into memory that is kept, because the daemon reads thousands of them whenever a process opens a GPU: an object
+ * for each would make the JVM collect its garbage, which stops the dispatcher. Not thread-safe; allocates only itself
+ * and exceptions.
  *
  * <p>Source: getdents64(2), readlinkat(2), open(2); numbers of calls and flags of the kernel's headers for x86-64 and
  * aarch64.
@@ -33,6 +33,8 @@ public final class ProcEntries implements AutoCloseable {
     private static final int TARGET_BYTES = 256;
     private static final int TEN = 10;
     private static final int NONE = -1;
+    private static final String DESCRIPTORS = "fd";
+    private static final String THREADS = "task";
 
     private final Memory entries = new Memory(ENTRIES_BYTES);
     private final ProcPath path = new ProcPath("/proc");
@@ -43,6 +45,7 @@ public final class ProcEntries implements AutoCloseable {
     private int number;
     private int nameAt;
     private int pid;
+    private String name = "";
 
     /**
      * Begins with the processes.
@@ -63,8 +66,25 @@ public final class ProcEntries implements AutoCloseable {
      * @throws IOException           if they cannot be read for another reason
      */
     public void openDescriptors(final int ofPid) throws IOException {
+        open(ofPid, DESCRIPTORS);
+    }
+
+    /**
+     * Begins with the threads of a process.
+     *
+     * @param ofPid the process
+     * @throws NoSuchFileException   if it has ended
+     * @throws AccessDeniedException if it may not be examined
+     * @throws IOException           if they cannot be read for another reason
+     */
+    public void openThreads(final int ofPid) throws IOException {
+        open(ofPid, THREADS);
+    }
+
+    private void open(final int ofPid, final String ofName) throws IOException {
         pid = ofPid;
-        open(path.of(ofPid, "fd"));
+        name = ofName;
+        open(path.of(ofPid, ofName));
     }
 
     private void open(final long pathAddress) throws IOException {
@@ -79,7 +99,7 @@ public final class ProcEntries implements AutoCloseable {
     }
 
     private IOException failed(final int error) {
-        final String what = pid == 0 ? "/proc" : "/proc/" + pid + "/fd";
+        final String what = pid == 0 ? "/proc" : "/proc/" + pid + "/" + name;
         return switch (-error) {
             case Errno.ENOENT, Errno.ESRCH -> new NoSuchFileException(what);
             case Errno.EACCES, Errno.EPERM -> new AccessDeniedException(what);
@@ -131,7 +151,7 @@ public final class ProcEntries implements AutoCloseable {
     /**
      * The entry's name.
      *
-     * @return the PID or the descriptor
+     * @return the PID, the descriptor, or the kernel's id of the thread
      */
     public int number() {
         return number;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.ThreadControl;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.channels.FileChannel;
@@ -76,9 +77,22 @@ class ProcEntriesTest {
     }
 
     @Test
+    void shouldListTheThreadsOfAProcess() throws IOException {
+        final Set<Integer> seen = new HashSet<>();
+        try (ProcEntries entries = new ProcEntries()) {
+            entries.openThreads(ProcessStatus.pid());
+            while (entries.next()) {
+                assertTrue(seen.add(entries.number()), "once");
+            }
+        }
+        assertTrue(seen.contains(ProcessStatus.pid()) && seen.contains(ThreadControl.tid()), seen::toString);
+    }
+
+    @Test
     void shouldSayThatAProcessIsGone() throws IOException {
         try (ProcEntries entries = new ProcEntries()) {
             assertThrows(NoSuchFileException.class, () -> entries.openDescriptors(NO_PROCESS));
+            assertThrows(NoSuchFileException.class, () -> entries.openThreads(NO_PROCESS));
             entries.openProcesses();
             assertTrue(entries.next(), "it can be used again");
         }
@@ -107,6 +121,10 @@ class ProcEntriesTest {
         entries.openDescriptors(ProcessStatus.pid());
         while (entries.next()) {
             read += entries.readlink(target) > 0 ? 1 : 0;
+        }
+        entries.openThreads(ProcessStatus.pid());
+        while (entries.next()) {
+            read++;
         }
         return read;
     }

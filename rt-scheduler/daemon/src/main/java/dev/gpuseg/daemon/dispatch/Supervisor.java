@@ -64,7 +64,8 @@ final class Supervisor {
         this.log = log;
         this.contextLimits = contextLimits;
         this.counters = counters;
-        this.idle = idle ? new IdleProcesses(new ProcessCpuTime()::readNs, this::tellIdle) : null;
+        this.idle = idle ? new IdleProcesses(new ProcessCpuTime()::readNs, new ProcDriverThreads(),
+            this::tellIdle) : null;
         this.dispatcher = dispatcher;
         this.background = background;
         this.watchdog = watchdog;

@@ -97,6 +97,18 @@ public final class ProcFile {
         return read(path.descriptor(pid, fd));
     }
 
+    /**
+     * Reads a file of a thread.
+     *
+     * @param pid  its process
+     * @param tid  the thread, by the kernel's id
+     * @param name ASCII, for instance "comm"
+     * @return bytes, -1 if the process has no such thread or the file cannot be read
+     */
+    public int readThread(final int pid, final int tid, final String name) {
+        return read(path.ofThread(pid, tid, name));
+    }
+
     private int read(final long pathAddress) {
         content.clear();
         final long fd = LibC.syscall(SYS_OPENAT, AT_FDCWD, pathAddress, CLOSED_ON_EXEC, 0, 0, 0);

@@ -12,6 +12,7 @@ import org.agrona.BufferUtil;
 public final class ProcPath {
     private static final String PROC = "/proc";
     private static final String DESCRIPTORS = "fd/";
+    private static final String THREADS = "task/";
     /** Behind the directory: two numbers, a name, slashes. */
     private static final int NAME_BYTES = 64;
     private static final int TEN = 10;
@@ -73,6 +74,18 @@ public final class ProcPath {
      */
     public long of(final int pid, final String name) {
         return end(file(pid, name));
+    }
+
+    /**
+     * The path of a thread's file.
+     *
+     * @param pid  the process
+     * @param tid  its thread, by the kernel's id
+     * @param name ASCII, for instance "comm"; up to 32 characters
+     * @return address of a text that ends with 0, until the next call
+     */
+    public long ofThread(final int pid, final int tid, final String name) {
+        return end(put(put(put(file(pid, THREADS), tid), "/"), name));
     }
 
     private int file(final int pid, final String name) {

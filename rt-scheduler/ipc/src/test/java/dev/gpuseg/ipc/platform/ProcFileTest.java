@@ -66,6 +66,15 @@ class ProcFileTest {
     }
 
     @Test
+    void shouldReadFilesOfThreads() throws IOException {
+        Files.writeString(Files.createDirectories(process.resolve("task/1234567890")).resolve("comm"), "thread\n");
+        assertEquals(7, file.readThread(PID, 1_234_567_890, "comm"));
+        assertEquals("thread\n", text());
+        assertEquals(-1, file.readThread(PID, 1_234_567_891, "comm"), "no such thread");
+        assertEquals(-1, file.readThread(PID, 1_234_567_890, "schedstat"), "no such file");
+    }
+
+    @Test
     void shouldKnowTheProgramOfThisProcess() {
         final int self = ProcessStatus.pid();
         assertEquals("java", ProcessStatus.programName(self));
