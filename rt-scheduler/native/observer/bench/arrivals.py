@@ -16,6 +16,7 @@ killed. This is repeated with `--observer off` (scanning) and `--observer on`, i
              disabled. `off`: from the return of the ioctl that scheduled the first group, the one that computes,
              until it was disabled: before it cannot run. `seen` counts processes whose channels were reported, `opened` those whose open was: what is
              `missed` and seen was acted upon too late
+  steps_ms   of the daemon: examinations of a process, waits of the enforcer for its lock, and its updates
   held       contexts still held when all processes have ended (must be 0)
 
   arrivals.py --standin                on the RM stand-in, no GPU needed: what it shows of delays leaves the driver's calls out
@@ -263,6 +264,20 @@ class Rig:
                     delays.setdefault(words[1], (int(words[2]) - counted[words[1]]) / 1e6)
         return list(delays.values())
 
+    def steps(self):
+        """How long the daemon's own steps took, ms."""
+        begun, found = {}, {"examine": [], "lock": [], "apply": []}
+        ends = {"asked": ("asking", "examine"), "locked": ("applying", "lock"), "applied": ("locked", "apply")}
+        with open(self.trace) as f:
+            for what, pid, ns in (words for words in map(str.split, f) if len(words) == 3):
+                if what in ends:
+                    begin, step = ends[what]
+                    if (begin, pid) in begun:
+                        found[step].append((int(ns) - begun[begin, pid]) / 1e6)
+                if what in ("asking", "applying", "locked"):
+                    begun[what, pid] = int(ns)
+        return {step: quantiles(values) for step, values in found.items()}
+
     def parts(self, disabled):
         """Where the time goes from the first channel of a process until it is disabled, ms since the ioctl returned; and
         which processes were seen at all."""
@@ -283,7 +298,7 @@ class Rig:
                     searched += 1
                 elif words[0] == "disabled":
                     off.setdefault(words[1], []).append(int(words[2]))
-                elif words[0] != "told":
+                elif words[0] in ("known", "announced"):
                     {"known": known, "announced": announced}[words[0]].setdefault(words[1], int(words[2]))
         parts = {"helper": [], "daemon": [], "taken": [], "known": [], "announced": [], "disabled": [], "off": []}
         counted = set(list(first)[self.arguments.warm_up:])
@@ -321,6 +336,7 @@ def measure(arguments, observer):
               "held": held, "records": status["observer_records"], "lost": status["observer_lost"],
               "problem": status["observer_problem"]}
     result["start_to_disabled_ms"] = quantiles(rig.since_start())
+    result["steps_ms"] = rig.steps()
     if arguments.standin:
         delays, first, result["missed"], result["contexts"], disabled = rig.logged_delays()
         result["delay_ms"] = quantiles(delays)

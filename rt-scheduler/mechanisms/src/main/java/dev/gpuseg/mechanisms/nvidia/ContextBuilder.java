@@ -46,26 +46,26 @@ final class ContextBuilder {
         }
 
         /** Whether a context, or null, is what was found. */
-        boolean is(final RmContext c) {
+        boolean is(final RmContext c, final boolean confirmed) {
             if (c == null || held() == 0) {
                 return c == null && held() == 0;
             }
-            boolean same = c.channelCount() == held() && c.file() == carrier.file() && c.client() == carrier.handle()
-                && c.subdevice() == subdevice;
+            boolean same = c.isConfirmed() == confirmed && c.channelCount() == held() && c.file() == carrier.file()
+                && c.client() == carrier.handle() && c.subdevice() == subdevice;
             for (int i = 0; same && i < held(); i++) {
                 same = c.channelClient(i) == clients.getInt(i) && c.channel(i) == channels.getInt(i);
             }
             return same;
         }
 
-        RmContext build() {
+        RmContext build(final boolean confirmed) {
             final List<RmContext.Tsg> all = new ArrayList<>(tsgs.size());
             for (int i = 0; i < tsgs.size(); i++) {
                 final RmClient c = tsgClients.get(i);
                 all.add(new RmContext.Tsg(c.file(), c.handle(), tsgs.getInt(i), computes.get(i)));
             }
-            return new RmContext(gpu, carrier.file(), carrier.handle(), subdevice, first(clients), first(channels),
-                first(groups), all);
+            return new RmContext(gpu, carrier.file(), carrier.handle(), subdevice,
+                new RmContext.Channels(first(clients), first(channels), first(groups), confirmed), all);
         }
 
         private int[] first(final IntArrayList list) {
@@ -185,13 +185,17 @@ final class ContextBuilder {
         return parts.get(gpu).channels.size();
     }
 
-    /** Contexts by GPU, null for those without; those of before if nothing has changed, else one each that has not. */
-    RmContext[] build(final RmContext[] before) {
+    /**
+     * Contexts by GPU, null for those without; those of before if nothing has changed, else one each that has not.
+     *
+     * @param confirmed whether RM was asked for each channel that was added
+     */
+    RmContext[] build(final RmContext[] before, final boolean confirmed) {
         int length = 0;
         boolean same = true;
         for (int gpu = 0; gpu < parts.size(); gpu++) {
             length = parts.get(gpu).held() == 0 ? length : gpu + 1;
-            same &= parts.get(gpu).is(RmContext.on(gpu, before));
+            same &= parts.get(gpu).is(RmContext.on(gpu, before), confirmed);
         }
         if (same && length == before.length) {
             return before;
@@ -200,7 +204,7 @@ final class ContextBuilder {
         for (int gpu = 0; gpu < length; gpu++) {
             final Part part = parts.get(gpu);
             final RmContext was = RmContext.on(gpu, before);
-            next[gpu] = part.is(was) ? was : part.held() == 0 ? null : part.build();
+            next[gpu] = part.is(was, confirmed) ? was : part.held() == 0 ? null : part.build(confirmed);
         }
         return next;
     }

@@ -12,7 +12,7 @@ import dev.gpuseg.mechanisms.SystemCalls;
 final class ControlFile {
     private final int fd;
     private final int remoteFd;
-    private boolean open = true;
+    private boolean used = true;
     /** In how many full refreshes no client was found in it. */
     private int emptyRefreshes;
 
@@ -42,13 +42,18 @@ final class ControlFile {
         return ++emptyRefreshes;
     }
 
-    /** To be called under the lock under which it is closed. */
+    /** Whether it may be used. Under the lock of {@link ControlCloser}, as long as it is used. */
     boolean isOpen() {
-        return open;
+        return used;
     }
 
+    /** Must not be used any more. Under that lock. */
+    void retire() {
+        used = false;
+    }
+
+    /** Closes the descriptor, once it is retired. RM may take long, see {@link ControlCloser}. */
     void close() {
-        open = false;
         SystemCalls.closeOnce(fd);
     }
 }

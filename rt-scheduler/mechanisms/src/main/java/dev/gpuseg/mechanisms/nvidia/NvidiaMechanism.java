@@ -19,7 +19,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * kernel, and enabled again.
  *
  * <p>One call carries up to 64 channels of several contexts. RM processes such a list in order and stops at the first
- * channel that does not exist; so after a refusal each context of the batch gets calls of its own. RM counts disables:
+ * channel that does not exist; so after a refusal each context of the batch gets calls of its own, and one that RM was
+ * not asked about gets them until they have succeeded once. RM counts disables:
  * a channel that was disabled twice needs two enables, and a surplus enable is ignored; so nothing is disabled that may
  * be disabled already. A disabled channel stays disabled when this process dies: see {@link #heldPayload}.
  *
@@ -185,7 +186,9 @@ public class NvidiaMechanism implements Mechanism {
     @Override
     public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
         final int enableCount) {
-        synchronized (lock) {   // the watch thread closes descriptors under it
+        note("applying");
+        synchronized (lock) {   // descriptors are retired under it
+            note("locked");
             for (int i = 0; i < disableCount; i++) {
                 undoScheduled(disable[i]);
                 if (!isDisabledPart(disable[i])) {
@@ -198,7 +201,15 @@ public class NvidiaMechanism implements Mechanism {
                     enableDisabled(enable[i]);   // what was disabled is no longer what the process consists of
                 }
             }
-            return switchAll(disable, disableCount, true) + switchAll(enable, enableCount, false);
+            final int failed = switchAll(disable, disableCount, true) + switchAll(enable, enableCount, false);
+            note("applied");
+            return failed;
+        }
+    }
+
+    private void note(final String step) {
+        if (watch != null) {
+            watch.note(step);
         }
     }
 
@@ -319,16 +330,14 @@ public class NvidiaMechanism implements Mechanism {
                 watched(contexts[i]).disabled = c;
                 continue;
             }
-            if (rm.size() > 0 && rm.size() + c.channelCount() > RmControl.BATCH_MAX) {
+            final boolean own = c.channelCount() > RmControl.BATCH_MAX || !isProven(watched(contexts[i]), c);
+            if (rm.size() > 0 && (own || rm.size() + c.channelCount() > RmControl.BATCH_MAX)) {
                 failed += flush(contexts, from, i, carrier, disable);
                 from = i;
                 carrier = null;
             }
-            if (c.channelCount() > RmControl.BATCH_MAX) {
-                if (disable) {
-                    enableDisabled(contexts[i]);
-                }
-                failed += alone(contexts[i], c, disable) ? 0 : 1;
+            if (own) {
+                failed += alone(contexts[i], c, before, disable) ? 0 : 1;
                 from = i + 1;
                 continue;
             }
@@ -372,14 +381,24 @@ public class NvidiaMechanism implements Mechanism {
                     note(contexts[i], batched[i], true, false, beganNs);   // RM stopped somewhere in the list
                     enableDisabled(contexts[i]);
                 }
-                failed += alone(contexts[i], current(contexts[i]), disable) ? 0 : 1;
+                failed += alone(contexts[i], current(contexts[i]), null, disable) ? 0 : 1;
             }
         }
         return failed;
     }
 
-    /** One context in calls of its own, as many as its channels need. False if it failed. */
-    private boolean alone(final ContextRef context, final RmContext c, final boolean disable) {
+    /** Whether all channels of a context exist for certain: a false one would fail the call that it shares. */
+    private static boolean isProven(final WatchedProcess p, final RmContext c) {
+        return c.isConfirmed() || c == p.proven || p.proven != null && p.proven.contains(c);
+    }
+
+    /**
+     * One context in calls of its own, as many as its channels need.
+     *
+     * @param before what of it is disabled already and shall stay so; null = nothing
+     * @return false if it failed
+     */
+    private boolean alone(final ContextRef context, final RmContext c, final RmContext before, final boolean disable) {
         final long beganNs = System.nanoTime();
         if (c == null) {   // the watch thread closed it meanwhile
             context.outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
@@ -388,8 +407,10 @@ public class NvidiaMechanism implements Mechanism {
         int status = RmStatus.OK;
         rm.clear();
         for (int k = 0; k < c.channelCount(); k++) {
-            rm.add(c.channelClient(k), c.channel(k));
-            if (rm.size() == RmControl.BATCH_MAX || k == c.channelCount() - 1) {
+            if (before == null || !before.contains(c.channelClient(k), c.channel(k))) {
+                rm.add(c.channelClient(k), c.channel(k));
+            }
+            if (rm.size() == RmControl.BATCH_MAX || rm.size() > 0 && k == c.channelCount() - 1) {
                 final int s = rm.switchChannels(c.file().fd(), c.client(), c.subdevice(), disable);
                 status = status == RmStatus.OK ? s : status;
                 rm.clear();
@@ -404,6 +425,7 @@ public class NvidiaMechanism implements Mechanism {
         if (status == RmStatus.OK) {
             context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
             note(context, c, disable, true, beganNs);
+            p.proven = before == null ? c : p.proven;
             return true;
         }
         if (disable) {

@@ -68,7 +68,7 @@ public final class NvidiaSurvey {
             return 0;
         }
         try {
-            process.refresh(System.nanoTime(), new Object());
+            process.refresh(System.nanoTime(), ControlCloser.inPlace());
             final RmContext context = process.context(0);
             if (context != null) {
                 for (final RmContext.Tsg tsg : context.tsgs()) {

@@ -7,14 +7,13 @@ import java.util.Collection;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
 /**
  * What the observer saw one process do with RM: the descriptors of the control device that it opened, and the objects
- * that exist. The process can have made any of it up, save the descriptors: RM is asked for the class of a handle
- * before it is used. Watch thread only.
+ * that exist. The process can have made any of it up, save the descriptors: RM is asked for a client before it is used,
+ * and for everything once it has refused something. Watch thread only.
  */
 final class ObservedProcess {
     /** A process with more is searched: it may only want this memory. */
@@ -87,13 +86,14 @@ final class ObservedProcess {
             scheduled.removeIf(x -> (int) (x >> Integer.SIZE) == o.client());
             return;
         }
-        final List<Integer> below = objects.values().stream()
-            .filter(x -> x.client() == o.client() && x.parent() == o.handle() && x.handle() != o.handle())
-            .map(Observation::handle).toList();
-        for (final int handle : below) {
-            free(new Observation(o.kind(), pid, startTicks, o.whole(), o.timeNs(), o.fd(), o.owner(), o.client(),
-                o.handle(), handle, 0, 0, o.passedNs(), o.receivedNs()));
-        }
+        final Set<Integer> gone = new HashSet<>(Set.of(o.handle()));
+        objects.values().removeIf(x -> {   // a parent was made before what is below it
+            final boolean below = x.client() == o.client() && gone.contains(x.parent()) && gone.add(x.handle());
+            if (below) {
+                scheduled.remove(key(x.client(), x.handle()));
+            }
+            return below;
+        });
     }
 
     private static long key(final int client, final int handle) {
@@ -122,6 +122,11 @@ final class ObservedProcess {
     /** It has something that was not seen, or that cannot be explained. For good: it is scanned from now on. */
     void giveUp() {
         whole = false;
+        forget();
+    }
+
+    /** It has closed all descriptors through which it has made something so far, and with them what it made. */
+    void forgetClosed() {
         forget();
     }
 

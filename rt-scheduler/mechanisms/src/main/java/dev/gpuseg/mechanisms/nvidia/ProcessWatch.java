@@ -21,12 +21,12 @@ import org.agrona.collections.Long2LongHashMap;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 
 /**
- * The thread that follows other processes: it finds the channels of attached processes when they appear, closes the
- * descriptors of dead ones at once (a duplicate of its descriptor keeps a dead process's GPU memory allocated), and
- * announces processes that have work on the GPU and were never attached.
+ * The thread that follows other processes: it finds the channels of attached processes when they appear, has the
+ * descriptors of dead ones closed at once (a duplicate of its descriptor keeps a dead process's GPU memory allocated),
+ * and announces processes that have work on the GPU and were never attached.
  *
- * <p>Where an {@link Observer} works, it learns of opens, objects and ends as they happen, and asks RM for what was
- * reported: nothing is searched in a process of which everything was seen. Otherwise it learns of new processes from
+ * <p>Where an {@link Observer} works, it learns of opens, objects and ends as they happen, and asks RM whose the client
+ * is: nothing is searched in a process of which everything was seen. Otherwise it learns of new processes from
  * inotify on the control device (an open wakes it) and, where that does not work, from a walk through /proc every
  * 250 ms. Then a process is announced once it has made its channels and one refresh has seen them; refreshes are 20 to
  * 160 ms apart while it is new. Nobody sees then when it has its channels scheduled, so it is taken to have done so
@@ -52,7 +52,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
 
     private final int gpu;
     private final Protection protection;
-    private final Object lock;
+    private final ControlCloser closer;
     private final Runnable onChange;
     private final Runnable onExpectation;
     private final MpsRule mps;
@@ -96,7 +96,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         this.gpu = gpu;
         scan = new RmScan(gpus, scope, rm);
         this.protection = protection;
-        this.lock = lock;
+        closer = ControlCloser.ofThread(gpu, lock, error -> lastError = error);
         this.onChange = onChange;
         this.onExpectation = onExpectation;
         mps = new MpsRule(proc);
@@ -171,6 +171,11 @@ final class ProcessWatch implements Runnable, ObservationListener {
         log.note("disabled", p.pid);
     }
 
+    /** A step of the enforcer's, for the log. Any thread. */
+    void note(final String what) {
+        log.note(what, 0);
+    }
+
     String lastError() {
         return lastError;
     }
@@ -223,6 +228,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
             }
         }
         watched.list().forEach(this::close);
+        closer.stop();
         if (inotify >= 0) {
             SystemCalls.closeOnce(inotify);
         }
@@ -234,7 +240,6 @@ final class ProcessWatch implements Runnable, ObservationListener {
         for (int i = 0; i < ended.size(); i++) {
             final WatchedProcess p = ended.get(i);
             p.dead = true;
-            enable(p);
             close(p);
             onChange.run();
         }
@@ -433,6 +438,12 @@ final class ProcessWatch implements Runnable, ObservationListener {
     }
 
     private void refresh(final WatchedProcess p, final long nowNs) {
+        log.note("asking", p.pid);
+        examine(p, nowNs);
+        log.note("asked", p.pid);
+    }
+
+    private void examine(final WatchedProcess p, final long nowNs) {
         if (p.process == null) {
             p.process = RmProcess.open(p.pid, scan, serveObserved);
             // after pidfd_open the pid names one process: is it the one that was meant?
@@ -447,12 +458,12 @@ final class ProcessWatch implements Runnable, ObservationListener {
         if (p.observed == null) {
             searched = p;
             try {
-                found = p.process.refresh(nowNs, lock, olderThan);
+                found = p.process.refresh(nowNs, closer, olderThan);
             } finally {
                 searched = null;
             }
         } else {
-            found = p.process.refreshObserved(nowNs, lock, olderThan, p.observed);
+            found = p.process.refreshObserved(nowNs, closer, olderThan, p.observed);
         }
         if (p.observed != null && !p.observed.isWhole()) {
             search(p);
@@ -529,7 +540,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         } else if (nowNs - p.confirmNs >= 0) {
             p.confirmNs = 0;
             p.observed.assumeScheduled();
-            if (p.process.refreshObserved(nowNs, lock, olderThan, p.observed) == RmProcess.Result.CHANGED) {
+            if (p.process.refreshObserved(nowNs, closer, olderThan, p.observed) == RmProcess.Result.CHANGED) {
                 onChange.run();
             }
         }
@@ -564,36 +575,10 @@ final class ProcessWatch implements Runnable, ObservationListener {
         }
     }
 
-    /**
-     * The channels of a dead process exist as long as its descriptor is open here. They are enabled before it is
-     * closed, so that the driver destroys channels in the state of any process that was killed.
-     */
-    private void enable(final WatchedProcess p) {
-        final RmProcess process = p.process;
-        final RmContext c = process == null ? null : process.context(gpu);
-        if (c == null) {
-            return;
-        }
-        for (int k = 0; k < c.channelCount();) {
-            rm.clear();
-            while (k < c.channelCount() && rm.size() < RmControl.BATCH_MAX) {
-                rm.add(c.channelClient(k), c.channel(k));
-                k++;
-            }
-            final int status = rm.switchChannels(c.file().fd(), c.client(), c.subdevice(), false);
-            if (status != RmStatus.OK) {
-                lastError = "channels of dead pid " + p.pid + " could not be enabled: " + RmStatus.name(status);
-            }
-        }
-    }
-
     private void close(final WatchedProcess p) {
         final RmProcess process = p.process;
         if (process != null) {
-            synchronized (lock) {
-                p.process = null;
-                process.close();
-            }
+            process.close(closer, () -> p.process = null, p.dead ? process.context(gpu) : null);
         }
     }
 

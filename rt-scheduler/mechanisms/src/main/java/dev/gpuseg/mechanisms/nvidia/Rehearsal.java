@@ -35,8 +35,8 @@ final class Rehearsal extends NvidiaMechanism {
             channels[i] = i;
         }
         final WatchedProcess made = new WatchedProcess(context.pid(), context.pidStartTicks(), System.nanoTime());
-        made.process = RmProcess.pretended(new RmContext(0, file, context.contextId(), 0, clients, channels,
-            new int[CHANNELS], List.of()));
+        made.process = RmProcess.pretended(new RmContext(0, file, context.contextId(), 0,
+            new RmContext.Channels(clients, channels, new int[CHANNELS], true), List.of()));
         context.attachment(made);
         context.outcome(ContextRef.Outcome.NONE, 0, 0);
     }

@@ -6,7 +6,8 @@ import org.agrona.collections.IntHashSet;
 
 /**
  * One RM client of a process and the objects in it. RM is asked for the class and the parent of handles: of those that
- * the application's own report names, else of the ranges that the user-mode driver uses. All questions are read-only.
+ * the application's own report names, else of the ranges that the user-mode driver uses. What the observer saw made is
+ * taken without a question. All questions are read-only.
  * Not thread-safe.
  */
 final class RmClient {
@@ -21,6 +22,8 @@ final class RmClient {
     private final ControlFile file;
     private final int handle;
     private final RmObjects objects = new RmObjects();
+    /** Groups on other engines with their channels, as the process says. */
+    private final RmObjects copying = new RmObjects();
     private final IntHashSet reportedGr0 = new IntHashSet();
     private final Int2IntHashMap gpus = new Int2IntHashMap(NOT_ASKED);
     private int highest = HANDLE_BASE - 1;
@@ -92,6 +95,7 @@ final class RmClient {
     /** Forgets all that is known of it. */
     void forget() {
         objects.clear();
+        copying.clear();
         gpus.clear();
         reportedGr0.clear();
         highest = HANDLE_BASE - 1;
@@ -112,23 +116,37 @@ final class RmClient {
     }
 
     /**
-     * Takes over an object that the observer saw made, if RM says that it exists.
+     * Takes over an object that the observer saw made, as the process says. RM is not asked: each question waits for
+     * the driver's lock behind all that make and end contexts. An object of a client can be none of another process,
+     * and a false handle is refused when it is used; then the process is {@code doubted}, and RM is asked.
      *
      * @param rm      to ask with
      * @param object  its handle
-     * @param parent  handle of its parent, as the process says
-     * @param classId its class, as the process says
+     * @param parent  handle of its parent
+     * @param classId its class
      * @param gr0     whether it is a channel group on the engine for compute and graphics
+     * @param scope   which channels matter
+     * @param doubted whether RM is asked for class and parent
      * @return false if RM's answer was neither yes nor no
      */
-    boolean made(final RmControl rm, final int object, final int parent, final int classId, final boolean gr0) {
+    boolean made(final RmControl rm, final int object, final int parent, final int classId, final boolean gr0,
+        final Scope scope, final boolean doubted) {
         final int above = objects.place(parent);
         if (RmClass.isComputeOrGraphics(classId) && above != RmObjects.NONE
             && RmClass.isChannel(objects.classId(above)) && reportedGr0.contains(objects.parent(above))) {
             return true;   // it could only tell the engine of that group, which is known
         }
+        if (scope == Scope.COMPUTE && (RmClass.isTsg(classId) && !gr0
+            || RmClass.isChannel(classId) && copying.place(parent) != RmObjects.NONE)) {
+            copying.put(object, classId, parent);
+            return true;
+        }
         unsure = false;
-        ask(rm, object);
+        final int channel = RmClass.isComputeOrGraphics(classId) ? copying.place(parent) : RmObjects.NONE;
+        if (channel != RmObjects.NONE) {
+            takeCopying(rm, copying.parent(channel), doubted);
+        }
+        take(rm, object, parent, classId, doubted);
         final int place = objects.place(object);
         if (gr0 && place != RmObjects.NONE && RmClass.isTsg(objects.classId(place))) {
             reportedGr0.add(object);
@@ -136,16 +154,41 @@ final class RmClient {
         return !unsure;
     }
 
+    /** A group that was thought to copy computes. */
+    private void takeCopying(final RmControl rm, final int group, final boolean doubted) {
+        int i = 0;
+        while (i < copying.size()) {
+            final int object = copying.handle(i);
+            if (object == group || copying.parent(i) == group) {
+                final int parent = copying.parent(i);
+                final int classId = copying.classId(i);
+                copying.remove(object);
+                take(rm, object, parent, classId, doubted);
+            } else {
+                i++;
+            }
+        }
+    }
+
+    private void take(final RmControl rm, final int object, final int parent, final int classId,
+        final boolean doubted) {
+        if (doubted) {
+            ask(rm, object);
+            return;
+        }
+        if (RmClass.matters(classId)) {
+            objects.put(object, classId, parent);
+        }
+    }
+
     /** An object was freed, with all that is below it. */
     void freed(final int object) {
-        objects.remove(object);
-        reportedGr0.remove(object);
-        gpus.remove(object);
-        for (int i = 0; i < objects.size(); i++) {
-            final int before = objects.size();
-            if (objects.parent(i) == object && objects.handle(i) != object) {
-                freed(objects.handle(i));
-                i = Math.max(-1, i - (before - objects.size()));   // those that follow have moved
+        copying.removeTree(object);
+        objects.removeTree(object);
+        reportedGr0.removeIfInt(objects::wasRemoved);
+        for (final Int2IntHashMap.KeyIterator subdevices = gpus.keySet().iterator(); subdevices.hasNext();) {
+            if (objects.wasRemoved(subdevices.nextValue())) {
+                subdevices.remove();
             }
         }
     }

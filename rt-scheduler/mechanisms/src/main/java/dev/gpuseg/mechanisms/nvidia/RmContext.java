@@ -40,27 +40,33 @@ final class RmContext {
         }
     }
 
+    /**
+     * Channels, with the client and the group of each. The arrays are kept and not changed.
+     *
+     * @param confirmed whether RM was asked for each; else they are what a process claims of its own clients
+     */
+    record Channels(int[] clients, int[] handles, int[] groups, boolean confirmed) {
+        int count() {
+            return handles.length;
+        }
+    }
+
     private final int gpu;
     private final ControlFile file;
     private final int client;
     private final int subdevice;
-    private final int[] clients;
-    private final int[] channels;
-    private final int[] groups;
+    private final Channels channels;
     private final List<Tsg> tsgs;
     private final byte[] heldPayload;
 
-    /** The arrays, of channels with the client and the group of each, are kept. */
-    RmContext(final int gpu, final ControlFile file, final int client, final int subdevice, final int[] clients,
-        final int[] channels, final int[] groups, final List<Tsg> tsgs) {
+    RmContext(final int gpu, final ControlFile file, final int client, final int subdevice, final Channels channels,
+        final List<Tsg> tsgs) {
         this.gpu = gpu;
         this.file = file;
         this.client = client;
         this.subdevice = subdevice;
-        this.tsgs = List.copyOf(tsgs);
-        this.clients = clients;
         this.channels = channels;
-        this.groups = groups;
+        this.tsgs = List.copyOf(tsgs);
         heldPayload = payload();
     }
 
@@ -70,12 +76,12 @@ final class RmContext {
     }
 
     private byte[] payload() {
-        final ByteBuffer b = ByteBuffer.allocate(HELD_HEADER_BYTES + 2 * Integer.BYTES * channels.length)
+        final ByteBuffer b = ByteBuffer.allocate(HELD_HEADER_BYTES + 2 * Integer.BYTES * channels.count())
             .order(ByteOrder.LITTLE_ENDIAN);
-        b.putInt(HELD_VERSION).putInt(file.remoteFd()).putInt(client).putInt(subdevice).putInt(channels.length);
+        b.putInt(HELD_VERSION).putInt(file.remoteFd()).putInt(client).putInt(subdevice).putInt(channels.count());
         b.position(HELD_HEADER_BYTES);
-        for (int i = 0; i < channels.length; i++) {
-            b.putInt(clients[i]).putInt(channels[i]);
+        for (int i = 0; i < channels.count(); i++) {
+            b.putInt(channelClient(i)).putInt(channel(i));
         }
         return b.array();
     }
@@ -97,15 +103,20 @@ final class RmContext {
     }
 
     int channelCount() {
-        return channels.length;
+        return channels.count();
     }
 
     int channelClient(final int i) {
-        return clients[i];
+        return channels.clients()[i];
     }
 
     int channel(final int i) {
-        return channels[i];
+        return channels.handles()[i];
+    }
+
+    /** Whether RM was asked for each channel. */
+    boolean isConfirmed() {
+        return channels.confirmed();
     }
 
     List<Tsg> tsgs() {
@@ -129,30 +140,32 @@ final class RmContext {
 
     private RmContext only(final Choice choice, final boolean taken) {
         int count = 0;
-        for (int i = 0; i < channels.length; i++) {
-            count += choice.takes(clients[i], channels[i], groups[i]) == taken ? 1 : 0;
+        for (int i = 0; i < channels.count(); i++) {
+            count += isChosen(choice, i) == taken ? 1 : 0;
         }
-        if (count == channels.length || count == 0) {
+        if (count == channels.count() || count == 0) {
             return count == 0 ? null : this;
         }
-        final int[] itsClients = new int[count];
-        final int[] itsChannels = new int[count];
-        final int[] itsGroups = new int[count];
-        for (int i = channels.length - 1; count > 0; i--) {
-            if (choice.takes(clients[i], channels[i], groups[i]) == taken) {
+        final Channels some = new Channels(new int[count], new int[count], new int[count], channels.confirmed());
+        for (int i = channels.count() - 1; count > 0; i--) {
+            if (isChosen(choice, i) == taken) {
                 count--;
-                itsClients[count] = clients[i];
-                itsChannels[count] = channels[i];
-                itsGroups[count] = groups[i];
+                some.clients()[count] = channels.clients()[i];
+                some.handles()[count] = channels.handles()[i];
+                some.groups()[count] = channels.groups()[i];
             }
         }
-        return new RmContext(gpu, file, client, subdevice, itsClients, itsChannels, itsGroups, tsgs);
+        return new RmContext(gpu, file, client, subdevice, some, tsgs);
+    }
+
+    private boolean isChosen(final Choice choice, final int i) {
+        return choice.takes(channelClient(i), channel(i), channels.groups()[i]);
     }
 
     /** Whether a channel is one of its own. */
     boolean contains(final int channelClient, final int channel) {
-        for (int i = 0; i < channels.length; i++) {
-            if (channels[i] == channel && clients[i] == channelClient) {
+        for (int i = 0; i < channels.count(); i++) {
+            if (channel(i) == channel && channelClient(i) == channelClient) {
                 return true;
             }
         }
@@ -162,8 +175,8 @@ final class RmContext {
     /** Whether all channels of another one are its own, through the same open file. */
     boolean contains(final RmContext other) {
         boolean all = other.file == file;
-        for (int i = 0; all && i < other.channels.length; i++) {
-            all = contains(other.clients[i], other.channels[i]);
+        for (int i = 0; all && i < other.channels.count(); i++) {
+            all = contains(other.channelClient(i), other.channel(i));
         }
         return all;
     }
@@ -171,6 +184,7 @@ final class RmContext {
     /** Whether it has the same channels and is reached in the same way. */
     boolean sameAs(final RmContext other) {
         return other != null && file == other.file && client == other.client && subdevice == other.subdevice
-            && Arrays.equals(clients, other.clients) && Arrays.equals(channels, other.channels);
+            && isConfirmed() == other.isConfirmed() && Arrays.equals(channels.clients(), other.channels.clients())
+            && Arrays.equals(channels.handles(), other.channels.handles());
     }
 }

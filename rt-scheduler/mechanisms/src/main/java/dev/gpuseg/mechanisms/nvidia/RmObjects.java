@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.nvidia;
 
 import org.agrona.collections.Int2IntHashMap;
 import org.agrona.collections.IntArrayList;
+import org.agrona.collections.IntHashSet;
 
 /**
  * Objects of one RM client in the order in which they were found: handle, class and handle of the parent. Found by
@@ -15,6 +16,7 @@ final class RmObjects {
     private final IntArrayList classes = new IntArrayList();
     private final IntArrayList parents = new IntArrayList();
     private final Int2IntHashMap places = new Int2IntHashMap(NONE);
+    private final IntHashSet gone = new IntHashSet();
 
     void clear() {
         handles.clear();
@@ -59,15 +61,49 @@ final class RmObjects {
     }
 
     void remove(final int handle) {
-        final int place = places.remove(handle);
-        if (place == NONE) {
-            return;
+        final int place = places.get(handle);
+        if (place != NONE) {
+            gone.clear();
+            gone.add(handle);
+            removeGone(false);
         }
-        handles.removeAt(place);
-        classes.removeAt(place);
-        parents.removeAt(place);
-        for (int i = place; i < handles.size(); i++) {
-            places.put(handles.getInt(i), i);
+    }
+
+    /** Removes an object, whether it is here or not, and all below it: those that were found after their parents. */
+    void removeTree(final int handle) {
+        gone.clear();
+        gone.add(handle);
+        removeGone(true);
+    }
+
+    private void removeGone(final boolean andBelow) {
+        int kept = 0;
+        for (int i = 0; i < handles.size(); i++) {
+            final int handle = handles.getInt(i);
+            if (andBelow && gone.contains(parents.getInt(i))) {
+                gone.add(handle);
+            }
+            if (gone.contains(handle)) {
+                places.remove(handle);
+                continue;
+            }
+            if (kept != i) {
+                handles.setInt(kept, handle);
+                classes.setInt(kept, classes.getInt(i));
+                parents.setInt(kept, parents.getInt(i));
+                places.put(handle, kept);
+            }
+            kept++;
         }
+        while (handles.size() > kept) {
+            handles.removeAt(handles.size() - 1);
+            classes.removeAt(classes.size() - 1);
+            parents.removeAt(parents.size() - 1);
+        }
+    }
+
+    /** Whether the last removal removed this one. */
+    boolean wasRemoved(final int handle) {
+        return gone.contains(handle);
     }
 }

@@ -23,7 +23,7 @@ import org.agrona.collections.IntHashSet;
  * hundred questions. A full one follows every ten seconds, and after RM refused a channel.
  *
  * <p>Thread-safety: one thread refreshes and closes; {@link #context} may be called by any thread. Descriptors that are
- * replaced are closed under the caller's lock, see {@link #refresh}.
+ * replaced go to the caller's {@link ControlCloser}.
  */
 final class RmProcess {
     /** Link target of a descriptor that is the control device. */
@@ -75,6 +75,8 @@ final class RmProcess {
     private long lastFullNs;
     private int fullRefreshes;
     private volatile boolean stale;
+    /** RM refused something of it: what it says is not used before RM has said the same. For good. */
+    private volatile boolean doubted;
     private volatile boolean unscheduled;
     /** Has the control device open, but only inherited or received: a forked child, or a process that examines it. */
     private boolean borrows;
@@ -179,22 +181,23 @@ final class RmProcess {
 
     /** Asks for a full refresh: RM refused something that was known. Any thread. */
     void invalidate() {
+        doubted = true;
         stale = true;
     }
 
     /**
      * Examines the process again.
      *
-     * @param nowNs CLOCK_MONOTONIC
-     * @param lock  held while descriptors that the application closed are closed here
-     * @param older processes whose open files are not this process's own, though it shares them
+     * @param nowNs  CLOCK_MONOTONIC
+     * @param closer receives descriptors that the application closed
+     * @param older  processes whose open files are not this process's own, though it shares them
      * @return what became of it
      */
-    Result refresh(final long nowNs, final Object lock, final OlderProcesses older) {
+    Result refresh(final long nowNs, final ControlCloser closer, final OlderProcesses older) {
         if (!readLinks()) {
             return Result.GONE;
         }
-        final boolean taken = takeFiles(lock, older, null);
+        final boolean taken = takeFiles(closer, older, null);
         if (files.isEmpty()) {
             return refusal.isEmpty() ? publish(null) : Result.REFUSED;
         }
@@ -223,36 +226,39 @@ final class RmProcess {
     }
 
     /** The same where no other process is known. */
-    Result refresh(final long nowNs, final Object lock) {
+    Result refresh(final long nowNs, final ControlCloser closer) {
         final OpenFiles none = new OpenFiles();
-        return refresh(nowNs, lock, x -> none);
+        return refresh(nowNs, closer, x -> none);
     }
 
     /**
      * The same for a process of which the observer has seen everything: only what it made is asked for.
      *
      * @param nowNs    CLOCK_MONOTONIC
-     * @param lock     as above
+     * @param closer   as above
      * @param older    as above
      * @param observed what was seen; gives up where RM contradicts it
      * @return what became of it
      */
-    Result refreshObserved(final long nowNs, final Object lock, final OlderProcesses older,
+    Result refreshObserved(final long nowNs, final ControlCloser closer, final OlderProcesses older,
         final ObservedProcess observed) {
         final boolean due = nowNs - lastFullNs >= FULL_REFRESH_NS;
+        boolean shown = false;
         if (observed.takeFilesChanged() || due || stale || files.isEmpty() && observed.hasNews()) {
-            final boolean shown = readLinks();
+            shown = readLinks();
             if (!shown && files.isEmpty()) {
                 return Result.GONE;
             }
             if (shown) {   // else its descriptors were duplicated before, and may still be used by its threads
-                takeFiles(lock, older, observed);
+                takeFiles(closer, older, observed);
             }
             lastFullNs = nowNs;
         }
         if (files.isEmpty()) {
-            if (observed.hasNews()) {
-                observed.giveUp();   // through a descriptor that is not found
+            if (observed.hasNews() && shown && !borrows && refusal.isEmpty()) {
+                observed.forgetClosed();   // CUDA opens the device, makes a client, and closes it again
+            } else if (observed.hasNews()) {
+                observed.giveUp();   // through a descriptor that is not its own
             }
             return refusal.isEmpty() ? publish(observed) : Result.REFUSED;
         }
@@ -289,7 +295,8 @@ final class RmProcess {
         } else if (ObservedProcess.isClient(o)) {
             takeClient(o);
         } else if (client != null) {
-            unsure |= !client.made(rm, o.handle(), o.parent(), o.classId(), o.engine() == RmClient.ENGINE_GR0);
+            unsure |= !client.made(rm, o.handle(), o.parent(), o.classId(), o.engine() == RmClient.ENGINE_GR0,
+                scan.scope, doubted);
         } else if (!unsure && observed.isWhole()) {
             observed.giveUp();   // an object of a client that RM does not know here
         }
@@ -342,9 +349,9 @@ final class RmProcess {
         return !scan.links.isEmpty() || !RemoteDescriptors.mainThreadEnded(pid);
     }
 
-    private boolean takeFiles(final Object lock, final OlderProcesses others, final ObservedProcess observed) {
+    private boolean takeFiles(final ControlCloser closer, final OlderProcesses others, final ObservedProcess observed) {
         final ControlLinks links = scan.links;
-        boolean changed = dropClosed(lock);
+        boolean changed = dropClosed(closer);
         String refused = "";
         borrows = false;
         OpenFiles older = null;
@@ -379,25 +386,22 @@ final class RmProcess {
     }
 
     /** Drops the files that the process has closed. Whether there was one. */
-    private boolean dropClosed(final Object lock) {
+    private boolean dropClosed(final ControlCloser closer) {
         final int before = files.size();
         for (int i = files.size() - 1; i >= 0; i--) {
             final ControlFile file = files.get(i);
             if (!scan.links.isControl(file.remoteFd()) || !file.stillOpenIn(pid)) {
                 files.remove(i);
                 fileNumbers.remove(file.remoteFd());
-                drop(file, lock);
+                drop(file, closer);
             }
         }
         return files.size() < before;
     }
 
-    private void drop(final ControlFile file, final Object lock) {
+    private void drop(final ControlFile file, final ControlCloser closer) {
         clients.removeIf(c -> c.file() == file);
-        synchronized (lock) {
-            forgetContexts();   // the descriptor must not be used any more; publish() adds the others again
-            file.close();
-        }
+        closer.retire(List.of(file), this::forgetContexts);   // publish() adds the contexts of other files again
         stale = true;
     }
 
@@ -495,7 +499,7 @@ final class RmProcess {
         }
         builder.markCompute(prepared);
         synchronized (publishing) {
-            made = builder.build(made);
+            made = builder.build(made, observed == null || doubted);
             if (observed == null) {
                 early.clear();
             } else {
@@ -581,10 +585,23 @@ final class RmProcess {
         }
     }
 
-    /** Closes all descriptors; RM frees the clients of a dead process then. Call with the lock of {@link #refresh}. */
+    /** Ends its use where nothing else uses it. */
     void close() {
-        forgetContexts();
-        files.forEach(ControlFile::close);
+        close(ControlCloser.inPlace(), () -> { }, null);
+    }
+
+    /**
+     * Ends its use.
+     *
+     * @param closer closes its descriptors; RM frees the clients of a dead process then
+     * @param forget makes others find it no more; under the closer's lock
+     * @param had    what is to be enabled before, because it has died; null = nothing
+     */
+    void close(final ControlCloser closer, final Runnable forget, final RmContext had) {
+        closer.retire(files, () -> {
+            forget.run();
+            forgetContexts();
+        }, had);
         files.clear();
         fileNumbers.clear();
         clients.clear();

@@ -11,6 +11,7 @@ import org.agrona.collections.IntHashSet;
  */
 final class RmScan {
     final GpuIndex gpus;
+    final Scope scope;
     final RmControl rm;
     final ControlLinks links = new ControlLinks();
     final CaptureReport report = new CaptureReport();
@@ -22,6 +23,7 @@ final class RmScan {
 
     RmScan(final GpuIndex gpus, final Scope scope, final RmControl rm) {
         this.gpus = gpus;
+        this.scope = scope;
         this.rm = rm;
         contexts = new ContextBuilder(gpus, scope, rm);
     }

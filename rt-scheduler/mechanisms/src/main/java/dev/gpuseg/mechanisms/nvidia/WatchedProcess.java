@@ -24,6 +24,8 @@ final class WatchedProcess {
     long disabledNs;
     /** Enforcer only: releases of the watchdog when all of it was disabled; negative = part of it may be enabled. */
     long disabledRelease = -1;
+    /** Enforcer only: what a call of its own switched: its channels exist, whoever said so. */
+    RmContext proven;
     /** W watch thread, the enforcer takes: what was disabled of it may run again, see {@link NvidiaMechanism}. */
     final Queue<RmContext.Scheduled> scheduled = new ConcurrentLinkedQueue<>();
     /** W enforcer at attach, R watch thread. */

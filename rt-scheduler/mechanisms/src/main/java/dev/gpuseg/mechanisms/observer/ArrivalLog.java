@@ -13,7 +13,9 @@ import java.nio.file.Path;
  *
  * <pre>
  *   record KIND PID CLIENT HANDLE CLASS EVENT_NS PASSED_NS RECEIVED_NS TAKEN_NS
- *   WHAT PID NS                                     WHAT: announced, known, searched, told, disabled
+ *   WHAT PID NS
+ *     WHAT: announced, known, searched, told, disabled; asking and asked, around an examination; applying, locked and
+ *     applied, the enforcer's steps, with pid 0
  * </pre>
  *
  * <p>Any thread writes; {@link #close} when none does any more.

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 
 /**
  * One record of gpuseg-observer: a process did something with a GPU device. What an ioctl carried was read from the
- * memory of the process, so it is what the process claims; the driver is asked before a handle is used.
+ * memory of the process, so it is what the process claims.
  *
  * @param kind       what happened
  * @param pid        the process

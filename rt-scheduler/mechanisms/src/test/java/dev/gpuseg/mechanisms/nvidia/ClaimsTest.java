@@ -6,8 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.ipc.platform.ProcessStatus;
-import dev.gpuseg.mechanisms.observer.Observation;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -16,65 +14,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the memory of a process showed the observer is a claim, and RM is asked before it is used. */
+/**
+ * What the memory of a process showed the observer is a claim. RM is asked for clients before they are used, and for
+ * objects once it has refused one.
+ */
 @Timeout(60)
 class ClaimsTest {
-    private static final int CLASS_CLIENT = 0x41;
-    private static final int CLASS_DEVICE = 0x80;
-    private static final int CLASS_SUBDEVICE = 0x2080;
-    private static final int CLASS_TSG = 0xa06c;
-    private static final int CLASS_CHANNEL = 0xc86f;
     private static final int MADE_UP = 0x5c00f000;
+    private static final int CLIENT = 0xc1d00001;
     private static final int ROUNDS = 50;
 
-    private final Object lock = new Object();
+    private final ControlCloser closer = ControlCloser.inPlace();
     private final RmControl rm = new RmControl();
     @TempDir
     private Path directory;
     private RmRig rig;
-
-    /** What a process says. */
-    private static final class Claims {
-        private final int pid;
-        private final int fd;
-        private final int client;
-        private ObservedProcess observed;
-
-        Claims(final RmRig.App app, final int client) {
-            pid = app.pid();
-            fd = RmRig.controlDescriptors(pid).get(0);
-            this.client = client;
-            say(Observation.Kind.OPEN, 0, 0, 0, Observation.NVIDIA);
-        }
-
-        private void say(final Observation.Kind kind, final int parent, final int handle, final int classId,
-            final int engine) {
-            final Observation o = new Observation(kind, pid, ProcessStatus.startTicks(pid), true, System.nanoTime(), fd,
-                pid, client, parent, handle, classId, engine, 0, System.nanoTime());
-            observed = observed == null ? new ObservedProcess(o) : observed;
-            observed.take(o);
-        }
-
-        void object(final int parent, final int handle, final int classId) {
-            say(Observation.Kind.ALLOC, parent, handle, classId, classId == CLASS_TSG ? RmClient.ENGINE_GR0 : 0);
-        }
-
-        /** A client with a device. */
-        void device(final int subdevice) {
-            object(0, client, CLASS_CLIENT);
-            object(client, subdevice - 1, CLASS_DEVICE);
-            object(subdevice - 1, subdevice, CLASS_SUBDEVICE);
-        }
-
-        /** A channel group that runs. */
-        void group(final int device, final int tsg, final int... channels) {
-            object(device, tsg, CLASS_TSG);
-            for (final int channel : channels) {
-                object(tsg, channel, CLASS_CHANNEL);
-            }
-            say(Observation.Kind.SCHEDULED, 0, tsg, 0, 0);
-        }
-    }
 
     @BeforeEach
     void start() throws Exception {
@@ -95,49 +49,85 @@ class ClaimsTest {
     /** The context as a search finds it, which believes nobody. */
     private RmContext found(final RmRig.App app) {
         final RmProcess p = open(app);
-        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), closer));
         return p.context(0);
     }
 
-    private RmContext believed(final RmRig.App app, final Claims claims) {
+    /** The context as its claims say, or as RM says after it has refused something. */
+    private RmContext believed(final RmRig.App app, final Claims claims, final boolean refused) {
         final RmProcess p = open(app);
+        if (refused) {
+            p.invalidate();
+        }
+        return refreshed(p, claims);
+    }
+
+    private RmContext refreshed(final RmProcess p, final Claims claims) {
         for (int i = 0; i < ROUNDS; i++) {
-            p.refreshObserved(System.nanoTime(), lock, x -> new OpenFiles(), claims.observed);
+            p.refreshObserved(System.nanoTime(), closer, x -> new OpenFiles(), claims.observed());
         }
         return p.context(0);
     }
 
-    private static int compute(final RmContext c) {
-        return c.tsgs().stream().filter(RmContext.Tsg::compute).findFirst().orElseThrow().handle();
-    }
-
-    private static Claims honest(final RmRig.App app, final RmContext c) {
-        final Claims honest = new Claims(app, c.client());
-        honest.device(c.subdevice());
-        honest.group(c.subdevice() - 1, compute(c), RmRig.channels(c));
-        return honest;
-    }
-
     @Test
-    void shouldBelieveWhatRmConfirmsAndNoObjectThatItDoesNotKnow() throws Exception {
+    void shouldBelieveWhatAProcessSaysOfItsOwnClientUntilRmRefusesIt() throws Exception {
         final RmRig.App app = rig.start();
         final RmContext c = found(app);
-        assertEquals(c.channelCount(), believed(app, honest(app, c)).channelCount());
-        final Claims more = honest(app, c);
+        assertTrue(c.isConfirmed());
+        final RmContext honest = believed(app, Claims.honest(app, c), false);
+        assertEquals(c.channelCount(), honest.channelCount());
+        assertFalse(honest.isConfirmed());
+        final Claims more = Claims.honest(app, c);
         more.group(c.subdevice() - 1, MADE_UP, MADE_UP + 1, MADE_UP + 2);
-        more.object(compute(c), MADE_UP + 3, CLASS_CHANNEL);
-        assertEquals(c.channelCount(), believed(app, more).channelCount());
-        assertTrue(more.observed.isWhole());
+        more.object(Claims.compute(c), MADE_UP + 3, Claims.CHANNEL);
+        assertEquals(c.channelCount() + 3, believed(app, more, false).channelCount());
+        final RmContext asked = believed(app, more, true);
+        assertEquals(c.channelCount(), asked.channelCount());
+        assertTrue(asked.isConfirmed());
+        assertTrue(more.observed().isWhole());
     }
 
     @Test
-    void shouldNotBelieveThatAnObjectIsAChannel() throws Exception {
+    void shouldNotBelieveThatAnObjectIsAChannelOnceRmHasRefusedOne() throws Exception {
         final RmRig.App app = rig.start();
         final RmContext c = found(app);
         final Claims liar = new Claims(app, c.client());
         liar.device(c.subdevice());
-        liar.group(c.subdevice() - 1, compute(c), c.subdevice(), c.subdevice() - 1);
-        assertNull(believed(app, liar));
+        liar.group(c.subdevice() - 1, Claims.compute(c), c.subdevice() - 1);
+        assertFalse(believed(app, liar, false).isConfirmed());
+        assertNull(believed(app, liar, true));
+    }
+
+    /** CUDA opens the device, makes a client, frees it, and closes the device; all that before it is looked at. */
+    @Test
+    void shouldForgetWhatWasMadeThroughDescriptorsThatAreClosed() throws Exception {
+        final Process sleeps = new ProcessBuilder("sleep", "60").start();
+        try {
+            final Claims early = new Claims((int) sleeps.pid(), 3, CLIENT);
+            early.device(CLIENT + 2);
+            final RmProcess p = RmProcess.open((int) sleeps.pid(), new GpuIndex(List.of()), Scope.COMPUTE, rm);
+            p.refreshObserved(System.nanoTime(), closer, x -> new OpenFiles(), early.observed());
+            assertTrue(early.observed().isWhole(), "it is not searched");
+            assertEquals(0, early.observed().objects().size());
+            assertFalse(early.observed().hasNews());
+            p.close();
+        } finally {
+            sleeps.destroyForcibly().waitFor();
+        }
+    }
+
+    /** A group says that it only copies, and then makes an object that computes. */
+    @Test
+    void shouldTakeAGroupForOneThatComputesAsSoonAsItDoes() throws Exception {
+        final RmRig.App app = rig.start();
+        final RmContext c = found(app);
+        final Claims late = new Claims(app, c.client());
+        late.device(c.subdevice());
+        late.copyingGroup(c.subdevice() - 1, Claims.compute(c), RmRig.channels(c));
+        final RmProcess p = open(app);
+        assertNull(refreshed(p, late));
+        late.object(c.channel(0), MADE_UP, Claims.COMPUTE);
+        assertEquals(c.channelCount(), refreshed(p, late).channelCount());
     }
 
     @Test
@@ -146,9 +136,9 @@ class ClaimsTest {
         final RmRig.App attacker = rig.start("client", false, RmRig.appProgram());
         final Claims liar = new Claims(attacker, victim.client());
         liar.device(victim.subdevice());
-        liar.group(victim.subdevice() - 1, compute(victim), RmRig.channels(victim));
-        assertNull(believed(attacker, liar));
-        assertFalse(liar.observed.isWhole(), "it is searched from now on");
+        liar.group(victim.subdevice() - 1, Claims.compute(victim), RmRig.channels(victim));
+        assertNull(believed(attacker, liar, false));
+        assertFalse(liar.observed().isWhole(), "it is searched from now on");
         assertEquals(0, rig.stats().get("disables").asInt());
     }
 }

@@ -29,7 +29,7 @@ class ForgedReportTest {
     private static final int MADE_UP = 0x5c00f000;
     private static final int COUNT_OFFSET = 12;
 
-    private final Object lock = new Object();
+    private final ControlCloser closer = ControlCloser.inPlace();
     private final RmControl rm = new RmControl();
     @TempDir
     private Path directory;
@@ -49,7 +49,7 @@ class ForgedReportTest {
 
     private RmContext look(final RmRig.App app) {
         final RmProcess p = RmProcess.open(app.pid(), new GpuIndex(List.of()), Scope.COMPUTE, rm);
-        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), closer));
         return p.context(0);
     }
 

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 class LateAttachTest {
     private static final long LIMIT_NS = 10_000_000_000L;
     private static final GpuIndex GPUS = new GpuIndex(List.of());
-    private final Object lock = new Object();
+    private final ControlCloser closer = ControlCloser.inPlace();
     private final RmControl rm = new RmControl();
     @TempDir
     private Path directory;
@@ -39,7 +39,7 @@ class LateAttachTest {
 
     private RmProcess look(final RmRig.App app, final Scope scope) {
         final RmProcess p = RmProcess.open(app.pid(), GPUS, scope, rm);
-        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), closer));
         return p;
     }
 
@@ -53,7 +53,7 @@ class LateAttachTest {
         assertEquals(4, c.tsgs().size());
         assertEquals(1, c.tsgs().stream().filter(RmContext.Tsg::compute).count());
         assertNull(p.context(1));
-        assertEquals(RmProcess.Result.UNCHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.UNCHANGED, p.refresh(System.nanoTime(), closer));
         assertEquals(c, p.context(0));
         p.close();
         assertEquals(0, rig.stats().get("foreign_commands").asInt());
@@ -89,7 +89,7 @@ class LateAttachTest {
         final RmProcess p = look(app, Scope.COMPUTE);
         app.makeSecondContext();
         RmRig.await("second context works", () -> app.kernelsOfSecondContext() > 0);
-        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), closer));
         assertEquals(16, p.context(0).channelCount());
         p.close();
     }
@@ -117,7 +117,7 @@ class LateAttachTest {
         final RmProcess p = look(app, Scope.COMPUTE);
         app.process.destroyForcibly().waitFor();
         assertEquals(1, rig.stats().get("clients").asInt(), "our duplicate keeps it alive, as on the real driver");
-        assertEquals(RmProcess.Result.GONE, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.GONE, p.refresh(System.nanoTime(), closer));
         p.close();
         // the stand-in is another process, and learns of the close a moment later
         int clients = rig.stats().get("clients").asInt();
@@ -135,7 +135,7 @@ class LateAttachTest {
         final AtomicInteger served = new AtomicInteger();
         final RmProcess p = RmProcess.open(app.pid(), GPUS, Scope.COMPUTE, rm, served::incrementAndGet);
         final int before = rig.stats().get("controls").asInt();
-        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.CHANGED, p.refresh(System.nanoTime(), closer));
         final int asked = rig.stats().get("controls").asInt() - before;
         assertTrue(served.get() > asked / 2, served + " times in " + asked + " questions");
         p.close();
@@ -145,7 +145,7 @@ class LateAttachTest {
     void shouldFindNothingInAProcessWithoutTheDevice() throws Exception {
         final RmProcess p = RmProcess.open((int) ProcessHandle.current().pid(), GPUS, Scope.COMPUTE, rm);
         assertNotNull(p);
-        assertEquals(RmProcess.Result.UNCHANGED, p.refresh(System.nanoTime(), lock));
+        assertEquals(RmProcess.Result.UNCHANGED, p.refresh(System.nanoTime(), closer));
         assertNull(p.context(0));
         p.close();
         assertNull(RmProcess.open(Integer.MAX_VALUE - 7, GPUS, Scope.COMPUTE, rm));

@@ -248,7 +248,7 @@ class NvidiaMechanismTest {
         final ContextRef c = attached(app, 1);
         final RmContext.Tsg tsg;
         final RmProcess p = RmProcess.open(app.pid(), new GpuIndex(List.of()), Scope.COMPUTE, new RmControl());
-        p.refresh(System.nanoTime(), new Object());
+        p.refresh(System.nanoTime(), ControlCloser.inPlace());
         tsg = p.context(0).tsgs().stream().filter(RmContext.Tsg::compute).findFirst().orElseThrow();
         final RmControl rm = new RmControl();
         assertEquals(2048, rm.timesliceUs(tsg.file().fd(), tsg.client(), tsg.handle()));

@@ -11,6 +11,8 @@ import org.junit.jupiter.api.Test;
 
 class ObservedProcessTest {
     private static final int CLIENT = 0xc1d00001;
+    private static final int FIRST = 100;
+    private static final int DEEP = 16_000;
 
     private static Observation record(final Observation.Kind kind, final int parent, final int handle,
         final int classId) {
@@ -37,6 +39,18 @@ class ObservedProcessTest {
         final ObservedProcess p = process();
         p.take(record(Observation.Kind.FREE, 0, 1, 0));
         assertEquals(List.of(CLIENT), handles(p));
+    }
+
+    /** A process can claim any depth; a recursion would end the thread that follows all processes. */
+    @Test
+    void shouldForgetATreeOfAnyDepth() {
+        final ObservedProcess p = process();
+        for (int i = 0; i < DEEP; i++) {
+            p.take(record(Observation.Kind.ALLOC, FIRST + i, FIRST + i + 1, 0x2080));
+        }
+        assertTrue(p.isWhole());
+        p.take(record(Observation.Kind.FREE, 0, FIRST + 1, 0));
+        assertEquals(List.of(CLIENT, 1, 2, 3), handles(p));
     }
 
     @Test

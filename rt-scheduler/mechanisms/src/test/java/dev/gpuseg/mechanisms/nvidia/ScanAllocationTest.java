@@ -108,10 +108,10 @@ class ScanAllocationTest {
         try {
             final RmProcess process = RmProcess.open(rig.start("", true, RmRig.appProgram()).pid(),
                 new GpuIndex(List.of()), Scope.COMPUTE, new RmControl());
-            assertEquals(RmProcess.Result.CHANGED, process.refresh(System.nanoTime(), this));
+            assertEquals(RmProcess.Result.CHANGED, process.refresh(System.nanoTime(), ControlCloser.inPlace()));
             final double bytes = allocatedBy(() -> {
                 process.invalidate();   // a full one
-                process.refresh(System.nanoTime(), this);
+                process.refresh(System.nanoTime(), ControlCloser.inPlace());
             }, SLOW_ROUNDS);
             process.close();
             assertTrue(bytes < 1_024, "bytes for each examination: " + bytes);

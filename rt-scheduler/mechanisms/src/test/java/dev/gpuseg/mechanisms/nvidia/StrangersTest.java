@@ -94,7 +94,7 @@ class StrangersTest {
         final RmControl rm = new RmControl();
         final RmProcess process = RmProcess.open(pid(), new GpuIndex(List.of()), Scope.COMPUTE, rm);
         try {
-            process.refresh(System.nanoTime(), this);
+            process.refresh(System.nanoTime(), ControlCloser.inPlace());
             assertEquals(0, rm.controls());
             assertFalse(process.usesDriver());
             assertEquals(List.of(), RmRig.files(process));
