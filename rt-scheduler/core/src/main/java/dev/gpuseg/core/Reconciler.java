@@ -21,11 +21,11 @@ import java.util.Arrays;
  * enable succeeds: after a failure it may be disabled or not.
  *
  * <h2>What had no work lately</h2>
- * A device's call may take longer the more contexts it disables. If a state says that some contexts {@linkplain
- * Desired#mayFollow may follow}, those that may not are disabled first, in a step of their own. The state is enforced
- * when all are disabled, as ever: so it is enforced later than with one step, and the contexts that matter are
- * disabled earlier. Between the two steps the desired state is read again; what it does not want disabled any more
- * is left as it is. After a failure all are disabled in one step.
+ * A device's call may take longer the more contexts it disables, and disturb what runs. If a state says that some
+ * contexts {@linkplain Desired#mayFollow may follow}, the state is enforced without them: the others are disabled, what
+ * is to be enabled is, and {@value #FOLLOW_NS} ns later those that may follow are disabled in a step of their own. Only
+ * then the state is settled. Whatever is read meanwhile, they wait no longer than that; what a newer state does not
+ * want disabled any more is left as it is. After a failure all are disabled in one step.
  *
  * <h2>Devices that change all at once</h2>
  * If the device takes disables and enables in one step, as a driver that rewrites its runlist does, a cycle asks for
@@ -40,6 +40,8 @@ import java.util.Arrays;
 public final class Reconciler {
     /** After a failure the desired state is applied again this much later. */
     public static final long RETRY_NS = 10_000_000;
+    /** Contexts that may follow are disabled this much later. A segment that ends before that does not disable them. */
+    public static final long FOLLOW_NS = 1_000_000;
     private static final long NONE = -1;
 
     /** The desired state, perhaps written by another thread. */
@@ -61,8 +63,9 @@ public final class Reconciler {
         long snapshot(boolean[] off);
 
         /**
-         * Whether a context may be disabled after those for which this is false, in a step of its own. Asked for the
-         * state that was read last. Has no effect where the device changes all at once.
+         * Whether a context may be disabled {@value Reconciler#FOLLOW_NS} ns after those for which this is false, and
+         * after the state is enforced. Asked for the state that was read last. Has no effect where the device changes
+         * all at once.
          *
          * @param context its id
          * @return false where all are disabled in one step
@@ -139,8 +142,8 @@ public final class Reconciler {
         void failed();
 
         /**
-         * Every context that a state wants disabled is disabled, or cannot be. May be called again for the same
-         * version, and is if that makes it complete or incomplete.
+         * Every context that a state wants disabled is disabled, or cannot be, or may follow. May be called again for
+         * the same version, and is if that makes it complete or incomplete.
          *
          * @param version    of the state
          * @param incomplete true if at least one could not be disabled
@@ -176,6 +179,8 @@ public final class Reconciler {
 
     private long appliedVersion = NONE;
     private long retryAtNs = Time.NEVER;
+    /** When those that may follow are disabled. */
+    private long followAtNs = Time.NEVER;
     private long pendingVersion = NONE;
 
     /**
@@ -204,6 +209,7 @@ public final class Reconciler {
         Arrays.fill(off, false);
         Arrays.fill(held, false);
         retryAtNs = Time.NEVER;
+        followAtNs = Time.NEVER;
         pendingVersion = NONE;
         together = false;
         invalidate();
@@ -301,12 +307,13 @@ public final class Reconciler {
     }
 
     /**
-     * When a failed change is tried again.
+     * When a cycle has something to do, even if the desired state stays as it is: what failed is tried again, or those
+     * that may follow are disabled.
      *
-     * @return ns, {@link Long#MAX_VALUE} if nothing failed
+     * @return ns, {@link Long#MAX_VALUE} if there is nothing
      */
-    public long retryAtNs() {
-        return retryAtNs;
+    public long dueNs() {
+        return Math.min(retryAtNs, followAtNs);
     }
 
     /**
@@ -316,7 +323,8 @@ public final class Reconciler {
      * @return false if there was nothing to do
      */
     public boolean cycle(final long nowNs) {
-        if (isPending() || !isRetry(nowNs) && !desired.isNewerThan(appliedVersion)) {
+        if (isPending() || !isDue(retryAtNs, nowNs) && !isDue(followAtNs, nowNs)
+            && !desired.isNewerThan(appliedVersion)) {
             return false;
         }
         retryAtNs = Time.NEVER;
@@ -325,7 +333,7 @@ public final class Reconciler {
             invalidate();
             return true;
         }
-        collect();
+        collect(nowNs);
         lacksRoom = false;
         if (disableCount > 0) {
             holdDisables(nowNs);
@@ -333,8 +341,12 @@ public final class Reconciler {
             effects.enforced(version, false);   // what is left to enable does not hold grants up
         }
         if (disableCount + enableCount == 0 && someFollow) {
-            together = true;   // no room for any of the first: the next step tries all
-            invalidate();
+            if (lacksRoom) {
+                together = true;   // no room for any of the first: the next step tries all
+                invalidate();
+            } else {
+                appliedVersion = version;   // not settled
+            }
             return true;
         }
         if (disableCount + enableCount == 0) {
@@ -352,12 +364,12 @@ public final class Reconciler {
         return true;
     }
 
-    private boolean isRetry(final long nowNs) {
-        return retryAtNs != Time.NEVER && nowNs - retryAtNs >= 0;
+    private static boolean isDue(final long atNs, final long nowNs) {
+        return atNs != Time.NEVER && nowNs - atNs >= 0;
     }
 
     /** What is to change; without enables if there is something to disable and the device does not do both at once. */
-    private void collect() {
+    private void collect(final long nowNs) {
         int disables = 0;
         int enables = 0;
         for (int c = 0; c < attached.length; c++) {
@@ -372,22 +384,20 @@ public final class Reconciler {
             }
         }
         disableCount = disables;
-        enableCount = disables > 0 && !atOnce ? 0 : enables;
-        someFollow = false;
-        if (!atOnce && !together) {
-            leaveFollowers();
-        }
+        someFollow = !atOnce && !together && leavesFollowers(nowNs);
+        enableCount = disableCount > 0 && !atOnce ? 0 : enables;
+        followAtNs = someFollow ? followAtNs : Time.NEVER;
         together = false;
     }
 
-    /** Only what may not follow is disabled in this step, if there is such a context. */
-    private void leaveFollowers() {
+    /** Leaves those that may follow for a later step: it is too early, or others come first. False if none is left. */
+    private boolean leavesFollowers(final long nowNs) {
         int first = 0;
         for (int i = 0; i < disableCount; i++) {
             first += desired.mayFollow(toDisable[i]) ? 0 : 1;
         }
-        if (first == 0 || first == disableCount) {
-            return;
+        if (first == disableCount || first == 0 && isDue(followAtNs, nowNs)) {
+            return false;
         }
         int n = 0;
         for (int i = 0; i < disableCount; i++) {
@@ -396,7 +406,8 @@ public final class Reconciler {
             }
         }
         disableCount = n;
-        someFollow = true;
+        followAtNs = followAtNs == Time.NEVER ? Time.addSaturating(nowNs, FOLLOW_NS) : followAtNs;
+        return true;
     }
 
     /** Leaves out those for which there is no room in the held file. */
@@ -437,15 +448,17 @@ public final class Reconciler {
             retryAtNs = Time.addSaturating(nowNs, RETRY_NS);
         }
         final boolean incomplete = disablesFailed || lacksRoom;
-        if (someFollow) {
-            together = incomplete;
-            invalidate();   // look again: the others are left, and a newer state may not want them disabled
+        if (someFollow && wasDisabling && incomplete) {
+            together = true;
+            invalidate();
             return;
         }
         if (wasDisabling || atOnce) {
             effects.enforced(version, incomplete);
         }
-        if (atOnce || !wasDisabling) {
+        if (someFollow && !wasDisabling) {
+            appliedVersion = version;   // not settled
+        } else if (atOnce || !wasDisabling) {
             finish(version);
         } else if (incomplete) {
             appliedVersion = version;   // not settled: tried again later, and nothing is enabled until then
@@ -512,7 +525,7 @@ public final class Reconciler {
     public boolean enableAll() {
         Arrays.fill(wantedOff, false);
         lacksRoom = false;
-        collect();
+        collect(0);   // nothing is wanted off
         if (enableCount > 0) {
             effects.apply(toDisable, 0, toEnable, enableCount);
             if (finishEnables()) {
@@ -520,7 +533,7 @@ public final class Reconciler {
             }
         }
         invalidate();
-        collect();
+        collect(0);
         return enableCount == 0;
     }
 }

@@ -174,35 +174,66 @@ class ReconcilerTest {
     }
 
     @Test
-    void shouldDisableWhatIsBusyFirstAndEnforceAfterTheRest() {
+    void shouldEnforceWhenWhatIsBusyIsDisabledAndDisableTheRestLater() {
         final World w = new World(false).want(1, 2, 3, 4);
         w.idle.addAll(Set.of(2, 4));
-        assertEquals(List.of("hold 1", "hold 3", "disable 1", "disable 3", "disabled 1", "disabled 3", "hold 2",
-            "hold 4", "disable 2", "disable 4", "disabled 2", "disabled 4", "enforced 1", "enforced 1", "settled 1"),
-            w.cycles(0));
+        assertEquals(List.of("hold 1", "hold 3", "disable 1", "disable 3", "disabled 1", "disabled 3", "enforced 1",
+            "enforced 1"), w.cycles(0));
+        assertEquals(Reconciler.FOLLOW_NS, w.reconciler.dueNs());
+        assertEquals(List.of(), w.cycles(Reconciler.FOLLOW_NS - 1));
+        assertEquals(List.of("hold 2", "hold 4", "disable 2", "disable 4", "disabled 2", "disabled 4", "enforced 1",
+            "enforced 1", "settled 1"), w.cycles(Reconciler.FOLLOW_NS));
+        assertEquals(Time.NEVER, w.reconciler.dueNs());
         assertEquals(List.of("hold 5", "disable 5", "disabled 5", "enforced 2", "enforced 2", "enable 1", "enable 3",
-            "clear 1", "enabled 1", "clear 3", "enabled 3", "settled 2"), w.want(2, 4, 5).cycles(1));
+            "clear 1", "enabled 1", "clear 3", "enabled 3", "settled 2"),
+            w.want(2, 4, 5).cycles(Reconciler.FOLLOW_NS + 1));
     }
 
     @Test
-    void shouldDisableInOneStepWhatIsAllIdle() {
+    void shouldLeaveWhatIsAllIdleForAWhile() {
         final World w = new World(false).want(1, 2);
         w.idle.addAll(Set.of(1, 2));
+        assertEquals(List.of("enforced 1"), w.cycles(0));
         assertEquals(List.of("hold 1", "hold 2", "disable 1", "disable 2", "disabled 1", "disabled 2", "enforced 1",
-            "enforced 1", "settled 1"), w.cycles(0));
+            "enforced 1", "settled 1"), w.cycles(Reconciler.FOLLOW_NS));
     }
 
     @Test
     void shouldLeaveWhatIsIdleIfItIsNotWantedDisabledAnyMore() {
         final World w = new World(false).want(1, 2);
         w.idle.add(2);
-        assertTrue(w.reconciler.cycle(0));
+        w.cycles(0);
         assertEquals(Set.of(1), w.disabled);
-        assertEquals(-1, w.enforced, "not before all are disabled");
-        w.log.clear();
         w.want();
-        w.cycles(1);
-        assertEquals(List.of("enforced 2", "enable 1", "clear 1", "enabled 1", "settled 2"), w.log);
+        assertEquals(List.of("enforced 2", "enable 1", "clear 1", "enabled 1", "settled 2"), w.cycles(1));
+        assertEquals(Time.NEVER, w.reconciler.dueNs());
+        w.want(1, 2).cycles(Reconciler.FOLLOW_NS);
+        assertEquals(Set.of(1), w.disabled, "it is counted anew");
+    }
+
+    /** One segment follows the other: what is idle waits from the first on, and enables do not wait for it. */
+    @Test
+    void shouldDisableWhatIsIdleInTimeWhateverIsReadMeanwhile() {
+        final World w = new World(false).want(1, 2);
+        w.idle.add(2);
+        w.cycles(0);
+        assertEquals(List.of("hold 3", "disable 3", "disabled 3", "enforced 2", "enforced 2", "enable 1", "clear 1",
+            "enabled 1"), w.want(2, 3).cycles(Reconciler.FOLLOW_NS / 2));
+        assertEquals(-1, w.settled);
+        assertEquals(List.of("enforced 3", "enable 3", "clear 3", "enabled 3"),
+            w.want(2).cycles(Reconciler.FOLLOW_NS - 1));
+        assertEquals(List.of("hold 2", "disable 2", "disabled 2", "enforced 3", "enforced 3", "settled 3"),
+            w.cycles(Reconciler.FOLLOW_NS));
+    }
+
+    @Test
+    void shouldDisableAtOnceWhatMayNotFollowAnyMore() {
+        final World w = new World(false).want(1, 2);
+        w.idle.add(2);
+        w.cycles(0);
+        w.idle.clear();   // a client waits, or it works
+        assertEquals(List.of("hold 2", "disable 2", "disabled 2", "enforced 2", "enforced 2", "settled 2"),
+            w.want(1, 2).cycles(1));
     }
 
     @Test
@@ -253,7 +284,7 @@ class ReconcilerTest {
         assertEquals(List.of("hold 1", "hold 2", "disable 1", "disable 2", "disabled 2", "failed",
             "enforced 1 incomplete"), w.cycles(0));
         assertEquals(-1, w.settled);
-        assertEquals(5 + Reconciler.RETRY_NS, w.reconciler.retryAtNs());
+        assertEquals(5 + Reconciler.RETRY_NS, w.reconciler.dueNs());
         assertEquals(List.of(), w.cycles(4 + Reconciler.RETRY_NS), "not before its time");
         w.failing.clear();
         assertEquals(List.of("disable 1", "disabled 1", "enforced 1", "enforced 1", "settled 1"),
@@ -406,8 +437,8 @@ class ReconcilerTest {
                 if (!reconcilesAtOnce()) {
                     assertTrue(disableCount == 0 || enableCount == 0, "one at a time");
                     for (int c = 0; enableCount > 0 && c < CONTEXTS; c++) {
-                        assertTrue(!wantedAtSnapshot.contains(c) || !reconciler.isAttached(c) || reconciler.isOff(c),
-                            "nothing is enabled while something is left to disable");
+                        assertTrue(!wantedAtSnapshot.contains(c) || !reconciler.isAttached(c) || reconciler.isOff(c)
+                            || idleAtSnapshot.contains(c), "nothing is enabled while something is left to disable");
                     }
                 }
                 for (int i = 0; i < enableCount; i++) {
@@ -451,8 +482,8 @@ class ReconcilerTest {
                 assertEquals(version, reached);
                 super.enforced(reached, isIncomplete);
                 for (int c = 0; c < CONTEXTS && !isIncomplete; c++) {
-                    assertTrue(!wanted.contains(c) || !reconciler.isAttached(c) || disabled.contains(c),
-                        "all that must be disabled is, or the state is incomplete");
+                    assertTrue(!wanted.contains(c) || !reconciler.isAttached(c) || disabled.contains(c)
+                        || idleAtSnapshot.contains(c), "all that must be disabled is, or the state is incomplete");
                 }
             }
         };
@@ -496,6 +527,7 @@ class ReconcilerTest {
                 }
             }
             w.cycles(nowNs);
+            assertTrue(w.reconciler.dueNs() > nowNs, "what was due is done, or tried again later");
             for (final int d : w.disabled) {
                 assertTrue(w.heldFile.contains(d), "what is disabled is held");
             }
@@ -503,6 +535,7 @@ class ReconcilerTest {
         w.failing.clear();
         w.room = CONTEXTS;
         w.cycles(nowNs + 2 * Reconciler.RETRY_NS);
+        w.cycles(nowNs + 2 * Reconciler.RETRY_NS + Reconciler.FOLLOW_NS);
         w.wanted.removeIf(c -> !w.reconciler.isAttached(c));
         assertEquals(w.wanted, w.disabled, "in the end what is wanted is applied");
         assertEquals(w.wanted, w.heldFile);

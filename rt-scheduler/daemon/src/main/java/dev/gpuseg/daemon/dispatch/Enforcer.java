@@ -241,7 +241,7 @@ final class Enforcer implements Enforcement, Runnable {
                 Thread.onSpinWait();
             } else {
                 if (announcePark()) {
-                    LockSupport.parkNanos(this, PARK_NS);
+                    LockSupport.parkNanos(this, Math.min(PARK_NS, reconciler.dueNs() - nowNs));   // <= 0 does not park
                 }
                 unannouncePark();
             }

@@ -53,9 +53,10 @@ public final class SiteOptions {
 
     @Option(names = "--idle-contexts", paramLabel = "together|last", defaultValue = "together",
         description = "When contexts are disabled whose processes used almost no CPU for a second: together with the "
-            + "others, or last, in a driver call of their own. With last a begin that does not wait has to wait less "
-            + "for the busy ones, and all are disabled later. A begin that waits, and an expected one, disable all in "
-            + "one call (default: ${DEFAULT-VALUE}).")
+            + "others, or last, 1 ms later, if the segment lasts so long. With last a begin that does not wait has to "
+            + "wait less for the busy ones, and not for idle ones; a process that wakes just then, or sleeps while a "
+            + "long kernel of its own runs, disturbs it for so long. A begin that waits, and an expected one, disable "
+            + "all in one call (default: ${DEFAULT-VALUE}).")
     private String idleContexts;
 
     @Option(names = "--observer", paramLabel = "auto|on|off", defaultValue = "auto",

@@ -20,6 +20,8 @@ import java.util.concurrent.TimeoutException;
  * measures that. An empty kernel shortly before the job ({@code touched}) moves the switch before the begin.
  */
 final class SwitchScenario implements GpuScenario {
+    static final String NOBODY = "daemon, nobody else";
+    static final String IDLE_ONLY_LAST = "daemon, 3 idle, not anticipated, idle ones last";
     static final String BUSY_ONLY = "busy, not anticipated";
     static final String BUSY_IDLE = "busy and 3 idle, not anticipated";
     static final String BUSY_IDLE_LAST = "busy and 3 idle, idle ones last";
@@ -32,6 +34,8 @@ final class SwitchScenario implements GpuScenario {
     private static final double BETWEEN_MS = 1;
     /** The loop begins at 0, the other process halfway between. */
     private static final List<String> ON_GRID = List.of("--phase-ms", "0");
+    /** A process is known to be idle a second after it is, and up to five more if the driver's thread came late. */
+    private static final List<String> LONG_WARM = List.of("--phase-ms", "0", "--warm", "800");
     private static final List<String> TOUCHED = List.of("--phase-ms", "0", "--touch-us", "250");
     private static final List<String> EARLY = List.of("--phase-ms", "0", "--hint-ms", "4");
     private static final List<String> OFF = List.of("--anticipate", "off");
@@ -61,9 +65,10 @@ final class SwitchScenario implements GpuScenario {
 
     private static final List<Way> WAYS = List.of(
         new Way("alone, touched", "touched", GpuStrategy.NONE, Company.NOBODY, 0, null, TOUCHED),
-        new Way("daemon, nobody else", "daemon", GpuStrategy.OPTIMISTIC, Company.NOBODY, 0, DECLARED, ON_GRID),
+        new Way(NOBODY, "daemon", GpuStrategy.OPTIMISTIC, Company.NOBODY, 0, DECLARED, ON_GRID),
         new Way("daemon, 3 idle, not anticipated", "idle-off", GpuStrategy.OPTIMISTIC, Company.NOBODY, IDLE, OFF,
             ON_GRID),
+        new Way(IDLE_ONLY_LAST, "idle-last", GpuStrategy.OPTIMISTIC, Company.NOBODY, IDLE, IDLE_LAST, LONG_WARM),
         new Way("daemon, 3 idle, anticipated", "idle", GpuStrategy.OPTIMISTIC, Company.NOBODY, IDLE, DECLARED,
             ON_GRID),
         new Way("one works between, no daemon", "between", GpuStrategy.NONE, Company.BETWEEN, 0, null, ON_GRID),
@@ -72,10 +77,9 @@ final class SwitchScenario implements GpuScenario {
             ON_GRID),
         new Way("one works between, anticipated", "between-declared", GpuStrategy.OPTIMISTIC, Company.BETWEEN, 0,
             DECLARED, ON_GRID),
-        new Way(BUSY_ONLY, "busy-off", GpuStrategy.OPTIMISTIC, Company.BUSY, 0, OFF, ON_GRID),
-        new Way(BUSY_IDLE, "busy-idle-off", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, OFF,
-            ON_GRID),
-        new Way(BUSY_IDLE_LAST, "busy-idle-last", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, IDLE_LAST, ON_GRID),
+        new Way(BUSY_ONLY, "busy-off", GpuStrategy.OPTIMISTIC, Company.BUSY, 0, OFF, LONG_WARM),
+        new Way(BUSY_IDLE, "busy-idle-off", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, OFF, LONG_WARM),
+        new Way(BUSY_IDLE_LAST, "busy-idle-last", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, IDLE_LAST, LONG_WARM),
         new Way(BUSY_ANTICIPATED, "busy", GpuStrategy.OPTIMISTIC, Company.BUSY, 0, DECLARED, ON_GRID),
         new Way(BUSY_IDLE_ANTICIPATED, "busy-idle", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, DECLARED,
             ON_GRID),
