@@ -24,7 +24,7 @@ import org.agrona.collections.Int2ObjectHashMap;
  */
 final class IdleProcesses {
     /** CPU time between two looks, 200 ms apart, that a process may use for its own housekeeping. */
-    static final long QUIET_NS = 150_000;
+    static final long QUIET_NS = 200_000;
     /**
      * What is above has work, whichever thread used it: 5 % of a processor. A process without work used 0.6 to 1.2 ms,
      * most of it in the driver's thread. Source: H200, 580.159.04; how much it is with several GPUs is unknown.

@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.nvidia;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -85,6 +86,15 @@ class ClaimsTest {
         assertEquals(c.channelCount(), asked.channelCount());
         assertTrue(asked.isConfirmed());
         assertTrue(more.observed().isWhole());
+    }
+
+    @Test
+    void shouldAskForTheClientAndTheGpuAndForNothingElse() throws Exception {
+        final RmRig.App app = rig.start();
+        final Claims honest = Claims.honest(app, found(app));
+        final int before = rig.stats().get("controls").asInt();
+        assertNotNull(believed(app, honest, false));
+        assertEquals(2, rig.stats().get("controls").asInt() - before);
     }
 
     @Test

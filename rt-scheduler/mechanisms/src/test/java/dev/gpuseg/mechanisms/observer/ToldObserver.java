@@ -44,6 +44,7 @@ public final class ToldObserver implements AutoCloseable {
     }
 
     private final Records records = new Records();
+    private long told = 1;
     private final Observer observer;
 
     /** Sees everything from the beginning of the machine on. */
@@ -71,6 +72,16 @@ public final class ToldObserver implements AutoCloseable {
         final ByteBuffer b = record(o.kind(), o.pid()).putLong(8, o.timeNs()).putLong(16, o.startTicks() * 10_000_000)
             .putInt(32, o.fd()).putInt(36, o.owner()).putInt(40, o.client()).putInt(44, o.parent());
         records.queue.add(b.putInt(48, o.handle()).putInt(52, o.classId()).putInt(56, o.engine()).array());
+        told++;
+    }
+
+    /** Waits until mechanisms have received what was told. */
+    public void awaitReceived() throws InterruptedException {
+        records.queue.add(record(Observation.Kind.WORK, 0).array());   // once counted, those before are passed on
+        told++;
+        while (observer.records() < told) {
+            Thread.sleep(1);
+        }
     }
 
     @Override
