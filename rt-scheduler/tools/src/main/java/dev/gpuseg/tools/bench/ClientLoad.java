@@ -50,7 +50,8 @@ public record ClientLoad(int clients, int rate, long durationMs, int priority, S
             if (cores.priority() > 0) {
                 daemon.addAll(List.of("--priority", Integer.toString(cores.priority())));
             }
-            rig.start(List.of("-XX:+AlwaysPreTouch"), daemon);   // else the heap grows until its first collection
+            // else the heap grows until its first collection
+            rig.start(List.of("-XX:+AlwaysPreTouch"), daemon, List.of());
             return measure(rig);
         }
     }

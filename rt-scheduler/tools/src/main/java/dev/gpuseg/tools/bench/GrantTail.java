@@ -31,6 +31,9 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
     /** A process that comes and goes. */
     private static final List<String> PASSING = List.of("--clients", "1", "--rate", "100", "--warmup", "0ms",
         "--duration", "50ms");
+    /** While one is there each begin disables it: what the device takes for that is not the daemon's delay. */
+    private static final List<String> INSTANT = List.of("--switch-cost", "0us", "--disable-cost", "0us",
+        "--enable-cost", "0us");
     private static final int CPUS_WITH_WITNESS = 5;
     private static final long GOAL_P99_99_NS = 20_000;
     private static final long GOAL_MAX_NS = 200_000;
@@ -103,7 +106,7 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
                 client.addAll(List.of("--witness", Integer.toString(cores.fromTop(2))));
             }
             run.addAll(setting.run);
-            rig.start(jvm, run);
+            rig.start(jvm, run, INSTANT);
             final Child generator = rig.clients(client);
             final long clientPid = childOf(generator.pid());
             final JsonNode before = rig.status();

@@ -54,9 +54,10 @@ final class LoadRig implements AutoCloseable {
      *
      * @param jvm     options of the daemon's JVM, added to those of this one
      * @param options of {@code gpuseg run}
+     * @param gpu     options of the virtual GPU
      */
-    void start(final List<String> jvm, final List<String> options) throws InterruptedException {
-        machine.startGpu();
+    void start(final List<String> jvm, final List<String> options, final List<String> gpu) throws InterruptedException {
+        machine.startGpu(gpu);
         final List<String> all = new ArrayList<>(List.of("--policy", "fp"));
         all.addAll(options);
         machine.startDaemon(jvm, all);
