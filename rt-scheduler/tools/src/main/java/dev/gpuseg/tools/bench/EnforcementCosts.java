@@ -125,26 +125,21 @@ public final class EnforcementCosts {
     }
 
     /**
-     * What it took to bring others back, once for each update, from the journal of a daemon that served one task: the
-     * driver's calls between two disables, added.
+     * What it took to bring others back, once for each update, from the journal of a daemon that served one task.
+     *
+     * @param journal of a daemon that has stopped
+     * @return the driver's calls of each update, added, ns; none of before the first disable
      */
     public static List<Long> returns(final Path journal) {
-        final List<Long> sums = new ArrayList<>();
-        final long[] sum = {0};
-        final long[] beganNs = {Long.MIN_VALUE};
+        final Returns returns = new Returns();
         JournalReader.forEach(journal, event -> {
-            if (event.kind() == EventKind.DISABLE && sum[0] > 0) {
-                sums.add(sum[0]);
-                sum[0] = 0;
-            } else if (event.kind() == EventKind.ENABLE && event.arg0() != beganNs[0]) {
-                beganNs[0] = event.arg0();   // contexts of one call share its times
-                sum[0] += event.arg1();
+            if (event.kind() == EventKind.DISABLE) {
+                returns.disabled();
+            } else if (event.kind() == EventKind.ENABLE) {
+                returns.enabled(event.arg0(), event.arg1());
             }
         });
-        if (sum[0] > 0) {
-            sums.add(sum[0]);
-        }
-        return sums;
+        return returns.sums();
     }
 
     private static void follow(final JournalEvent event, final int task, final Map<Long, Long> calls,
