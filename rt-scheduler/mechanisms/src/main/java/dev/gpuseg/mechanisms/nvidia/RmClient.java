@@ -156,18 +156,12 @@ final class RmClient {
 
     /** A group that was thought to copy computes. */
     private void takeCopying(final RmControl rm, final int group, final boolean doubted) {
-        int i = 0;
-        while (i < copying.size()) {
-            final int object = copying.handle(i);
-            if (object == group || copying.parent(i) == group) {
-                final int parent = copying.parent(i);
-                final int classId = copying.classId(i);
-                copying.remove(object);
-                take(rm, object, parent, classId, doubted);
-            } else {
-                i++;
+        for (int i = 0; i < copying.size(); i++) {
+            if (copying.handle(i) == group || copying.parent(i) == group) {
+                take(rm, copying.handle(i), copying.parent(i), copying.classId(i), doubted);
             }
         }
+        copying.removeTree(group);   // a process can claim thousands: not one by one
     }
 
     private void take(final RmControl rm, final int object, final int parent, final int classId,

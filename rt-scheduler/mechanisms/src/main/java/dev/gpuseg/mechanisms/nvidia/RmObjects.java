@@ -60,38 +60,25 @@ final class RmObjects {
         }
     }
 
-    void remove(final int handle) {
-        final int place = places.get(handle);
-        if (place != NONE) {
-            gone.clear();
-            gone.add(handle);
-            removeGone(false);
-        }
-    }
-
     /** Removes an object, whether it is here or not, and all below it: those that were found after their parents. */
     void removeTree(final int handle) {
         gone.clear();
         gone.add(handle);
-        removeGone(true);
-    }
-
-    private void removeGone(final boolean andBelow) {
         int kept = 0;
         for (int i = 0; i < handles.size(); i++) {
-            final int handle = handles.getInt(i);
-            if (andBelow && gone.contains(parents.getInt(i))) {
-                gone.add(handle);
+            final int each = handles.getInt(i);
+            if (gone.contains(parents.getInt(i))) {
+                gone.add(each);
             }
-            if (gone.contains(handle)) {
-                places.remove(handle);
+            if (gone.contains(each)) {
+                places.remove(each);
                 continue;
             }
             if (kept != i) {
-                handles.setInt(kept, handle);
+                handles.setInt(kept, each);
                 classes.setInt(kept, classes.getInt(i));
                 parents.setInt(kept, parents.getInt(i));
-                places.put(handle, kept);
+                places.put(each, kept);
             }
             kept++;
         }

@@ -46,15 +46,6 @@ class RmObjectsTest {
         assertEquals(List.of(), handles());
     }
 
-    @Test
-    void shouldRemoveOneAndLeaveWhatIsBelowIt() {
-        objects.put(1, 0x80, 0);
-        objects.put(2, 0x2080, 1);
-        objects.remove(1);
-        objects.remove(7);
-        assertEquals(List.of(2), handles());
-    }
-
     /** A process can claim any depth, and circles. */
     @Test
     void shouldRemoveATreeOfAnyDepth() {
