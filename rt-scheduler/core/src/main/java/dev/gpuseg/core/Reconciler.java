@@ -352,6 +352,7 @@ public final class Reconciler {
         if (disableCount + enableCount == 0) {
             if (lacksRoom) {
                 effects.enforced(version, true);
+                together = true;
             }
             finish(version);
             return true;
@@ -390,13 +391,13 @@ public final class Reconciler {
         together = false;
     }
 
-    /** Leaves those that may follow for a later step: it is too early, or others come first. False if none is left. */
+    /** Leaves those that may follow for a later step, until they are due. False if none is left. */
     private boolean leavesFollowers(final long nowNs) {
         int first = 0;
         for (int i = 0; i < disableCount; i++) {
             first += desired.mayFollow(toDisable[i]) ? 0 : 1;
         }
-        if (first == disableCount || first == 0 && isDue(followAtNs, nowNs)) {
+        if (first == disableCount || isDue(followAtNs, nowNs)) {
             return false;
         }
         int n = 0;
@@ -448,8 +449,8 @@ public final class Reconciler {
             retryAtNs = Time.addSaturating(nowNs, RETRY_NS);
         }
         final boolean incomplete = disablesFailed || lacksRoom;
-        if (someFollow && wasDisabling && incomplete) {
-            together = true;
+        together = incomplete;
+        if (someFollow && incomplete) {
             invalidate();
             return;
         }

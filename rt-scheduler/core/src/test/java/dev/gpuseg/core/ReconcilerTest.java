@@ -38,6 +38,8 @@ class ReconcilerTest {
         long nowNs;
         long version;
         boolean awaitsAttach;
+        /** Something waits no longer. */
+        boolean due;
         boolean slow;
         long enforced = -1;
         boolean incomplete;
@@ -60,6 +62,7 @@ class ReconcilerTest {
 
         List<String> cycles(final long atNs) {
             nowNs = atNs;
+            due = reconciler.dueNs() <= atNs;
             log.clear();
             int n = 0;
             while (reconciler.cycle(atNs)) {
@@ -224,6 +227,32 @@ class ReconcilerTest {
             w.want(2).cycles(Reconciler.FOLLOW_NS - 1));
         assertEquals(List.of("hold 2", "disable 2", "disabled 2", "enforced 3", "enforced 3", "settled 3"),
             w.cycles(Reconciler.FOLLOW_NS));
+    }
+
+    /** A process that has itself disabled again and again does not keep idle ones enabled. */
+    @Test
+    void shouldDisableWhatIsDueWithTheOthers() {
+        final World w = new World(false).want(1, 2);
+        w.idle.add(2);
+        w.cycles(0);
+        w.disabled.clear();
+        w.reconciler.released();
+        assertEquals(List.of("hold 2", "disable 1", "disable 2", "disabled 1", "disabled 2", "enforced 1",
+            "enforced 1", "settled 1"), w.cycles(Reconciler.FOLLOW_NS));
+    }
+
+    @Test
+    void shouldNotCallAStateCompleteAgainBecauseWhatFailedMayFollow() {
+        final World w = new World(false).want(1, 2);
+        w.idle.add(2);
+        w.failing.add(2);
+        w.cycles(0);
+        assertEquals(List.of("hold 2", "disable 2", "failed", "enforced 1 incomplete"),
+            w.cycles(Reconciler.FOLLOW_NS));
+        assertEquals(List.of("disable 2", "failed", "enforced 1 incomplete"), w.cycles(2 * Reconciler.RETRY_NS));
+        w.failing.clear();
+        assertEquals(List.of("disable 2", "disabled 2", "enforced 1", "enforced 1", "settled 1"),
+            w.cycles(4 * Reconciler.RETRY_NS));
     }
 
     @Test
@@ -444,7 +473,7 @@ class ReconcilerTest {
                 for (int i = 0; i < enableCount; i++) {
                     assertFalse(wantedAtSnapshot.contains(enable[i]), "nothing is enabled that must be disabled");
                 }
-                if (disableCount > 0 && !reconcilesAtOnce() && !lastFailed) {
+                if (disableCount > 0 && !reconcilesAtOnce() && !lastFailed && !due) {
                     boolean hasIdle = false;
                     boolean hasBusy = false;
                     for (int i = 0; i < disableCount; i++) {
@@ -453,7 +482,8 @@ class ReconcilerTest {
                     }
                     assertFalse(hasIdle && hasBusy, "what is idle is not disabled with what is busy");
                 }
-                lastFailed = false;
+                lastFailed = lacksRoom;
+                lacksRoom = false;
                 return super.apply(disable, disableCount, enable, enableCount);
             }
 
@@ -463,6 +493,8 @@ class ReconcilerTest {
 
             /** After a failure all are disabled in one step. */
             boolean lastFailed;
+            /** In the step that is about to be taken: it is one that fails. */
+            boolean lacksRoom;
 
             @Override
             public void failed() {
@@ -474,6 +506,7 @@ class ReconcilerTest {
             public boolean hold(final int context) {
                 final boolean isHeld = super.hold(context);
                 lastFailed |= !isHeld;
+                lacksRoom |= !isHeld;
                 return isHeld;
             }
 

@@ -114,9 +114,19 @@ final class DesiredState implements Reservation.Target {
         }
     }
 
+    /** Dispatcher: whether what is published now is disabled in one step. */
+    boolean isOneStep() {
+        return oneStep.getPlain() != 0;
+    }
+
+    /** Dispatcher: whether this state counts as enforced although contexts without work are still enabled. */
+    boolean mayLeaveIdle() {
+        return idleCount > 0 && !isOneStep();
+    }
+
     /** Dispatcher: whether what this state disables may be disabled in two steps. */
     boolean mayBeDivided() {
-        return idleCount > 0 && oneStep.getPlain() == 0 && reserved.getPlain() == NONE;
+        return mayLeaveIdle() && reserved.getPlain() == NONE;
     }
 
     private void change() {

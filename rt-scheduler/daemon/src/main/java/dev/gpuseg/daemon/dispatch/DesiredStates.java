@@ -76,7 +76,7 @@ final class DesiredStates {
         enforcers[gpu].timeslice(contextId, timesliceNs);
     }
 
-    /** A client waits until what is published next is enforced: one step takes less time than two. */
+    /** A client waits until what is published next is enforced: that all are disabled, those without work, too. */
     void awaited(final int gpu) {
         isAwaited[gpu] = true;
     }
@@ -95,14 +95,16 @@ final class DesiredStates {
         if (coRunning != null) {
             coRunning.follow(gpu);
         }
-        final boolean oneStep = isAwaited[gpu];
+        final DesiredState desired = enforcers[gpu].desired();
+        final boolean awaited = isAwaited[gpu];
+        final boolean idleMayBeOn = awaited && desired.mayLeaveIdle();   // of a state that was enforced without them
         isAwaited[gpu] = false;
-        if (!changed[gpu] && !reservationChanged) {
+        if (!changed[gpu] && !reservationChanged && !idleMayBeOn) {
             return;
         }
-        enforcers[gpu].desired().oneStep(oneStep);
-        final long version = enforcers[gpu].desired().commit();
-        if (disabling[gpu] || reservationChanged) {
+        desired.oneStep(awaited || desired.isOneStep() && !isSettled(gpu));   // a client waits for the state before
+        final long version = desired.commit();
+        if (disabling[gpu] || reservationChanged || idleMayBeOn) {
             disableVersion[gpu] = version;
         }
         changed[gpu] = false;

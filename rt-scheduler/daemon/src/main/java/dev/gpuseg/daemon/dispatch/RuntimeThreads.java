@@ -22,8 +22,8 @@ import java.util.stream.Stream;
  * thread of an application waits for it. Threads that are started later inherit this, and child processes do.
  *
  * <p>Threads that follow GPU processes come before the compilers, one level higher: until they have looked, a process
- * that has just made its channels runs beside a real-time segment. So does the one that looks at the compilers
- * ({@link CompilerTime}).
+ * that has just made its channels runs beside a real-time segment; and the one that closes what dead processes had
+ * keeps the driver's lock meanwhile. So does the one that looks at the compilers ({@link CompilerTime}).
  */
 final class RuntimeThreads {
     /** Of threads that hold up the dispatcher only if they do not run at all. */
@@ -108,7 +108,8 @@ final class RuntimeThreads {
 
     /** The kernel shows 15 characters of a name. */
     static boolean followsProcesses(final String name) {
-        return name.equals("gpuseg-observer") || name.startsWith("gpuseg-nvidia-w") || name.equals("gpuseg-amd-scan")
+        return name.equals("gpuseg-observer") || name.startsWith("gpuseg-nvidia-w")
+            || name.startsWith("gpuseg-nvidia-c") || name.equals("gpuseg-amd-scan")
             || name.startsWith("gpuseg-tegra-s");
     }
 

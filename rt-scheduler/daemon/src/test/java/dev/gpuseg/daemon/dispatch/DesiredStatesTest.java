@@ -75,6 +75,41 @@ class DesiredStatesTest {
         assertEquals(List.of(2), first.following(), "that held for one state");
     }
 
+    /** Another state before the one that a client waits for is enforced: it waits for what that says, too. */
+    @Test
+    void shouldNotDivideANewerStateWhileAClientWaits() {
+        desired.idle(0, 2, true);
+        desired.awaited(0);
+        desired.set(0, 2, false);
+        desired.publish(0, false);
+        desired.set(0, 3, false);
+        desired.publish(0, false);
+        assertEquals(List.of(), first.following());
+        first.enforce(desired.disableVersion(0));
+        desired.set(0, 3, true);
+        desired.publish(0, false);
+        assertEquals(List.of(2), first.following());
+    }
+
+    /** An optimistic begin left them enabled, and nothing else is to be disabled for the one that waits. */
+    @Test
+    void shouldHaveAClientWaitForIdleContextsThatAnEnforcedStateHasLeft() {
+        desired.idle(0, 2, true);
+        desired.set(0, 2, false);
+        desired.publish(0, false);
+        first.enforce(desired.disableVersion(0));
+        assertTrue(desired.isSettled(0));
+        desired.awaited(0);
+        desired.publish(0, false);
+        assertFalse(desired.isSettled(0), "they may be enabled");
+        assertEquals(List.of(), first.following());
+        first.enforce(desired.disableVersion(0));
+        assertTrue(desired.isSettled(0));
+        desired.awaited(0);
+        desired.publish(0, false);
+        assertTrue(desired.isSettled(0), "they are disabled");
+    }
+
     @Test
     void shouldNotDivideWhatIsDisabledForAnExpectedBegin() {
         desired.idle(0, 2, true);

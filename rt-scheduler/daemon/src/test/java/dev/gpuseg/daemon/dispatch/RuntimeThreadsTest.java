@@ -15,8 +15,8 @@ class RuntimeThreadsTest {
 
     @Test
     void shouldPutThreadsThatFollowProcessesBeforeCompilers() {
-        for (final String name : List.of("gpuseg-observer", "gpuseg-nvidia-watch-0", "gpuseg-amd-scan",
-            "gpuseg-tegra-scan")) {
+        for (final String name : List.of("gpuseg-observer", "gpuseg-nvidia-watch-0", "gpuseg-nvidia-close-0",
+            "gpuseg-amd-scan", "gpuseg-tegra-scan")) {
             assertTrue(RuntimeThreads.followsProcesses(shown(name)), name);
             assertFalse(RuntimeThreads.stopsTheOthers(shown(name)), name);
         }

@@ -99,8 +99,23 @@ final class ControlCloser {
             }
             final int status = rm.switchChannels(had.file().fd(), had.client(), had.subdevice(), false);
             if (status != RmStatus.OK) {
-                errors.accept("channels of a dead process could not be enabled: " + RmStatus.name(status));
+                enableOneByOne(had, status);
+                return;
             }
+        }
+    }
+
+    /** RM stops a list at the first channel that does not exist. */
+    private void enableOneByOne(final RmContext had, final int refused) {
+        int status = refused == RmStatus.INVALID_CHANNEL ? RmStatus.OK : refused;
+        for (int k = 0; k < had.channelCount(); k++) {
+            rm.clear();
+            rm.add(had.channelClient(k), had.channel(k));
+            final int one = rm.switchChannels(had.file().fd(), had.client(), had.subdevice(), false);
+            status = status == RmStatus.OK && one != RmStatus.INVALID_CHANNEL ? one : status;
+        }
+        if (status != RmStatus.OK) {
+            errors.accept("channels of a dead process could not be enabled: " + RmStatus.name(status));
         }
     }
 

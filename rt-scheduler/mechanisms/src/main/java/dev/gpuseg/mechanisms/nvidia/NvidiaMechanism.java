@@ -46,6 +46,7 @@ public class NvidiaMechanism implements Mechanism {
     private static final long ENABLE_NS = 325_000;
     private static final long ENABLE_PER_CONTEXT_NS = 35_000;
     private static final int CHANNELS_PER_CONTEXT = 8;
+    private static final int OWN_CALLS_MAX = 8;
     private static final Capabilities CAPABILITIES = new Capabilities(Capabilities.INTERRUPT, DISABLE_NS,
         DISABLE_PER_CONTEXT_NS, ENABLE_NS, ENABLE_PER_CONTEXT_NS, RmControl.BATCH_MAX / CHANNELS_PER_CONTEXT, true,
         "TSG");
@@ -323,7 +324,14 @@ public class NvidiaMechanism implements Mechanism {
                 failed += refused ? 1 : 0;
                 continue;
             }
-            final RmContext before = already(contexts[i], disable);
+            RmContext before = already(contexts[i], disable);
+            if (before != null && !c.contains(before)) {   // it has changed while others were switched
+                failed += flush(contexts, from, i, carrier, disable);
+                from = i;
+                carrier = null;
+                enableDisabled(contexts[i]);
+                before = null;
+            }
             if (before != null && c.channelCount() == before.channelCount()) {
                 final long nowNs = System.nanoTime();
                 contexts[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
@@ -337,6 +345,7 @@ public class NvidiaMechanism implements Mechanism {
                 carrier = null;
             }
             if (own) {
+                countOwnCall(watched(contexts[i]), c);
                 failed += alone(contexts[i], c, before, disable) ? 0 : 1;
                 from = i + 1;
                 continue;
@@ -387,6 +396,13 @@ public class NvidiaMechanism implements Mechanism {
         return failed;
     }
 
+    /** RM is asked about a process that makes channels again and again, so that it shares calls in the end. */
+    private void countOwnCall(final WatchedProcess p, final RmContext c) {
+        if (!c.isConfirmed() && ++p.ownCalls == OWN_CALLS_MAX) {
+            watch.invalidate(p);
+        }
+    }
+
     /** Whether all channels of a context exist for certain: a false one would fail the call that it shares. */
     private static boolean isProven(final WatchedProcess p, final RmContext c) {
         return c.isConfirmed() || c == p.proven || p.proven != null && p.proven.contains(c);
@@ -417,6 +433,7 @@ public class NvidiaMechanism implements Mechanism {
             }
         }
         final WatchedProcess p = watched(context);
+        final boolean allExist = status == RmStatus.OK;
         if (status == RmStatus.INVALID_CHANNEL && !disable) {   // the process has freed one since it was examined
             watch.invalidate(p);
             status = enableOneByOne(c);
@@ -425,7 +442,7 @@ public class NvidiaMechanism implements Mechanism {
         if (status == RmStatus.OK) {
             context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
             note(context, c, disable, true, beganNs);
-            p.proven = before == null ? c : p.proven;
+            p.proven = allExist && before == null ? c : p.proven;
             return true;
         }
         if (disable) {

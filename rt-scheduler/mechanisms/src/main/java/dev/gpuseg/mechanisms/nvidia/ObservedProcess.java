@@ -17,7 +17,7 @@ import java.util.Set;
  */
 final class ObservedProcess {
     /** A process with more is searched: it may only want this memory. */
-    private static final int OBJECTS_MAX = 16_384;
+    private static final int OBJECTS_MAX = 4_096;
 
     private final int pid;
     private final long startTicks;

@@ -49,6 +49,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
     private static final int ANCESTORS_MAX = 8;
     private static final int JOIN_MS = 2_000;
     private static final int SCHEDULED_MOST = 16;
+    private static final int TAKEN_AT_ONCE = 1_024;
 
     private final int gpu;
     private final Protection protection;
@@ -294,8 +295,18 @@ final class ProcessWatch implements Runnable, ObservationListener {
             watched.list().forEach(this::search);
             nextWalkNs = System.nanoTime();
         }
-        for (Observation o = observations.poll(); o != null; o = observations.poll()) {
+        takeSome();
+    }
+
+    /** A process can make many: the others are looked at between. */
+    private void takeSome() {
+        Observation o = observations.poll();
+        for (int i = 1; o != null; i++) {
             take(o);
+            o = i < TAKEN_AT_ONCE ? observations.poll() : null;
+        }
+        if (!observations.isEmpty()) {
+            bell.ring();
         }
     }
 
@@ -519,9 +530,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         if (observations.isEmpty()) {
             return;
         }
-        for (Observation o = observations.poll(); o != null; o = observations.poll()) {
-            take(o);
-        }
+        takeSome();
         final long nowNs = System.nanoTime();
         for (int i = 0; i < watched.list().size(); i++) {
             final WatchedProcess p = watched.list().get(i);

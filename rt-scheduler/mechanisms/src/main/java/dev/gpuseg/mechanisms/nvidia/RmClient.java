@@ -116,9 +116,9 @@ final class RmClient {
     }
 
     /**
-     * Takes over an object that the observer saw made, as the process says. RM is not asked: each question waits for
-     * the driver's lock behind all that make and end contexts. An object of a client can be none of another process,
-     * and a false handle is refused when it is used; then the process is {@code doubted}, and RM is asked.
+     * Takes over an object that the observer saw made, as the process says. RM is asked for subdevices alone: each
+     * question waits for the driver's lock behind all that make and end contexts. An object of a client can be none of
+     * another process, and a false handle is refused when it is used; then the process is {@code doubted}.
      *
      * @param rm      to ask with
      * @param object  its handle
@@ -166,11 +166,9 @@ final class RmClient {
 
     private void take(final RmControl rm, final int object, final int parent, final int classId,
         final boolean doubted) {
-        if (doubted) {
+        if (doubted || RmClass.isSubdevice(classId)) {   // a false one would be asked for its GPU again and again
             ask(rm, object);
-            return;
-        }
-        if (RmClass.matters(classId)) {
+        } else if (RmClass.matters(classId)) {
             objects.put(object, classId, parent);
         }
     }

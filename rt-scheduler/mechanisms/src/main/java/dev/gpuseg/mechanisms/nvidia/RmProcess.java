@@ -77,6 +77,8 @@ final class RmProcess {
     private volatile boolean stale;
     /** RM refused something of it: what it says is not used before RM has said the same. For good. */
     private volatile boolean doubted;
+    /** RM was, and is, asked for all that the observer sees: since the first full refresh after a refusal. */
+    private boolean asked;
     private volatile boolean unscheduled;
     /** Has the control device open, but only inherited or received: a forked child, or a process that examines it. */
     private boolean borrows;
@@ -255,8 +257,9 @@ final class RmProcess {
             lastFullNs = nowNs;
         }
         if (files.isEmpty()) {
-            if (observed.hasNews() && shown && !borrows && refusal.isEmpty()) {
+            if (shown && !borrows && refusal.isEmpty()) {
                 observed.forgetClosed();   // CUDA opens the device, makes a client, and closes it again
+                stale = false;
             } else if (observed.hasNews()) {
                 observed.giveUp();   // through a descriptor that is not its own
             }
@@ -265,9 +268,15 @@ final class RmProcess {
         unsure = false;
         if (stale) {
             stale = false;
+            asked = doubted;
             forgetClients();
             observed.clearNews();
-            observed.objects().forEach(o -> take(o, observed));
+            for (final Observation o : observed.objects()) {
+                take(o, observed);
+                if (!observed.isWhole()) {
+                    break;   // it has forgotten them
+                }
+            }
             former.clear();
         } else {
             boolean urgent = false;
@@ -296,7 +305,7 @@ final class RmProcess {
             takeClient(o);
         } else if (client != null) {
             unsure |= !client.made(rm, o.handle(), o.parent(), o.classId(), o.engine() == RmClient.ENGINE_GR0,
-                scan.scope, doubted);
+                scan.scope, asked);
         } else if (!unsure && observed.isWhole()) {
             observed.giveUp();   // an object of a client that RM does not know here
         }
@@ -499,7 +508,7 @@ final class RmProcess {
         }
         builder.markCompute(prepared);
         synchronized (publishing) {
-            made = builder.build(made, observed == null || doubted);
+            made = builder.build(made, observed == null || asked);
             if (observed == null) {
                 early.clear();
             } else {

@@ -26,6 +26,8 @@ final class WatchedProcess {
     long disabledRelease = -1;
     /** Enforcer only: what a call of its own switched: its channels exist, whoever said so. */
     RmContext proven;
+    /** Enforcer only: calls of its own, because RM was not asked about it. */
+    int ownCalls;
     /** W watch thread, the enforcer takes: what was disabled of it may run again, see {@link NvidiaMechanism}. */
     final Queue<RmContext.Scheduled> scheduled = new ConcurrentLinkedQueue<>();
     /** W enforcer at attach, R watch thread. */

@@ -89,12 +89,12 @@ class ClaimsTest {
     }
 
     @Test
-    void shouldAskForTheClientAndTheGpuAndForNothingElse() throws Exception {
+    void shouldAskForClientAndSubdeviceAndForNothingElse() throws Exception {
         final RmRig.App app = rig.start();
         final Claims honest = Claims.honest(app, found(app));
         final int before = rig.stats().get("controls").asInt();
         assertNotNull(believed(app, honest, false));
-        assertEquals(2, rig.stats().get("controls").asInt() - before);
+        assertEquals(4, rig.stats().get("controls").asInt() - before);
     }
 
     @Test
@@ -124,6 +124,22 @@ class ClaimsTest {
         } finally {
             sleeps.destroyForcibly().waitFor();
         }
+    }
+
+    /** One of two descriptors is closed, and what was made through it is not freed: RM does not know it any more. */
+    @Test
+    void shouldSearchAProcessWhoseClientIsGoneWhenItIsAskedAgain() throws Exception {
+        final RmRig.App app = rig.start();
+        final RmContext c = found(app);
+        final Claims claims = new Claims(app, CLIENT + 0x7000);
+        claims.device(CLIENT + 0x7002);
+        claims.device(CLIENT + 0x7004);
+        final RmProcess p = open(app);
+        p.invalidate();
+        p.refreshObserved(System.nanoTime(), closer, x -> new OpenFiles(), claims.observed());
+        assertFalse(claims.observed().isWhole());
+        p.refresh(System.nanoTime(), closer);
+        assertEquals(c.channelCount(), p.context(0).channelCount());
     }
 
     /** A group says that it only copies, and then makes an object that computes. */

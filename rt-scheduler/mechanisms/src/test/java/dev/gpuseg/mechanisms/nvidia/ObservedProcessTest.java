@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 class ObservedProcessTest {
     private static final int CLIENT = 0xc1d00001;
     private static final int FIRST = 100;
-    private static final int DEEP = 16_000;
+    private static final int DEEP = 4_000;
 
     private static Observation record(final Observation.Kind kind, final int parent, final int handle,
         final int classId) {

@@ -132,6 +132,42 @@ class UnconfirmedChannelsTest {
         assertTrue(RmRig.advances(liar, LIVELY_MS));
     }
 
+    /** It makes channels again and again: in the end RM is asked, and it shares calls as others do. */
+    @Test
+    void shouldAskAboutAProcessThatNeedsManyCallsOfItsOwn() throws Exception {
+        final RmRig.App app = rig.start();
+        final RmContext has = found(app);
+        final int[] all = RmRig.channels(has);
+        final Claims grows = new Claims(app, has.client());
+        grows.device(has.subdevice());
+        grows.group(has.subdevice() - 1, Claims.compute(has), all[0]);
+        final ContextRef c = attached(app, 1, grows, 1);
+        assertEquals(0, disable(c));
+        int before = 0;
+        for (int i = 1; i < all.length; i++) {
+            grows.object(Claims.compute(has), all[i], Claims.CHANNEL);
+            told.tell(grows.records().get(grows.records().size() - 1));
+            final int channels = i + 1;
+            RmRig.await("one more", () -> mechanism.units(c) == channels);
+            before = stat("controls");
+            assertEquals(0, disable(c));
+            assertTrue(i == all.length - 1 || stat("controls") - before < 2 * CHANNELS, "it was asked too early");
+        }
+        final int channelsAsked = before + 2 * CHANNELS;
+        RmRig.await("RM is asked for class and parent of all channels", () -> asked(channelsAsked));
+        assertEquals(CHANNELS, mechanism.units(c));
+        assertEquals(0, enable(c));
+        assertEquals(0, stat("disabled_channels"), "the driver counts disables");
+    }
+
+    private boolean asked(final int questions) {
+        try {
+            return stat("controls") >= questions;
+        } catch (final Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** It makes more channels while it is disabled: those alone are disabled, the others stay so. */
     @Test
     void shouldKeepDisabledWhatIsWhenMoreIsClaimed() throws Exception {
