@@ -70,9 +70,10 @@ class DesiredStatesTest {
         desired.publish(0, false);
         assertEquals(List.of(), first.following(), "a client waits until all are disabled");
         assertFalse(first.desired.mayBeDivided());
+        first.enforce(desired.disableVersion(0));
         desired.set(0, 4, true);
         desired.publish(0, false);
-        assertEquals(List.of(2), first.following(), "that held for one state");
+        assertEquals(List.of(2), first.following(), "that held until it was enforced");
     }
 
     /** Another state before the one that a client waits for is enforced: it waits for what that says, too. */
