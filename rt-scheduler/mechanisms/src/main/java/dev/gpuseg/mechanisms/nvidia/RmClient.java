@@ -7,7 +7,7 @@ import org.agrona.collections.IntHashSet;
 /**
  * One RM client of a process and the objects in it. RM is asked for the class and the parent of handles: of those that
  * the application's own report names, else of the ranges that the user-mode driver uses. What the observer saw made is
- * taken without a question. All questions are read-only.
+ * taken as the process says, save subdevices. All questions are read-only.
  * Not thread-safe.
  */
 final class RmClient {

@@ -26,9 +26,9 @@ import picocli.CommandLine.Spec;
     description = "Measure the longest delays: one client that polls, at a fixed rate, against a daemon that polls, "
         + "on a SIMULATED GPU that changes contexts in no time. Times count from the moment at which a begin was due, "
         + "so that no late begin is hidden, and every stall above 100 us gets a cause. Use a machine with a core each "
-        + "for client and dispatcher and "
-        + "some to spare: the client runs on the second highest CPU; with five or more, a process on the third "
-        + "highest CPU only measures what the machine itself takes. Below four CPUs the figures are indicative.")
+        + "for client and dispatcher and some to spare: the client runs on the second highest CPU; with five or more, "
+        + "a process on the third highest CPU only measures what the machine itself takes. Below four CPUs the figures "
+        + "are indicative.")
 final class BenchTailCommand implements Callable<Integer> {
     private static final int LISTED = 20;
 
