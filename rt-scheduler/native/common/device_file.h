@@ -84,6 +84,9 @@ static inline int device_file_check(const char *link, const struct device_number
 	/* not access(2) or stat(2): both may ask the server of the file */
 	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE, &file) != 0)
 		return -errno;
+	/* Where a stand-in answers, the driver's own devices are foreign: nothing meant for it may reach a real GPU. */
+	if (gpuseg_standin_owns != NULL)
+		return -ENOTTY;
 	return number != NULL && S_ISCHR(file.stx_mode) && file.stx_rdev_major == number->major &&
 			       file.stx_rdev_minor == number->minor
 		       ? 0

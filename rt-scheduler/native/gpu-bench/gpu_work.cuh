@@ -29,13 +29,33 @@ static inline int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* How long the last kernel took, for its first thread; its cycles divided by its ns are the clock that it ran at. */
+struct gpu_work_time {
+	int64_t cycles;
+	int64_t ns;
+};
+
 #ifdef __CUDACC__
-__global__ void work(float *out, long n)
+__device__ static inline int64_t device_ns(void)
 {
+	int64_t ns;
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+	return ns;
+}
+
+/* The first thread also writes how long it took, in cycles of its multiprocessor and in ns. */
+__global__ void work(float *out, long n, struct gpu_work_time *time)
+{
+	const bool first = time && blockIdx.x == 0 && threadIdx.x == 0;
+	const int64_t from_cycles = first ? clock64() : 0, from_ns = first ? device_ns() : 0;
 	float a = threadIdx.x * 1e-3f, b = 1.0001f;
 	for (long i = 0; i < n; i++)
 		a = fmaf(a, b, 1e-7f);
 	out[blockIdx.x * blockDim.x + threadIdx.x] = a;
+	if (first) {
+		time->cycles = clock64() - from_cycles;
+		time->ns = device_ns() - from_ns;
+	}
 }
 #endif
 
@@ -43,6 +63,7 @@ struct gpu_work {
 	float *device; /* `slots` outputs, one after the other */
 	float *host;
 	float *reference; /* results of one block */
+	struct gpu_work_time *time; /* memory of the host that the GPU writes; NULL: not told */
 	int blocks;
 	int threads;
 	int slots;
@@ -79,13 +100,24 @@ static inline void gpu_work_open(struct gpu_work *w, int slots)
 	CHECK(cudaMalloc(&w->device, bytes));
 	w->host = (float *)malloc(bytes);
 	w->reference = (float *)malloc(w->threads * sizeof(float));
+	w->time = NULL;
+#ifdef __CUDACC__
+	CHECK(cudaHostAlloc(&w->time, sizeof(*w->time), cudaHostAllocMapped));
+	memset(w->time, 0, sizeof(*w->time));
+#endif
+}
+
+/* The clock of a multiprocessor during the last kernel, MHz; 0 = not told. Call it when the kernel has ended. */
+static inline int64_t gpu_work_mhz(const struct gpu_work *w)
+{
+	return w->time && w->time->ns > 0 ? w->time->cycles * 1000 / w->time->ns : 0;
 }
 
 static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 {
 	float *out = w->device + (size_t)slot * w->blocks * w->threads;
 #ifdef __CUDACC__
-	work<<<w->blocks, w->threads, 0, s>>>(out, w->n);
+	work<<<w->blocks, w->threads, 0, s>>>(out, w->n, w->time);
 #else
 	cuda_standin_launch(out, (size_t)w->blocks * w->threads, w->threads, w->n, s);
 #endif
@@ -96,7 +128,7 @@ static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 static inline void gpu_work_touch(struct gpu_work *w)
 {
 #ifdef __CUDACC__
-	work<<<1, w->threads>>>(w->device, 0);
+	work<<<1, w->threads>>>(w->device, 0, NULL);
 #else
 	cuda_standin_launch(w->device, (size_t)w->threads, w->threads, 0, 0);
 #endif

@@ -369,6 +369,7 @@ int main(int argc, char **argv)
 	int64_t *begin = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *end = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *lateness = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
+	int64_t *mhz = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t)); /* of the job's last kernel */
 	int64_t *part = (int64_t *)calloc((size_t)JOBS_MAX * burst, sizeof(int64_t)); /* response of each segment */
 	long wrong = 0, skipped = 0, missed = 0;
 	int n = 0, failed = 0;
@@ -429,6 +430,7 @@ int main(int argc, char **argv)
 		}
 		const int checks = period_ns && (phase_ms >= 0 ? release / period_ns : job) % check_every == 0;
 		sleep_until(at);
+		int64_t job_mhz = 0;
 		const int64_t job_from = now_ns();
 		for (int i = 0; i < burst; i++) {
 			int64_t a = now_ns();
@@ -454,6 +456,7 @@ int main(int argc, char **argv)
 				c = now_ns();
 				if (own)
 					own->ready = 0;
+				job_mhz = gpu_work_mhz(&w);
 				if (e == cudaSuccess && checks)
 					check_inside(&w, &wrong);
 				gpuseg_end(task);
@@ -463,6 +466,7 @@ int main(int argc, char **argv)
 				c = now_ns();
 				if (own)
 					own->ready = 0;
+				job_mhz = gpu_work_mhz(&w);
 				if (off_first || off_after)
 					status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
 				CHECK(e);
@@ -483,6 +487,7 @@ int main(int argc, char **argv)
 		if (own)
 			own->kernels = own->kernels + 1;
 		lateness[n] = job_from - at;
+		mhz[n] = job_mhz;
 		if (!period_ns)
 			wrong += gpu_work_wrong(&w);
 		else if (job_from + response[n] > release + period_ns)
@@ -513,6 +518,10 @@ int main(int argc, char **argv)
 	figures("begin_ns", begin, n);
 	printf(",");
 	figures("end_ns", end, n);
+	if (w.time) {
+		printf(",");
+		figures("sm_mhz", mhz, n);
+	}
 	if (burst > 1) {
 		int64_t *later = (int64_t *)calloc((size_t)n * (burst - 1), sizeof(int64_t));
 		int64_t *first = (int64_t *)calloc(n, sizeof(int64_t));
@@ -539,13 +548,13 @@ int main(int argc, char **argv)
 	if (samples) {
 		FILE *f = fopen(samples, "w");
 		if (f) {
-			fprintf(f, "response_ns,begin_ns,end_ns,late_ns");
+			fprintf(f, "response_ns,begin_ns,end_ns,late_ns,sm_mhz");
 			for (int b = 0; burst > 1 && b < burst; b++)
 				fprintf(f, ",segment_%d_ns", b + 1);
 			fprintf(f, "\n");
 			for (int i = 0; i < n; i++) {
-				fprintf(f, "%ld,%ld,%ld,%ld", (long)response[i], (long)begin[i], (long)end[i],
-					(long)lateness[i]);
+				fprintf(f, "%ld,%ld,%ld,%ld,%ld", (long)response[i], (long)begin[i], (long)end[i],
+					(long)lateness[i], (long)mhz[i]);
 				for (int b = 0; burst > 1 && b < burst; b++)
 					fprintf(f, ",%ld", (long)part[(size_t)i * burst + b]);
 				fprintf(f, "\n");

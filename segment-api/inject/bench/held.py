@@ -24,7 +24,10 @@ alone-period, alone-period-off: the same without a load
 HELD_GRAPH=10 in the environment: a job is a graph of ten kernels, together as long.
 
 Before all that the program runs alone without a daemon and without exec: `plain`, and `plain-period` with begins at
-releases. The last columns compare p50 and p99 with those.
+releases. The last columns compare p50 and p99 with those. Large products make the GPU lower its clock, and the kernels of the
+real-time program run at that clock, too: "SM MHz" is the clock beside the load alone, as nvidia-smi names it, "in jobs" the
+median in the program's own kernels, by its cycles and ns; "at its clock" are p50 and p99, divided by those alone and
+multiplied by the ratio of these clocks.
 
 Programs whose kernels fill the GPU for longer than 500 us take turns in every configuration with --mechanism launch but
 mps-turns, where the scheduler's weights do it. What the daemon counted is in held.json, under `daemon`.
@@ -280,7 +283,7 @@ def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, decla
         said.seek(said_from)
         touches = re.search(r"(\d+) touches before", said.read())
     return {"kernel_ms": float(kernel_ms), "jobs": result["jobs"], "wrong": result["wrong"], "missed": result["missed"],
-            "touches": int(touches.group(1)) if touches else 0,
+            "touches": int(touches.group(1)) if touches else 0, "job_mhz": result.get("sm_mhz", {}).get("p50", 0),
             "p50_ms": times["p50"] / 1e6, "p99_ms": times["p99"] / 1e6, "max_ms": times["max"] / 1e6,
             "load_per_s": sum(b - a for a, b in zip(before, after)) / max(now - began, 1e-3)}
 
@@ -368,16 +371,26 @@ def measure(name, kind, arguments, per, log):
     return rows
 
 
+def at_its_clock(row, plain):
+    """p50 and p99, divided by those alone, if the clock of the GPU had been that of the jobs alone: what is not the clock's."""
+    if not row["job_mhz"] or not plain["job_mhz"]:
+        return ""
+    slower = row["job_mhz"] / plain["job_mhz"]
+    return f"{row['p50_ms'] / plain['p50_ms'] * slower:6.3f} {row['p99_ms'] / plain['p99_ms'] * slower:5.3f}"
+
+
 def table(rows):
     lines = [f"{'load':10} {'configuration':20} {'kernel ms':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'load/s':>8} "
-             f"{'by itself':>9} {'SM MHz':>6} {'touches':>7} {'alone p50':>9} {'p99':>7} {'p50/alone':>9}"]
+             f"{'by itself':>9} {'SM MHz':>6} {'in jobs':>7} {'touches':>7} {'alone p50':>9} {'p99':>7} {'p50/alone':>9} "
+             f"{'p99/alone':>9} {'at its clock':>12}"]
     alone = {(r["configuration"], r["kernel_ms"]): r for r in rows if r["configuration"].startswith("plain")}
     for r in rows:
         exact = "-period" in r["configuration"] or r["configuration"].endswith(("-begins", "-learned"))
         plain = alone.get(("plain-period" if exact else "plain", r["kernel_ms"]))
         lines.append(f"{r['load']:10} {r['configuration']:20} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
-                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r.get('sm_mhz') or 0:6d} {r['touches']:7d}"
-                     + (f" {plain['p50_ms']:9.3f} {plain['p99_ms']:7.3f} {r['p50_ms'] / plain['p50_ms']:9.3f}" if plain else "")
+                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r.get('sm_mhz') or 0:6d} {r['job_mhz']:7d} {r['touches']:7d}"
+                     + (f" {plain['p50_ms']:9.3f} {plain['p99_ms']:7.3f} {r['p50_ms'] / plain['p50_ms']:9.3f} "
+                        f"{r['p99_ms'] / plain['p99_ms']:9.3f} {at_its_clock(r, plain)}" if plain else "")
                      + (f"  WRONG {r['wrong']}" if r["wrong"] else ""))
     return "\n".join(lines)
 

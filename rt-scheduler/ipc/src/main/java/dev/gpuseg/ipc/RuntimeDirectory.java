@@ -14,6 +14,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.HashMap;
 import java.util.Map;
 
 /**
@@ -42,6 +43,35 @@ public final class RuntimeDirectory {
      */
     public static RuntimeDirectory resolve(final String override) {
         return resolve(override, System.getenv(), ProcessStatus.effectiveUid(), INSTALLED);
+    }
+
+    /**
+     * Where all daemons of this user look for what is one for the machine, whatever their own directories: by the rule
+     * without {@code $GPUSEG_DIR}. Creates it if needed.
+     *
+     * @return a directory that no other ordinary user has made
+     * @throws IOException if there is none
+     */
+    public static Path common() throws IOException {
+        return common(System.getenv(), ProcessStatus.effectiveUid(), INSTALLED);
+    }
+
+    static Path common(final Map<String, String> environment, final int uid, final Path installed)
+        throws IOException {
+        final Map<String, String> unnamed = new HashMap<>(environment);
+        unnamed.remove("GPUSEG_DIR");
+        final Path root = resolve(null, unnamed, uid, installed).root;
+        if (!root.equals(installed)) {
+            if (!Files.exists(root, LinkOption.NOFOLLOW_LINKS)) {
+                Files.createDirectories(root);
+                FileAccess.chmod(root, 0755);
+            }
+            if (!Files.isDirectory(root, LinkOption.NOFOLLOW_LINKS)
+                || (Integer) Files.getAttribute(root, "unix:uid", LinkOption.NOFOLLOW_LINKS) != uid) {
+                throw new IOException(root + " is not a directory of uid " + uid + "; remove it");
+            }
+        }
+        return root;
     }
 
     /**

@@ -65,6 +65,24 @@ class SharedPagesTest {
         assertEquals(own, find(null, user, 7, directory.resolve("link")), "anybody can make a link");
     }
 
+    @Test
+    void shouldNameOneDirectoryForAllDaemonsOfAUser() throws IOException {
+        final Path none = directory.resolve("none");
+        final int uid = ProcessStatus.effectiveUid();
+        final Map<String, String> user = Map.of("GPUSEG_DIR", "/c", "XDG_RUNTIME_DIR", directory.toString());
+        assertEquals(directory, RuntimeDirectory.common(user, uid, directory), "that of an installed daemon");
+        final int other = 7;   // root's is not below XDG_RUNTIME_DIR
+        if (uid != 0) {
+            assertEquals(directory.resolve("gpuseg"), RuntimeDirectory.common(user, uid, none), "made");
+            assertEquals(directory.resolve("gpuseg"), RuntimeDirectory.common(user, uid, none), "found");
+            Files.delete(directory.resolve("gpuseg"));
+        }
+        Files.createDirectory(directory.resolve("gpuseg"));
+        final String refused = assertThrows(IOException.class,
+            () -> RuntimeDirectory.common(user, other, none)).getMessage();
+        assertTrue(refused.contains("not a directory of uid 7"), refused);
+    }
+
     private Path find(final String override, final Map<String, String> environment, final int uid, final Path roots) {
         return RuntimeDirectory.find(override, environment, uid, directory.resolve("none"), roots).root();
     }

@@ -90,6 +90,9 @@ public final class DeviceFile {
         if (file.status() != 0) {
             return file.status();
         }
+        if (driver.isReplaced()) {
+            return FOREIGN;   // the driver's own devices, too: what a stand-in is asked must not reach a real GPU
+        }
         if (file.isDevice(known)) {
             return 0;
         }

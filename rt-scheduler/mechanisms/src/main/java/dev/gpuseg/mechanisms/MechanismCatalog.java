@@ -37,6 +37,7 @@ public final class MechanismCatalog {
             .automatic()
             .observed()
             .calibration(CalibrationMethod.CUDA_KERNELS)
+            .exclusive(NvidiaSurvey::isRealDriver)
             .survey(directory -> NvidiaSurvey.verdict())
             .opens(setup -> new NvidiaMechanism(setup.gpu(), setup.protection(), setup.observer())),
         MechanismDescription.row("tegra", Abi.MECHANISM_TEGRA, Capabilities.INTERRUPT)
@@ -44,6 +45,7 @@ public final class MechanismCatalog {
             .experimental("a stand-in of nvgpu; never run on a board")
             .oneGpu()
             .observed()
+            .exclusive(TegraSurvey::isRealDriver)
             .survey(directory -> TegraSurvey.verdict())
             .opens(setup -> new TegraMechanism(setup.protection(), setup.observer())),
         MechanismDescription.row("amd", Abi.MECHANISM_AMD, Capabilities.INTERRUPT)
@@ -52,6 +54,7 @@ public final class MechanismCatalog {
             .experimental("a stand-in of KFD; never run on AMD hardware")
             .calibration(CalibrationMethod.AMD_QUEUES)
             .observed()
+            .exclusive(AmdSurvey::isRealDriver)
             .survey(directory -> AmdSurvey.verdict())
             .opens(setup -> new AmdMechanism(setup.gpu(), setup.protection(), setup.observer())),
         MechanismDescription.row("sim", Abi.MECHANISM_SIM, Capabilities.INTERRUPT)

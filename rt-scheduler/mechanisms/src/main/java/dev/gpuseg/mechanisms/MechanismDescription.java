@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import java.util.Objects;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
 /**
@@ -99,6 +100,16 @@ public final class MechanismDescription {
      */
     public boolean simulated() {
         return row.simulated;
+    }
+
+    /**
+     * Whether only one daemon of a machine may use it at a time, because nothing else keeps two of them from disabling
+     * and enabling the same contexts.
+     *
+     * @return false also where a stand-in of the driver answers: each daemon may have its own
+     */
+    public boolean exclusive() {
+        return row.exclusive.getAsBoolean();
     }
 
     /**
@@ -201,6 +212,7 @@ public final class MechanismDescription {
         private boolean simulated;
         private boolean automatic;
         private boolean observed;
+        private BooleanSupplier exclusive = () -> false;
         private int gpusMax = Abi.GPUS_MAX;
         private CalibrationMethod calibration = CalibrationMethod.NONE;
         private Function<RuntimeDirectory, MechanismVerdict> survey;
@@ -240,6 +252,12 @@ public final class MechanismDescription {
         /** It learns of processes from gpuseg-observer. */
         Builder observed() {
             observed = true;
+            return this;
+        }
+
+        /** Only one daemon of a machine may use it where this is true. */
+        Builder exclusive(final BooleanSupplier where) {
+            exclusive = where;
             return this;
         }
 

@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcessStatus;
@@ -28,6 +29,20 @@ class DeviceFileTest {
         public native long readlink(long path, byte[] buffer, long size);
     }
 
+    /** Of its own class: JNA binds native methods by class. */
+    private static final class StandinFunctions implements DriverLibrary.Functions {
+        @Override
+        public native int ioctl(int fd, long request, long argument);
+
+        @Override
+        public native int open(String path, int flags, int mode);
+
+        @Override
+        public native long readlink(long path, byte[] buffer, long size);
+    }
+
+    private static final Path STANDIN = Path.of(System.getProperty("gpuseg.root", "."),
+        "rt-scheduler/native/build/libgpuseg-rm-fake.so").toAbsolutePath();
     private static final DriverLibrary LIBC = new DriverLibrary("gpuseg.test.library", new Functions());
     private static final String ZERO = "/dev/zero";
     private static final int ZERO_MINOR = 5;
@@ -88,6 +103,18 @@ class DeviceFileTest {
         start(Path.of(ZERO));
         assertFalse(DeviceFile.ofDriver(LIBC, ZERO_MINOR, "no-such-driver").leadsTo(pid, 0, ZERO));
         assertFalse(DeviceFile.likeOwn(LIBC).leadsTo(pid, 0, "/dev/no-such-device"));
+    }
+
+    @Test
+    void shouldNotTakeTheDriversOwnDeviceWhereAStandInAnswers() throws Exception {
+        assumeTrue(Files.exists(STANDIN), "the stand-in of RM is not built");
+        start(Path.of(ZERO));
+        final DriverLibrary standin = new DriverLibrary("gpuseg.test.library", new StandinFunctions());
+        standin.use(STANDIN.toString());
+        final DeviceFile device = DeviceFile.ofDriver(standin, ZERO_MINOR, "none", "mem");
+        assertFalse(device.leadsTo(pid, 0, ZERO), "tests on a machine with a GPU would control its processes");
+        assertEquals(DeviceFile.FOREIGN, device.duplicate(pid, pidfd, 0, ZERO));
+        assertEquals(-Errno.EBADF, device.duplicate(pid, pidfd, 99, ZERO));
     }
 
     @Test

@@ -20,6 +20,7 @@ import dev.gpuseg.daemon.metrics.PrometheusExporter;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.WatchdogPage;
 import dev.gpuseg.ipc.journal.JournalAgent;
@@ -31,6 +32,7 @@ import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismCatalog;
+import dev.gpuseg.mechanisms.MechanismDescription;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.MechanismSetup;
 import dev.gpuseg.mechanisms.launch.HoldingMechanism;
@@ -85,6 +87,8 @@ public final class Daemon implements AutoCloseable {
     private final Endpoint metricsAt;
 
     private InstanceLock lock;
+    /** Null where daemons with this mechanism do not meet, or where it cannot be told. */
+    private InstanceLock machineLock;
     private Observer observer;
     private HeldFile held;
     private StatusPage status;
@@ -170,6 +174,7 @@ public final class Daemon implements AutoCloseable {
         }
         lock = InstanceLock.take(root);
         requireConforming();
+        lockMachine(root);
         connectMechanisms();
         final Capabilities capabilities = mechanisms.get(0).capabilities();
         if (capabilities.level() == Capabilities.OBSERVE && config.policy().enforces()) {
@@ -195,6 +200,19 @@ public final class Daemon implements AutoCloseable {
         watchdog = new WatchdogKeeper(config.watchdogPeriodMs() > 0 ? startWatchdog(status::heartbeat) : null,
             () -> startWatchdog(ignored -> { }), this::watchWith);
         startThreads(capabilities);
+    }
+
+    /** Two daemons that disable and enable the same contexts leave some disabled for good. */
+    private void lockMachine(final Path root) {
+        final MechanismDescription mechanism = MechanismCatalog.get(config.mechanism());
+        if (!mechanism.exclusive() || !mechanism.survey(config.directory()).usable()) {
+            return;   // where it cannot be used, it is about to be refused
+        }
+        try {
+            machineLock = InstanceLock.takeForMachine(config.mechanism(), RuntimeDirectory.common(), root);
+        } catch (final IOException e) {
+            say("whether another daemon controls the GPUs of this machine cannot be told: " + e.getMessage());
+        }
     }
 
     /** What comes from a jar is checked before it decides about anybody. */
@@ -630,6 +648,9 @@ public final class Daemon implements AutoCloseable {
         }
         if (held != null) {
             held.close();
+        }
+        if (machineLock != null) {
+            machineLock.close();
         }
         if (lock != null) {
             lock.close();

@@ -8,10 +8,14 @@ import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** One daemon per runtime directory: a lock on a file, released by the kernel whatever happens to the process. */
+/**
+ * One daemon per runtime directory, and one of those that control a driver's contexts per machine: a lock on a file,
+ * released by the kernel whatever happens to the process.
+ */
 final class InstanceLock implements AutoCloseable {
     private static final String NAME = "lock";
 
@@ -31,25 +35,61 @@ final class InstanceLock implements AutoCloseable {
     static InstanceLock take(final Path directory) {
         final Path path = directory.resolve(NAME);
         try {
-            final FileChannel channel = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.READ,
-                StandardOpenOption.WRITE);
-            FileLock lock;
-            try {
-                lock = channel.tryLock();
-            } catch (final OverlappingFileLockException e) {
-                lock = null;   // this very process holds it
-            }
+            final InstanceLock lock = take(path, ProcessHandle.current().pid() + "\n");
             if (lock == null) {
-                channel.close();
                 throw new StartUpException("another daemon (pid " + Files.readString(path).trim() + ") owns "
                     + directory + "; stop it with `gpuseg stop --dir " + directory + "` or choose another --dir");
             }
-            channel.truncate(0);
-            channel.write(ByteBuffer.wrap((ProcessHandle.current().pid() + "\n").getBytes(StandardCharsets.UTF_8)));
-            return new InstanceLock(channel);
+            return lock;
         } catch (final IOException e) {
             throw new StartUpException("lock " + path + ": " + e.getMessage() + "; choose another --dir", e);
         }
+    }
+
+    /**
+     * Takes the lock of all daemons that control contexts by one mechanism, whatever their runtime directories: a
+     * context that two of them disable and enable may stay disabled.
+     *
+     * @param mechanism its name
+     * @param common    the directory in which each daemon of this user looks, which exists
+     * @param directory the runtime directory
+     * @return the lock
+     * @throws StartUpException if another daemon has it
+     * @throws IOException      if there can be no lock there
+     */
+    static InstanceLock takeForMachine(final String mechanism, final Path common, final Path directory)
+        throws IOException {
+        final Path path = common.resolve(mechanism + "." + NAME);
+        final InstanceLock lock = take(path, ProcessHandle.current().pid() + " " + directory + "\n");
+        if (lock == null) {
+            final String[] owner = (Files.readString(path).trim() + " ").split(" ", 2);
+            throw new StartUpException("another daemon (pid " + owner[0] + ", directory " + owner[1].trim()
+                + ") controls the GPUs of this machine with mechanism " + mechanism + "; stop it with `gpuseg stop "
+                + "--dir " + owner[1].trim() + "`, or use --mechanism gate");
+        }
+        return lock;
+    }
+
+    /** Null if another daemon has it. */
+    private static InstanceLock take(final Path path, final String content) throws IOException {
+        final FileChannel channel = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.READ,
+            StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+        FileLock lock;
+        try {
+            lock = channel.tryLock();
+        } catch (final OverlappingFileLockException e) {
+            lock = null;   // this very process holds it
+        } catch (final IOException e) {
+            channel.close();
+            throw e;
+        }
+        if (lock == null) {
+            channel.close();
+            return null;
+        }
+        channel.truncate(0);
+        channel.write(ByteBuffer.wrap(content.getBytes(StandardCharsets.UTF_8)));
+        return new InstanceLock(channel);
     }
 
     /**

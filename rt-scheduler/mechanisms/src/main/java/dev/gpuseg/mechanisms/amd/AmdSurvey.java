@@ -43,6 +43,15 @@ public final class AmdSurvey {
     }
 
     /**
+     * Whether the driver answers, and no stand-in.
+     *
+     * @return true unless this process was started with a stand-in
+     */
+    public static boolean isRealDriver() {
+        return !AmdCalls.DRIVER.isReplaced();
+    }
+
+    /**
      * What works on this machine's GPUs.
      *
      * @return the level that all GPUs reach, 3 if none can be used

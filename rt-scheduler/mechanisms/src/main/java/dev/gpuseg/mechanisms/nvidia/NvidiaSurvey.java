@@ -27,6 +27,15 @@ public final class NvidiaSurvey {
     }
 
     /**
+     * Whether the driver answers, and no stand-in.
+     *
+     * @return true unless this process was started with a stand-in
+     */
+    public static boolean isRealDriver() {
+        return !DriverCalls.DRIVER.isReplaced();
+    }
+
+    /**
      * The first obstacle, or which driver was found.
      *
      * @return usable, at level 3, if there is no obstacle

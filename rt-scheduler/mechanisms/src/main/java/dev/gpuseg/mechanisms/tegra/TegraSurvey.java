@@ -16,6 +16,15 @@ public final class TegraSurvey {
     }
 
     /**
+     * Whether the driver answers, and no stand-in.
+     *
+     * @return true unless this process was started with a stand-in
+     */
+    public static boolean isRealDriver() {
+        return !TegraCalls.DRIVER.isReplaced();
+    }
+
+    /**
      * The first obstacle, or what was found.
      *
      * @return usable, at level 3, if there is no obstacle
