@@ -123,8 +123,10 @@ static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 #endif
 }
 
-/* One block without iterations: the GPU switches to this context. Its result is that of no job; the next job writes it
- * anew. */
+/*
+ * One block without iterations: the GPU switches to this context. Its result is that of no job; the next job writes it
+ * anew. Nobody waits for it: where others have the GPU it is done milliseconds later, and what follows must not be late.
+ */
 static inline void gpu_work_touch(struct gpu_work *w)
 {
 #ifdef __CUDACC__
@@ -132,7 +134,6 @@ static inline void gpu_work_touch(struct gpu_work *w)
 #else
 	cuda_standin_launch(w->device, (size_t)w->threads, w->threads, 0, 0);
 #endif
-	CHECK(cudaStreamSynchronize(0));
 }
 
 /* ns per loop iteration at the current clocks; minimum of five runs. */

@@ -54,9 +54,9 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
         SETTINGS.put("no-perf-data", new Setting("-XX:-UsePerfData"));
         SETTINGS.put("pre-touch", new Setting("-XX:+AlwaysPreTouch"));
         SETTINGS.put("periodic-safepoints", new Setting("-XX:GuaranteedSafepointInterval=1000"));
-        SETTINGS.put("z-collector", new Setting("-XX:-UseSerialGC", "-XX:+UseZGC"));
-        SETTINGS.put("g1-collector", new Setting("-XX:-UseSerialGC", "-XX:+UseG1GC"));
-        SETTINGS.put("no-collector", new Setting("-XX:-UseSerialGC", "-XX:+UnlockExperimentalVMOptions",
+        SETTINGS.put("serial-collector", new Setting("-XX:-UseZGC", "-XX:+UseSerialGC", "-Xmn64m"));
+        SETTINGS.put("g1-collector", new Setting("-XX:-UseZGC", "-XX:+UseG1GC"));
+        SETTINGS.put("no-collector", new Setting("-XX:-UseZGC", "-XX:+UnlockExperimentalVMOptions",
             "-XX:+UseEpsilonGC", "-Xms1g", "-Xmx1g"));
         SETTINGS.put("huge-pages", new Setting("-XX:+UseTransparentHugePages"));
         SETTINGS.put("c2-only", new Setting("-XX:-TieredCompilation"));

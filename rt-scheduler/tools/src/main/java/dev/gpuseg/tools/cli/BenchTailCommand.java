@@ -52,7 +52,7 @@ final class BenchTailCommand implements Callable<Integer> {
 
     @Option(names = "--settings", paramLabel = "NAME", split = ",", defaultValue = "default",
         description = "Sets of options of JVM and daemon to compare: default, no-fifo, no-lock-memory, no-perf-data, "
-            + "pre-touch, periodic-safepoints, z-collector, g1-collector, no-collector (1 GiB, then it ends), "
+            + "pre-touch, periodic-safepoints, serial-collector, g1-collector, no-collector (1 GiB, then it ends), "
             + "huge-pages, c2-only, together, or all (default: ${DEFAULT-VALUE}).")
     private List<String> settings;
 

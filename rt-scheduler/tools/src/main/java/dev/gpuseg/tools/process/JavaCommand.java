@@ -15,18 +15,20 @@ import java.util.stream.Stream;
 /** Command lines of further JVMs like this one: the same java, options and class path. */
 public final class JavaCommand {
     private static final List<String> SMALL_HEAP = List.of("-Xms96m", "-Xmx96m");
+    private static final String SERIAL = "-XX:+UseSerialGC";
 
     private JavaCommand() {
     }
 
     /**
-     * {@code gpuseg run} as the launchers start it, with the JVM options of {@code config/daemon.jvm}.
+     * {@code gpuseg run} as the launchers start it, with the JVM options of {@code config/daemon.jvm}; if this JVM was
+     * given a collector, with that one.
      *
      * @param options of {@code gpuseg run}
      * @return the command line, which may be changed
      */
     public static List<String> daemon(final List<String> options) {
-        final List<String> command = jvm(daemonOptions());
+        final List<String> command = jvm(daemonOptions(), "");
         command.addAll(List.of(DaemonMain.class.getName(), "run"));
         command.addAll(options);
         return command;
@@ -49,7 +51,7 @@ public final class JavaCommand {
      * @return the command line, which may be changed
      */
     public static List<String> release(final String... options) {
-        final List<String> command = jvm(daemonOptions());
+        final List<String> command = jvm(SMALL_HEAP, SERIAL);
         command.addAll(List.of(DaemonMain.class.getName(), "release"));
         command.addAll(Arrays.asList(options));
         return command;
@@ -62,7 +64,7 @@ public final class JavaCommand {
      * @return the command line, which may be changed
      */
     public static List<String> standby(final Path classes) {
-        final List<String> command = jvm(daemonOptions());
+        final List<String> command = jvm(daemonOptions(), "");
         command.addAll(List.of(Standby.class.getName(), classes.toString()));
         return command;
     }
@@ -75,36 +77,37 @@ public final class JavaCommand {
      * @return the command line, which may be changed
      */
     public static List<String> of(final Class<?> main, final List<String> arguments) {
-        final List<String> command = jvm(SMALL_HEAP);
+        final List<String> command = jvm(SMALL_HEAP, SERIAL);
         command.add(main.getName());
         command.addAll(arguments);
         return command;
     }
 
-    /** Java, the options of this JVM, more options, the class path. */
-    private static List<String> jvm(final List<String> options) {
+    /** Java, the options of this JVM, more options without the collector if this JVM was given one, the class path. */
+    private static List<String> jvm(final List<String> options, final String collector) {
         final List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        boolean collectorChosen = false;
-        for (final String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
-            if (!flag.startsWith("-agentlib") && !flag.startsWith("-javaagent") && !flag.startsWith("-Xm")) {
-                command.add(flag);
-                collectorChosen |= flag.startsWith("-XX:+Use") && flag.endsWith("GC");
-            }
+        final List<String> own = ManagementFactory.getRuntimeMXBean().getInputArguments().stream().filter(flag ->
+            !flag.startsWith("-agentlib") && !flag.startsWith("-javaagent") && !flag.startsWith("-Xm")).toList();
+        command.addAll(own);
+        final boolean chosen = own.stream().anyMatch(JavaCommand::choosesCollector);
+        if (!chosen && !collector.isEmpty()) {
+            command.add(collector);
         }
-        if (!collectorChosen) {
-            command.add("-XX:+UseSerialGC");
-        }
-        command.addAll(options);
+        options.stream().filter(option -> !chosen || !choosesCollector(option)).forEach(command::add);
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         return command;
     }
 
-    /** The options of the daemon's JVM, except the collector. */
+    private static boolean choosesCollector(final String option) {
+        return option.startsWith("-XX:+Use") && option.endsWith("GC");
+    }
+
+    /** The options of the daemon's JVM. */
     private static List<String> daemonOptions() {
         final Path file = Path.of(System.getProperty("gpuseg.root", "."), "config", "daemon.jvm");
         try (Stream<String> lines = Files.lines(file)) {
-            return lines.filter(line -> line.startsWith("-") && !line.endsWith("GC")).toList();
+            return lines.filter(line -> line.startsWith("-")).toList();
         } catch (final IOException e) {
             throw new UncheckedIOException(file + " cannot be read: " + e.getMessage()
                 + "; set -Dgpuseg.root to where gpuseg is installed", e);

@@ -36,7 +36,7 @@ class OutOfMemorySystemTest {
         final List<String> command = new ArrayList<>(JavaCommand.daemon("--dir", rig.directory().root().toString(),
             "--mechanism", "sim", "--policy", "fp", "--no-warm-up", "--tasks-per-user", "16384", "--journal",
             rig.directory().journal().toString()));
-        command.addAll(command.indexOf("-cp"), List.of("-Xms8m", "-Xmn4m", "-Xmx18m"));
+        command.addAll(command.indexOf("-cp"), List.of("-Xms8m", "-Xmx36m"));
         final Child daemon = rig.start("daemon", command);
         daemon.await("ready", 60);
         return daemon;
