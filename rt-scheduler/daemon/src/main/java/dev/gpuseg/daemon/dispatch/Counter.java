@@ -111,9 +111,10 @@ public enum Counter {
     /** Sleeps. */
     SLEEPS("sleeps", "Times the dispatcher went to sleep"),
     /** Pauses of the JVM. */
-    GC_PAUSES("gc_pauses", "Garbage collections that stopped the daemon's JVM"),
+    GC_PAUSES("gc_pauses",
+        "Stops of the daemon's JVM by its garbage collector; a collection of ZGC stops it three times or more"),
     /** Their time. */
-    GC_PAUSE_NS("gc_pause_ns", "Total time of these collections, ns (each in steps of 1 ms)"),
+    GC_PAUSE_NS("gc_pause_ns", "Total time of these stops, ns (each in steps of 1 ms)"),
     /** Lost journal events. */
     JOURNAL_DROPS("journal_drops", "Events not journaled because the ring was full");
 
