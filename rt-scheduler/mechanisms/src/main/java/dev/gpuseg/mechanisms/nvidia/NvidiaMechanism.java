@@ -24,6 +24,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * a channel that was disabled twice needs two enables, and a surplus enable is ignored; so nothing is disabled that may
  * be disabled already. A disabled channel stays disabled when this process dies: see {@link #heldPayload}.
  *
+ * <p>Whenever a process makes channels, what stands behind all contexts is applied anew. What is disabled already is
+ * left so. What a call has enabled within the last second, and nothing has disabled since, is left so, too: channels
+ * that it made meanwhile are born enabled, and each call is 0.4 ms in which no begin can disable anything. After that
+ * second it is enabled once more, in case it was disabled by something that is not known here.
+ *
  * <p>An MPS server is a context, and so is each of its clients. They are disabled for tasks that are not clients,
  * except as {@link MpsRule} says; then {@link #remark} gives the reason, and each counts as a failed disable. Seen on
  * an H200: clients have channels of their own (2 for compute, other processes 8), and a registered client hung while
@@ -47,6 +52,8 @@ public class NvidiaMechanism implements Mechanism {
     private static final long ENABLE_PER_CONTEXT_NS = 35_000;
     private static final int CHANNELS_PER_CONTEXT = 8;
     private static final int OWN_CALLS_MAX = 8;
+    /** For so long an enable that succeeded is not repeated. */
+    static final long ENABLED_NS = 1_000_000_000;
     private static final Capabilities CAPABILITIES = new Capabilities(Capabilities.INTERRUPT, DISABLE_NS,
         DISABLE_PER_CONTEXT_NS, ENABLE_NS, ENABLE_PER_CONTEXT_NS, RmControl.BATCH_MAX / CHANNELS_PER_CONTEXT, true,
         "TSG");
@@ -291,12 +298,19 @@ public class NvidiaMechanism implements Mechanism {
         return disable ? watched(context).disabled : null;
     }
 
+    /** Whether it was enabled for certain a moment ago, and not disabled since. */
+    private static boolean isEnabled(final WatchedProcess p) {
+        return p.enabled && p.disabled == null && System.nanoTime() - p.enabledNs < ENABLED_NS;
+    }
+
     /** Remembers what a call has disabled, or may have disabled although it failed. */
     private void note(final ContextRef context, final RmContext switched, final boolean disable, final boolean sure,
         final long beganNs) {
         final WatchedProcess p = watched(context);
         p.disabledNs = p.disabled == null ? beganNs : p.disabledNs;
         p.disabled = disable ? switched : null;
+        p.enabled = !disable;
+        p.enabledNs = p.enabled ? System.nanoTime() : 0;
         p.disabledRelease = sure ? releases : -1;
         if (disable && sure && watch != null) {
             watch.disabled(p);
@@ -336,6 +350,11 @@ public class NvidiaMechanism implements Mechanism {
                 final long nowNs = System.nanoTime();
                 contexts[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
                 watched(contexts[i]).disabled = c;
+                continue;
+            }
+            if (!disable && isEnabled(watched(contexts[i]))) {
+                final long nowNs = System.nanoTime();
+                contexts[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
                 continue;
             }
             final boolean own = c.channelCount() > RmControl.BATCH_MAX || !isProven(watched(contexts[i]), c);
@@ -448,6 +467,7 @@ public class NvidiaMechanism implements Mechanism {
         if (disable) {
             note(context, c, true, false, beganNs);
         }
+        p.enabled = false;
         watch.invalidate(p);   // its channels are not what they were; changed() follows when they are known again
         lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()
             + " channels answered " + RmStatus.name(status) + "; examining the process again";

@@ -24,6 +24,10 @@ final class WatchedProcess {
     long disabledNs;
     /** Enforcer only: releases of the watchdog when all of it was disabled; negative = part of it may be enabled. */
     long disabledRelease = -1;
+    /** Enforcer only: all of it was enabled by a call that succeeded, and nothing of it was disabled since. */
+    boolean enabled;
+    /** Enforcer only: when that call was done, CLOCK_MONOTONIC ns. */
+    long enabledNs;
     /** Enforcer only: what a call of its own switched: its channels exist, whoever said so. */
     RmContext proven;
     /** Enforcer only: calls of its own, because RM was not asked about it. */

@@ -116,6 +116,54 @@ class NvidiaMechanismTest {
         assertTrue(RmRig.advances(other, LIVELY_MS));
     }
 
+    private int count(final String what) {
+        try {
+            return rig.stats().get(what).asInt();
+        } catch (final Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private int enables() {
+        return count("enables");
+    }
+
+    @Test
+    void shouldNotEnableAgainWhatItHasJustEnabled() throws Exception {
+        final ContextRef a = attached(rig.start(), 1);
+        final ContextRef b = attached(rig.start(), 2);
+        final int before = enables();
+        assertEquals(0, enable(a));
+        assertTrue(enables() > before, "once for certain");
+        final int once = enables();
+        assertEquals(0, enable(a));
+        assertEquals(ContextRef.Outcome.DONE, a.outcome());
+        assertEquals(once, enables(), "enabled a moment ago");
+        assertEquals(0, enable(a, b));
+        final int both = enables();
+        assertTrue(both > once, "the other one was not");
+        assertEquals(0, disable(a));
+        assertEquals(8, rig.stats().get("disabled_channels").asInt());
+        assertEquals(0, enable(a, b));
+        assertEquals(0, rig.stats().get("disabled_channels").asInt(), "it was disabled since");
+        RmRig.await("it is enabled once more after a second", () -> enable(a) == 0 && enables() > both + 1);
+    }
+
+    @Test
+    void shouldEnableAgainWhatMayStillBeDisabledAfterARefusal() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef a = attached(app, 1);
+        assertEquals(0, enable(a));
+        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 2, RmStatus.INVALID_CHANNEL);   // the batch, and the single call
+        disable(a);
+        RmRig.await("channels of " + a, () -> mechanism.heldPayload(a).length > 0);
+        final int before = enables();
+        RmRig.await("nothing is left disabled", () -> enable(a) == 0
+            && count("disabled_channels") == 0);
+        assertTrue(enables() > before, "a refused disable may have disabled some");
+        assertTrue(RmRig.advances(app, LIVELY_MS));
+    }
+
     @Test
     void shouldLeaveNobodyDisabledTwiceWhenABatchFailsHalfway() throws Exception {
         final RmRig.App app = rig.start();
@@ -193,11 +241,7 @@ class NvidiaMechanismTest {
     }
 
     private int clients() {
-        try {
-            return rig.stats().get("clients").asInt();
-        } catch (final Exception e) {
-            throw new IllegalStateException(e);
-        }
+        return count("clients");
     }
 
     @Test
