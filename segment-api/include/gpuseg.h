@@ -324,6 +324,27 @@ GPUSEG_API int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns);
 GPUSEG_API int gpuseg_hint(gpuseg_task *task, int64_t begin_at_ns);
 
 /*
+ * Wait until the daemon expects the next begin of the task: it is about to disable lower work for it, and, with the
+ * next change, has. Tasks with a period, with begins that it has learned, and hints are expected (`gpuseg run
+ * --anticipate`). The GPU has then to switch to this program's context, which the first kernel after others had the GPU
+ * waits for. A kernel that does nothing, launched here, moves that before the begin: gpuseg_cuda.h does it
+ * (GPUSEG_CUDA_TOUCH). Launch nothing else: other work outside segments is best effort.
+ *
+ * *seen is what the call before stored there, 0 at first. The first call may return at once, and so may one after
+ * another daemon took over.
+ *
+ *   0                 expected now; *seen is updated
+ *   -ETIMEDOUT        not within timeout_ns (0: look only). Always, if no daemon ever says so: none is there, it is
+ *                     older than ABI 1.10, anticipates nothing, or admits tasks by proof (`--admission enforce`)
+ *   -EINVAL           timeout_ns is negative
+ *   -EOWNERDEAD       the task belongs to the parent process
+ *
+ * Any thread, usually not the task's, which need not wait for its own begins. It must have returned before the task is
+ * closed. While gpuseg_task_open() of the same client waits for the daemon, this waits, too.
+ */
+GPUSEG_API int gpuseg_expected(const gpuseg_task *task, uint32_t *seen, int64_t timeout_ns);
+
+/*
  * Give the work of a CUDA stream the priority of a task, among the streams of this process. For a process under
  * `gpuseg exec` whose streams work for different tasks: tasks of one process share a GPU context, so the driver cannot
  * preempt one for the other. While work on a stream is outstanding, launches on streams of lower priority wait at

@@ -256,6 +256,17 @@ public:
 	{
 		check(gpuseg_hint(task_, begin_at.count()));
 	}
+	/* Wait until the daemon expects the next begin; false: not in time. Any thread. See gpuseg_expected(). */
+	bool expected(std::uint32_t &seen, Nanoseconds timeout) const
+	{
+		const int result = gpuseg_expected(task_, &seen, timeout.count());
+
+		if (result == -ETIMEDOUT)
+			return false;
+		if (result < 0)
+			throw_error(result, nullptr);
+		return true;
+	}
 	/* Give a CUDA stream the priority of this task; false: launches are not followed. See gpuseg_stream(). */
 	bool stream(void *cuda_stream)
 	{

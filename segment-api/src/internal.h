@@ -67,7 +67,8 @@ struct gpuseg_client {
 
 struct gpuseg_task {
 	struct gpuseg_client *client;
-	struct gpuseg_slot *slot; /* NULL = unmanaged */
+	struct gpuseg_client *root; /* that of the client, which never changes; any thread */
+	struct gpuseg_slot *slot;   /* NULL = unmanaged */
 	uint32_t task_id;
 	uint32_t spin_count;
 	bool always_wait;

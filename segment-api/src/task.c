@@ -613,6 +613,7 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 	if (!task)
 		return fail_with(root, -ENOMEM, "task \"%s\": out of memory", attr.name);
 	memset(task, 0, sizeof(*task));
+	task->root = root;
 	task->attr = attr;
 	task->attr.name = strcpy(task->name, attr.name);
 	task->always_wait = attr.flags & GPUSEG_TASK_ALWAYS_WAIT;

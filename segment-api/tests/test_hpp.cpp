@@ -76,6 +76,11 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 		}
 		task.complete();
 		task.hint(gpuseg::now() + 1ms);
+		std::uint32_t seen = 0;
+		CHECK(!task.expected(seen, 0ms));
+		CHECK(fake_daemon_expect(&d, 0));
+		CHECK(task.expected(seen, 30s));
+		CHECK_EQ(seen, 1);
 		CHECK(!task.stream(nullptr)); /* not under gpuseg exec */
 		CHECK(fake_daemon_wait(&d, 7, &r));
 		CHECK_EQ(fake_daemon_record(&d, 0).arg_ns, 4711);

@@ -80,6 +80,8 @@ def should_record_segments_and_errors():
             task.end(device_ns=77)
             task.complete()
             task.hint(gpuseg.now_ns() + 1000)
+            assert task.expected(0, 0) is None
+            raises(gpuseg.Error, task.expected, 0, -1)
             assert task.stream(0) is False   # not under gpuseg exec
             assert task.stream(types.SimpleNamespace(cuda_stream=77)) is False
             raises(gpuseg.Error, task.end)

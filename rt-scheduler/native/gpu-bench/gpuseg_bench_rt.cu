@@ -26,6 +26,7 @@
  *                   [--silent]                from the middle on all jobs are left out
  *                   [--touch-us N]            an empty kernel N us before each job: if nobody else works, the GPU has
  *                                             switched to this context by the time of its begin
+ *                   [--touches]               libgpuseg touches when the daemon expects a begin (GPUSEG_CUDA_TOUCH)
  *                   [--graph N]               the kernel is a graph of N equal ones
  *                   [--warm N]                N jobs before those that are measured
  *
@@ -174,6 +175,7 @@ int main(int argc, char **argv)
 	int undeclared = 0, rare = 0, silent = 0, kernels_per_job = 1, warm = 0, check_every = 16;
 	long burst_gap_us = 0, touch_us = 0;
 	double phase_ms = -1;
+	unsigned touches = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
@@ -192,7 +194,8 @@ int main(int argc, char **argv)
 						{"rare", 0, 0, 'R'},	    {"graph", 1, 0, 'K'},
 						{"warm", 1, 0, 'W'},	    {"phase-ms", 1, 0, 'F'},
 						{"silent", 0, 0, 'Q'},	    {"touch-us", 1, 0, 't'},
-						{"check-every", 1, 0, 'C'}, {0, 0, 0, 0}};
+						{"check-every", 1, 0, 'C'}, {"touches", 0, 0, 'i'},
+						{0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
 		case 'm':
@@ -282,6 +285,9 @@ int main(int argc, char **argv)
 		case 'C':
 			check_every = atoi(optarg);
 			break;
+		case 'i':
+			touches = GPUSEG_CUDA_TOUCH;
+			break;
 		case 'o':
 			own = own_page(optarg);
 			break;
@@ -342,7 +348,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s\n", gpuseg_last_message(client));
 			return 1;
 		}
-		if (gpuseg_cuda_open(&cuda, task, GPUSEG_CUDA_SPIN) < 0)
+		if (gpuseg_cuda_open(&cuda, task, GPUSEG_CUDA_SPIN | touches) < 0)
 			return 1;
 	}
 	char *list = strdup(pids);
@@ -541,8 +547,8 @@ int main(int argc, char **argv)
 		struct gpuseg_counters counters = {};
 		counters.size = sizeof(counters);
 		gpuseg_get_counters(client, &counters);
-		printf(",\"begins\":%lu,\"optimistic\":%lu", (unsigned long)counters.begins,
-		       (unsigned long)counters.optimistic);
+		printf(",\"begins\":%lu,\"optimistic\":%lu,\"touches\":%u", (unsigned long)counters.begins,
+		       (unsigned long)counters.optimistic, gpuseg_cuda_touches(&cuda));
 	}
 	printf("}\n");
 	if (samples) {

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", gpuseg_last_message(client));
 		return 1;
 	}
-	gpuseg_cuda_open(&segment, task, GPUSEG_CUDA_BLOCK);
+	gpuseg_cuda_open(&segment, task, GPUSEG_CUDA_BLOCK | GPUSEG_CUDA_TOUCH);
 	int64_t worst_ns = 0;
 	int64_t release_ns = gpuseg_now_ns();
 	for (int i = 0; i < jobs && result >= 0; i++) {

@@ -97,6 +97,7 @@ def _load():
             ("gpuseg_begin_timed", result, pointer, ns),
             ("gpuseg_end_measured", result, pointer, ns),
             ("gpuseg_hint", result, pointer, ns),
+            ("gpuseg_expected", result, pointer, ctypes.POINTER(ctypes.c_uint32), ns),
             ("gpuseg_stream", result, pointer, pointer),
             ("gpuseg_now_ns", ns),
             ("gpuseg_strerror", ctypes.c_char_p, result),
@@ -245,6 +246,19 @@ class Task:
     def hint(self, begin_at_ns):
         """Announce that the next begin is expected at begin_at_ns."""
         self._call(_lib.gpuseg_hint, begin_at_ns)
+
+    def expected(self, seen, timeout_ns):
+        """Wait until the daemon expects the next begin. Any thread but the task's, if that begins meanwhile.
+
+        seen: what the call before returned, 0 at first. Returns what to give to the next call; None: not in timeout_ns.
+        Launch a kernel that does nothing then, and the GPU has switched to this process by the time of the begin.
+        """
+        word = ctypes.c_uint32(seen)
+        result = _lib.gpuseg_expected(self.handle, ctypes.byref(word), timeout_ns)
+        if result == -errno.ETIMEDOUT:
+            return None
+        _check(result)
+        return word.value
 
     def stream(self, stream):
         """Give a CUDA stream the priority of this task among the streams of the process, under `gpuseg exec`.

@@ -80,10 +80,57 @@ cudaError_t cuda_standin_use(int second, int next_gpu)
 	return error;
 }
 
+/* Of all streams but the default one, which is NULL. */
+static int stream_of_its_own;
+
+static int is_other(cudaStream_t stream)
+{
+	return (const void *)stream == &stream_of_its_own;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
+{
+	(void)flags;
+	*stream = (cudaStream_t)(void *)&stream_of_its_own;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+	return is_other(stream) ? cudaSuccess : ERROR_UNKNOWN;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+	return is_other(stream) ? cudaSuccess : ERROR_UNKNOWN;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+	(void)mode;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	*device = 0;
+	return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+	return device == 0 ? cudaSuccess : ERROR_UNKNOWN;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+	free(memory);
+	return cudaSuccess;
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-	(void)stream;
-	return cudaDeviceSynchronize();
+	return is_other(stream) ? cudaSuccess : cudaDeviceSynchronize();
 }
 
 void cuda_standin_launch(float *out, size_t count, int threads, long n, cudaStream_t stream)

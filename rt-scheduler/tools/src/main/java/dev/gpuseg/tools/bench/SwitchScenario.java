@@ -26,6 +26,7 @@ final class SwitchScenario implements GpuScenario {
     static final String BUSY_IDLE = "busy and 3 idle, not anticipated";
     static final String BUSY_IDLE_LAST = "busy and 3 idle, idle ones last";
     static final String BUSY_ANTICIPATED = "busy, anticipated";
+    static final String BUSY_TOUCHED = "busy, anticipated, touched by the library";
     static final String BUSY_IDLE_ANTICIPATED = "busy and 3 idle, anticipated";
     private static final PeriodicJob JOB = new PeriodicJob("switch", 0.35, 10, 10, 10);
     private static final int BUSY = 3;
@@ -37,6 +38,7 @@ final class SwitchScenario implements GpuScenario {
     /** A process is known to be idle a second after it is, and up to five more if the driver's thread came late. */
     private static final List<String> LONG_WARM = List.of("--phase-ms", "0", "--warm", "800");
     private static final List<String> TOUCHED = List.of("--phase-ms", "0", "--touch-us", "250");
+    private static final List<String> BY_LIBRARY = List.of("--phase-ms", "0", "--touches");
     private static final List<String> EARLY = List.of("--phase-ms", "0", "--hint-ms", "4");
     private static final List<String> OFF = List.of("--anticipate", "off");
     private static final List<String> IDLE_LAST = List.of("--anticipate", "off", "--idle-contexts", "last");
@@ -84,8 +86,7 @@ final class SwitchScenario implements GpuScenario {
         new Way(BUSY_IDLE_ANTICIPATED, "busy-idle", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, DECLARED,
             ON_GRID),
         new Way("busy, hint 4 ms ahead", "busy-hint", GpuStrategy.HINT, Company.BUSY, 0, OFF, EARLY),
-        new Way("busy, anticipated, touched", "busy-touched", GpuStrategy.OPTIMISTIC, Company.BUSY, 0, DECLARED,
-            TOUCHED));
+        new Way(BUSY_TOUCHED, "busy-touched", GpuStrategy.OPTIMISTIC, Company.BUSY, 0, DECLARED, BY_LIBRARY));
 
     @Override
     public String name() {
