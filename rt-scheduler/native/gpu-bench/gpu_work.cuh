@@ -62,7 +62,7 @@ __global__ void work(float *out, long n, struct gpu_work_time *time)
 struct gpu_work {
 	float *device; /* `slots` outputs, one after the other */
 	float *host;
-	float *reference; /* results of one block */
+	float *reference;	    /* results of one block */
 	struct gpu_work_time *time; /* memory of the host that the GPU writes; NULL: not told */
 	int blocks;
 	int threads;
@@ -125,7 +125,8 @@ static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 
 /*
  * One block without iterations: the GPU switches to this context. Its result is that of no job; the next job writes it
- * anew. Nobody waits for it: where others have the GPU it is done milliseconds later, and what follows must not be late.
+ * anew. It is not waited for: where others have the GPU it is done milliseconds later, and what follows must not be
+ * late.
  */
 static inline void gpu_work_touch(struct gpu_work *w)
 {

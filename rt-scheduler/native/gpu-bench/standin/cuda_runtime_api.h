@@ -2,7 +2,8 @@
 /*
  * A stand-in of the CUDA runtime for machines without a GPU: the functions that the programs of this directory and
  * gpuseg_cuda.h call, on a context of the RM stand-in (../../rm). Memory is host memory, and one iteration of the
- * kernel takes one nanosecond. One thread, and one stream that kernels run on. For tests of the bench only: its times say nothing about a GPU.
+ * kernel takes one nanosecond. One thread, and one stream that kernels run on. For tests of the bench only: its times
+ * say nothing about a GPU.
  */
 #ifndef GPUSEG_CUDA_STANDIN_H
 #define GPUSEG_CUDA_STANDIN_H
