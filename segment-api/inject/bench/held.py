@@ -19,7 +19,9 @@ mps-period-10, mps-period-20: the same with a budget of 10 and 20 %; launch-peri
 nvidia-begins: --mechanism nvidia, begins at releases; nvidia-period, nvidia-period-off: the same, period declared, with the
            default budget; with touches and with exec --touch off; nvidia-period-idle: beside three more processes that are
            idle; nvidia-learned: the period is not declared, after 2 s of learning; nvidia-period-20, nvidia-period-20-off: budget of 20 %
-alone-period, alone-period-off: the same without a load
+nvidia-period-marked, nvidia-period-marked-off: the program is not under exec: it marks its segments itself, and declares its
+           period; with GPUSEG_CUDA_TOUCH and without
+alone-period, alone-period-off: the same as nvidia-period without a load
 
 HELD_GRAPH=10 in the environment: a job is a graph of ten kernels, together as long.
 
@@ -74,6 +76,8 @@ CONFIGURATIONS = {   # options of the daemon, None = none; under MPS?
     "nvidia-period": (["--mechanism", "nvidia"], False),
     "nvidia-period-off": (["--mechanism", "nvidia"], False),
     "nvidia-period-idle": (["--mechanism", "nvidia"], False),
+    "nvidia-period-marked": (["--mechanism", "nvidia"], False),
+    "nvidia-period-marked-off": (["--mechanism", "nvidia"], False),
     "nvidia-learned": (["--mechanism", "nvidia", "--anticipate", "learned"], False),
     "nvidia-period-20": (NVIDIA_20, False),
     "nvidia-period-20-off": (NVIDIA_20, False),
@@ -248,16 +252,20 @@ def counted(command, directory):
                         if "kernels" in task}}
 
 
-def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, declared=False, exact=False, touch=True):
+def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, declared=False, exact=False, touch=True,
+              marked=False):
     """One run of the real-time program; also what the load did between its first job and its last."""
     period, jitter = JOBS[kernel_ms]
     jitter = 0 if exact else jitter
     page = Page(16)
-    line = [native("gpuseg-bench-rt"), "--mode", "none", "--kernel-ms", kernel_ms, "--per", per, "--jobs", str(jobs), "--warm",
-            str(warm), "--period-ms", str(period), "--jitter-ms", str(jitter), "--own-page", page.file.name]
+    line = [native("gpuseg-bench-rt"), "--mode", "segment" if marked else "none", "--kernel-ms", kernel_ms, "--per", per,
+            "--jobs", str(jobs), "--warm", str(warm), "--period-ms", str(period), "--jitter-ms", str(jitter), "--own-page",
+            page.file.name]
     if GRAPH:
         line += ["--graph", GRAPH]
-    if managed:
+    if marked:
+        line += ["--touches"] if touch else []
+    elif managed:
         line = [EXEC, "--priority", "80", "--verbose"] + (["--period", f"{period}ms"] if declared else []) + (
             [] if touch else ["--touch", "off"]) + ["--"] + line
     log.write(f"$ {shlex.join(line)}\n")
@@ -282,8 +290,9 @@ def real_time(kernel_ms, per, jobs, managed, load, variables, log, warm=5, decla
     with open(log.name, encoding="utf-8", errors="replace") as said:
         said.seek(said_from)
         touches = re.search(r"(\d+) touches before", said.read())
+    touched = int(touches.group(1)) if touches else result.get("touches", 0)
     return {"kernel_ms": float(kernel_ms), "jobs": result["jobs"], "wrong": result["wrong"], "missed": result["missed"],
-            "touches": int(touches.group(1)) if touches else 0, "job_mhz": result.get("sm_mhz", {}).get("p50", 0),
+            "touches": touched, "job_mhz": result.get("sm_mhz", {}).get("p50", 0),
             "p50_ms": times["p50"] / 1e6, "p99_ms": times["p99"] / 1e6, "max_ms": times["max"] / 1e6,
             "load_per_s": sum(b - a for a, b in zip(before, after)) / max(now - began, 1e-3)}
 
@@ -360,7 +369,7 @@ def measure(name, kind, arguments, per, log):
                 declared = "-period" in name
                 row = real_time(kernel_ms, per, jobs, options is not None, load, variables, log,
                                 WARM.get(name, 60 if declared else 5), declared, declared or name.endswith(("-begins", "-learned")),
-                                not name.endswith("-off"))
+                                not name.endswith("-off"), "-marked" in name)
                 row.update(configuration=name, load=kind, load_alone_per_s=alone, sm_mhz=clock)
                 if options is not None:
                     row["daemon"] = counted(arguments.gpuseg, directory)
