@@ -340,7 +340,8 @@ GPUSEG_API int gpuseg_hint(gpuseg_task *task, int64_t begin_at_ns);
  *   -EOWNERDEAD       the task belongs to the parent process
  *
  * Any thread, usually not the task's, which need not wait for its own begins. It must have returned before the task is
- * closed. While gpuseg_task_open() of the same client waits for the daemon, this waits, too.
+ * closed and the client disconnected. While another call of the client, or the library itself, asks the daemon for
+ * something (5 s at most), this waits, too, whatever timeout_ns is.
  */
 GPUSEG_API int gpuseg_expected(const gpuseg_task *task, uint32_t *seen, int64_t timeout_ns);
 

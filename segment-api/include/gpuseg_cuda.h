@@ -15,14 +15,23 @@
  * with the CUDA error in segment.error. A segment that was begun is always ended, even if CUDA failed.
  *
  * Threads. A struct gpuseg_cuda belongs to the thread of its task, and to the CUDA device that was current when it was
- * opened. It stays where it is while it is open: with GPUSEG_CUDA_TOUCH a thread of its own reads it.
+ * opened.
  *
  * Touches (GPUSEG_CUDA_TOUCH). After others had the GPU, the first kernel of a segment waits until the GPU has switched
  * to this context: 0.07 to 0.1 ms on H100 and H200. Where the daemon expects the begin (a period, a learned begin, a
  * hint), that can be over before it. A thread waits for what the daemon says (gpuseg_expected()), and has the GPU set
  * four bytes on a stream of its own, twice for each begin: a kernel of some microseconds that waits for no other
- * stream. Never while a segment is begun, nor before the touch before is done. If CUDA fails, touches end, and nothing
- * else does. The thread inherits the scheduling policy of the caller, all signals are blocked in it.
+ * stream. None is launched while a segment is begun, but for one whose launch has started just before, nor before the
+ * touch before is done. If CUDA fails, touches end, and nothing else does. The thread inherits the scheduling policy of
+ * the caller, all signals are blocked in it.
+ *
+ * - Begin and end by the functions of this header alone: it does not see gpuseg_begin() and its kin, nor gpuseg_end().
+ * - The structure stays where it is until gpuseg_cuda_close(), which comes before gpuseg_task_close() and
+ *   gpuseg_disconnect(). Not in a forked child.
+ * - Open and close call cudaMalloc() and cudaFree(): no other thread may capture a stream in global mode meanwhile, and
+ *   close waits for the device.
+ * - For the primary context of the device, as the CUDA runtime uses it.
+ * - Needs POSIX: -std=gnu11, or _POSIX_C_SOURCE; else open says -ENOTSUP. And -pthread, with glibc before 2.34.
  */
 #ifndef GPUSEG_CUDA_H
 #define GPUSEG_CUDA_H
@@ -74,6 +83,8 @@ static inline int gpuseg_cuda_failed(struct gpuseg_cuda *s, cudaError_t error)
 }
 
 /* ---- touches ---- */
+
+#ifdef SIG_SETMASK /* the compiler was asked for POSIX */
 
 /* Touch, unless a segment is begun or the touch before is not done. */
 static inline cudaError_t gpuseg_cuda_touch(struct gpuseg_cuda *s)
@@ -152,6 +163,21 @@ static inline int gpuseg_cuda_start_touching(struct gpuseg_cuda *s)
 	return result;
 }
 
+#else
+
+static inline void gpuseg_cuda_stop_touching(struct gpuseg_cuda *s)
+{
+	(void)s;
+}
+
+static inline int gpuseg_cuda_start_touching(struct gpuseg_cuda *s)
+{
+	(void)s;
+	return -ENOTSUP;
+}
+
+#endif
+
 /* How often the GPU was touched so far. Any thread. */
 static inline unsigned int gpuseg_cuda_touches(const struct gpuseg_cuda *s)
 {
@@ -160,8 +186,10 @@ static inline unsigned int gpuseg_cuda_touches(const struct gpuseg_cuda *s)
 
 /* ---- segments ---- */
 
-/* Free what gpuseg_cuda_open() made. With GPUSEG_CUDA_TOUCH it waits for its thread, up to 20 ms. Before the task is
- * closed. */
+/*
+ * Free what gpuseg_cuda_open() made. With GPUSEG_CUDA_TOUCH it waits for the thread, 20 ms at most, longer only while
+ * the library asks the daemon for something (5 s at most), and for the device.
+ */
 static inline void gpuseg_cuda_close(struct gpuseg_cuda *s)
 {
 	gpuseg_cuda_stop_touching(s);
@@ -175,7 +203,7 @@ static inline void gpuseg_cuda_close(struct gpuseg_cuda *s)
 
 /*
  * Create the events, and with GPUSEG_CUDA_TOUCH a stream and a thread. The caller keeps owning `task`. 0, -EIO, -EINVAL
- * (unknown flag), or why the thread could not be started. After a failure there is nothing to close.
+ * (unknown flag), -ENOTSUP, or why the thread could not be started. After a failure there is nothing to close.
  */
 static inline int gpuseg_cuda_open(struct gpuseg_cuda *s, gpuseg_task *task, unsigned int flags)
 {
@@ -209,8 +237,20 @@ static inline int gpuseg_cuda_begin(struct gpuseg_cuda *s)
 
 	__atomic_store_n(&s->begun, 1, __ATOMIC_RELEASE);
 	result = gpuseg_begin(s->task);
-	if (result < 0)
+	if (result < 0 && result != -EALREADY) /* one is begun */
 		__atomic_store_n(&s->begun, 0, __ATOMIC_RELEASE);
+	return result;
+}
+
+/*
+ * End the segment; the caller has waited for its work. device_ns: for how long the GPU worked, 0 = unknown. Results as
+ * gpuseg_end_measured().
+ */
+static inline int gpuseg_cuda_end_done(struct gpuseg_cuda *s, int64_t device_ns)
+{
+	const int result = gpuseg_end_measured(s->task, device_ns);
+
+	__atomic_store_n(&s->begun, 0, __ATOMIC_RELEASE);
 	return result;
 }
 
@@ -225,8 +265,7 @@ static inline int gpuseg_cuda_begin_on(struct gpuseg_cuda *s, cudaStream_t strea
 	error = cudaEventRecord(s->first, stream);
 	if (error == cudaSuccess)
 		return result;
-	gpuseg_end(s->task);
-	__atomic_store_n(&s->begun, 0, __ATOMIC_RELEASE);
+	gpuseg_cuda_end_done(s, 0);
 	return gpuseg_cuda_failed(s, error);
 }
 
@@ -241,8 +280,7 @@ static inline int gpuseg_cuda_end(struct gpuseg_cuda *s, cudaStream_t stream)
 		error = cudaEventSynchronize(s->last);
 	if (error == cudaSuccess && s->first)
 		error = cudaEventElapsedTime(&ms, s->first, s->last);
-	result = gpuseg_end_measured(s->task, error == cudaSuccess && s->first ? (int64_t)(ms * 1e6f) : 0);
-	__atomic_store_n(&s->begun, 0, __ATOMIC_RELEASE);
+	result = gpuseg_cuda_end_done(s, error == cudaSuccess && s->first ? (int64_t)(ms * 1e6f) : 0);
 	return error == cudaSuccess ? result : gpuseg_cuda_failed(s, error);
 }
 

@@ -345,7 +345,8 @@ TEST(should_not_touch_while_a_segment_is_begun)
 	expect();
 	await(&cuda.memsets, 2);
 	CHECK_EQ(gpuseg_cuda_begin(&segment), 0);
-	before = memsets(); /* one that was under way is done, or follows */
+	CHECK_EQ(gpuseg_cuda_begin(&segment), -EALREADY);
+	before = memsets();
 	expect();
 	sleep_ns(20 * NS_PER_MS);
 	CHECK_EQ(memsets(), before);
@@ -353,6 +354,12 @@ TEST(should_not_touch_while_a_segment_is_begun)
 	expect();
 	await(&cuda.memsets, before + 1);
 	CHECK_EQ(memsets(), before + 1);
+	CHECK_EQ(gpuseg_cuda_begin(&segment), 0);
+	CHECK_EQ(gpuseg_cuda_end_done(&segment, 77), 0);
+	expect();
+	await(&cuda.memsets, before + 2);
+	CHECK(fake_daemon_wait(&daemon_, 4, NULL));
+	CHECK_EQ(fake_daemon_record(&daemon_, 3).arg_ns, 77);
 	close_segment();
 }
 

@@ -481,7 +481,7 @@ int main(int argc, char **argv)
 				job_mhz = gpu_work_mhz(&w);
 				if (e == cudaSuccess && checks)
 					check_inside(&w, &wrong);
-				gpuseg_end(task);
+				gpuseg_cuda_end_done(&cuda, 0);
 				CHECK(e);
 			} else {
 				cudaError_t e = cudaDeviceSynchronize();
@@ -527,8 +527,11 @@ int main(int argc, char **argv)
 	if (other_slice_us)
 		for (uint32_t i = 0; i < other_count; i++)
 			set_slices(&others[i], 2048);
-	if (n == 0)
+	if (n == 0) {
+		if (segment)
+			gpuseg_cuda_close(&cuda);
 		return 1;
+	}
 	printf("{\"loop_ns\":%ld,\"windows_ns\":%ld,\"other_kernels\":%lu,", (long)loop_ns, (long)windows,
 	       (unsigned long)kernels);
 	if (period_ns)

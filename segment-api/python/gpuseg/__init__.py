@@ -248,7 +248,7 @@ class Task:
         self._call(_lib.gpuseg_hint, begin_at_ns)
 
     def expected(self, seen, timeout_ns):
-        """Wait until the daemon expects the next begin. Any thread but the task's, if that begins meanwhile.
+        """Wait until the daemon expects the next begin. Any thread; it must have returned before task or client is closed.
 
         seen: what the call before returned, 0 at first. Returns what to give to the next call; None: not in timeout_ns.
         Launch a kernel that does nothing then, and the GPU has switched to this process by the time of the begin.
@@ -257,7 +257,7 @@ class Task:
         result = _lib.gpuseg_expected(self.handle, ctypes.byref(word), timeout_ns)
         if result == -errno.ETIMEDOUT:
             return None
-        _check(result)
+        _check(result, self._client.handle)
         return word.value
 
     def stream(self, stream):

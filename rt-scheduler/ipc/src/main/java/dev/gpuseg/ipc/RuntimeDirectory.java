@@ -14,7 +14,9 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -46,32 +48,33 @@ public final class RuntimeDirectory {
     }
 
     /**
-     * Where all daemons of this user look for what is one for the machine, whatever their own directories: by the rule
-     * without {@code $GPUSEG_DIR}. Creates it if needed.
+     * Where all daemons of this user look for what is one for the machine, whatever their own directories: where one is
+     * by the rule without {@code $GPUSEG_DIR}, and where one of root is that was started before {@code /run/gpuseg} was
+     * there. Creates the first if needed.
      *
-     * @return a directory that no other ordinary user has made
-     * @throws IOException if there is none
+     * @return directories that no other ordinary user has made, at least one
+     * @throws IOException if the first cannot be used
      */
-    public static Path common() throws IOException {
-        return common(System.getenv(), ProcessStatus.effectiveUid(), INSTALLED);
+    public static List<Path> common() throws IOException {
+        return common(System.getenv(), ProcessStatus.effectiveUid(), INSTALLED, OF_ROOT);
     }
 
-    static Path common(final Map<String, String> environment, final int uid, final Path installed)
-        throws IOException {
+    static List<Path> common(final Map<String, String> environment, final int uid, final Path installed,
+        final Path ofRoot) throws IOException {
         final Map<String, String> unnamed = new HashMap<>(environment);
         unnamed.remove("GPUSEG_DIR");
-        final Path root = resolve(null, unnamed, uid, installed).root;
-        if (!root.equals(installed)) {
-            if (!Files.exists(root, LinkOption.NOFOLLOW_LINKS)) {
-                Files.createDirectories(root);
-                FileAccess.chmod(root, 0755);
+        final Path first = resolve(null, unnamed, uid, installed).root;
+        if (!first.equals(installed)) {
+            if (!Files.exists(first, LinkOption.NOFOLLOW_LINKS)) {
+                Files.createDirectory(first, PosixFilePermissions.asFileAttribute(
+                    PosixFilePermissions.fromString("rwxr-xr-x")));
             }
-            if (!Files.isDirectory(root, LinkOption.NOFOLLOW_LINKS)
-                || (Integer) Files.getAttribute(root, "unix:uid", LinkOption.NOFOLLOW_LINKS) != uid) {
-                throw new IOException(root + " is not a directory of uid " + uid + "; remove it");
+            if (!Files.isDirectory(first, LinkOption.NOFOLLOW_LINKS)
+                || (Integer) Files.getAttribute(first, "unix:uid", LinkOption.NOFOLLOW_LINKS) != uid) {
+                throw new IOException(first + " is not a directory of uid " + uid + "; remove it");
             }
         }
-        return root;
+        return first.equals(ofRoot) || !belongsToRoot(ofRoot) ? List.of(first) : List.of(first, ofRoot);
     }
 
     /**

@@ -120,7 +120,8 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * Tells the client that a begin of the task is expected, if it asked for that: one system call.
+     * Tells the client that a begin of the task is expected, if it asked for that: one system call. It asks by touch.c
+     * under {@code gpuseg exec}, else by {@code gpuseg_expected}.
      *
      * @param slot the task's slot
      */

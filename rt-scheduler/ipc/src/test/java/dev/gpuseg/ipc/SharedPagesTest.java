@@ -66,20 +66,26 @@ class SharedPagesTest {
     }
 
     @Test
-    void shouldNameOneDirectoryForAllDaemonsOfAUser() throws IOException {
+    void shouldNameTheDirectoriesInWhichAllDaemonsOfAUserMeet() throws IOException {
         final Path none = directory.resolve("none");
+        final Path roots = Files.createDirectory(directory.resolve("roots"));
         final int uid = ProcessStatus.effectiveUid();
         final Map<String, String> user = Map.of("GPUSEG_DIR", "/c", "XDG_RUNTIME_DIR", directory.toString());
-        assertEquals(directory, RuntimeDirectory.common(user, uid, directory), "that of an installed daemon");
-        final int other = 7;   // root's is not below XDG_RUNTIME_DIR
-        if (uid != 0) {
-            assertEquals(directory.resolve("gpuseg"), RuntimeDirectory.common(user, uid, none), "made");
-            assertEquals(directory.resolve("gpuseg"), RuntimeDirectory.common(user, uid, none), "found");
-            Files.delete(directory.resolve("gpuseg"));
+        assertEquals(List.of(directory), RuntimeDirectory.common(user, uid, directory, none), "an installed daemon's");
+        assertEquals(uid == 0 ? List.of(directory, roots) : List.of(directory),
+            RuntimeDirectory.common(user, uid, directory, roots), "a daemon of root that is older meets it, too");
+        final Path own = directory.resolve("gpuseg");
+        if (uid != 0) {   // root's is not below XDG_RUNTIME_DIR
+            assertEquals(List.of(own), RuntimeDirectory.common(user, uid, none, none), "made");
+            assertEquals(List.of(own), RuntimeDirectory.common(user, uid, none, none), "found");
+            Files.delete(own);
         }
-        Files.createDirectory(directory.resolve("gpuseg"));
+        Files.createSymbolicLink(own, roots);
+        assertThrows(IOException.class, () -> RuntimeDirectory.common(user, 7, none, none), "a link");
+        Files.delete(own);
+        Files.createDirectory(own);
         final String refused = assertThrows(IOException.class,
-            () -> RuntimeDirectory.common(user, other, none)).getMessage();
+            () -> RuntimeDirectory.common(user, 7, none, none)).getMessage();
         assertTrue(refused.contains("not a directory of uid 7"), refused);
     }
 

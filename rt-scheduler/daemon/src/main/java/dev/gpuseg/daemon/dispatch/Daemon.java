@@ -87,8 +87,8 @@ public final class Daemon implements AutoCloseable {
     private final Endpoint metricsAt;
 
     private InstanceLock lock;
-    /** Null where daemons with this mechanism do not meet, or where it cannot be told. */
-    private InstanceLock machineLock;
+    /** None where daemons with this mechanism do not meet, or where it cannot be told. */
+    private final List<InstanceLock> machineLocks = new ArrayList<>();
     private Observer observer;
     private HeldFile held;
     private StatusPage status;
@@ -209,7 +209,9 @@ public final class Daemon implements AutoCloseable {
             return;   // where it cannot be used, it is about to be refused
         }
         try {
-            machineLock = InstanceLock.takeForMachine(config.mechanism(), RuntimeDirectory.common(), root);
+            for (final Path common : RuntimeDirectory.common()) {
+                machineLocks.add(InstanceLock.takeForMachine(config.mechanism(), common, root));
+            }
         } catch (final IOException e) {
             say("whether another daemon controls the GPUs of this machine cannot be told: " + e.getMessage());
         }
@@ -649,9 +651,7 @@ public final class Daemon implements AutoCloseable {
         if (held != null) {
             held.close();
         }
-        if (machineLock != null) {
-            machineLock.close();
-        }
+        machineLocks.forEach(InstanceLock::close);
         if (lock != null) {
             lock.close();
         }

@@ -51,7 +51,7 @@ final class InstanceLock implements AutoCloseable {
      * context that two of them disable and enable may stay disabled.
      *
      * @param mechanism its name
-     * @param common    the directory in which each daemon of this user looks, which exists
+     * @param common    a directory in which each daemon of this user looks, which exists
      * @param directory the runtime directory
      * @return the lock
      * @throws StartUpException if another daemon has it
@@ -62,12 +62,20 @@ final class InstanceLock implements AutoCloseable {
         final Path path = common.resolve(mechanism + "." + NAME);
         final InstanceLock lock = take(path, ProcessHandle.current().pid() + " " + directory + "\n");
         if (lock == null) {
-            final String[] owner = (Files.readString(path).trim() + " ").split(" ", 2);
+            final String[] owner = (ownerSays(path) + " ").split(" ", 2);
             throw new StartUpException("another daemon (pid " + owner[0] + ", directory " + owner[1].trim()
                 + ") controls the GPUs of this machine with mechanism " + mechanism + "; stop it with `gpuseg stop "
                 + "--dir " + owner[1].trim() + "`, or use --mechanism gate");
         }
         return lock;
+    }
+
+    private static String ownerSays(final Path path) {
+        try {
+            return Files.readString(path).trim();
+        } catch (final IOException e) {
+            return "unknown unknown";   // it has the lock all the same
+        }
     }
 
     /** Null if another daemon has it. */
@@ -87,8 +95,13 @@ final class InstanceLock implements AutoCloseable {
             channel.close();
             return null;
         }
-        channel.truncate(0);
-        channel.write(ByteBuffer.wrap(content.getBytes(StandardCharsets.UTF_8)));
+        try {
+            channel.truncate(0);
+            channel.write(ByteBuffer.wrap(content.getBytes(StandardCharsets.UTF_8)));
+        } catch (final IOException e) {
+            channel.close();
+            throw e;
+        }
         return new InstanceLock(channel);
     }
 

@@ -37,6 +37,17 @@ class InstanceLockTest {
     }
 
     @Test
+    void shouldRefuseAlsoWhoCannotReadWhoseItIs() throws IOException {
+        try (InstanceLock held = InstanceLock.takeForMachine("nvidia", directory, Path.of("/run/first"))) {
+            assertNotNull(held);
+            Files.write(directory.resolve("nvidia.lock"), new byte[] {(byte) 0xff, (byte) 0xfe});
+            final String refused = assertThrows(StartUpException.class,
+                () -> InstanceLock.takeForMachine("nvidia", directory, Path.of("/run/second"))).getMessage();
+            assertTrue(refused.contains("pid unknown"), refused);
+        }
+    }
+
+    @Test
     void shouldNotFollowALinkInACommonDirectory() throws IOException {
         final Path target = Files.writeString(directory.resolve("target"), "precious");
         Files.createSymbolicLink(directory.resolve("nvidia.lock"), target);

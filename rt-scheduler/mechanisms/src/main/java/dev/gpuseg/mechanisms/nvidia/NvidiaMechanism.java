@@ -27,7 +27,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <p>Whenever a process makes channels, what stands behind all contexts is applied anew. What is disabled already is
  * left so. What a call has enabled within the last second, and nothing has disabled since, is left so, too: channels
  * that it made meanwhile are born enabled, and each call is 0.4 ms in which no begin can disable anything. After that
- * second it is enabled once more, in case it was disabled by something that is not known here.
+ * second it is enabled once more, in case it was disabled by something that is not known here. A process of which a
+ * part may have been left disabled is enabled every time.
  *
  * <p>An MPS server is a context, and so is each of its clients. They are disabled for tasks that are not clients,
  * except as {@link MpsRule} says; then {@link #remark} gives the reason, and each counts as a failed disable. Seen on
@@ -232,12 +233,13 @@ public class NvidiaMechanism implements Mechanism {
             return;
         }
         p.disabled = null;
-        enable(was);
+        p.lost |= !enable(was);
     }
 
-    private void enable(final RmContext was) {
+    /** False: some of it may be disabled still, and no later call names it. */
+    private boolean enable(final RmContext was) {
         if (!was.file().isOpen()) {
-            return;   // RM freed its client with the descriptor
+            return true;   // RM freed its client with the descriptor
         }
         int status = RmStatus.OK;
         if (was.channelCount() <= RmControl.BATCH_MAX) {
@@ -249,8 +251,9 @@ public class NvidiaMechanism implements Mechanism {
             rm.clear();
         }
         if (status != RmStatus.OK || was.channelCount() > RmControl.BATCH_MAX) {
-            enableOneByOne(was);
+            status = enableOneByOne(was);
         }
+        return status == RmStatus.OK;
     }
 
     /** RM stops a list at the first missing channel. The answer is RM's, except that a missing one is enabled. */
@@ -277,7 +280,7 @@ public class NvidiaMechanism implements Mechanism {
                 : p.disabled.part(s, false);
             if (part != null) {
                 p.disabled = p.disabled.part(s, true);
-                enable(part);
+                p.lost |= !enable(part);
             }
         }
     }
@@ -308,8 +311,9 @@ public class NvidiaMechanism implements Mechanism {
         final long beganNs) {
         final WatchedProcess p = watched(context);
         p.disabledNs = p.disabled == null ? beganNs : p.disabledNs;
+        p.lost |= !disable && p.disabled != null && !switched.contains(p.disabled);   // it has changed meanwhile
         p.disabled = disable ? switched : null;
-        p.enabled = !disable;
+        p.enabled = !disable && !p.lost;
         p.enabledNs = p.enabled ? System.nanoTime() : 0;
         p.disabledRelease = sure ? releases : -1;
         if (disable && sure && watch != null) {

@@ -28,6 +28,8 @@ final class WatchedProcess {
     boolean enabled;
     /** Enforcer only: when that call was done, CLOCK_MONOTONIC ns. */
     long enabledNs;
+    /** Enforcer only, for good: a part of it may be disabled although {@link #disabled} does not name it. */
+    boolean lost;
     /** Enforcer only: what a call of its own switched: its channels exist, whoever said so. */
     RmContext proven;
     /** Enforcer only: calls of its own, because RM was not asked about it. */

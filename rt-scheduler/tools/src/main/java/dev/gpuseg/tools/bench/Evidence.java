@@ -121,7 +121,7 @@ final class Evidence implements AutoCloseable {
                 + safepoint.group(1));
             safepoints.add(stop);
             jvm.add(stop);
-        } else if (text.contains("Pause ")) {
+        } else if (text.contains("Pause ") || text.contains(" Collection (") && text.contains("->")) {   // ZGC's end
             collections.add(atNs);
         } else if (text.contains("made not entrant")) {
             jvm.add(new JvmEvent(atNs, atNs, DEOPTIMISATION));
