@@ -397,7 +397,8 @@ def table(rows):
         exact = "-period" in r["configuration"] or r["configuration"].endswith(("-begins", "-learned"))
         plain = alone.get(("plain-period" if exact else "plain", r["kernel_ms"]))
         lines.append(f"{r['load']:10} {r['configuration']:20} {r['kernel_ms']:9.2f} {r['p50_ms']:8.3f} {r['p99_ms']:8.3f} "
-                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r.get('sm_mhz') or 0:6d} {r['job_mhz']:7d} {r['touches']:7d}"
+                     f"{r['max_ms']:8.3f} {r['load_per_s']:8.1f} {r['load_alone_per_s']:9.1f} {r.get('sm_mhz') or 0:6d} "
+                     f"{r['job_mhz']:7d} {r['touches']:7d}"
                      + (f" {plain['p50_ms']:9.3f} {plain['p99_ms']:7.3f} {r['p50_ms'] / plain['p50_ms']:9.3f} "
                         f"{r['p99_ms'] / plain['p99_ms']:9.3f} {at_its_clock(r, plain)}" if plain else "")
                      + (f"  WRONG {r['wrong']}" if r["wrong"] else ""))

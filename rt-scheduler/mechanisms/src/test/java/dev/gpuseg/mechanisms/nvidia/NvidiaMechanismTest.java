@@ -283,7 +283,10 @@ class NvidiaMechanismTest {
         assertTrue(mechanism.lastError().contains("NV_ERR_NOT_SUPPORTED (0x56)"), mechanism.lastError());
         assertTrue(RmRig.advances(app, LIVELY_MS));
         RmRig.await("it works again", () -> disable(c) == 0);
-        enable(c);
+        assertEquals(0, enable(c));
+        final int before = enables();
+        assertEquals(0, enable(c));
+        assertTrue(enables() > before, "what could not be undone may be disabled still: nothing is left out for it");
     }
 
     @Test

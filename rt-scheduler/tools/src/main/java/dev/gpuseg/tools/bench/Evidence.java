@@ -121,13 +121,18 @@ final class Evidence implements AutoCloseable {
                 + safepoint.group(1));
             safepoints.add(stop);
             jvm.add(stop);
-        } else if (text.contains("Pause ") || text.contains(" Collection (") && text.contains("->")) {   // ZGC's end
+        } else if (endsCollection(text)) {
             collections.add(atNs);
         } else if (text.contains("made not entrant")) {
             jvm.add(new JvmEvent(atNs, atNs, DEOPTIMISATION));
         } else if (text.contains("dev.gpuseg") || text.contains("org.agrona")) {
             jvm.add(new JvmEvent(atNs, atNs, COMPILATION));
         }
+    }
+
+    /** Whether a line of the JVM's log, level info, says that a collection has ended. ZGC also says when one begins. */
+    static boolean endsCollection(final String text) {
+        return (text.contains(" Pause ") || text.contains(" Collection (")) && text.contains("->");
     }
 
     /** Safepoints from a time on. */

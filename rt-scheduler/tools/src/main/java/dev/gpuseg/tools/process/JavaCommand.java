@@ -14,8 +14,7 @@ import java.util.stream.Stream;
 
 /** Command lines of further JVMs like this one: the same java, options and class path. */
 public final class JavaCommand {
-    private static final List<String> SMALL_HEAP = List.of("-Xms96m", "-Xmx96m");
-    private static final String SERIAL = "-XX:+UseSerialGC";
+    private static final List<String> SMALL = List.of("-XX:+UseSerialGC", "-Xms96m", "-Xmx96m");
 
     private JavaCommand() {
     }
@@ -28,7 +27,7 @@ public final class JavaCommand {
      * @return the command line, which may be changed
      */
     public static List<String> daemon(final List<String> options) {
-        final List<String> command = jvm(daemonOptions(), "");
+        final List<String> command = jvm(daemonOptions());
         command.addAll(List.of(DaemonMain.class.getName(), "run"));
         command.addAll(options);
         return command;
@@ -51,7 +50,7 @@ public final class JavaCommand {
      * @return the command line, which may be changed
      */
     public static List<String> release(final String... options) {
-        final List<String> command = jvm(SMALL_HEAP, SERIAL);
+        final List<String> command = jvm(SMALL);
         command.addAll(List.of(DaemonMain.class.getName(), "release"));
         command.addAll(Arrays.asList(options));
         return command;
@@ -64,7 +63,7 @@ public final class JavaCommand {
      * @return the command line, which may be changed
      */
     public static List<String> standby(final Path classes) {
-        final List<String> command = jvm(daemonOptions(), "");
+        final List<String> command = jvm(daemonOptions());
         command.addAll(List.of(Standby.class.getName(), classes.toString()));
         return command;
     }
@@ -77,23 +76,20 @@ public final class JavaCommand {
      * @return the command line, which may be changed
      */
     public static List<String> of(final Class<?> main, final List<String> arguments) {
-        final List<String> command = jvm(SMALL_HEAP, SERIAL);
+        final List<String> command = jvm(SMALL);
         command.add(main.getName());
         command.addAll(arguments);
         return command;
     }
 
     /** Java, the options of this JVM, more options without the collector if this JVM was given one, the class path. */
-    private static List<String> jvm(final List<String> options, final String collector) {
+    private static List<String> jvm(final List<String> options) {
         final List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         final List<String> own = ManagementFactory.getRuntimeMXBean().getInputArguments().stream().filter(flag ->
             !flag.startsWith("-agentlib") && !flag.startsWith("-javaagent") && !flag.startsWith("-Xm")).toList();
         command.addAll(own);
         final boolean chosen = own.stream().anyMatch(JavaCommand::choosesCollector);
-        if (!chosen && !collector.isEmpty()) {
-            command.add(collector);
-        }
         options.stream().filter(option -> !chosen || !choosesCollector(option)).forEach(command::add);
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         return command;
