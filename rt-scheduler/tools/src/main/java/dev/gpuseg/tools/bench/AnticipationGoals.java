@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.DoubleStream;
 import java.util.stream.StreamSupport;
 
 /** The goals of anticipated begins and of idle contexts, compared with a run of {@code gpuseg bench gpu}. */
@@ -39,14 +40,21 @@ final class AnticipationGoals {
         goals.add(atMost("0.35 ms at 100 Hz, period declared, worst p50 / alone", SHORT_P50,
             worst(control, PeriodicScenario.DECLARED, P50)));
         final JsonNode touched = cell(switching, SwitchScenario.BUSY_TOUCHED);
-        goals.add(atMost("0.35 ms at 100 Hz, period declared, touched, p99 / alone", SHORT_P99, figure(touched, P99)));
-        goals.add(atMost("0.35 ms at 100 Hz, period declared, touched, p50 / alone", SHORT_P50, figure(touched, P50)));
+        goals.add(atMost("0.35 ms at 100 Hz, period declared, touched, worst p99 / alone", SHORT_P99,
+            larger(figure(touched, P99), worst(control, PeriodicScenario.DECLARED_TOUCHED, P99))));
+        goals.add(atMost("0.35 ms at 100 Hz, period declared, touched, worst p50 / alone", SHORT_P50,
+            larger(figure(touched, P50), worst(control, PeriodicScenario.DECLARED_TOUCHED, P50))));
         goals.add(atMost("5 ms at 30 Hz, period declared, worst p99 / alone", LONG_P99,
             worst(periodic, PeriodicScenario.DECLARED, P99)));
         goals.add(new Goal("best-effort work kept, period declared, to that without anticipation", false, KEPT,
             least(List.of(control, periodic), PeriodicScenario.DECLARED)));
+        goals.add(new Goal("best-effort work kept, period declared, touched, to that without anticipation", false,
+            KEPT, least(List.of(control, periodic), PeriodicScenario.DECLARED_TOUCHED)));
         goals.add(atMost("0.35 ms at 100 Hz, period learned, p99 / that with the period declared", LEARNED,
             ratio(cell(control, PeriodicScenario.LEARNED_TITLE), cell(control, PeriodicScenario.DECLARED), P99)));
+        goals.add(atMost("0.35 ms at 100 Hz, period learned, touched, p99 / that with the period declared", LEARNED,
+            ratio(cell(control, PeriodicScenario.LEARNED_TOUCHED), cell(control, PeriodicScenario.DECLARED_TOUCHED),
+                P99)));
         idle(goals, "anticipated", cell(periodic, PeriodicScenario.WITH_IDLE),
             cell(periodic, PeriodicScenario.DECLARED));
         idle(goals, "0.35 ms, anticipated", cell(switching, SwitchScenario.BUSY_IDLE_ANTICIPATED),
@@ -87,6 +95,10 @@ final class AnticipationGoals {
 
     private static OptionalDouble figure(final JsonNode cell, final String field) {
         return cell.has(field) ? OptionalDouble.of(cell.path(field).asDouble()) : OptionalDouble.empty();
+    }
+
+    private static OptionalDouble larger(final OptionalDouble one, final OptionalDouble other) {
+        return DoubleStream.concat(one.stream(), other.stream()).max();
     }
 
     private static OptionalDouble ratio(final JsonNode over, final JsonNode basis, final String field) {

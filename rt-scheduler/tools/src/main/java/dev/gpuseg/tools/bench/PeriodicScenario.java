@@ -13,7 +13,7 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * A periodic real-time task that announces nothing, against best-effort processes: what is gained if the daemon
- * anticipates its begins, and what best-effort work loses by it.
+ * anticipates its begins, by itself and with touches of the library, and what best-effort work loses by it.
  *
  * <p>The first two seconds are not measured: the daemon learns. Best-effort work to that without anticipation = kernels
  * in each nanosecond of the loop, over those of the cell in which the daemon anticipates nothing.
@@ -24,12 +24,16 @@ import java.util.concurrent.TimeoutException;
 record PeriodicScenario(PeriodicJob job, List<Double> otherMs) implements GpuScenario {
     static final String DECLARED = "period declared";
     static final String LEARNED_TITLE = "period learned";
+    static final String DECLARED_TOUCHED = "period declared, touched";
+    static final String LEARNED_TOUCHED = "period learned, touched";
     static final String WITH_IDLE = "declared, 3 idle contexts more";
     /** In a title, before what the best-effort kernels take where they are not those of the first kind. */
     static final String AGAINST = ", BE ";
     private static final int OTHERS = 3;
     private static final int IDLE = 3;
     private static final String SEGMENT = "segment";
+    /** The library launches four bytes when the daemon expects a begin. */
+    private static final String TOUCHES = "--touches";
     private static final List<String> OFF = List.of("--anticipate", "off");
     private static final List<String> LEARNED = List.of("--anticipate", "learned");
 
@@ -54,6 +58,9 @@ record PeriodicScenario(PeriodicJob job, List<Double> otherMs) implements GpuSce
         new Way("hint 1 ms ahead", "hint", GpuStrategy.HINT, OFF, List.of("--hint-ms", "1"), true, 0),
         new Way(DECLARED, "declared", GpuStrategy.OPTIMISTIC, LEARNED, List.of(), true, 0),
         new Way(LEARNED_TITLE, "learned", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--undeclared"), true, 0),
+        new Way(DECLARED_TOUCHED, "declared-touched", GpuStrategy.OPTIMISTIC, LEARNED, List.of(TOUCHES), true, 0),
+        new Way(LEARNED_TOUCHED, "learned-touched", GpuStrategy.OPTIMISTIC, LEARNED,
+            List.of(TOUCHES, "--undeclared"), true, 0),
         new Way("declared, jitter of +-2 ms", "jitter", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--jitter-ms", "4"),
             false, 0),
         new Way("declared, then twice the period", "rare", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--rare"), false,

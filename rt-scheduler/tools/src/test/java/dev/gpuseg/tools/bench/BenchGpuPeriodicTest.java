@@ -18,9 +18,15 @@ class BenchGpuPeriodicTest extends BenchGpuRig {
         final String all = run.said() + "\n" + result.toPrettyString();
         assertEquals(ExitCode.OK, run.status(), all);
         final JsonNode scenario = result.path("scenarios").path("periodic");
-        assertEquals(List.of("not anticipated", "period declared", "period learned", "declared, jitter of +-2 ms",
+        assertEquals(List.of("not anticipated", "period declared", "period learned",
+            "period declared, touched", "period learned, touched", "declared, jitter of +-2 ms",
             "declared, then twice the period", "declared, 3 idle contexts more"), strategies(scenario), all);
         for (final JsonNode cell : scenario.path("cells")) {
+            if (cell.path("strategy").asText().equals("period declared, touched")) {
+                assertTrue(cell.path("touches").asInt() > 0, all);
+            } else if (!cell.path("strategy").asText().contains("touched")) {
+                assertEquals(0, cell.path("touches").asInt(-1), all);
+            }
             assertEquals(3 * JOBS, cell.path("jobs").asInt(), all);
             assertTrue(cell.path("others_to_unanticipated").asDouble() > 0, all);
         }

@@ -58,7 +58,11 @@ class GpuGoalsTest {
         final String cells = "\"control\":{\"cells\":["
             + cell("period declared", 1.1, 1.2, ",\"others_to_unanticipated\":0.96")
             + "," + cell("period declared, BE 0.5 ms", 1.0, 1.31, ",\"others_to_unanticipated\":0.949")
-            + "," + cell("period learned", 1.1, 1.32, "") + "],\"alone\":{}},"
+            + "," + cell("period learned", 1.1, 1.32, "")
+            + "," + cell("period declared, touched", 1.02, 1.1, ",\"others_to_unanticipated\":0.951")
+            + "," + cell("period declared, touched, BE 0.5 ms", 1.11, 1.0, ",\"others_to_unanticipated\":0.99")
+            + "," + cell("period learned, touched", 1.0, 1.22, "") + "],\"alone\":{}},"
+            + "\"switch\":{\"cells\":[" + cell("busy, anticipated, touched by the library", 1.05, 1.2, "") + "]},"
             + "\"periodic\":{\"cells\":[" + cell("period declared", 1.0, 1.05, "") + ","
             + cell("declared, 3 idle contexts more", 1.04, 1.1, "") + "]},"
             + "\"disturb\":{\"cells\":[{\"strategy\":\"regular\",\"kept_free_share\":0.02,"
@@ -69,8 +73,14 @@ class GpuGoalsTest {
         assertEquals(1.31, goal(goals, "0.35 ms at 100 Hz, period declared, worst p99").measured().orElseThrow());
         assertEquals("yes", goal(goals, "0.35 ms at 100 Hz, period declared, worst p50").answer());
         assertEquals("yes", goal(goals, "5 ms at 30 Hz, period declared").answer());
-        assertEquals(0.949, goal(goals, "best-effort work kept, period").measured().orElseThrow());
-        assertEquals("yes", goal(goals, "0.35 ms at 100 Hz, period learned").answer(), "1.32 / 1.2");
+        assertEquals(1.11, goal(goals, "0.35 ms at 100 Hz, period declared, touched, worst p50").measured()
+            .orElseThrow());
+        assertEquals(1.2, goal(goals, "0.35 ms at 100 Hz, period declared, touched, worst p99").measured()
+            .orElseThrow(), "of both scenarios");
+        assertEquals(0.949, goal(goals, "best-effort work kept, period declared, to").measured().orElseThrow());
+        assertEquals(0.951, goal(goals, "best-effort work kept, period declared, touched").measured().orElseThrow());
+        assertEquals("yes", goal(goals, "0.35 ms at 100 Hz, period learned, p99").answer(), "1.32 / 1.2");
+        assertEquals("no", goal(goals, "0.35 ms at 100 Hz, period learned, touched").answer(), "1.22 / 1.1");
         assertEquals("no", goal(goals, "3 idle contexts, anticipated: p50").answer());
         assertEquals("yes", goal(goals, "3 idle contexts, anticipated: p99").answer());
         assertEquals("not measured", goal(goals, "3 idle contexts, 0.35 ms, not anticipated: p99").answer());
