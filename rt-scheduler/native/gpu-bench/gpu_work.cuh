@@ -183,7 +183,7 @@ struct be_page {
 	int32_t pid;
 	uint32_t ready;
 	uint32_t stop;
-	uint32_t reserved; /* gpuseg-bench-rt --gate: 1 = go; gpuseg-bench-proc: 1 = in the second context */
+	uint32_t reserved; /* gpuseg-bench-rt: 1 = go (--gate), 2 = done (--stay); -proc: 1 = in the second context */
 	uint64_t kernels;
 	uint64_t wrong;
 	int64_t last_ns; /* end of the last kernel */

@@ -11,6 +11,8 @@
  *                   [--own-page FILE]         its word 1 is 1 while a segment runs, the 64 bits at byte 16 count jobs;
  *                                             the process ends after the job in which the word at byte 8 is set
  *                   [--gate]                  start the jobs when the word at byte 12 of the own page is 1
+ *                   [--stay]                  that word is 2 after the last job, and the process ends when the word at
+ *                                             byte 8 is set: what the driver does at its end disturbs no other's jobs
  *                   [--open FILE]             set that word in the page of another process, wait for its first job
  *                   [--name TEXT]             of the task, for the journal
  *                   [--gpu N]                 work on GPU N, in the order of the PCI bus, and name it in the task
@@ -52,6 +54,7 @@
 #define BURST_MAX 16
 #define GATE_LOOK_US 50000 /* a process behind a gate is idle by any measure */
 #define OPEN_LIMIT_NS 60000000000ll
+#define PAGE_DONE 2
 
 static volatile sig_atomic_t stopping;
 static struct gpuseg_rm_process others[16];
@@ -171,7 +174,7 @@ int main(int argc, char **argv)
 {
 	const char *mode = "none", *pids = "", *samples = NULL, *name = "bench-rt";
 	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9, period_ms = 0;
-	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0, gpu = -1;
+	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0, stay = 0, gpu = -1;
 	int undeclared = 0, rare = 0, silent = 0, kernels_per_job = 1, warm = 0, check_every = 16;
 	long burst_gap_us = 0, touch_us = 0;
 	double phase_ms = -1;
@@ -179,39 +182,23 @@ int main(int argc, char **argv)
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
-	static const struct option options[] = {{"mode", 1, 0, 'm'},
-						{"kernel-ms", 1, 0, 'k'},
-						{"per", 1, 0, 'p'},
-						{"jobs", 1, 0, 'j'},
-						{"seed", 1, 0, 's'},
-						{"pids", 1, 0, 'P'},
-						{"priority", 1, 0, 'r'},
-						{"hint-ms", 1, 0, 'h'},
-						{"slice-us", 1, 0, 'S'},
-						{"other-slice-us", 1, 0, 'O'},
-						{"samples", 1, 0, 'f'},
-						{"calibrate", 0, 0, 'c'},
-						{"gpu", 1, 0, 'u'},
-						{"pages", 1, 0, 'G'},
-						{"pause-ms", 1, 0, 'w'},
-						{"own-page", 1, 0, 'o'},
-						{"name", 1, 0, 'N'},
-						{"jitter-ms", 1, 0, 'J'},
-						{"gate", 0, 0, 'A'},
-						{"open", 1, 0, 'a'},
-						{"burst", 1, 0, 'b'},
-						{"burst-gap-us", 1, 0, 'g'},
-						{"period-ms", 1, 0, 'T'},
-						{"undeclared", 0, 0, 'U'},
-						{"rare", 0, 0, 'R'},
-						{"graph", 1, 0, 'K'},
-						{"warm", 1, 0, 'W'},
-						{"phase-ms", 1, 0, 'F'},
-						{"silent", 0, 0, 'Q'},
-						{"touch-us", 1, 0, 't'},
-						{"check-every", 1, 0, 'C'},
-						{"touches", 0, 0, 'i'},
-						{0, 0, 0, 0}};
+	static const struct option options[] = {{"mode", 1, 0, 'm'},	    {"kernel-ms", 1, 0, 'k'},
+						{"per", 1, 0, 'p'},	    {"jobs", 1, 0, 'j'},
+						{"seed", 1, 0, 's'},	    {"pids", 1, 0, 'P'},
+						{"priority", 1, 0, 'r'},    {"hint-ms", 1, 0, 'h'},
+						{"slice-us", 1, 0, 'S'},    {"other-slice-us", 1, 0, 'O'},
+						{"samples", 1, 0, 'f'},	    {"calibrate", 0, 0, 'c'},
+						{"gpu", 1, 0, 'u'},	    {"pages", 1, 0, 'G'},
+						{"pause-ms", 1, 0, 'w'},    {"own-page", 1, 0, 'o'},
+						{"name", 1, 0, 'N'},	    {"jitter-ms", 1, 0, 'J'},
+						{"gate", 0, 0, 'A'},	    {"open", 1, 0, 'a'},
+						{"burst", 1, 0, 'b'},	    {"burst-gap-us", 1, 0, 'g'},
+						{"period-ms", 1, 0, 'T'},   {"undeclared", 0, 0, 'U'},
+						{"rare", 0, 0, 'R'},	    {"graph", 1, 0, 'K'},
+						{"warm", 1, 0, 'W'},	    {"phase-ms", 1, 0, 'F'},
+						{"silent", 0, 0, 'Q'},	    {"touch-us", 1, 0, 't'},
+						{"check-every", 1, 0, 'C'}, {"touches", 0, 0, 'i'},
+						{"stay", 0, 0, 'y'},	    {0, 0, 0, 0}};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
 		case 'm':
@@ -265,6 +252,9 @@ int main(int argc, char **argv)
 		case 'A':
 			gate = 1;
 			break;
+		case 'y':
+			stay = 1;
+			break;
 		case 'a':
 			opens = own_page(optarg);
 			break;
@@ -315,8 +305,9 @@ int main(int argc, char **argv)
 		}
 	}
 	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 ||
-	    period_ms < 0 || kernels_per_job < 1 || (kernels_per_job > 1 && burst > 1) || warm < 0 || (gate && !own) ||
-	    touch_us < 0 || check_every < 1 || ((phase_ms >= 0 || silent || rare || touch_us) && period_ms <= 0))
+	    period_ms < 0 || kernels_per_job < 1 || (kernels_per_job > 1 && burst > 1) || warm < 0 ||
+	    ((gate || stay) && !own) || touch_us < 0 || check_every < 1 ||
+	    ((phase_ms >= 0 || silent || rare || touch_us) && period_ms <= 0))
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -520,6 +511,11 @@ int main(int argc, char **argv)
 	}
 	const int64_t loop_ns = now_ns() - loop_from;
 	const uint64_t kernels = other_kernels() - kernels_from;
+	if (stay && !failed) {
+		own->reserved = PAGE_DONE;
+		while (!own->stop && !stopping)
+			usleep(GATE_LOOK_US);
+	}
 	if (other_count && (off_first || off_after))
 		status |= gpuseg_rm_switch_processes(other_list, other_count, 0, 1);
 	if (slice_us)

@@ -28,6 +28,7 @@ public final class CudaBench {
     private static final int WRONG_AT = 24;
     private static final int SET_UP_AT = 48;
     private static final int GATE_AT = 12;
+    private static final int DONE = 2;
 
     private final Path root;
 
@@ -65,6 +66,18 @@ public final class CudaBench {
             while (page.getLong(SET_UP_AT) == 0) {
                 if (!child.isAlive() || System.nanoTime() - limitNs > 0) {
                     throw new IllegalStateException("a process does not get ready: " + child.said());
+                }
+                Thread.sleep(5);
+            }
+        }
+
+        /** Waits until a process that stays has done its jobs, or has ended without. */
+        void awaitDone(final int limitSeconds) throws InterruptedException {
+            final long limitNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(limitSeconds);
+            while (page.getInt(GATE_AT) != DONE && child.isAlive()) {
+                if (System.nanoTime() - limitNs > 0) {
+                    throw new IllegalStateException("a process does not end its jobs within " + limitSeconds + " s: "
+                        + child.said());
                 }
                 Thread.sleep(5);
             }

@@ -13,7 +13,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
 
-/** Periodic real-time processes of different rank that run at the same time and begin their jobs together. */
+/**
+ * Periodic real-time processes of different rank that run at the same time and begin their jobs together. All stay
+ * until the last has done its jobs: while the driver frees a context, other jobs are late.
+ */
 final class PeriodicProcesses {
     private static final double WARM_MS = 2_000;
     /** For each job of the plan. */
@@ -83,7 +86,17 @@ final class PeriodicProcesses {
             final long kernelsBefore = kernels(running);
             final long fromNs = System.nanoTime();
             started.forEach(CudaBench.Other::openGate);
+            for (final CudaBench.Other process : started) {
+                process.awaitDone(LIMIT_S);
+            }
+            final double tookNs = System.nanoTime() - fromNs;
+            final double othersPerMs = (kernels(running) - kernelsBefore) * NS_PER_MS / tookNs;
             final ObjectNode cell = JSON.createObjectNode();
+            if (held != null) {
+                figures(AdminClient.ask(RuntimeDirectory.find(held.directory().toString()),
+                    AdminClient.command("status")), tookNs, cell);
+            }
+            started.forEach(CudaBench.Other::askToStop);
             final ArrayNode tasks = cell.putArray("tasks");
             long late = 0;
             for (int i = 0; i < parts.size(); i++) {
@@ -91,12 +104,7 @@ final class PeriodicProcesses {
                 late += task.path("missed").asLong() + task.path("skipped").asLong();
                 tasks.add(task);
             }
-            final double tookNs = System.nanoTime() - fromNs;
-            cell.put("late_jobs", late).put("others_per_ms", (kernels(running) - kernelsBefore) * NS_PER_MS / tookNs);
-            if (held != null) {
-                figures(AdminClient.ask(RuntimeDirectory.find(held.directory().toString()),
-                    AdminClient.command("status")), tookNs, cell);
-            }
+            cell.put("late_jobs", late).put("others_per_ms", othersPerMs);
             return cell;
         } finally {
             CudaBench.close(started);
@@ -135,7 +143,7 @@ final class PeriodicProcesses {
         command.addAll(List.of("--name", cellName, "--samples", bench.samples(cellName).toString()));
         return bench.cuda().startCounting(cellName, -1, page -> {
             final List<String> all = new ArrayList<>(GpuBench.in(daemon, command));
-            all.addAll(List.of("--own-page", page.toString(), "--gate"));
+            all.addAll(List.of("--own-page", page.toString(), "--gate", "--stay"));
             return all;
         });
     }
