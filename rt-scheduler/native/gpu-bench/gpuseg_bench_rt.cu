@@ -182,23 +182,25 @@ int main(int argc, char **argv)
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
-	static const struct option options[] = {{"mode", 1, 0, 'm'},	    {"kernel-ms", 1, 0, 'k'},
-						{"per", 1, 0, 'p'},	    {"jobs", 1, 0, 'j'},
-						{"seed", 1, 0, 's'},	    {"pids", 1, 0, 'P'},
-						{"priority", 1, 0, 'r'},    {"hint-ms", 1, 0, 'h'},
-						{"slice-us", 1, 0, 'S'},    {"other-slice-us", 1, 0, 'O'},
-						{"samples", 1, 0, 'f'},	    {"calibrate", 0, 0, 'c'},
-						{"gpu", 1, 0, 'u'},	    {"pages", 1, 0, 'G'},
-						{"pause-ms", 1, 0, 'w'},    {"own-page", 1, 0, 'o'},
-						{"name", 1, 0, 'N'},	    {"jitter-ms", 1, 0, 'J'},
-						{"gate", 0, 0, 'A'},	    {"open", 1, 0, 'a'},
-						{"burst", 1, 0, 'b'},	    {"burst-gap-us", 1, 0, 'g'},
-						{"period-ms", 1, 0, 'T'},   {"undeclared", 0, 0, 'U'},
-						{"rare", 0, 0, 'R'},	    {"graph", 1, 0, 'K'},
-						{"warm", 1, 0, 'W'},	    {"phase-ms", 1, 0, 'F'},
-						{"silent", 0, 0, 'Q'},	    {"touch-us", 1, 0, 't'},
-						{"check-every", 1, 0, 'C'}, {"touches", 0, 0, 'i'},
-						{"stay", 0, 0, 'y'},	    {0, 0, 0, 0}};
+	static const struct option options[] = {
+		{"mode", 1, 0, 'm'},	    {"kernel-ms", 1, 0, 'k'},
+		{"per", 1, 0, 'p'},	    {"jobs", 1, 0, 'j'},
+		{"seed", 1, 0, 's'},	    {"pids", 1, 0, 'P'},
+		{"priority", 1, 0, 'r'},    {"hint-ms", 1, 0, 'h'},
+		{"slice-us", 1, 0, 'S'},    {"other-slice-us", 1, 0, 'O'},
+		{"samples", 1, 0, 'f'},	    {"calibrate", 0, 0, 'c'},
+		{"gpu", 1, 0, 'u'},	    {"pages", 1, 0, 'G'},
+		{"pause-ms", 1, 0, 'w'},    {"own-page", 1, 0, 'o'},
+		{"name", 1, 0, 'N'},	    {"jitter-ms", 1, 0, 'J'},
+		{"gate", 0, 0, 'A'},	    {"open", 1, 0, 'a'},
+		{"burst", 1, 0, 'b'},	    {"burst-gap-us", 1, 0, 'g'},
+		{"period-ms", 1, 0, 'T'},   {"undeclared", 0, 0, 'U'},
+		{"rare", 0, 0, 'R'},	    {"graph", 1, 0, 'K'},
+		{"warm", 1, 0, 'W'},	    {"phase-ms", 1, 0, 'F'},
+		{"silent", 0, 0, 'Q'},	    {"touch-us", 1, 0, 't'},
+		{"check-every", 1, 0, 'C'}, {"touches", 0, 0, 'i'},
+		{"stay", 0, 0, 'y'},	    {0, 0, 0, 0},
+	};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
 		case 'm':
