@@ -10,9 +10,8 @@
 
 /*
  * Run the scenario under these options with a daemon of its own. On a busy machine the library's thread may not run for
- * a while, and two segments become one; or the program may not run for as long as the hold-off (200 us) between two
- * launches, and one becomes two. So the number of segments may be wrong, but must be right once in some attempts. It is
- * never above one for each launch, or the one of a scenario that may have no second. All else must hold each time.
+ * a while, and two segments become one; so the number of segments may be too small, but must be right once in some
+ * attempts. All else must hold each time.
  */
 #define ATTEMPTS 10
 
@@ -24,7 +23,7 @@ static struct tally attempt(const char *scenario, unsigned int least, unsigned i
 {
 	struct tally t = {0};
 
-	for (int i = 0; i == 0 || (i < ATTEMPTS && (t.begins < least || t.begins > most)); i++) {
+	for (int i = 0; i < ATTEMPTS && t.begins < least; i++) {
 		const char *arguments[ARGUMENTS] = {NULL};
 		struct fake_daemon d;
 		struct run r;
@@ -46,12 +45,12 @@ static struct tally attempt(const char *scenario, unsigned int least, unsigned i
 		CHECK_EQ(r.said_size, 0);
 		t = tally_of(&d);
 		CHECK_EQ(t.open, 0);
-		CHECK((least == most && most > 1) || t.begins <= most, "%s: %u segments", scenario, t.begins);
+		CHECK(t.begins <= most, "%s: %u segments", scenario, t.begins);
 		opened = d.last_open;
 		opens = d.opens;
 		fake_daemon_stop(&d);
 	}
-	CHECK(t.begins >= least && t.begins <= most, "%s: %u segments", scenario, t.begins);
+	CHECK(t.begins >= least, "%s: %u segments", scenario, t.begins);
 	return t;
 }
 

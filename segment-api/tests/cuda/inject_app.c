@@ -22,6 +22,8 @@
 #include "standin.h"
 
 #define THREADS 8
+/* The first kernel of a job works until the others are launched, also where the program is not let run meanwhile. */
+#define FIRST_US 4000
 
 static uint64_t result = 1; /* changed by kernels */
 static CUcontext context;
@@ -87,7 +89,7 @@ static void jobs_with_synchronisation(void)
 
 	for (int job = 0; job < 10; job++) {
 		for (int i = 0; i < 5; i++)
-			kernel_on(stream, &result, 50, (uint64_t)i);
+			kernel_on(stream, &result, i == 0 ? FIRST_US : 50, (uint64_t)i);
 		OK(cuStreamSynchronize(stream));
 		rest_us(20000);
 	}
