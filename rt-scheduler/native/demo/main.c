@@ -58,6 +58,7 @@ struct options {
 struct job {
 	int64_t release_ns;
 	int64_t response_ns;
+	int64_t worked_ns; /* until its work was done, before the end was marked */
 	bool miss;
 };
 
@@ -209,7 +210,7 @@ static int64_t read_stamp(void)
 	return demo.stamp_out ? now_ns() : 0;
 }
 
-static int run_job(int64_t release_ns)
+static int run_job(int64_t release_ns, int64_t *done_ns)
 {
 	const struct options *o = &demo.options;
 	const int64_t stamp_ns = read_stamp();
@@ -227,6 +228,7 @@ static int run_job(int64_t release_ns)
 	}
 	if (rc == 0 && demo.stamp_out && stamp_ns != 0 && !demo.stop)
 		__atomic_store_n(demo.stamp_out, stamp_ns, __ATOMIC_RELEASE);
+	*done_ns = now_ns();
 	if (rc == 0 && demo.task && !demo.stop)
 		rc = managed_result("job end", gpuseg_job_end(demo.task));
 	return rc < 0 ? rc : 0;
@@ -239,18 +241,20 @@ static void run_jobs(void)
 
 	for (int64_t k = 0; k < demo.capacity; k++) {
 		const int64_t release_ns = o->start_ns + o->offset_ns + k * o->period_ns;
+		int64_t done_ns;
 
 		if (release_ns >= end_ns)
 			return;
 		sleep_until(release_ns, &demo.stop); /* in the past if the job before was late */
 		if (demo.stop)
 			return;
-		demo.failure = run_job(release_ns);
+		demo.failure = run_job(release_ns, &done_ns);
 		if (demo.failure != 0 || demo.stop)
 			return;
 
 		const int64_t response_ns = now_ns() - release_ns;
-		demo.jobs[k] = (struct job){release_ns, response_ns, o->priority > 0 && response_ns > o->deadline_ns};
+		demo.jobs[k] = (struct job){release_ns, response_ns, done_ns - release_ns,
+					    o->priority > 0 && response_ns > o->deadline_ns};
 		__atomic_store_n(&demo.done, k + 1, __ATOMIC_RELEASE);
 		demo.progress->last_ns = release_ns + response_ns;
 		note(&demo.progress->jobs);
@@ -292,11 +296,11 @@ static int write_jobs(const char *path, int64_t count)
 
 	if (!file)
 		return -errno;
-	if (fputs("release_ns,response_ns,miss\n", file) < 0)
+	if (fputs("release_ns,response_ns,miss,worked_ns\n", file) < 0)
 		rc = -errno;
 	for (int64_t i = 0; i < count && rc == 0; i++)
-		if (fprintf(file, "%" PRId64 ",%" PRId64 ",%d\n", demo.jobs[i].release_ns, demo.jobs[i].response_ns,
-			    demo.jobs[i].miss) < 0)
+		if (fprintf(file, "%" PRId64 ",%" PRId64 ",%d,%" PRId64 "\n", demo.jobs[i].release_ns,
+			    demo.jobs[i].response_ns, demo.jobs[i].miss, demo.jobs[i].worked_ns) < 0)
 			rc = -errno;
 	if (fclose(file) != 0 && rc == 0)
 		rc = -errno;
@@ -470,7 +474,7 @@ static const char help[] =
 	"  --on-usr2 fork|exec        SIGUSR2: fork a child that lives for 1 s and tries to use its parent's handles, "
 	"or\n"
 	"                             become `sleep 1`, at any moment of the task (default: ignored)\n"
-	"  --out FILE                 one line per job: release_ns,response_ns,miss\n"
+	"  --out FILE                 one line per job: release_ns,response_ns,miss,worked_ns\n"
 	"  --scheduling fifo:P|other  scheduling of the task's thread, if permitted (default other)\n"
 	"  --cpu N                    pin the task's thread to this processor\n"
 	"  --unmanaged                do not connect to the daemon, do not mark segments\n"
