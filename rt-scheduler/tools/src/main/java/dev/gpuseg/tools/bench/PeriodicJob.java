@@ -16,6 +16,8 @@ import java.util.List;
 record PeriodicJob(String name, double kernelMs, int kernels, double periodMs, int factor) {
     /** More jobs than a cell has time for: the process is stopped. */
     static final int ENDLESS = 100_000;
+    /** For gpuseg-bench-rt: the library launches four bytes when the daemon expects a begin. */
+    static final String TOUCHES = "--touches";
     private static final double WARM_MS = 2_000;
 
     /** Jobs that are not measured: the daemon learns in the first two seconds. */

@@ -32,8 +32,6 @@ record PeriodicScenario(PeriodicJob job, List<Double> otherMs) implements GpuSce
     private static final int OTHERS = 3;
     private static final int IDLE = 3;
     private static final String SEGMENT = "segment";
-    /** The library launches four bytes when the daemon expects a begin. */
-    private static final String TOUCHES = "--touches";
     private static final List<String> OFF = List.of("--anticipate", "off");
     private static final List<String> LEARNED = List.of("--anticipate", "learned");
 
@@ -58,9 +56,10 @@ record PeriodicScenario(PeriodicJob job, List<Double> otherMs) implements GpuSce
         new Way("hint 1 ms ahead", "hint", GpuStrategy.HINT, OFF, List.of("--hint-ms", "1"), true, 0),
         new Way(DECLARED, "declared", GpuStrategy.OPTIMISTIC, LEARNED, List.of(), true, 0),
         new Way(LEARNED_TITLE, "learned", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--undeclared"), true, 0),
-        new Way(DECLARED_TOUCHED, "declared-touched", GpuStrategy.OPTIMISTIC, LEARNED, List.of(TOUCHES), true, 0),
+        new Way(DECLARED_TOUCHED, "declared-touched", GpuStrategy.OPTIMISTIC, LEARNED,
+            List.of(PeriodicJob.TOUCHES), true, 0),
         new Way(LEARNED_TOUCHED, "learned-touched", GpuStrategy.OPTIMISTIC, LEARNED,
-            List.of(TOUCHES, "--undeclared"), true, 0),
+            List.of(PeriodicJob.TOUCHES, "--undeclared"), true, 0),
         new Way("declared, jitter of +-2 ms", "jitter", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--jitter-ms", "4"),
             false, 0),
         new Way("declared, then twice the period", "rare", GpuStrategy.OPTIMISTIC, LEARNED, List.of("--rare"), false,

@@ -38,7 +38,7 @@ final class SwitchScenario implements GpuScenario {
     /** A process is known to be idle a second after it is, and up to five more if the driver's thread came late. */
     private static final List<String> LONG_WARM = List.of("--phase-ms", "0", "--warm", "800");
     private static final List<String> TOUCHED = List.of("--phase-ms", "0", "--touch-us", "250");
-    private static final List<String> BY_LIBRARY = List.of("--phase-ms", "0", "--touches");
+    private static final List<String> BY_LIBRARY = List.of("--phase-ms", "0", PeriodicJob.TOUCHES);
     private static final List<String> EARLY = List.of("--phase-ms", "0", "--hint-ms", "4");
     private static final List<String> OFF = List.of("--anticipate", "off");
     private static final List<String> IDLE_LAST = List.of("--anticipate", "off", "--idle-contexts", "last");
