@@ -164,6 +164,15 @@ public abstract class ScanningMechanism<P extends AttachedProcess> implements Me
     }
 
     /**
+     * All that are attached. Under the lock.
+     *
+     * @return what is kept for each, not to be changed
+     */
+    protected final Collection<P> attachedProcesses() {
+        return processes.values();
+    }
+
+    /**
      * What is kept for a context.
      *
      * @param context the context

@@ -86,6 +86,15 @@ public final class TegraMechanism extends ScanningMechanism<TegraProcess> {
         }
     }
 
+    @Override
+    public void released() {
+        synchronized (lock()) {
+            for (final TegraProcess p : attachedProcesses()) {
+                p.tsgs().forEach(TsgFile::released);
+            }
+        }
+    }
+
     private boolean apply(final ContextRef context, final boolean disable) {
         final TegraProcess p = processOf(context);
         final long beganNs = System.nanoTime();

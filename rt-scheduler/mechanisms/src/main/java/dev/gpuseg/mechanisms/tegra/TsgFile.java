@@ -21,7 +21,10 @@ final class TsgFile {
     private final int remoteFd;
     private final ByteBuffer argument = ByteBuffer.allocateDirect(2 * Integer.BYTES).order(ByteOrder.nativeOrder());
     private int originalUs;
+    /** Or perhaps so. */
     private boolean disabled;
+    /** For certain: both commands were done, and no other program has enabled it since. */
+    private boolean certain;
 
     TsgFile(final int fd, final int remoteFd) {
         this.fd = fd;
@@ -32,24 +35,31 @@ final class TsgFile {
         return remoteFd;
     }
 
-    /** Removes it from the runlist and preempts what runs. 0 or -errno; after a failure it is enabled. */
+    /** Removes it from the runlist and preempts what runs. 0 or -errno; after a failure it is enabled again. */
     int disable() {
-        if (disabled) {
+        if (certain) {
             return 0;
         }
+        disabled = true;
         int rc = TegraCalls.DRIVER.ioctl(fd, DISABLE, 0);
         if (rc >= 0) {
-            disabled = true;
             rc = TegraCalls.DRIVER.ioctl(fd, PREEMPT, 0);
         }
+        certain = rc >= 0;
         if (rc < 0) {
             enable();
         }
         return Math.min(rc, 0);
     }
 
+    /** Another program may have enabled it. */
+    void released() {
+        certain = false;
+    }
+
     /** 0 or -errno. Always issued, because another process may have disabled it. */
     int enable() {
+        certain = false;
         final int rc = TegraCalls.DRIVER.ioctl(fd, ENABLE, 0);
         disabled &= rc < 0;
         return Math.min(rc, 0);

@@ -238,12 +238,35 @@ class TegraMechanismTest {
             mechanism.close();   // descriptors gone, as after a kill
             Thread.sleep(5);
             assertFalse(app.advances(QUIET_MS), "the disabled state must outlive its maker");
-            final Process release = rig.withDevice(TegraRig.build().resolve("gpuseg-watchdog").toString(), "--dir",
-                directory.toString(), "--release", "--force").inheritIO().start();
-            assertTrue(release.waitFor(TegraRig.LIMIT_MS, TimeUnit.MILLISECONDS));
-            assertEquals(0, release.exitValue());
+            release();
             assertTrue(app.advances(LIVELY_MS));
             assertEquals(0, held.count());
+        }
+    }
+
+    /** As the watchdog does. */
+    private void release() throws Exception {
+        final Process release = rig.withDevice(TegraRig.build().resolve("gpuseg-watchdog").toString(), "--dir",
+            directory.toString(), "--release", "--force").inheritIO().start();
+        assertTrue(release.waitFor(TegraRig.LIMIT_MS, TimeUnit.MILLISECONDS));
+        assertEquals(0, release.exitValue());
+    }
+
+    @Test
+    void shouldDisableAgainWhatTheWatchdogReleased() throws Exception {
+        final TegraRig.App app = rig.start(2);
+        final ContextRef c = attached(app, 1);
+        try (HeldFile held = HeldFile.openOrCreate(directory.resolve(Abi.HELD_NAME))) {
+            held.hold(mechanism.id(), c.pid(), c.pidStartTicks(), 0, 1, System.nanoTime(), mechanism.heldPayload(c));
+            assertEquals(0, disable(c));
+            release();
+            assertTrue(app.advances(LIVELY_MS));
+            mechanism.released();
+            assertEquals(0, disable(c));
+            assertEquals(4, rig.disables());
+            Thread.sleep(5);
+            assertFalse(app.advances(QUIET_MS), "works while disabled");
+            assertEquals(0, enable(c));
         }
     }
 
