@@ -472,6 +472,7 @@ public class NvidiaMechanism implements Mechanism {
             note(context, c, true, false, beganNs);
         }
         p.enabled = false;
+        p.disabledRelease = -1;   // some of it may be enabled, and some disabled
         watch.invalidate(p);   // its channels are not what they were; changed() follows when they are known again
         lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()
             + " channels answered " + RmStatus.name(status) + "; examining the process again";

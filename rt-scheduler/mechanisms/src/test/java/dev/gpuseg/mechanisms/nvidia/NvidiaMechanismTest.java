@@ -164,6 +164,22 @@ class NvidiaMechanismTest {
         assertTrue(RmRig.advances(app, LIVELY_MS));
     }
 
+    /** RM may have enabled some of a list that it refused, so none of them counts as disabled any more. */
+    @Test
+    void shouldDisableAgainWhatItTriedToEnable() throws Exception {
+        final ContextRef a = attached(rig.start(), 1);
+        assertEquals(0, disable(a));
+        rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 2, RmStatus.INVALID_CLIENT);   // the batch, and the single call
+        assertEquals(1, enable(a));
+        assertEquals(ContextRef.Outcome.FAILED, a.outcome());
+        final int before = count("disables");
+        assertEquals(0, disable(a));
+        assertTrue(count("disables") > before, "it believes that the channels are disabled");
+        assertEquals(8, count("disabled_channels"));
+        assertEquals(0, enable(a));
+        assertEquals(0, count("disabled_channels"));
+    }
+
     @Test
     void shouldLeaveNobodyDisabledTwiceWhenABatchFailsHalfway() throws Exception {
         final RmRig.App app = rig.start();
