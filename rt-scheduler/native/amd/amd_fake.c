@@ -771,6 +771,10 @@ static int on_criu(struct amd_table *t, struct amd_process *p, const struct gpus
 			t->unbalanced++;
 			return refuse(EINVAL);
 		}
+		if (t->fail > 0) {
+			t->fail--;
+			return refuse(EIO);
+		}
 		t->unpauses++;
 		p->paused--;
 		return 0;
@@ -819,6 +823,10 @@ static int resume(struct amd_table *t, struct amd_process *p, struct trap *a)
 		}
 	}
 	t->resumes++;
+	if (t->fail > 0) {
+		t->fail--;
+		return refuse(EIO); /* although they are resumed */
+	}
 	return count;
 }
 

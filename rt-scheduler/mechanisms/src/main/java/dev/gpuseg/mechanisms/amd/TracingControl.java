@@ -12,7 +12,8 @@ abstract class TracingControl implements QueueControl {
     private final Tracer tracer;
     private final byte[] payload;
     private final AtomicBoolean resumed = new AtomicBoolean();
-    private final Map<AmdProcess, Boolean> disabled = new LinkedHashMap<>();   // tracer's thread
+    /** Or perhaps so; false: it could not be resumed, and is to be before it is suspended again. Tracer's thread. */
+    private final Map<AmdProcess, Boolean> disabled = new LinkedHashMap<>();
 
     TracingControl() {
         tracer = new Tracer(this::resumeAll);
@@ -56,6 +57,12 @@ abstract class TracingControl implements QueueControl {
 
     private int suspend(final AmdProcess p) {
         p.result(0, "");
+        if (!disabled.getOrDefault(p, true)) {
+            final int rc = resume(p);
+            if (rc != 0) {
+                return rc;
+            }
+        }
         disabled.put(p, true);   // also if it fails half way
         return suspendQueues(p);
     }
@@ -70,6 +77,7 @@ abstract class TracingControl implements QueueControl {
             disabled.remove(p);
             return 0;
         }
+        disabled.put(p, false);   // some of it may run
         return rc;
     }
 

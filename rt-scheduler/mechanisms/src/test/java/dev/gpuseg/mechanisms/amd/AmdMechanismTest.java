@@ -181,6 +181,29 @@ class AmdMechanismTest {
         app.mustAdvance("again");
     }
 
+    /** What could not be resumed may run in part, and counts as suspended no more. */
+    @ParameterizedTest
+    @EnumSource(names = {"DEBUG", "CRIU"})
+    void shouldSuspendAgainWhatItTriedToResume(final ControlInterface by) throws Exception {
+        use(by);
+        final App app = rig.start(2);
+        final ContextRef c = attached(app, 1);
+        assertEquals(0, disable(c));
+        final int before = rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES);
+        rig.table.putInt(AmdRig.FAIL, 1);
+        assertEquals(1, enable(c));
+        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertEquals(0, disable(c));
+        assertTrue(rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES) > before);
+        assertTrue(app.standsStill());
+        rig.table.putInt(AmdRig.FAIL, 2);
+        assertEquals(1, enable(c));
+        assertEquals(1, disable(c), "nor could it be resumed then");
+        assertEquals(0, disable(c));
+        assertEquals(0, enable(c));
+        app.mustAdvance("again");
+    }
+
     @ParameterizedTest
     @EnumSource(ControlInterface.class)
     void shouldDisableQueuesThatAreMadeWhileTheProcessIsDisabled(final ControlInterface by) throws Exception {
