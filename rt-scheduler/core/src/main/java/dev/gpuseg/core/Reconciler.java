@@ -17,8 +17,8 @@ import java.util.Arrays;
  * <li>When nothing is left to enable either, the state is <em>settled</em>.
  * </ol>
  * If a context cannot be disabled, the state counts as enforced but incomplete (grants do not wait for it: fail open),
- * and all is tried again after {@value #RETRY_NS} ns. A context that was written to the held file stays in it until an
- * enable succeeds: after a failure it may be disabled or not.
+ * and all is tried again after {@value #RETRY_NS} ns. After a failure a context may be disabled or not, whatever was
+ * tried: it stays in the held file until an enable succeeds, and a state that wants it disabled disables it again.
  *
  * <h2>What had no work lately</h2>
  * A device's call may take longer the more contexts it disables, and disturb what runs. If a state says that some
@@ -246,8 +246,8 @@ public final class Reconciler {
     }
 
     /**
-     * The watchdog enabled what it found in the held file. The entries stay: what must be disabled is disabled again,
-     * and the rest is enabled.
+     * The watchdog enabled what it found in the held file, or tried to. The entries stay: what must be disabled is
+     * disabled again, and the rest is enabled.
      */
     public void released() {
         Arrays.fill(off, false);
@@ -279,10 +279,10 @@ public final class Reconciler {
     }
 
     /**
-     * Whether a context is disabled, as far as is known.
+     * Whether a context is disabled for certain.
      *
      * @param context its id
-     * @return false if it is enabled, or the last attempt to disable it failed
+     * @return false if it is enabled, or the last attempt to disable or to enable it failed
      */
     public boolean isOff(final int context) {
         return off[context];
@@ -357,12 +357,20 @@ public final class Reconciler {
             finish(version);
             return true;
         }
-        final long doneNs = effects.apply(toDisable, disableCount, toEnable, enableCount);
+        final long doneNs = apply();
         pendingVersion = version;
         if (doneNs != Effects.PENDING) {
             complete(doneNs);
         }
         return true;
+    }
+
+    /** What is to be enabled counts as disabled no more, even if that fails: it may have happened. */
+    private long apply() {
+        for (int i = 0; i < enableCount; i++) {
+            off[toEnable[i]] = false;
+        }
+        return effects.apply(toDisable, disableCount, toEnable, enableCount);
     }
 
     private static boolean isDue(final long atNs, final long nowNs) {
@@ -500,7 +508,6 @@ public final class Reconciler {
                 continue;
             }
             if (effects.succeeded(c)) {
-                off[c] = false;
                 clear(c);
                 effects.enabled(c);
             } else {
@@ -528,7 +535,7 @@ public final class Reconciler {
         lacksRoom = false;
         collect(0);   // nothing is wanted off
         if (enableCount > 0) {
-            effects.apply(toDisable, 0, toEnable, enableCount);
+            apply();
             if (finishEnables()) {
                 effects.failed();
             }

@@ -356,6 +356,45 @@ class ReconcilerTest {
             w.cycles(1 + TAKES_NS + Reconciler.RETRY_NS));
     }
 
+    /** A device may answer too late, or enable some channels of many: whatever it said, the context may run. */
+    @Test
+    void shouldDisableAgainWhatItTriedToEnable() {
+        final World w = new World(false).want(1);
+        w.cycles(0);
+        w.failing.add(1);
+        assertTrue(w.want().cycles(1).contains("failed"));
+        w.disabled.remove(1);
+        w.failing.clear();
+        assertFalse(w.reconciler.isOff(1));
+        assertEquals(List.of("disable 1", "disabled 1", "enforced 3", "enforced 3", "settled 3"),
+            w.want(1).cycles(2));
+        assertEquals(Set.of(1), w.disabled);
+        assertEquals(Set.of(1), w.heldFile);
+    }
+
+    @Test
+    void shouldDisableAgainWhatItWasEnablingWhenAnErrorCameBetween() {
+        final boolean[] broken = {false};
+        final World w = new World(false) {
+            @Override
+            public long apply(final int[] disable, final int disableCount, final int[] enable,
+                final int enableCount) {
+                final long doneNs = super.apply(disable, disableCount, enable, enableCount);
+                if (broken[0]) {
+                    throw new IllegalStateException("planted");
+                }
+                return doneNs;
+            }
+        };
+        w.want(1).cycles(0);
+        broken[0] = true;
+        assertThrows(IllegalStateException.class, () -> w.want().cycles(1));
+        broken[0] = false;
+        w.reconciler.invalidate();
+        w.want(1).cycles(2);
+        assertEquals(Set.of(1), w.disabled);
+    }
+
     @Test
     void shouldLeaveEnabledWhatCannotBeWrittenDown() {
         final World w = new World(false).want(1, 2);
