@@ -274,8 +274,8 @@ GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_status) == 128, "status is two cache line
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_status, heartbeat_ns) == 64, "status line 1");
 
 /*
- * Watchdog page: <runtime dir>/watchdog. W: the watchdog. A change of `releases` tells an enforcer that the watchdog
- * has undone what it had applied; the enforcer then applies its desired state again.
+ * Watchdog page: <runtime dir>/watchdog. W: the watchdog. A change of `releases` tells an enforcer that what it had
+ * applied is undone, or may be; it then applies its desired state again.
  */
 #define GPUSEG_WATCHDOG_MAGIC 0x47574454u /* "TDWG" */
 
@@ -285,7 +285,7 @@ struct gpuseg_watchdog {
 	int32_t pid;
 	uint32_t period_ms;
 	int64_t heartbeat_ns; /* release, every period/4 */
-	uint64_t releases;    /* release: how often the watchdog has enabled held contexts */
+	uint64_t releases;    /* release: how often held contexts were enabled, or that was tried */
 	uint64_t released_contexts;
 	int64_t last_release_ns;
 	int64_t first_release_ns; /* in the daemon's last silence; 0 = never, or a watchdog of ABI 1.3 or earlier */

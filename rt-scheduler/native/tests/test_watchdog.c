@@ -100,12 +100,12 @@ static bool was_steady(void)
 	return now_ns() - beat_ns < STEADY_NS && __atomic_load_n(f.gap_ns, __ATOMIC_RELAXED) < STEADY_NS;
 }
 
-static void set_up(void)
+static void set_up_with(const char *const gpu_options[])
 {
 	f.gap_ns = mmap(NULL, sizeof(*f.gap_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f.gap_ns == MAP_FAILED)
 		abort();
-	f.vgpu = rig_vgpu(NULL);
+	f.vgpu = rig_vgpu(gpu_options);
 	f.control = rig_connect(GPUSEG_SIM_CONTROL_NAME);
 	f.status = map_file(GPUSEG_STATUS_NAME, sizeof(*f.status));
 	f.held = map_file(GPUSEG_HELD_NAME, sizeof(*f.held) + GPUSEG_HELD_MAX * sizeof(*f.entries));
@@ -115,6 +115,11 @@ static void set_up(void)
 	f.held->entry_count = GPUSEG_HELD_MAX;
 	__atomic_store_n(&f.held->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
 	f.daemon = start_daemon();
+}
+
+static void set_up(void)
+{
+	set_up_with(NULL);
 }
 
 /* Lets the same test start again. Its applications end with the test. */
@@ -189,6 +194,12 @@ static bool has_released(void *count)
 	return __atomic_load_n(&f.page->releases, __ATOMIC_ACQUIRE) >= *(uint64_t *)count;
 }
 
+static bool has_enabled(void *count)
+{
+	return __atomic_load_n(&f.page->releases, __ATOMIC_ACQUIRE) > 0 &&
+	       f.page->released_contexts >= *(uint64_t *)count;
+}
+
 static bool has_beaten(void *before_ns)
 {
 	return __atomic_load_n(&f.page->heartbeat_ns, __ATOMIC_ACQUIRE) != *(int64_t *)before_ns;
@@ -251,7 +262,7 @@ static void enable_behind_a_hung_daemon(bool *steady)
 	*steady = was_steady();
 	stop_and_wait(f.daemon);
 	*steady &= *f.gap_ns < STEADY_NS;
-	CHECK(rig_until(has_released, &once), "a hung daemon froze its application");
+	CHECK(rig_until(has_enabled, &once), "a hung daemon froze its application");
 	if (!*steady) { /* the watchdog may have seen a hang before */
 		tear_down();
 		return;
@@ -269,8 +280,8 @@ static void enable_behind_a_hung_daemon(bool *steady)
 	/* While it hangs, a context that is disabled again is enabled again. */
 	rig_operate(f.control, GPUSEG_SIM_DISABLE, &a.pid, 1, 0);
 	CHECK(rig_until(none_disabled, NULL), "enabled only once");
-	uint64_t again = f.page->releases + 1;
-	CHECK(rig_until(has_released, &again), "enabled no more");
+	uint64_t again = f.page->released_contexts + 1;
+	CHECK(rig_until(has_enabled, &again), "enabled no more");
 	CHECK_EQ(f.page->first_release_ns, first_ns);
 	CHECK(f.page->last_release_ns > first_ns, "last release at the time of the first");
 
@@ -296,6 +307,26 @@ static void with_a_steady_daemon(void (*test)(bool *steady))
 TEST(should_enable_what_a_hung_daemon_holds_and_leave_the_entries)
 {
 	with_a_steady_daemon(enable_behind_a_hung_daemon);
+}
+
+/* The device enables it after the watchdog has stopped to wait: the enforcer must learn of it all the same. */
+TEST(should_count_a_release_that_failed_as_one_that_may_have_happened)
+{
+	static const char *const slow[] = {"--enable-cost", "400ms", NULL};
+
+	set_up_with(slow);
+	const struct rig_application a = rig_application(endless, 1);
+	uint64_t once = 1;
+
+	start_watchdog("100ms", NULL);
+	hold(0, a.pid);
+	stop_and_wait(f.daemon);
+	CHECK(rig_until(none_disabled, NULL), "a hung daemon froze its application");
+	CHECK(rig_until(has_released, &once), "the application is enabled, and no enforcer learns of it");
+	CHECK_EQ(f.page->released_contexts, 0);
+	CHECK_EQ(state(0), GPUSEG_HELD_DISABLED);
+	CHECK(f.page->first_release_ns > 0 && f.page->first_release_ns <= f.page->last_release_ns, "%" PRId64,
+	      f.page->first_release_ns);
 }
 
 static void release_late(int64_t period_ns, int64_t *age_ns)
@@ -616,6 +647,7 @@ static const struct check_case cases[] = {
 	CASE(should_release_on_command_but_not_behind_a_living_daemon),
 	CASE(should_enable_what_a_killed_daemon_held_within_the_bound),
 	CASE(should_enable_what_a_hung_daemon_holds_and_leave_the_entries),
+	CASE(should_count_a_release_that_failed_as_one_that_may_have_happened),
 	CASE(should_release_before_the_period_is_over),
 	CASE(should_leave_a_living_daemon_alone),
 	CASE(should_not_touch_a_process_that_got_the_pid_of_a_dead_one),

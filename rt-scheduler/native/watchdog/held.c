@@ -220,6 +220,7 @@ struct release_report held_release(struct held_file *held, const struct release_
 				todo[others++] = todo[i];
 		}
 		left = others;
+		report.tried += count;
 		mechanism_find(id)->release(same, count, rule->deadline_ns);
 		for (unsigned i = 0; i < count; i++)
 			settle(held, rule, &report, same[i],

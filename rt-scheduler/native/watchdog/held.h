@@ -39,6 +39,7 @@ enum release_outcome {
 
 struct release_report {
 	unsigned count[RELEASE_FAILED + 1]; /* by outcome */
+	unsigned tried;			    /* whatever came of it, each of these may be enabled now */
 	int first_error;		    /* of a failed one, -errno */
 	unsigned timeslices;		    /* contexts whose time slices were restored */
 	unsigned timeslices_failed;	    /* kept */

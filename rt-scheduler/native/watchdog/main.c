@@ -129,7 +129,11 @@ static struct release_report release_all(bool clear, int64_t not_after_ns, bool 
 	};
 	const struct release_report report = held_release(&dog.held, &rule);
 
-	if (report.count[RELEASE_ENABLED] > 0) {
+	/*
+	 * What failed may have happened all the same: a device answers late, or enables a part of a list. So the
+	 * enforcers apply their state again, whatever came of it.
+	 */
+	if (report.tried > 0) {
 		dog.page->released_contexts += report.count[RELEASE_ENABLED];
 		dog.page->last_release_ns = now_ns();
 		if (!dog.released)
@@ -138,7 +142,7 @@ static struct release_report release_all(bool clear, int64_t not_after_ns, bool 
 		/*
 		 * release, after the hardware was changed: an enforcer that sees the new count applies its state on top
 		 */
-		__atomic_store_n(&dog.page->releases, dog.page->releases + 1, __ATOMIC_RELEASE);
+		__atomic_add_fetch(&dog.page->releases, 1, __ATOMIC_RELEASE);
 	}
 	return report;
 }

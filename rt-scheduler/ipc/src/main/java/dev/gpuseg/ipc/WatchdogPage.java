@@ -36,7 +36,8 @@ public final class WatchdogPage implements AutoCloseable {
     }
 
     /**
-     * How often the watchdog has enabled held contexts. If it changes, the enforcer must apply its state again.
+     * How often the watchdog has enabled held contexts, or tried to: what failed may have happened. If it changes, the
+     * enforcer must apply its state again.
      *
      * @return count, acquire
      */

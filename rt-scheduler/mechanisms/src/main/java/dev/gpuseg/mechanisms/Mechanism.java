@@ -115,8 +115,8 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
-     * Another program, such as the watchdog, enabled contexts that were disabled: what this mechanism remembers of the
-     * state of channels does not hold any more.
+     * Another program, such as the watchdog, enabled contexts that were disabled, or tried to: what this mechanism
+     * remembers of the state of channels does not hold any more.
      */
     default void released() {
         // a mechanism that remembers nothing of the kind

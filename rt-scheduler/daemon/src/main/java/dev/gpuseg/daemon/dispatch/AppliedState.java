@@ -14,6 +14,7 @@ import java.util.Arrays;
  */
 final class AppliedState implements Reconciler.Effects {
     private static final long NOTHING_DISABLED = 0;
+    private static final long NONE = -1;
 
     private final int gpu;
     private final Mechanism mechanism;
@@ -29,7 +30,7 @@ final class AppliedState implements Reconciler.Effects {
 
     /** W enforcer (volatile), R dispatcher: every context off in the state of this version is off. */
     private volatile long enforcedVersion;
-    /** At least one context that must be off could not be disabled. Written before enforcedVersion. */
+    /** At least one context that must be off is not, or perhaps not. Written before enforcedVersion. */
     private volatile boolean incomplete;
     /** W enforcer, R daemon at its stop: the newest version of which nothing is left to do. */
     private volatile long settledVersion;
@@ -82,6 +83,12 @@ final class AppliedState implements Reconciler.Effects {
     /** The mechanism no longer knows a context. Its entry in the held file is left to {@link Reconciler#detach}. */
     void remove(final int contextId) {
         contexts[contextId] = null;
+    }
+
+    /** What is disabled may be enabled by now: no state is enforced until it is applied again. */
+    void released() {
+        incomplete = true;
+        enforcedVersion = NONE;
     }
 
     @Override

@@ -166,11 +166,13 @@ final class Enforcer implements Enforcement, Runnable {
         kick();
     }
 
-    /** A watchdog was started anew. */
+    /** A watchdog was started anew. The former one may have ended between a release and its count. */
     void watchdog(final WatchdogPage page) {
         lifecycle.add(() -> {
+            checkWatchdog();
             watchdog = page;
             releasesSeen = page.releases();
+            released();
         });
         kick();
     }
@@ -316,10 +318,15 @@ final class Enforcer implements Enforcement, Runnable {
         final long releases = watchdog.releases();
         if (releases != releasesSeen) {
             releasesSeen = releases;
-            mechanism.released();
-            reconciler.released();
+            released();
             results.released(releases, watchdog.firstReleaseNs());
         }
+    }
+
+    private void released() {
+        mechanism.released();
+        reconciler.released();
+        applied.released();
     }
 
     private void onAttach(final ContextRef context) {

@@ -18,7 +18,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
@@ -412,25 +411,70 @@ class EnforcerTest {
         assertEquals(1, held.count());
     }
 
-    @Test
-    void shouldDisableAgainWhatTheWatchdogReleased() throws IOException {
+    private Path watchdogFile(final long releases) throws IOException {
         final ByteBuffer page = ByteBuffer.allocate(Abi.Watchdog.SIZE).order(ByteOrder.nativeOrder());
         page.putInt(Abi.Watchdog.MAGIC_OFFSET, Abi.WATCHDOG_MAGIC);
         page.putInt(Abi.Watchdog.VERSION_OFFSET, Abi.ABI_VERSION);
-        final Path file = Files.write(directory.resolve("watchdog"), page.array());
-        try (WatchdogPage watchdog = WatchdogPage.map(file)) {
+        page.putLong(Abi.Watchdog.RELEASES_OFFSET, releases);
+        final Path file = directory.resolve("watchdog");
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
+            channel.write(page.slice(0, Abi.Watchdog.SIZE), 0);   // into the mapped page, as another process does
+        }
+        return file;
+    }
+
+    @Test
+    void shouldDisableAgainWhatTheWatchdogReleased() throws IOException {
+        try (WatchdogPage watchdog = WatchdogPage.map(watchdogFile(0))) {
             enforcer.watchdog(watchdog);
             want(1, 2);
             settle();
             results();
             device.calls.clear();
-            page.putLong(Abi.Watchdog.RELEASES_OFFSET, 1);
-            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-                channel.write(page.slice(0, Abi.Watchdog.SIZE), 0);   // into the mapped page, as another process does
-            }
+            watchdogFile(1);
             settle();
             assertEquals(List.of("-1-2 held 2"), device.calls);
             assertEquals(List.of("released 1", "-1", "-2"), results());
+        }
+    }
+
+    @Test
+    void shouldCountNoStateAsEnforcedUntilWhatWasReleasedIsDisabledAgain() throws IOException {
+        try (WatchdogPage watchdog = WatchdogPage.map(watchdogFile(0))) {
+            enforcer.watchdog(watchdog);
+            final long version = want(1, 2);
+            settle();
+            final List<String> seen = new ArrayList<>();
+            device.during = () -> seen.add((enforcer.enforcedVersion() >= version) + " " + enforcer.isIncomplete());
+            watchdogFile(1);
+            settle();
+            assertEquals(List.of("false true"), seen);
+            assertEquals(version, enforcer.enforcedVersion());
+            assertFalse(enforcer.isIncomplete());
+            device.broken = true;
+            watchdogFile(2);
+            settle();
+            assertTrue(enforcer.isIncomplete(), "it could not be disabled again");
+        }
+    }
+
+    /** A watchdog that is killed while it enables what is held has not counted that yet. */
+    @Test
+    void shouldDisableAgainWhenAnotherWatchdogTookOver() throws IOException {
+        try (WatchdogPage watchdog = WatchdogPage.map(watchdogFile(0))) {
+            enforcer.watchdog(watchdog);
+            want(1, 2);
+            settle();
+            device.calls.clear();
+            results();
+            enforcer.watchdog(watchdog);
+            settle();
+            assertEquals(List.of("-1-2 held 2"), device.calls);
+            assertEquals(List.of("-1", "-2"), results());
+            watchdogFile(1);
+            enforcer.watchdog(watchdog);
+            settle();
+            assertEquals(List.of("released 1", "-1", "-2"), results(), "what the former one did is told");
         }
     }
 

@@ -94,8 +94,10 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         return machine.start(name, command);
     }
 
-    public Child gpu() throws InterruptedException {
-        return machine.startGpu("--log", file("spans").toString());
+    public Child gpu(final String... options) throws InterruptedException {
+        final List<String> all = new ArrayList<>(List.of("--log", file("spans").toString()));
+        all.addAll(List.of(options));
+        return machine.startGpu(all);
     }
 
     /** A virtual GPU and a daemon that a busy machine does not hold up, where that is permitted. */

@@ -14,12 +14,15 @@ import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.demo.InvariantCheck;
+import dev.gpuseg.tools.faults.OperationLog;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import dev.gpuseg.tools.trace.DecisionReplay;
 import dev.gpuseg.tools.trace.Source;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -39,6 +42,7 @@ class EndToEndTest {
     private static final long BUDGET_NS = 1_500_000_000;
     private static final long UPDATE_NS = 50_000_000;
     private static final int ATTEMPTS = 5;
+    private static final int LIMIT_MS = 20_000;
     private static final int SIGKILL = 9;
 
     @RegisterExtension
@@ -146,6 +150,36 @@ class EndToEndTest {
         assertTrue(background.isAlive(), background.said());
         next.terminate();
         assertEquals(0, next.awaitExit(20), next.said());
+    }
+
+    /** The device enables so slowly that the watchdog no longer waits for it, and counts the release as failed. */
+    @Test
+    void shouldDisableAgainWhatTheWatchdogReleasedWithoutSeeingTheEnd() throws Exception {
+        rig.gpu("--enable-cost", "80ms", "--operations", rig.file("operations").toString());
+        final Child daemon = rig.daemon();
+        rig.task("background", 0, "200s", "gpu:0ms+200s", "200s");
+        SystemRig.await("background runs", LIMIT_MS, () -> "running".equals(rig.state("background")));
+        rig.task("holder", 90, "200s", "gpu:0ms+200s", "200s");
+        try (OperationLog log = new OperationLog(rig.file("operations"))) {
+            SystemRig.await("the background is off the hardware", LIMIT_MS, () -> disabled(log) == 1);
+            SystemRig.signal(daemon, "STOP");
+            SystemRig.await("the device has enabled it", LIMIT_MS, () -> disabled(log) == 0);
+            SystemRig.signal(daemon, "CONT");
+            SystemRig.await("it is disabled again, in the same window", LIMIT_MS, () -> disabled(log) == 1);
+        }
+        assertEquals("running", rig.state("holder"));
+        SystemRig.await("the status says so", LIMIT_MS,
+            () -> !rig.status().at("/gpus/0/enforcement_incomplete").asBoolean(true));
+        SystemRig.await("the release is in the journal", LIMIT_MS, () -> events().containsKey(EventKind.WATCHDOG));
+    }
+
+    private static int disabled(final OperationLog log) {
+        try {
+            log.read();
+        } catch (final IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return log.disabled();
     }
 
     /** The freeze that an application sees: what was off the hardware executes again, whatever the files say. */
