@@ -14,10 +14,29 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 const char *program_name = "gpuseg";
+
+static bool patient = true;
+
+void message_never_waits(void)
+{
+	struct stat file;
+	int own;
+
+	patient = false;
+	if (fstat(STDERR_FILENO, &file) != 0 || !S_ISFIFO(file.st_mode))
+		return;
+	/* Opened anew: O_NONBLOCK on this one would be that of every process that shares it. */
+	own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (own >= 0) {
+		dup2(own, STDERR_FILENO);
+		close(own);
+	}
+}
 
 static void vmessage(const char *format, va_list arguments)
 {
@@ -29,6 +48,8 @@ static void vmessage(const char *format, va_list arguments)
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
 	line[length++] = '\n';
+	if (!patient && (send(STDERR_FILENO, line, length, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != ENOTSOCK))
+		return;
 	/* One write per line, so that lines of several processes on one terminal do not mix. */
 	ssize_t written = write(STDERR_FILENO, line, length);
 	(void)written; /* an error cannot be reported anywhere */

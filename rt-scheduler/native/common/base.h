@@ -28,6 +28,9 @@ extern const char *program_name;
 /* Prints one line to stderr: "<program>: <text>". Ignores errors, for instance a closed stderr. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
+/* From now on message() drops a line that the reader of a pipe or a socket is too slow to take. */
+void message_never_waits(void);
+
 /* message() and exit(EXIT_USAGE). */
 __attribute__((format(printf, 1, 2), noreturn)) void usage_error(const char *format, ...);
 

@@ -299,6 +299,7 @@ static int start_watching(const struct options *options)
 		return EXIT_FAILURE;
 	}
 	signal(SIGPIPE, SIG_IGN); /* the daemon may be the reader of stderr */
+	message_never_waits();	  /* nor may any reader keep a context disabled */
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGTERM);
