@@ -112,6 +112,8 @@ public final class Daemon implements AutoCloseable {
     private CompilerTime compilerTime;
     private volatile String stopReason = "";
     private boolean closed;
+    /** Why it has not stopped cleanly; null if it has, or runs. */
+    private RuntimeException failure;
 
     private Daemon(final DaemonConfig config, final Endpoint metricsAt) {
         this.config = config;
@@ -288,6 +290,8 @@ public final class Daemon implements AutoCloseable {
                 config.directory().root().toString(), "--release", "--force").inheritIO().start();
             if (!tool.waitFor(STOP_LIMIT_NS, TimeUnit.NANOSECONDS)) {
                 tool.destroyForcibly();
+                say("the release of what is held did not end within " + TimeUnit.NANOSECONDS.toSeconds(STOP_LIMIT_NS)
+                    + " s, and was ended");   // what it did not enable is in the held file still
             }
         } catch (final IOException | IllegalStateException e) {
             throw new StartUpException("held file: " + held.count() + " contexts of another mechanism are disabled, "
@@ -548,14 +552,27 @@ public final class Daemon implements AutoCloseable {
      * Stops cleanly: all begins are granted, all contexts enabled, the journal is closed, the held file is empty. Time
      * slices that the driver does not let it give back stay noted for the watchdog, which says so.
      *
-     * @throws IllegalStateException if a context could not be enabled
+     * <p>A thread whose call of the driver does not return keeps all that it uses: files stay mapped and locked, and
+     * the caller has to end the process.
+     *
+     * @throws IllegalStateException if a context could not be enabled, or a thread did not end; again at each call
      */
     @Override
     public synchronized void close() {
-        if (closed) {
-            return;
+        if (!closed) {
+            closed = true;
+            try {
+                closeAll();
+            } catch (final RuntimeException e) {
+                failure = e;
+            }
         }
-        closed = true;
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    private void closeAll() {
         stopAsked.countDown();
         if (compilerTime != null) {
             compilerTime.close();
@@ -581,7 +598,7 @@ public final class Daemon implements AutoCloseable {
     private void stopThreads() throws InterruptedException {
         dispatcher.submit(dispatcher::beginStop);
         if (!enforcerThreads.isEmpty()) {
-            await(this::enforcersIdle);
+            await(this::enforcersIdle);   // those that are not are told to stop all the same
         }
         if (conductorRunner != null) {
             conductorRunner.close();
@@ -595,20 +612,52 @@ public final class Daemon implements AutoCloseable {
             }
         }
         for (final Thread thread : enforcerThreads) {
-            thread.join(TimeUnit.NANOSECONDS.toMillis(STOP_LIMIT_NS));
+            join(thread);
         }
         final CountDownLatch journaled = new CountDownLatch(1);
         dispatcher.submit(() -> {
             dispatcher.journalStop();
             journaled.countDown();
         });
-        journaled.await(STOP_LIMIT_NS, TimeUnit.NANOSECONDS);
+        if (!journaled.await(STOP_LIMIT_NS, TimeUnit.NANOSECONDS)) {
+            LastWords.say("gpuseg: the dispatcher does not answer: the journal ends without a STOP");
+        }
         dispatcher.stop();
-        dispatcherThread.join();
-        dispatcher.close();
+        join(dispatcherThread);
+        if (!background.awaitTermination(STOP_LIMIT_NS, TimeUnit.NANOSECONDS)) {
+            LastWords.say("gpuseg: work in the background does not end");   // running() names it
+        }
+        if (running().isEmpty()) {
+            dispatcher.close();
+        }
         if (journalRunner != null) {
             journalRunner.stop();
         }
+    }
+
+    /** At most as long as a stop may take; {@link #running} tells whether it has ended. */
+    private static void join(final Thread thread) throws InterruptedException {
+        thread.join(TimeUnit.NANOSECONDS.toMillis(STOP_LIMIT_NS));
+    }
+
+    /** Names of the threads that use a mechanism, or the files, still. */
+    private List<String> running() {
+        final List<String> names = new ArrayList<>();
+        for (final Thread thread : enforcerThreads) {
+            if (thread.isAlive()) {
+                names.add(thread.getName());
+            }
+        }
+        if (dispatcherThread != null && dispatcherThread.isAlive()) {
+            names.add(dispatcherThread.getName());
+        }
+        if (dispatcherThread != null && !background.isTerminated()) {
+            names.add("gpuseg-background");
+        }
+        if (exporter != null && !exporter.isClosed()) {
+            names.add("gpuseg-metrics");
+        }
+        return names;
     }
 
     private boolean enforcersIdle() {
@@ -628,6 +677,13 @@ public final class Daemon implements AutoCloseable {
     }
 
     private void closeFiles() {
+        final List<String> running = running();
+        if (!running.isEmpty()) {
+            throw new IllegalStateException("stopped, but " + String.join(" and ", running) + " did not end within "
+                + TimeUnit.NANOSECONDS.toSeconds(STOP_LIMIT_NS) + " s: a call of the driver, or a reader of standard "
+                + "error, hangs. Contexts may still be disabled; the watchdog tries to enable them, and so does "
+                + "`gpuseg release --dir " + config.directory().root() + "`");
+        }
         final int stillHeld = held == null ? 0 : held.count();
         final int stillChanged = held == null ? 0 : held.timeslices();
         if (journal != null && journalRunner == null) {
@@ -656,9 +712,9 @@ public final class Daemon implements AutoCloseable {
             lock.close();
         }
         if (stillChanged > 0) {
-            say("stopped, but " + stillChanged + " contexts still have time slices that are not their own; the "
-                + "watchdog tries to give them back, and so does `gpuseg release --dir " + config.directory().root()
-                + "`");
+            LastWords.say("gpuseg: stopped, but " + stillChanged + " contexts still have time slices that are not "
+                + "their own; the watchdog tries to give them back, and so does `gpuseg release --dir "
+                + config.directory().root() + "`");
         }
         if (stillHeld > 0) {
             throw new IllegalStateException("stopped, but " + stillHeld + " contexts are still disabled; run `gpuseg "

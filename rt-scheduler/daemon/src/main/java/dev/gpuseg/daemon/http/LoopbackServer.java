@@ -192,9 +192,18 @@ public final class LoopbackServer implements AutoCloseable {
         server.stop(0);
         workers.shutdownNow();
         try {
-            workers.awaitTermination(CLOSE_LIMIT_MS, TimeUnit.MILLISECONDS);
+            workers.awaitTermination(CLOSE_LIMIT_MS, TimeUnit.MILLISECONDS);   // isClosed() tells
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /**
+     * Whether no handler runs any more.
+     *
+     * @return true once it is closed and the last handler has ended
+     */
+    public boolean isClosed() {
+        return workers.isTerminated();
     }
 }

@@ -12,6 +12,7 @@ import dev.gpuseg.daemon.config.ConfigProblem;
 import dev.gpuseg.daemon.dispatch.Daemon;
 import dev.gpuseg.daemon.dispatch.DaemonConfig;
 import dev.gpuseg.daemon.dispatch.IdleMode;
+import dev.gpuseg.daemon.dispatch.LastWords;
 import dev.gpuseg.daemon.dispatch.OutOfMemory;
 import dev.gpuseg.daemon.dispatch.StartUpException;
 import dev.gpuseg.daemon.dispatch.Supervision;
@@ -34,6 +35,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -52,6 +54,8 @@ public final class RunCommand implements Callable<Integer> {
     public static final String PARENT_PROPERTY = "gpuseg.parent";
 
     private static final String LAUNCH = "launch";
+
+    private final AtomicBoolean stopFailed = new AtomicBoolean();
 
     @Spec
     private CommandSpec spec;
@@ -254,12 +258,10 @@ public final class RunCommand implements Callable<Integer> {
             out.println("gpuseg daemon stops, asked by " + (who.isEmpty() ? "a signal" : who));
             out.flush();
             supervision.close();
-            daemon.close();
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
-            daemon.close();
         }
-        return ExitCode.OK;
+        return stop(daemon);
     }
 
     /** What was chosen, and what it does and does not do to work that runs. */
@@ -297,16 +299,24 @@ public final class RunCommand implements Callable<Integer> {
     }
 
     /** A signal is a clean stop too, so the exit status is 0 and not 128 + the signal. */
-    private static void stopAndHalt(final Daemon daemon, final VirtualGpu gpu) {
+    private void stopAndHalt(final Daemon daemon, final VirtualGpu gpu) {
+        final int status = stop(daemon);
+        if (status == ExitCode.OK && gpu != null) {
+            gpu.close();
+        }
+        Runtime.getRuntime().halt(status);
+    }
+
+    /** Returns the exit status. Both the command and the signal that ends it come here: a failure is said once. */
+    private int stop(final Daemon daemon) {
         try {
             daemon.close();
-            if (gpu != null) {
-                gpu.close();
-            }
-            Runtime.getRuntime().halt(ExitCode.OK);
+            return ExitCode.OK;
         } catch (final RuntimeException e) {
-            System.err.println("gpuseg: " + e.getMessage());
-            Runtime.getRuntime().halt(ExitCode.FAILURE);
+            if (!stopFailed.getAndSet(true)) {
+                LastWords.say("gpuseg: " + e.getMessage());
+            }
+            return ExitCode.FAILURE;
         }
     }
 

@@ -84,6 +84,15 @@ public final class PrometheusExporter implements AutoCloseable {
         server.close();
     }
 
+    /**
+     * Whether it reads nothing any more.
+     *
+     * @return true once it is closed and the last answer has ended
+     */
+    public boolean isClosed() {
+        return server.isClosed();
+    }
+
     // ---- durations: on the journal's thread -----------------------------------------------------------------------
 
     private final class Durations implements ModelObserver {

@@ -3,6 +3,7 @@ package dev.gpuseg.tools.system;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -10,6 +11,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
@@ -38,6 +40,8 @@ class NvidiaSystemTest {
     private static final int LIMIT_MS = 30_000;
     private static final String MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY";
     private static final int OWN_US = 2048;
+    private static final int STOP = 19;
+    private static final int CONT = 18;
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Path BUILD =
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
@@ -87,13 +91,18 @@ class NvidiaSystemTest {
     }
 
     private Child daemon(final String... options) throws InterruptedException {
+        return daemon(List.of(), options);
+    }
+
+    private Child daemon(final List<String> before, final String... options) throws InterruptedException {
         final List<String> arguments = new ArrayList<>(List.of("--dir", directory().root().toString(),
             "--mechanism", "nvidia", "--policy", "fp", "--no-warm-up"));
         arguments.addAll(List.of(options));
         final List<String> java = JavaCommand.daemon(arguments);
         java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE,
             "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
-        final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_RM_STANDIN=" + socket()));
+        final List<String> command = new ArrayList<>(before);
+        command.addAll(List.of("env", "GPUSEG_RM_STANDIN=" + socket()));
         command.addAll(java);
         final Child daemon = Child.start("daemon", command, root.resolve("daemon.err"));
         children.add(daemon);
@@ -253,6 +262,46 @@ class NvidiaSystemTest {
         assertEquals(0, daemon.awaitExit(START_LIMIT_S), daemon.said());
         assertEquals(OWN_US, timesliceUs(task));
         assertEquals(0, notedSlices(), daemon::said);
+    }
+
+    private int held() {
+        try (HeldFile held = HeldFile.openOrCreate(directory().held())) {
+            return held.count();
+        }
+    }
+
+    /** The driver answers no call until the test lets it. */
+    private int stopWhileACallHangs(final Child daemon) throws Exception {
+        realTime(60, 0);
+        awaitChannels(bestEffort(BUILD.resolve("standin/gpuseg-bench-be")));
+        await("something is disabled", () -> held() > 0);
+        ProcessStatus.signal((int) standin.pid(), STOP);
+        TimeUnit.MILLISECONDS.sleep(100);   // a call begins
+        SystemRig.signal(daemon, "TERM");
+        final int status = daemon.awaitExit(START_LIMIT_S);
+        ProcessStatus.signal((int) standin.pid(), CONT);
+        return status;
+    }
+
+    @Test
+    void shouldEndAndSaySoWhenACallOfTheDriverDoesNotReturn() throws Exception {
+        final Child daemon = daemon();
+        assertEquals(ExitCode.FAILURE, stopWhileACallHangs(daemon), daemon.said());
+        assertTrue(daemon.said().contains("stopped, but gpuseg-enforcer-0 did not end within 3 s"), daemon.said());
+        await("the watchdog enables what was left", () -> held() == 0);
+    }
+
+    /** What is said at the end waits for nobody, in the daemon and in the watchdog. */
+    @Test
+    void shouldEndWhenACallOfTheDriverDoesNotReturnAndNobodyReadsItsErrors() throws Exception {
+        final Path pipe = root.resolve("errors");
+        final Child daemon = daemon(List.of("sh", "-c", "mkfifo \"$0\" && exec 2<> \"$0\" && exec \"$@\"",
+            pipe.toString()));
+        final Process fill = new ProcessBuilder("dd", "if=/dev/zero", "of=" + pipe, "oflag=nonblock", "bs=1024",
+            "count=2048").redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        assertEquals(1, fill.waitFor(), "the pipe takes no more");
+        assertEquals(ExitCode.FAILURE, stopWhileACallHangs(daemon));
+        await("the watchdog enables what was left", () -> held() == 0);
     }
 
     @Test
