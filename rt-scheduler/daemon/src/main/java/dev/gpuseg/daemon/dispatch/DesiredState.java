@@ -6,6 +6,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Which contexts of one GPU are wanted on the hardware. W: the dispatcher, R: that GPU's enforcer.
@@ -29,6 +30,9 @@ final class DesiredState implements Reservation.Target {
     }
 
     private static final int NONE = -1;
+    /** Looks for an even version without a rest. The dispatcher is between two stores for less, as long as it runs. */
+    private static final int LOOKS = 200;
+    private static final long REST_NS = 50_000;
 
     private final AtomicIntegerArray state;
     /** The context that the GPU is kept free for; counts only while no context is set off. */
@@ -165,7 +169,7 @@ final class DesiredState implements Reservation.Target {
      * @return its version
      */
     long snapshot(final boolean[] off, final boolean[] follow) {
-        while (true) {
+        for (int looks = 1;; looks++) {
             final long before = (long) VERSION.getAcquire(this);
             if ((before & 1) == 0) {
                 final boolean divided = oneStep.getOpaque() == 0;
@@ -188,7 +192,11 @@ final class DesiredState implements Reservation.Target {
                     return before;
                 }
             }
-            Thread.onSpinWait();   // the dispatcher is between two stores
+            if (looks % LOOKS == 0) {
+                LockSupport.parkNanos(this, REST_NS);   // it may need this processor: both have the same priority
+            } else {
+                Thread.onSpinWait();   // the dispatcher is between two stores
+            }
         }
     }
 }

@@ -6,7 +6,8 @@ import java.util.List;
 
 /**
  * Which contexts are wanted on each GPU: collects what one event changes, publishes it to the enforcers, and knows
- * whether all that was ever disabled is off. Dispatcher thread only, allocates nothing.
+ * whether all that was ever disabled is off. Dispatcher thread only. {@link #timeslice} and {@link #forget} give the
+ * enforcer a command, which is allocated; the rest allocates nothing.
  */
 final class DesiredStates {
     private final Enforcement[] enforcers;

@@ -29,6 +29,17 @@ public enum IdleMode {
     }
 
     /**
+     * What the dispatcher does where this process may use so many processors. On the only one, polling keeps away the
+     * clients whose records it waits for.
+     *
+     * @param cores processors that this process may use
+     * @return {@link #SLEEP} in place of {@link #HYBRID} on one processor, else this mode
+     */
+    public IdleMode ofDispatcher(final int cores) {
+        return this == HYBRID && cores < 2 ? SLEEP : this;
+    }
+
+    /**
      * What enforcers do beside a dispatcher of this mode. A thread that polls needs a core of its own: with fewer than
      * {@value #CORES_TO_POLL} an enforcer takes the dispatcher's, or the application's, and so sleeps.
      *

@@ -394,7 +394,7 @@ public final class RunCommand implements Callable<Integer> {
         }
         try {
             return new DaemonConfig(where, decides(policies, rules, chosen),
-                chosen, gpus, IdleMode.named(idle), optimistic,
+                chosen, gpus, IdleMode.named(idle).ofDispatcher(Runtime.getRuntime().availableProcessors()), optimistic,
                 journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
                 noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
                 warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies)
