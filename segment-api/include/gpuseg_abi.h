@@ -274,8 +274,9 @@ GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_status) == 128, "status is two cache line
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_status, heartbeat_ns) == 64, "status line 1");
 
 /*
- * Watchdog page: <runtime dir>/watchdog. W: the watchdog. A change of `releases` tells an enforcer that what it had
- * applied is undone, or may be; it then applies its desired state again.
+ * Watchdog page: <runtime dir>/watchdog. W: the watchdog; `gpuseg release --force` writes `releases` and
+ * `first_release_ns`. A change of `releases` tells an enforcer that what it had applied is undone, or may be; it then
+ * applies its desired state again.
  */
 #define GPUSEG_WATCHDOG_MAGIC 0x47574454u /* "TDWG" */
 

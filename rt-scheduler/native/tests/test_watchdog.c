@@ -605,6 +605,26 @@ TEST(should_release_on_command_but_not_behind_a_living_daemon)
 	CHECK(strstr(text, "0 enabled, 0 gone, 0 not touched, 0 kept"), "it said: %s", text);
 }
 
+/* What a living daemon counts as disabled is not any more. */
+TEST(should_tell_a_living_daemon_of_a_release_by_force)
+{
+	char text[2048];
+
+	set_up();
+	const struct rig_application a = rig_application(endless, 1);
+
+	hold(0, a.pid);
+	CHECK_EQ(release("--force", text, sizeof(text)), 0);
+	CHECK(strstr(text, "does not learn of this"), "without a watchdog it said: %s", text);
+
+	start_watchdog(PATIENT, NULL);
+	CHECK_EQ(f.page->releases, 0);
+	CHECK_EQ(release("--force", text, sizeof(text)), 0);
+	CHECK(!strstr(text, "does not learn of this"), "it said: %s", text);
+	CHECK_EQ(f.page->releases, 1);
+	CHECK(f.page->first_release_ns > 0, "since when is not known");
+}
+
 TEST(should_release_nothing_where_there_is_nothing_or_nonsense)
 {
 	char text[2048];
@@ -645,6 +665,7 @@ static const struct check_case cases[] = {
 	CASE(should_refuse_bad_options_with_a_remedy),
 	CASE(should_release_nothing_where_there_is_nothing_or_nonsense),
 	CASE(should_release_on_command_but_not_behind_a_living_daemon),
+	CASE(should_tell_a_living_daemon_of_a_release_by_force),
 	CASE(should_enable_what_a_killed_daemon_held_within_the_bound),
 	CASE(should_enable_what_a_hung_daemon_holds_and_leave_the_entries),
 	CASE(should_count_a_release_that_failed_as_one_that_may_have_happened),

@@ -359,12 +359,44 @@ static void print_outcome(const struct held_context *c, enum release_outcome out
 	       outcome == RELEASE_FAILED ? strerror(-c->result) : "");
 }
 
+/* False: there is no page to tell it through, as of a daemon without a watchdog. */
+static bool tell_enforcers(const struct options *options, const struct gpuseg_status *status, int64_t began_ns)
+{
+	struct gpuseg_watchdog *page;
+	char path[PATH_MAX];
+	struct stat file;
+	bool told;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", options->directory, GPUSEG_WATCHDOG_NAME) >= (int)sizeof(path))
+		return false;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	page = fstat(fd, &file) == 0 && file.st_size >= (off_t)sizeof(*page)
+		       ? mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+		       : MAP_FAILED;
+	close(fd);
+	if (page == MAP_FAILED)
+		return false;
+	told = page->magic == GPUSEG_WATCHDOG_MAGIC && page->version >> 16 == GPUSEG_ABI_MAJOR;
+	if (told) {
+		if (page->first_release_ns <= status->heartbeat_ns) /* else the watchdog's own of this silence stays */
+			page->first_release_ns = began_ns;
+		/* release, as in release_all() */
+		__atomic_add_fetch(&page->releases, 1, __ATOMIC_RELEASE);
+	}
+	munmap(page, sizeof(*page));
+	return told;
+}
+
 static int release_once(const struct options *options)
 {
 	struct gpuseg_status status;
 	struct held_file held = {0};
 	struct release_report report;
 	struct release_rule rule = {.clear = true, .not_after_ns = INT64_MAX, .note = print_outcome};
+	int64_t began_ns;
 	int rc;
 
 	rc = status_read(&status, options->directory);
@@ -375,7 +407,8 @@ static int release_once(const struct options *options)
 				options->directory, status.daemon_pid);
 			return EXIT_FAILURE;
 		}
-		message("daemon %" PRId32 " lives: its entries stay, and it may disable these contexts again",
+		message("daemon %" PRId32 " lives: its entries stay, and it disables these contexts again if it wants "
+			"them disabled",
 			status.daemon_pid);
 		rule.clear = false;
 	} else if (rc == -EPROTO && !options->force) {
@@ -393,9 +426,14 @@ static int release_once(const struct options *options)
 			rc == -EPROTO ? "not a held file of this version" : strerror(-rc));
 		return EXIT_FAILURE;
 	}
-	rule.deadline_ns = now_ns() + NS_PER_S;
+	began_ns = now_ns();
+	rule.deadline_ns = began_ns + NS_PER_S;
 	report = held_release(&held, &rule);
 	held_unmap(&held);
+	if (!rule.clear && report.tried > 0 && !tell_enforcers(options, &status, began_ns))
+		message("daemon %" PRId32 " has no watchdog and does not learn of this: it disables them again only "
+					  "after its next change",
+			status.daemon_pid);
 	printf("%u enabled, %u gone, %u not touched, %u kept\n", report.count[RELEASE_ENABLED],
 	       report.count[RELEASE_GONE], report.count[RELEASE_REUSED], release_kept(&report));
 	if (report.timeslices + report.timeslices_failed > 0)
