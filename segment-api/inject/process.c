@@ -113,6 +113,15 @@ void tell_injection(void)
 {
 }
 
+/* No call of the program can return an error of ours, so this says it. */
+void tell_disowned(void)
+{
+	static uint32_t said;
+
+	if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+		say("the program has closed descriptors that it did not open; connects again (said once)");
+}
+
 /* A child has none of the parent's threads, and CUDA does not work there. What it inherits must not hold anything. */
 static void in_forked_child(void)
 {

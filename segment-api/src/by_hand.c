@@ -58,6 +58,11 @@ void tell_injection(void)
 		by_hand();
 }
 
+void tell_disowned(void)
+{
+	/* The next call of the program returns -ENOTCONN, with a message. */
+}
+
 int gpuseg_stream(void *stream, const gpuseg_task *task)
 {
 	int (*set_rank)(uintptr_t handle, int rank);

@@ -70,15 +70,48 @@ uint32_t thread_id(void)
 	return cached_thread_id;
 }
 
+/*
+ * The program has closed descriptors of the connection, so it is of no use any more. What is left of it ends now: the
+ * daemon forgets its tasks before they are registered again. Any thread.
+ */
+static void disown(struct gpuseg_client *client)
+{
+	if (__atomic_exchange_n(&client->lost, LOST_DESCRIPTORS, __ATOMIC_RELAXED))
+		return;
+	if (!descriptor_is_foreign(&client->socket))
+		shutdown(__atomic_load_n(&client->socket.number, __ATOMIC_RELAXED), SHUT_RDWR);
+	if (client->roll_word) /* else it is being connected */
+		futex_wake_all(client->roll_word);
+	tell_disowned();
+}
+
 bool client_lost(struct gpuseg_client *client)
 {
 	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED))
 		return true;
+	if (descriptor_is_foreign(&client->socket) || descriptor_is_foreign(&client->doorbell) ||
+	    descriptor_is_foreign(&client->queue.dir)) {
+		disown(client);
+		return true;
+	}
 	/* -1 or a stale number if the connection was replaced since it was read; then a newer connection is managed. */
-	if (!socket_hung_up(__atomic_load_n(&client->socket, __ATOMIC_RELAXED)))
+	if (!socket_hung_up(__atomic_load_n(&client->socket.number, __ATOMIC_RELAXED)))
 		return false;
-	__atomic_store_n(&client->lost, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&client->lost, LOST_DAEMON, __ATOMIC_RELAXED);
 	return true;
+}
+
+static int fail_lost(const struct gpuseg_client *client)
+{
+	const bool reconnects = client->root->dir != NULL;
+
+	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED) == LOST_DESCRIPTORS)
+		return fail_with(client, -ENOTCONN,
+				 "the program has closed descriptors of the connection to the daemon, which it did not "
+				 "open; %s",
+				 reconnects ? "the client connects again" : "connect again");
+	return fail_with(client, -ENOTCONN, "daemon %d is gone; %s", client->session->daemon_pid,
+			 reconnects ? "the client reconnects when another one has started" : "connect again");
 }
 
 int client_check(struct gpuseg_client *client, int64_t at_ns)
@@ -98,9 +131,7 @@ int client_check(struct gpuseg_client *client, int64_t at_ns)
 	if (unlikely(__atomic_load_n(&client->lost, __ATOMIC_RELAXED)) ||
 	    (unlikely(at_ns - __atomic_load_n(&client->status->heartbeat_ns, __ATOMIC_RELAXED) > HEARTBEAT_STALE_NS) &&
 	     client_lost(client)))
-		return fail_with(client, -ENOTCONN, "daemon %d is gone; %s", client->session->daemon_pid,
-				 client->root->dir ? "the client reconnects when another one has started"
-						   : "connect again");
+		return fail_lost(client);
 	return 0;
 }
 
@@ -124,11 +155,15 @@ static void ring(struct gpuseg_client *client)
 {
 	const uint64_t one = 1;
 
+	if (unlikely(descriptor_is_foreign(&client->doorbell))) {
+		disown(client);
+		return;
+	}
 	/*
 	 * EAGAIN means that the counter of the eventfd is full, so the daemon is being woken already. Other errors
 	 * cannot be handled here.
 	 */
-	if (syscall(SYS_write, client->doorbell, &one, sizeof(one)) == sizeof(one)) {
+	if (syscall(SYS_write, client->doorbell.number, &one, sizeof(one)) == sizeof(one)) {
 		count(&client->counters.bells);
 		count(&client->session->bells);
 	}
@@ -165,6 +200,10 @@ int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
 	}
 	publish_counts(client);
 	pthread_mutex_unlock(&client->append_mutex);
+	if (unlikely(ret == -EBADF)) {
+		disown(client); /* the directory of the queue, when a cycle was to be opened */
+		return fail_lost(client);
+	}
 	if (unlikely(ret < 0))
 		return fail_with(client, ret, "record %llu was not written: %s", (unsigned long long)record->seq,
 				 gpuseg_strerror(ret));
@@ -317,8 +356,12 @@ static int exchange(struct gpuseg_client *client, struct gpuseg_msg *request, si
 	request->version = GPUSEG_ABI_VERSION;
 	request->size = (uint32_t)request_size;
 	request->seq = ++client->request_seq;
+	if (descriptor_is_foreign(&client->socket)) {
+		disown(client);
+		return fail_lost(client);
+	}
 	do {
-		n = send(client->socket, request, request_size, MSG_NOSIGNAL);
+		n = send(client->socket.number, request, request_size, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0) {
 		int ret = errno == EPIPE || errno == ECONNRESET ? -ENOTCONN : errno == EAGAIN ? -ETIMEDOUT : -errno;
@@ -327,7 +370,11 @@ static int exchange(struct gpuseg_client *client, struct gpuseg_msg *request, si
 	}
 	for (;;) {
 		memset(reply, 0, reply_size);
-		n = receive(client->socket, reply, reply_size, descriptors);
+		if (descriptor_is_foreign(&client->socket)) { /* since the request, or the answer to another one */
+			disown(client);
+			return fail_lost(client);
+		}
+		n = receive(client->socket.number, reply, reply_size, descriptors);
 		if (n < 0)
 			return fail_with(client, (int)n, "no answer from the daemon within %d s: %s",
 					 (int)(REQUEST_TIMEOUT_NS / NS_PER_S), gpuseg_strerror((int)n));
@@ -387,18 +434,18 @@ static int open_socket(struct gpuseg_client *client, const char *dir)
 		return fail_with(NULL, -ENAMETOOLONG,
 				 "socket path %.80s.../%s exceeds %zu bytes; choose a shorter GPUSEG_DIR", dir,
 				 GPUSEG_SOCKET_NAME, sizeof(address.sun_path) - 1);
-	client->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (client->socket < 0)
+	n = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (n < 0)
 		return fail_with(NULL, -errno, "socket: %s", strerror(errno));
-	set_socket_timeout(client->socket, REQUEST_TIMEOUT_NS);
+	descriptor_take(&client->socket, n);
+	set_socket_timeout(n, REQUEST_TIMEOUT_NS);
 	do {
-		ret = connect(client->socket, (struct sockaddr *)&address, sizeof(address));
+		ret = connect(n, (struct sockaddr *)&address, sizeof(address));
 	} while (ret < 0 && errno == EINTR);
 	if (ret == 0)
 		return 0;
 	ret = -errno;
-	close(client->socket);
-	client->socket = -1;
+	descriptor_close(&client->socket);
 	if (ret == -ENOENT || ret == -ECONNREFUSED || ret == -ENOTDIR)
 		return fail_with(NULL, -ENOTCONN, "no daemon at %s: start `gpuseg run`, or set GPUSEG_UNMANAGED=1",
 				 address.sun_path);
@@ -565,7 +612,7 @@ static int attach(struct gpuseg_client *client, const char *name)
 		close_descriptors(descriptors);
 		return fail_with(NULL, -EPROTO, "the daemon's welcome lacks a descriptor or a path");
 	}
-	client->doorbell = descriptors[1];
+	descriptor_take(&client->doorbell, descriptors[1]);
 	descriptors[1] = -1;
 	ret = map_session(client, descriptors[0], &reply);
 	close_descriptors(descriptors);
@@ -578,7 +625,7 @@ static int attach(struct gpuseg_client *client, const char *name)
 		ret = attach_given(client, &reply, ret, text);
 	if (ret < 0)
 		return fail_with(NULL, ret, "%s", text);
-	client->queue.foreign_pids = !shares_pids(client->socket, client->status->daemon_pid);
+	client->queue.foreign_pids = !shares_pids(client->socket.number, client->status->daemon_pid);
 	client->managed = true;
 	return 0;
 }
@@ -602,23 +649,16 @@ static int init_mutexes(struct gpuseg_client *client)
 /* Free what attach() made, but not the client. The roll thread has ended, or is the caller. */
 static void detach(struct gpuseg_client *client)
 {
-	const int socket = client->socket;
-
 	if (client->queue.meta)
 		cq_detach(&client->queue);
 	if (client->session)
 		munmap(client->session, GPUSEG_SESSION_BYTES);
 	if (client->status)
 		munmap((void *)(uintptr_t)client->status, sizeof(*client->status));
-	if (client->doorbell >= 0)
-		close(client->doorbell);
+	descriptor_close(&client->doorbell);
 	client->session = NULL;
 	client->status = NULL;
-	client->doorbell = -1;
-	if (socket >= 0) {
-		__atomic_store_n(&client->socket, -1, __ATOMIC_RELAXED); /* R: client_lost() of any thread */
-		close(socket);
-	}
+	descriptor_close(&client->socket);
 	client->managed = false;
 }
 
@@ -637,8 +677,7 @@ static struct gpuseg_client *create(struct gpuseg_client *root, uint32_t *proces
 	client->own_process = process;
 	client->root = root ? root : client;
 	client->newest = client;
-	client->socket = client->doorbell = -1;
-	client->queue.dir_fd = -1;
+	client->socket.number = client->doorbell.number = client->queue.dir.number = -1;
 	ret = init_mutexes(client);
 	if (ret < 0) {
 		free(client);
@@ -837,12 +876,9 @@ static void disconnect_in_child(struct gpuseg_client *root)
 	}
 	for (struct gpuseg_client *client = root->newest, *former; client; client = former) {
 		former = client->former;
-		if (client->doorbell >= 0)
-			close(client->doorbell);
-		if (client->socket >= 0)
-			close(client->socket);
-		if (client->queue.dir_fd >= 0)
-			close(client->queue.dir_fd);
+		descriptor_close(&client->doorbell);
+		descriptor_close(&client->socket);
+		descriptor_close(&client->queue.dir);
 		free(client->dir);
 		free(client);
 	}

@@ -300,7 +300,9 @@ static int open_file(const struct cq *q, int64_t cycle, const char *name, char *
 
 	if (q->source.open)
 		return q->source.open(q->source.arg, cycle, text);
-	fd = openat(q->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (descriptor_is_foreign(&q->dir))
+		return -EBADF;
+	fd = openat(q->dir.number, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -585,7 +587,7 @@ static int attach(struct cq *q, const char *dir, const struct cq_source *source,
 
 	memset(q, 0, sizeof(*q));
 	text[0] = '\0';
-	q->dir_fd = -1;
+	q->dir.number = -1;
 	if (source)
 		q->source = *source;
 	q->pid = getpid();
@@ -597,12 +599,13 @@ static int attach(struct cq *q, const char *dir, const struct cq_source *source,
 		return ret;
 	}
 	if (dir) {
-		q->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (q->dir_fd < 0) {
+		ret = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (ret < 0) {
 			ret = -errno;
 			say(text, "queue directory %.120s: %s", dir, strerror(-ret));
 			goto fail;
 		}
+		descriptor_take(&q->dir, ret);
 	}
 	ret = map_file(q, GPUSEG_QUEUE_METADATA, "metadata.cq4t", CQ_META_BYTES_MAX, &q->meta, &q->meta_size, text);
 	if (ret < 0) {
@@ -653,9 +656,7 @@ void cq_detach(struct cq *q)
 	if (q->meta)
 		munmap(q->meta, q->meta_size);
 	q->meta = NULL;
-	if (q->dir_fd >= 0)
-		close(q->dir_fd);
-	q->dir_fd = -1;
+	descriptor_close(&q->dir);
 	pthread_mutex_destroy(&q->swap);
 }
 

@@ -41,6 +41,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "descriptor.h"
 #include "gpuseg_abi.h"
 
 #define CQ_TEXT_BYTES 256
@@ -82,7 +83,7 @@ struct cq {
 	uint64_t overwritten;	/* unfinished documents of a dead writer, replaced */
 
 	/* Set by cq_attach() or cq_attach_given(), constant afterwards. */
-	int dir_fd; /* -1 if there is a source */
+	struct descriptor dir; /* none if there is a source */
 	int64_t lock_timeout_ns;
 	bool foreign_pids; /* other holders of the lock have pids of another namespace, which say nothing here */
 	uint8_t *meta;
@@ -124,7 +125,8 @@ void cq_detach(struct cq *q);
 /*
  * Append one record.
  * 0, -EBUSY (write lock not obtained, or the next cycle not there, within lock_timeout_ns), -ENOSPC (cycle full; the
- * daemon has to roll), -EBADMSG (the file holds an impossible length). Nothing is written unless 0 is returned.
+ * daemon has to roll), -EBADMSG (the file holds an impossible length), -EBADF (a cycle could not be opened, because the
+ * program closed the directory's descriptor). Nothing is written unless 0 is returned.
  */
 int cq_append(struct cq *q, const struct gpuseg_record *record);
 

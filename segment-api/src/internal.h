@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "cq.h"
+#include "descriptor.h"
 #include "gpuseg.h"
 #include "gpuseg_abi.h"
 #include "platform.h"
@@ -25,6 +26,9 @@
 
 enum segment { SEGMENT_NONE = 0, SEGMENT_BEGUN, SEGMENT_PROCEEDED };
 
+/* Why a connection is of no use any more. */
+enum lost { LOST_NOT = 0, LOST_DAEMON, LOST_DESCRIPTORS };
+
 /*
  * A connection to one daemon. The application holds the first one (`root`). When its daemon is lost, its roll thread
  * makes a successor, which the application does not see, registers every task there and publishes it as root->newest.
@@ -36,11 +40,11 @@ struct gpuseg_client {
 	const uint32_t *own_process; /* 1; 0 in a forked child */
 	struct gpuseg_session *session;
 	const struct gpuseg_status *status;
-	int socket;
-	int doorbell;
+	struct descriptor socket;
+	struct descriptor doorbell;
 	bool managed;
 	bool managed_at_connect; /* root's: a daemon was there */
-	bool lost;		 /* atomic: the daemon is lost */
+	uint32_t lost;		 /* atomic: enum lost */
 
 	/* Appender. The mutex inherits priority and is held for one append, never while user code runs. */
 	_Alignas(GPUSEG_CACHE_LINE) pthread_mutex_t append_mutex;
@@ -123,7 +127,7 @@ uint32_t thread_id(void);
 /* 0, -EOWNERDEAD, -EPROTO or -ENOTCONN: may this client append? `at_ns` is the current time. */
 int client_check(struct gpuseg_client *client, int64_t at_ns);
 
-/* Is the daemon's end of the socket closed? Remembers a yes. */
+/* Is the daemon's end of the socket closed, or has the program closed ours? Remembers a yes. */
 bool client_lost(struct gpuseg_client *client);
 
 /* Number and append a record, and wake the daemon if it sleeps. Results as cq_append(). */
@@ -146,6 +150,9 @@ int task_end_at(struct gpuseg_task *task, int64_t end_ns, int64_t device_ns);
 
 /* The program has opened a task, so no automatic segments are wanted. */
 void tell_injection(void);
+
+/* The program has closed descriptors of this library. */
+void tell_disowned(void);
 
 /* ---- boost.c ---- */
 

@@ -135,7 +135,8 @@ static int sleep_for_grant(struct gpuseg_task *task, int64_t deadline_ns, unsign
 		 * acquire; pairs with the release in Session.poison. A client that is dropped is woken by a change of
 		 * the grant word that leaves the ticket as it was, which is no verdict on a ticket that still waits.
 		 */
-		if (__atomic_load_n(&task->client->session->poisoned, __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(&task->client->session->poisoned, __ATOMIC_ACQUIRE) ||
+		    __atomic_load_n(&task->client->lost, __ATOMIC_RELAXED)) {
 			ret = client_check(task->client, now_ns());
 			break;
 		}

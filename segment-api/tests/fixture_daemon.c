@@ -144,6 +144,8 @@ static struct gpuseg_msg reply_to(const struct fake_daemon *d, const struct gpus
 				   .status = (int)request->type == d->refuse_type ? d->refuse_status : 0};
 }
 
+static bool poll_queue(struct fake_daemon *d);
+
 static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 {
 	struct gpuseg_msg_hello_reply reply = {
@@ -156,6 +158,9 @@ static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 		send_with_descriptors(d, &reply, sizeof(reply), -1, -1);
 		return;
 	}
+	/* A client that connects again numbers its records from 1. */
+	poll_queue(d);
+	d->expected_seq = 0;
 	shown = d->shown[0] ? d->shown : d->dir;
 	snprintf(reply.queue_dir, sizeof(reply.queue_dir), "%s/q", shown);
 	snprintf(reply.status_path, sizeof(reply.status_path), "%s/%s", shown, GPUSEG_STATUS_NAME);

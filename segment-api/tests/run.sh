@@ -45,7 +45,7 @@ report() {
 }
 for test; do
 	case $test in
-	*/test_inject|*/test_inject_cupti|*/test_held|*/test_touch|*/test_exec_faults) waiting="$waiting $test" ;;
+	*/test_inject|*/test_inject_cupti|*/test_held|*/test_touch|*/test_exec_faults|*/test_descriptors) waiting="$waiting $test" ;;
 	esac
 done
 for test in $waiting; do

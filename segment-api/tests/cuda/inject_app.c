@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -860,6 +866,225 @@ static void stream_ranks(void)
 	fprintf(stderr, "default %d\n", gpuseg_stream(NULL, tasks[0]));
 }
 
+/* ---- programs that close descriptors which they did not open ---- */
+
+#define FOREIGN_MOST 1024 /* numbers that may be in use */
+#define FILES 32
+
+enum closing {
+	CLOSES_THEN_FILES = 0,	/* then opens files, which get the numbers */
+	CLOSES_THEN_EVENTFDS,	/* the same with eventfds */
+	CLOSES_THEN_SOCKETS,	/* the same with sockets */
+	COVERS_BY_FILES,	/* dup2() onto each number */
+	COVERS_BY_EVENTFDS,	/* the same with eventfds */
+	CLOSES_IN_CHILDREN,	/* of fork(2): the parent's are left alone */
+	CLOSES_ON_EXEC,		/* and so nothing is closed */
+	CLOSES_EVERY_OTHER_ONE, /* and opens eventfds in their place */
+};
+
+static struct opened {
+	int number;
+	struct stat is;
+} files[FILES];
+
+static int new_file(enum closing how)
+{
+	switch (how) {
+	case CLOSES_THEN_EVENTFDS:
+	case COVERS_BY_EVENTFDS:
+	case CLOSES_EVERY_OTHER_ONE:
+		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	case CLOSES_THEN_SOCKETS: /* what is sent to it comes back */
+		return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	default:
+		return memfd_create("of the program", MFD_CLOEXEC);
+	}
+}
+
+static void close_all(unsigned int flags)
+{
+	if (syscall(SYS_close_range, 3U, ~0U, flags) != 0) {
+		for (int i = 3; i < FOREIGN_MOST && !flags; i++)
+			close(i);
+	}
+}
+
+static void open_files(enum closing how)
+{
+	for (int i = 0; i < FILES; i++) {
+		files[i].number = new_file(how);
+		if (fstat(files[i].number, &files[i].is) != 0)
+			exit(3);
+	}
+}
+
+/* A file of the program on every number that it did not open. */
+static void cover_all(enum closing how)
+{
+	int count = 0;
+
+	for (int i = 3; i < FOREIGN_MOST && count < FILES; i++) {
+		const int fresh = fcntl(i, F_GETFD) < 0 ? -1 : new_file(how);
+
+		if (fresh < 0)
+			continue;
+		dup2(fresh, i);
+		close(fresh);
+		files[count].number = i;
+		fstat(i, &files[count++].is);
+	}
+	for (; count < FILES; count++)
+		files[count] = files[0];
+}
+
+static void close_every_other_one(enum closing how)
+{
+	int count = 0;
+
+	for (int i = 3; i < FOREIGN_MOST && count < FILES; i++) {
+		if (fcntl(i, F_GETFD) < 0 || i % 2 == (int)(number / 100 % 2))
+			continue;
+		close(i);
+		files[count].number = new_file(how); /* the lowest free number, so the same */
+		fstat(files[count].number, &files[count].is);
+		count++;
+	}
+	for (; count < FILES; count++)
+		files[count] = files[0];
+}
+
+/* Is each still open, the same, and empty? */
+static void check_files(void)
+{
+	for (int i = 0; i < FILES; i++) {
+		const int n = files[i].number;
+		struct stat st;
+		uint64_t events;
+
+		if (fstat(n, &st) != 0 || st.st_dev != files[i].is.st_dev || st.st_ino != files[i].is.st_ino) {
+			fprintf(stderr, "file %d of the program was closed\n", n);
+			exit(4);
+		}
+		if (S_ISREG(st.st_mode) ? st.st_size != 0 : read(n, &events, sizeof(events)) > 0) {
+			fprintf(stderr, "file %d of the program was written to\n", n);
+			exit(5);
+		}
+	}
+}
+
+static void take_numbers(enum closing how)
+{
+	switch (how) {
+	case COVERS_BY_FILES:
+	case COVERS_BY_EVENTFDS:
+		cover_all(how);
+		break;
+	case CLOSES_EVERY_OTHER_ONE:
+		close_every_other_one(how);
+		break;
+	default:
+		close_all(how == CLOSES_ON_EXEC ? 1U << 2 /* CLOSE_RANGE_CLOEXEC */ : 0);
+		open_files(how);
+	}
+}
+
+static void in_child(void (*what)(void))
+{
+	const pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		what();
+		exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status != 0) {
+		fprintf(stderr, "child: status %#x\n", (unsigned int)status);
+		exit(1);
+	}
+}
+
+static void close_and_check(void)
+{
+	take_numbers(CLOSES_THEN_FILES);
+	rest_us(50000);
+	check_files();
+}
+
+/* NUMBER % 100: enum closing. Jobs until SIGTERM. */
+static void closes(void)
+{
+	const enum closing how = (enum closing)(number % 100);
+	const CUstream stream = new_stream(0);
+	bool closed = false;
+	uint64_t sink = 1;
+
+	signal(SIGTERM, on_sigterm);
+	for (int job = 0; !enough; job++) {
+		kernel_on(stream, &sink, 50, 1);
+		OK(cuStreamSynchronize(stream));
+		rest_us(2000);
+		if (job == 50) {
+			if (how == CLOSES_IN_CHILDREN)
+				in_child(close_and_check);
+			else
+				take_numbers(how);
+			closed = how != CLOSES_IN_CHILDREN;
+			printf("closed\n");
+			fflush(stdout);
+		}
+	}
+	if (closed)
+		check_files();
+}
+
+static gpuseg_client *closes_client;
+
+static void disconnect_and_check(void)
+{
+	take_numbers((enum closing)(number % 100));
+	gpuseg_disconnect(closes_client);
+	check_files();
+}
+
+/* The same with marks, without exec. NUMBER % 100: enum closing. Disconnects when it is managed again. */
+static void closes_by_hand(void)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	gpuseg_task *task;
+	int failed = 0;
+
+	attr.name = "closes";
+	attr.priority = 60;
+	if (gpuseg_connect(NULL, &closes_client) < 0 || gpuseg_task_open(closes_client, &attr, &task) < 0)
+		exit(1);
+	for (int i = 0; i < 5; i++) {
+		if (gpuseg_begin(task) < 0 || gpuseg_end(task) < 0)
+			exit(1);
+		rest_us(2000);
+	}
+	in_child(disconnect_and_check);
+	take_numbers((enum closing)(number % 100));
+	/* A begin that rings, or finds its number taken when the daemon does not answer, says what happened. */
+	for (int i = 0; i < 10000 && !failed; i++) {
+		rest_us(2000);
+		if (gpuseg_begin(task) < 0) {
+			failed = 1;
+			fprintf(stderr, "%s\n", gpuseg_last_message(closes_client));
+		} else {
+			gpuseg_end(task);
+			if (i > 200) /* connected again before the next call */
+				break;
+		}
+	}
+	for (int i = 0; i < 10000 && gpuseg_begin(task) < 0; i++)
+		rest_us(2000);
+	printf("managed %d end %d\n", gpuseg_is_managed(closes_client), gpuseg_end(task));
+	check_files();
+	if (gpuseg_disconnect(closes_client) < 0)
+		exit(1);
+	check_files();
+}
+
 static void no_work(void)
 {
 	rest_us(10000);
@@ -898,6 +1123,8 @@ static const struct {
 	{"long-capture", a_long_capture},
 	{"soak", soak},
 	{"long-soak", long_soak},
+	{"closes", closes},
+	{"closes-by-hand", closes_by_hand},
 	{"nothing", no_work},
 };
 
