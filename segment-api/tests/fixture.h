@@ -23,7 +23,10 @@ extern "C" {
 
 /* ---- files ---- */
 
-/* A fresh empty directory in /dev/shm (or $TMPDIR); its path is written to dir[64]. */
+/*
+ * A fresh empty directory in /dev/shm or /tmp, or in $GPUSEG_TEST_BASE; its path is written to dir[64]. It is removed
+ * when the process ends, whatever ends it; but a process that exits without having removed it fails.
+ */
 void fixture_directory(char dir[64]);
 /* Remove a directory and what is in it. */
 void fixture_remove(const char *dir);

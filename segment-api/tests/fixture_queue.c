@@ -23,14 +23,69 @@
 #define META_BYTES 131072
 #define UNLOCKED INT64_MIN
 
-void fixture_directory(char dir[64])
+/*
+ * All directories of a test are in one. If the test ends before it removes them, by a failed check, an abort, a signal
+ * or its limit, a process that waits for its end does so: nothing in the test itself can be relied on then.
+ */
+static char all_of_test[64 - sizeof("/XXXXXX")];
+static pid_t made_by;
+
+__attribute__((noreturn)) static void clean_at_end(int pipe)
 {
-	const char *base = getenv("GPUSEG_TEST_BASE"); /* of a test that is expected to end early */
+	char unused;
+
+	/* No copy of what the test has open may outlive it: others wait for its end. */
+	dup2(pipe, STDIN_FILENO);
+	for (int i = STDIN_FILENO + 1; i < 1024; i++)
+		close(i);
+	while (read(STDIN_FILENO, &unused, 1) < 0 && errno == EINTR)
+		;
+	fixture_remove(all_of_test);
+	_exit(0);
+}
+
+/* A test that passes has removed its directories. */
+static void check_that_nothing_is_left(void)
+{
+	if (made_by != getpid() || rmdir(all_of_test) == 0)
+		return;
+	fprintf(stderr, "  FAILED: the test has left something in %s\n", all_of_test);
+	fflush(NULL);
+	_exit(CHECK_FAILED);
+}
+
+static void make_all_of_test(void)
+{
+	const char *base = getenv("GPUSEG_TEST_BASE"); /* of one test: whoever started it looks what is left there */
+	int ends[2];
+	pid_t child;
 
 	if (!base)
 		base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-	snprintf(dir, 64, "%s/gpuseg-test-XXXXXX", base);
-	CHECK(mkdtemp(dir) != NULL);
+	snprintf(all_of_test, sizeof(all_of_test), "%s/gpuseg-test-XXXXXX", base);
+	CHECK(mkdtemp(all_of_test) != NULL, "%s", all_of_test);
+	CHECK_EQ(pipe2(ends, O_CLOEXEC), 0); /* the end for writing stays open as long as the test and its children */
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		/* No child of the test, nor of its process group. */
+		if (setsid() < 0 || fork() != 0)
+			_exit(0);
+		close(ends[1]);
+		clean_at_end(ends[0]);
+	}
+	CHECK_EQ(waitpid(child, NULL, 0), child);
+	close(ends[0]);
+	made_by = getpid();
+	CHECK_EQ(atexit(check_that_nothing_is_left), 0);
+}
+
+void fixture_directory(char dir[64])
+{
+	if (!all_of_test[0])
+		make_all_of_test();
+	snprintf(dir, 64, "%s/XXXXXX", all_of_test);
+	CHECK(mkdtemp(dir) != NULL, "%s", dir);
 }
 
 void fixture_remove(const char *dir)

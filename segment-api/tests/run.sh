@@ -5,11 +5,14 @@
 # Each test has a limit of 330 s, more than its own alarm; a time is printed from 5 s on. $RUNNER goes before compiled programs
 # (qemu-aarch64). Tests that mostly wait for programs which they start run beside the others, one after the other.
 # Any number of run.sh may work at the same time, also with one COUNTS-FILE: the lines of a test stay together.
+# A test that leaves something in $GPUSEG_TEST_BASE, a directory of its own in shared memory, fails.
 label=$1 counts=$2
 shift 2
 passed=0 failed=0 skipped=0 waiting=
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
+shared=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/gpuseg-XXXXXX") || exit 1
+trap 'rm -rf "$work" "$shared"' EXIT
 trap 'exit 1' INT TERM HUP
 # named TEST: sets $name
 named() {
@@ -22,11 +25,23 @@ named() {
 # run TEST: its output, status and seconds in $work/$name.*
 run() {
 	began=$(date +%s)
+	GPUSEG_TEST_BASE=$(mktemp -d "$shared/XXX") || exit 1
+	export GPUSEG_TEST_BASE
 	case $1 in
 	*.sh*|*.py*) timeout -k 5 330 $1 ;;
 	*) timeout -k 5 330 $RUNNER $1 ;;
 	esac >"$work/$name.log" 2>&1
 	status=$?
+	# What a test that was ended leaves is removed by another process, which may not have run yet.
+	for turn in 1 2 3 4 5 6 7 8 9 10; do
+		left=$(find "$GPUSEG_TEST_BASE" -mindepth 1 | head -5)
+		[ -n "$left" ] || break
+		sleep 0.5
+	done
+	if [ -n "$left" ]; then
+		echo "left behind:" $left >>"$work/$name.log"
+		[ $status -ne 0 ] || status=1
+	fi
 	echo "$status $(($(date +%s) - began))" >"$work/$name.status"
 }
 # report: what became of $name
