@@ -119,6 +119,8 @@ struct fake_daemon {
 	int fuzz_type;		/* enum gpuseg_msg_type; after a garbled answer the connection ends */
 	enum fake_files files;
 	unsigned int files_asked;
+	unsigned int unanswered;  /* requests, because it is mute */
+	unsigned int not_granted; /* begins that were refused, delayed or ignored */
 	char open_name[GPUSEG_NAME_BYTES];
 	struct gpuseg_msg_task_open last_open;
 	unsigned int opens, closes;

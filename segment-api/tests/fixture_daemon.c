@@ -256,8 +256,10 @@ static void serve_packet(struct fake_daemon *d)
 	CHECK((size_t)n >= sizeof(packet.msg));
 	CHECK_EQ(packet.msg.magic, GPUSEG_MSG_MAGIC);
 	CHECK_EQ(packet.msg.size, n);
-	if (d->mute)
+	if (d->mute) {
+		d->unanswered++;
 		return;
+	}
 	switch (packet.msg.type) {
 	case GPUSEG_MSG_HELLO:
 		CHECK_EQ(n, sizeof(packet.hello));
@@ -316,6 +318,7 @@ static void take_record(struct fake_daemon *d, const struct gpuseg_record *r)
 		fake_daemon_expect(d, slot);
 	if (r->kind != GPUSEG_RECORD_BEGIN || (r->flags & GPUSEG_FLAG_OPTIMISTIC))
 		return;
+	d->not_granted += d->grants != FAKE_GRANT;
 	switch (d->grants) {
 	case FAKE_GRANT:
 		grant(d, slot, r->ticket, GPUSEG_VERDICT_GRANTED);
