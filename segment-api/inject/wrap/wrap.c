@@ -10,6 +10,7 @@
  * CUDA the library does nothing.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -39,17 +40,63 @@ static const struct follower *follower;
 static __thread unsigned int depth FAST; /* wrappers that the thread is in */
 static __thread unsigned int initialising FAST;
 
-/* ---- the driver ---- */
+/* ---- dlsym() of the C library ---- */
+
+/* Weak, because musl has none, and a program that is linked with it is not to fail for that. */
+extern __typeof__(dlvsym) dlvsym __attribute__((weak));
+
+/* Where glibc's loader has made an address of it, and musl's has left the offset. */
+static const void *at(const struct dl_phdr_info *library, ElfW(Addr) value)
+{
+	return (const void *)(value < library->dlpi_addr ? library->dlpi_addr + value : value);
+}
+
+/* dl_iterate_phdr(): a library that has a dlsym(), but for this one. Not 0: found. */
+static int find_dlsym(struct dl_phdr_info *library, size_t size, void *result)
+{
+	const ElfW(Sym) *symbols = NULL;
+	const ElfW(Dyn) *dynamic = NULL;
+	const char *names = NULL;
+	const uint32_t *hash = NULL;
+
+	(void)size;
+	for (size_t i = 0; i < library->dlpi_phnum; i++) {
+		if (library->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dynamic = (const void *)(library->dlpi_addr + library->dlpi_phdr[i].p_vaddr);
+	}
+	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+		if (dynamic->d_tag == DT_SYMTAB)
+			symbols = at(library, dynamic->d_un.d_ptr);
+		else if (dynamic->d_tag == DT_STRTAB)
+			names = at(library, dynamic->d_un.d_ptr);
+		else if (dynamic->d_tag == DT_HASH)
+			hash = at(library, dynamic->d_un.d_ptr);
+	}
+	for (uint32_t i = 0; symbols && names && hash && i < hash[1]; i++) { /* its second word: how many symbols */
+		void *const address = (void *)(library->dlpi_addr + symbols[i].st_value);
+
+		if (symbols[i].st_shndx != SHN_UNDEF && address != (void *)dlsym &&
+		    strcmp(names + symbols[i].st_name, "dlsym") == 0) {
+			*(void **)result = address;
+			return 1;
+		}
+	}
+	return 0;
+}
 
 static void *real_symbol(void *handle, const char *name)
 {
 	/* From 2.34 on it is in libc, before in libdl; the oldest version depends on the processor. */
 	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
 
-	for (size_t i = 0; !wrap_real_dlsym && i < sizeof(versions) / sizeof(versions[0]); i++)
+	for (size_t i = 0; dlvsym && !wrap_real_dlsym && i < sizeof(versions) / sizeof(versions[0]); i++)
 		wrap_real_dlsym = (dlsym_function)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	if (!wrap_real_dlsym)
+		dl_iterate_phdr(find_dlsym, &wrap_real_dlsym);
 	return wrap_real_dlsym(handle, name);
 }
+
+/* ---- the driver ---- */
 
 /* False: the driver is not loaded. */
 static bool find_driver(void)
