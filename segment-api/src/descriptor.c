@@ -12,11 +12,14 @@
 void descriptor_take(struct descriptor *d, int number)
 {
 	static uint32_t taken;
-	const uint32_t turn = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED);
 	struct stat st = {0};
 
-	/* Without a mark, where a kernel or a filter refuses it, device and inode have to do. */
-	(void)fcntl(number, F_SETSIG, (int)(1 + turn % MARKS));
+	/*
+	 * A file that has a mark keeps it: a daemon may give the same one to two connections. Without a mark, where a
+	 * kernel or a filter refuses it, device and inode have to do.
+	 */
+	if (fcntl(number, F_GETSIG) == 0)
+		(void)fcntl(number, F_SETSIG, (int)(1 + __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % MARKS));
 	(void)fstat(number, &st);
 	d->mark = fcntl(number, F_GETSIG);
 	d->device = st.st_dev;
