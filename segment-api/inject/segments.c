@@ -19,16 +19,18 @@ void gpu_changed(struct gpu *gpu)
 		futex_wake_all(&gpu->generation);
 }
 
-/* Say each kind of failure once. */
+/* Say each kind of failure once. The thread's latest message is about it: the program has no way to ask for that. */
 static void say_once(int result, const struct gpu *gpu)
 {
+	const char *why = gpuseg_last_message(inject.client);
+
 	static uint64_t said; /* inject.lock */
 	const unsigned int bit = (unsigned int)-result & 63;
 
 	if (said & UINT64_C(1) << bit)
 		return;
 	said |= UINT64_C(1) << bit;
-	say("GPU %d: %s; this segment runs unmanaged (said once)", gpu->index, gpuseg_strerror(result));
+	say("GPU %d: %s; this segment runs unmanaged (said once)", gpu->index, *why ? why : gpuseg_strerror(result));
 }
 
 /* Wait for a change of the GPU's state, at most until `until_ns`. Lock released meanwhile. False: too late, or off. */

@@ -693,6 +693,28 @@ TEST(should_run_on_if_every_segment_is_refused)
 	fake_daemon_grants(&d, FAKE_REFUSE, 0);
 	r = EXEC("--priority", "80", "--", APP, "jobs");
 	same_as_alone(&r, "jobs");
+	CHECK_CONTAINS(r.said, "segment 1 of task 1: the daemon refused this segment; this segment runs unmanaged");
+	fake_daemon_stop(&d);
+}
+
+TEST(should_say_why_the_daemon_dropped_it)
+{
+	struct fake_daemon d;
+	struct run r;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--hold-off", "200us", "--", APP,
+					"while", "60000", NULL});
+	CHECK(fake_daemon_wait(&d, 20, NULL));
+	fake_daemon_drop(&d, GPUSEG_POISON_QUOTA);
+	for (const int64_t limit_ns = now_ns() + 30 * NS_PER_S; !r.said_size && now_ns() - limit_ns < 0;)
+		follow_for(&r, 10 * NS_PER_MS);
+	kill(r.pid, SIGTERM);
+	finish(&r);
+	passed(&r);
+	CHECK_CONTAINS(r.said, "the daemon dropped this client for a queue filled faster than its quota allows");
+	CHECK(!strstr(r.said, "gpuseg_last_message()"), "%s", r.said);
 	fake_daemon_stop(&d);
 }
 
@@ -773,6 +795,7 @@ static const struct check_case cases[] = {
 	CASE(should_not_wait_longer_than_told),
 	CASE(should_run_on_if_the_daemon_does_not_answer),
 	CASE(should_run_on_if_every_segment_is_refused),
+	CASE(should_say_why_the_daemon_dropped_it),
 	CASE(should_use_the_daemon_that_follows),
 #endif
 };

@@ -44,12 +44,12 @@ int open_client(const char *who, const char *name, const struct client_options *
 	attr->spin_count = options->spin ? SPIN_LONG : GPUSEG_SPIN_NONE;
 	rc = gpuseg_connect(&connect_attr, client);
 	if (rc < 0) {
-		message("%s: connect: %s %s", who, gpuseg_strerror(rc), gpuseg_last_message(NULL));
+		message("%s: connect: %s", who, gpuseg_last_message(NULL));
 		return rc;
 	}
 	rc = gpuseg_task_open(*client, attr, task);
 	if (rc < 0)
-		message("%s: %s %s", who, gpuseg_strerror(rc), gpuseg_last_message(*client));
+		message("%s: %s", who, gpuseg_last_message(*client));
 	return rc;
 }
 

@@ -129,7 +129,7 @@ static int run_client(int index, int64_t start_ns, struct shared *s)
 		rc = run_round(task, due_ns, due_ns - start_ns >= options.warmup_ns, s);
 	}
 	if (rc < 0)
-		message("%s: %s %s", name, gpuseg_strerror(rc), gpuseg_last_message(client));
+		message("%s: %s", name, gpuseg_last_message(client));
 	if (gpuseg_get_counters(client, &counters) == 0)
 		s->optimistic = counters.optimistic;
 	gpuseg_disconnect(client);

@@ -195,7 +195,7 @@ static int run_daemon(const char *mode, const struct options *o, struct latencie
 	if (rc >= 0)
 		rc = gpuseg_get_counters(client, &after);
 	if (rc < 0) {
-		message("%s: %s %s", mode, gpuseg_strerror(rc), gpuseg_last_message(client));
+		message("%s: %s", mode, gpuseg_last_message(client));
 	} else if (!floods) {
 		rc = write_samples(mode, o, l);
 		snprintf(more, sizeof(more),

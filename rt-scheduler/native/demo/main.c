@@ -122,8 +122,7 @@ static int managed_result(const char *what, int rc)
 	    rc == -ENOSPC) /* faster than the daemon allows: the mark is dropped, which the library counts */
 		return 1;
 	if (!reached && rc != -ENOTCONN) {
-		message("%s: %s: %s %s", demo.options.name, what, gpuseg_strerror(rc),
-			gpuseg_last_message(demo.client));
+		message("%s: %s: %s", demo.options.name, what, gpuseg_last_message(demo.client));
 		return rc;
 	}
 	if (reached != demo.reachable) {
@@ -419,7 +418,7 @@ static int connect_all(void)
 	connect_attr.name = o->name;
 	rc = gpuseg_connect(&connect_attr, &demo.client);
 	if (rc < 0) {
-		message("%s: connect: %s %s", o->name, gpuseg_strerror(rc), gpuseg_last_message(NULL));
+		message("%s: connect: %s", o->name, gpuseg_last_message(NULL));
 		return rc;
 	}
 	attr.name = o->name;
@@ -438,7 +437,7 @@ static int connect_all(void)
 	attr.boost_priority = (uint32_t)o->boost;
 	rc = gpuseg_task_open(demo.client, &attr, &demo.task);
 	if (rc < 0)
-		message("%s: task: %s %s", o->name, gpuseg_strerror(rc), gpuseg_last_message(demo.client));
+		message("%s: task: %s", o->name, gpuseg_last_message(demo.client));
 	demo.reachable = rc >= 0;
 	demo.progress->managed = rc >= 0;
 	demo.progress->connections = rc >= 0;

@@ -184,7 +184,7 @@ public final class ClientQueue implements AutoCloseable {
             RuntimeDirectory.deleteTree(clientDirectory);
             if (e instanceof IOException) {
                 throw new UncheckedIOException(directory + " cannot be made: " + e.getMessage()
-                    + "; free space on that file system or lower the queue size", (IOException) e);
+                    + "; free space there, lower the queue size, or raise the limit of open files", (IOException) e);
             }
             if (e instanceof RuntimeException) {
                 throw (RuntimeException) e;

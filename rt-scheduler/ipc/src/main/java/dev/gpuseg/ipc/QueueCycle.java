@@ -54,7 +54,7 @@ final class QueueCycle implements AutoCloseable {
             }
         } catch (final IOException e) {
             throw new UncheckedIOException(path + " cannot be written: " + e.getMessage()
-                + "; free space on that file system or lower the queue size", e);
+                + "; free space there, lower the queue size, or raise the limit of open files", e);
         }
     }
 
