@@ -220,6 +220,7 @@ int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
 /* ---- roll thread ---- */
 
 static void follow_lost(struct gpuseg_client *client);
+static void free_former(struct gpuseg_client *client);
 
 static void *roll_main(void *arg)
 {
@@ -241,6 +242,7 @@ static void *roll_main(void *arg)
 			follow_lost(client);
 			break;
 		}
+		free_former(client);
 	}
 	__atomic_store_n(&client->roll_exited, 1, __ATOMIC_RELEASE);
 	futex_wake_all(&client->roll_exited);
@@ -642,6 +644,8 @@ static int init_mutexes(struct gpuseg_client *client)
 		ret = pthread_mutex_init(&client->append_mutex, &attr);
 	if (!ret)
 		ret = pthread_mutex_init(&client->request_mutex, &attr);
+	if (!ret)
+		ret = pthread_mutex_init(&client->chain_mutex, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return -ret;
 }
@@ -692,6 +696,7 @@ static void destroy(struct gpuseg_client *client)
 	detach(client);
 	pthread_mutex_destroy(&client->append_mutex);
 	pthread_mutex_destroy(&client->request_mutex);
+	pthread_mutex_destroy(&client->chain_mutex);
 	free(client->dir);
 	free(client);
 }
@@ -731,12 +736,14 @@ static int make_successor(struct gpuseg_client *lost)
 		ret = start_roll_thread(
 			next); /* if it loses its daemon at once, it waits for the mutex until it is published */
 	if (ret == 0) {
+		pthread_mutex_lock(&root->chain_mutex);
 		next->former = lost;
 #if GPUSEG_PLANT_RACE == 3
 		root->newest = next;
 #else
 		__atomic_store_n(&root->newest, next, __ATOMIC_RELEASE);
 #endif
+		pthread_mutex_unlock(&root->chain_mutex);
 	}
 	pthread_mutex_unlock(&root->request_mutex);
 	if (ret < 0)
@@ -786,6 +793,38 @@ static void follow_lost(struct gpuseg_client *client)
 	}
 	while (!left_behind(client) && rest(client, LOST_LOOK_NS))
 		;
+}
+
+static void add_counters(struct gpuseg_counters *sum, const struct gpuseg_counters *counters)
+{
+	const uint64_t *from = &counters->records;
+	uint64_t *to = &sum->records;
+
+	for (size_t i = 0; i < (sizeof(*sum) - offsetof(struct gpuseg_counters, records)) / sizeof(*to); i++)
+		to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
+/* Free the connections before this one that are left behind: their roll threads have ended. Its roll thread only. */
+static void free_former(struct gpuseg_client *client)
+{
+	struct gpuseg_client *root = client->root, **link = &client->former, *former;
+
+	while ((former = *link) != NULL) {
+		if (!__atomic_load_n(&former->roll_exited, __ATOMIC_ACQUIRE)) {
+			link = &former->former;
+			continue;
+		}
+		if (former->roll_thread_runs)
+			pthread_join(former->roll_thread, NULL);
+		former->roll_thread_runs = false;
+		if (former == root) /* the application's own; the last of the chain */
+			break;
+		pthread_mutex_lock(&root->chain_mutex);
+		add_counters(&root->counters_before, &former->counters);
+		*link = former->former;
+		pthread_mutex_unlock(&root->chain_mutex);
+		destroy(former);
+	}
 }
 
 static bool unmanaged_by_environment(void)
@@ -913,30 +952,36 @@ int gpuseg_disconnect(gpuseg_client *root)
 
 int gpuseg_is_managed(const gpuseg_client *client)
 {
-	struct gpuseg_client *newest;
+	struct gpuseg_client *root;
+	int managed;
 
 	if (!client || !client->managed_at_connect || !__atomic_load_n(client->own_process, __ATOMIC_RELAXED))
 		return 0;
-	newest = __atomic_load_n(&client->newest, __ATOMIC_ACQUIRE);
-	return !__atomic_load_n(&newest->lost, __ATOMIC_RELAXED) && !client_lost(newest);
+	root = client->root;
+	pthread_mutex_lock(&root->chain_mutex);
+	managed = !client_lost(root->newest);
+	pthread_mutex_unlock(&root->chain_mutex);
+	return managed;
 }
 
 int gpuseg_get_counters(const gpuseg_client *client, struct gpuseg_counters *out)
 {
-	struct gpuseg_counters copy = {.size = 0};
-	uint64_t *to = &copy.records;
-	size_t words = (sizeof(copy) - offsetof(struct gpuseg_counters, records)) / sizeof(uint64_t);
+	/* In a forked child the mutex may be in any state, and nothing changes any more. */
+	const bool changes = __atomic_load_n(client->own_process, __ATOMIC_RELAXED);
+	struct gpuseg_client *root = client->root;
+	struct gpuseg_counters copy;
 
 	if (!out || out->size < offsetof(struct gpuseg_counters, drops) || out->size > sizeof(copy))
 		return fail_with(client, -EINVAL, "counters.size is %zu; set it to sizeof(struct gpuseg_counters)",
 				 out ? out->size : 0);
+	if (changes)
+		pthread_mutex_lock(&root->chain_mutex);
+	copy = root->counters_before;
+	for (const struct gpuseg_client *c = root->newest; c; c = c->former)
+		add_counters(&copy, &c->counters);
+	if (changes)
+		pthread_mutex_unlock(&root->chain_mutex);
 	copy.size = out->size;
-	for (const struct gpuseg_client *c = __atomic_load_n(&client->newest, __ATOMIC_ACQUIRE); c; c = c->former) {
-		const uint64_t *from = &c->counters.records;
-
-		for (size_t i = 0; i < words; i++)
-			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	}
 	memcpy(out, &copy, out->size);
 	return 0;
 }

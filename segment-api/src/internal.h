@@ -32,8 +32,9 @@ enum lost { LOST_NOT = 0, LOST_DAEMON, LOST_DESCRIPTORS };
 /*
  * A connection to one daemon. The application holds the first one (`root`). When its daemon is lost, its roll thread
  * makes a successor, which the application does not see, registers every task there and publishes it as root->newest.
- * Each task switches to it on its own thread, at its next call. A connection that no task uses any more is unmapped.
- * The structure itself stays until gpuseg_disconnect(), so that a thread that still reads it sees `lost`.
+ * Each task switches to it on its own thread, at its next call. A connection that no task uses any more is unmapped,
+ * and freed by the roll thread of a later one. Who follows newest and former without being such a task holds
+ * chain_mutex.
  */
 struct gpuseg_client {
 	/* Read on every call, written at connect. */
@@ -54,13 +55,15 @@ struct gpuseg_client {
 
 	/* Cold. */
 	struct gpuseg_client *root;    /* first connection of this chain, the one that the application holds */
-	pthread_mutex_t request_mutex; /* root's: one request at a time; guards tasks, users, newest and former */
-	struct gpuseg_task *tasks;     /* root's: all of them, whichever connection they use */
-	struct gpuseg_client *newest;  /* root's; release; pairs with the acquire in gpuseg_is_managed() */
-	struct gpuseg_client *former;  /* the connection that this one replaced */
-	unsigned int users;	       /* tasks that use this connection */
-	char *dir;		       /* root's: where to reconnect; NULL = never */
-	char name[GPUSEG_NAME_BYTES];  /* root's */
+	pthread_mutex_t request_mutex; /* root's: one request at a time; guards tasks, users, and newest as well */
+	pthread_mutex_t chain_mutex;   /* root's: held for a moment; guards newest, former, counters_before */
+	struct gpuseg_counters counters_before; /* root's: of connections that were freed */
+	struct gpuseg_task *tasks;		/* root's: all of them, whichever connection they use */
+	struct gpuseg_client *newest;		/* root's; release; pairs with the acquire in reconnect() of task.c */
+	struct gpuseg_client *former;		/* the connection that this one replaced */
+	unsigned int users;			/* tasks that use this connection */
+	char *dir;				/* root's: where to reconnect; NULL = never */
+	char name[GPUSEG_NAME_BYTES];		/* root's */
 	uint32_t request_seq;
 	pthread_t roll_thread;
 	bool roll_thread_runs;

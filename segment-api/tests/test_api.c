@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_api.c - the public API against a daemon in a thread. Refusals first. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "../src/platform.h"
 #include "check.h"
 #include "fixture.h"
 #include "gpuseg.h"
@@ -739,6 +741,68 @@ TEST(should_reconnect_to_a_new_daemon)
 	fake_daemon_stop(&d);
 }
 
+static size_t mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	size_t lines = 0;
+	int c;
+
+	CHECK(f != NULL);
+	while ((c = fgetc(f)) != EOF)
+		lines += c == '\n';
+	fclose(f);
+	return lines;
+}
+
+static void outlive_daemons(struct fake_daemon *d, gpuseg_client *client, gpuseg_task *task, int count)
+{
+	for (int i = 0; i < count; i++) {
+		const int64_t limit_ns = now_ns() + 30 * NS_PER_S;
+
+		fake_daemon_kill(d);
+		fake_daemon_follow(d);
+		while (gpuseg_begin(task) != 0 || gpuseg_end(task) != 0 || d->opens == 0) {
+			CHECK(now_ns() - limit_ns < 0, "%s", gpuseg_last_message(client));
+			usleep(1000);
+		}
+	}
+}
+
+/*
+ * What was freed may stay in caches of the C library, stacks as well as memory, so as many daemons come first. A
+ * connection that is kept has some 750 bytes, and 2 mappings of its thread.
+ */
+#define BURST 24
+
+TEST(should_not_grow_with_each_daemon)
+{
+	struct fake_daemon d;
+	gpuseg_client *client;
+	gpuseg_task *task;
+	size_t heap, mapped;
+	uint64_t begins;
+	int64_t limit_ns;
+
+	fake_daemon_start(&d);
+	client = connect_to(&d);
+	task = open_task(client, NULL);
+	outlive_daemons(&d, client, task, BURST);
+	usleep(500000);
+	heap = mallinfo2().uordblks; /* the sanitizers' heap says 0 always */
+	mapped = mappings();
+	begins = counters_of(client).begins;
+	outlive_daemons(&d, client, task, BURST);
+	CHECK(counters_of(client).begins >= begins + BURST);
+	limit_ns = now_ns() + 30 * NS_PER_S;
+	while (heap && (mallinfo2().uordblks > heap + BURST * 300 || mappings() > mapped + BURST)) {
+		CHECK(now_ns() - limit_ns < 0, "heap grew from %zu to %zu, mappings from %zu to %zu", heap,
+		      mallinfo2().uordblks, mapped, mappings());
+		usleep(10000);
+	}
+	gpuseg_disconnect(client);
+	fake_daemon_stop(&d);
+}
+
 TEST(should_leave_a_task_behind_that_the_next_daemon_refuses)
 {
 	struct fake_daemon d;
@@ -1186,6 +1250,7 @@ static const struct check_case cases[] = {
 	CASE(should_notice_a_dead_daemon_within_50_ms_while_waiting),
 	CASE(should_notice_a_dead_daemon_although_pre_granted),
 	CASE(should_reconnect_to_a_new_daemon),
+	CASE(should_not_grow_with_each_daemon),
 	CASE(should_leave_a_task_behind_that_the_next_daemon_refuses),
 	CASE(should_stay_away_when_it_is_to_connect_once),
 	CASE(should_go_over_while_threads_begin_and_end),
