@@ -12,7 +12,9 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.IntPredicate;
+import java.util.stream.Collectors;
 
 /** Groups of a running daemon: members, rules, time and fairness. Thread-safe, save that one thread looks. */
 public final class Cgroups {
@@ -128,6 +130,17 @@ public final class Cgroups {
             node.set("fairness_recent", recent);
         }
         return node;
+    }
+
+    /**
+     * The processes of a group.
+     *
+     * @param path of the group
+     * @return their pids, as they were at the last look
+     */
+    public Set<Integer> processesOf(final String path) {
+        return follower.members().stream().filter(member -> member.path().equals(path))
+            .map(member -> member.process().pid()).collect(Collectors.toSet());
     }
 
     private ObjectNode group(final GpuTimeAccount.Usage usage, final int processes) {

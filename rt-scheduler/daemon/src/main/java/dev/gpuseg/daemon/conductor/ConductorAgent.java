@@ -12,7 +12,6 @@ import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.EventFd;
 import dev.gpuseg.ipc.platform.Packet;
 import dev.gpuseg.ipc.platform.PeerCredentials;
-import dev.gpuseg.ipc.platform.PidFd;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import java.io.UncheckedIOException;
@@ -101,7 +100,7 @@ public final class ConductorAgent implements Agent {
         socket = new RegistrationSocket(directory.socket(), epoll, TOKEN_LISTENER,
             id -> token(TOKEN_CONNECTION, id), OTHER_CONNECTIONS_PER_USER
             + (int) Math.min(Abi.CLIENTS_MAX, config.limits().most(Limit.CLIENTS, config.clientsPerUser())),
-            new Requests());
+            rights::owner, new Requests());
         epoll.add(wake.fd(), Epoll.IN, TOKEN_WAKE);
         admissionThread = Executors.newSingleThreadExecutor(task -> {
             final Thread thread = new Thread(task, "gpuseg-admission");
@@ -196,6 +195,7 @@ public final class ConductorAgent implements Agent {
             }
         }
         final int commands = proxy.drain();
+        socket.look();
         socket.judgeHangUps(System.nanoTime());
         return n + commands;
     }
@@ -292,8 +292,7 @@ public final class ConductorAgent implements Agent {
             }
             ofUser += other.client.uid() == peer.uid() ? 1 : 0;
         }
-        final UserLimits.Bound most = rights.quota(Limit.CLIENTS, peer.uid(), peer.pid(), peer.gid(),
-            config.clientsPerUser());
+        final UserLimits.Bound most = rights.quota(Limit.CLIENTS, connection.process, config.clientsPerUser());
         if (ofUser >= most.value()) {
             refuseHello(connection, seq, Errno.EDQUOT, "user " + peer.uid() + " has " + ofUser + " clients; "
                 + most.describe(peer.uid()) + "; close one");
@@ -326,30 +325,34 @@ public final class ConductorAgent implements Agent {
 
     private void register(final Connection connection, final int seq, final String name, final int clientId) {
         final PeerCredentials peer = connection.peer;
+        final long startTicks = ProcessStatus.startTicks(peer.pid());
+        if (connection.process.handle() == null || connection.process.handle().isDead()) {   // it may be another's start
+            refuseHello(connection, seq, Errno.ESRCH, "process " + peer.pid() + " has connected and ended; connect "
+                + "from the process that uses the GPU");
+            return;
+        }
         final Path directory = config.directory().client(clientId, peer.pid());
-        PidFd process = null;
         Session session = null;
         EventFd doorbell = null;
         ClientQueue queue = null;
         try {
-            process = PidFd.ofPeer(connection.socket);
             RuntimeDirectory.deleteTree(directory);
             session = Session.create(clientId, config.incarnationNs());
             doorbell = new EventFd();
             queue = ClientQueue.create(template, directory, clientId, peer.uid(), peer.gid(), pid, session,
                 housekeeping::wake);
-            epoll.add(process.fd(), Epoll.IN, token(TOKEN_PROCESS, clientId));
+            epoll.add(connection.process.handle().fd(), Epoll.IN, token(TOKEN_PROCESS, clientId));
         } catch (final SystemCallException | UncheckedIOException | IllegalStateException e) {
-            closeAll(queue, session, doorbell, process);
+            closeAll(queue, session, doorbell);
             final int errno = e instanceof SystemCallException ? ((SystemCallException) e).errno() : Errno.ENOSPC;
             refuseHello(connection, seq, errno, e.getMessage());
             return;
         }
         final Client client = new Client(clientId, peer.pid(), peer.uid(), peer.gid(),
-            ProcessStatus.startTicks(peer.pid()), name, session, queue, doorbell,
-            rights.quota(Limit.RECORDS, peer.uid(), peer.pid(), peer.gid(), Long.MAX_VALUE).value());
+            startTicks, name, session, queue, doorbell,
+            rights.quota(Limit.RECORDS, connection.process, Long.MAX_VALUE).value());
         clientIds[clientId] = true;
-        connection.client = new RegisteredClient(client, process, connection);
+        connection.client = new RegisteredClient(client, connection);
         clients.put(clientId, connection.client);
         increment(ConductorCounter.CLIENTS_OPENED);
         housekeeping.add(client);
@@ -407,14 +410,14 @@ public final class ConductorAgent implements Agent {
         }
         final String name = Messages.name(data, Abi.MsgTaskOpen.NAME_OFFSET);
         String refusal = TaskRules.refuse(data, name, owner, config);
-        refusal = refusal != null ? refusal : tooManyTasks(name, owner.client);
+        refusal = refusal != null ? refusal : tooManyTasks(name, connection);
         if (refusal != null) {
             refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EINVAL, refusal);
             return;
         }
         final long correlation = nextCorrelation++;
         final TaskOpen asked = TaskRules.request(data, correlation, owner.client.clientId(), name);
-        final TaskRights.Verdict allowed = rights.judge(asked, owner.client, loadOfUser(owner.client.uid()));
+        final TaskRights.Verdict allowed = rights.judge(asked, connection.process, loadOfUser(owner.client.uid()));
         if (allowed.refusal() != null) {
             increment(ConductorCounter.LIMITS_REFUSED);
             refuseTask(connection, Abi.MSG_TASK_OPEN, seq, Errno.EPERM, "task \"" + name + "\": "
@@ -437,13 +440,13 @@ public final class ConductorAgent implements Agent {
         });
     }
 
-    private String tooManyTasks(final String name, final Client client) {
+    private String tooManyTasks(final String name, final Connection connection) {
+        final Client client = connection.client.client;
         int tasks = 0;
         for (final RegisteredClient other : clients.values()) {
             tasks += other.client.uid() == client.uid() ? other.loads.size() : 0;
         }
-        final UserLimits.Bound most = rights.quota(Limit.TASKS, client.uid(), client.pid(), client.gid(),
-            config.tasksPerUser());
+        final UserLimits.Bound most = rights.quota(Limit.TASKS, connection.process, config.tasksPerUser());
         return tasks < most.value() ? null : "task \"" + name + "\": user " + client.uid() + " has " + tasks
             + " tasks; " + most.describe(client.uid()) + "; close one";
     }
@@ -618,7 +621,8 @@ public final class ConductorAgent implements Agent {
                 refuseAdmin(next.correlation(), "user " + Integer.toUnsignedString(next.uid()) + " has " + unread
                     + " bytes of unread answers; read them");
             } else {
-                dispatcher.admin(next.correlation(), next.connection().peer, next.json());
+                dispatcher.admin(next.correlation(), next.connection().peer,
+                    rights.controlGroup(next.connection().process), next.json());
             }
         }
     }
@@ -641,7 +645,7 @@ public final class ConductorAgent implements Agent {
         if (client == null) {
             return;
         }
-        epoll.remove(client.process.fd());
+        epoll.remove(client.connection.process.handle().fd());
         if (!client.removing) {
             increment(ConductorCounter.CLIENTS_DIED);
             remove(client, Removal.DIED);
@@ -770,7 +774,7 @@ public final class ConductorAgent implements Agent {
             }
             socket.close(client.connection);
             tellAdmission(() -> admission.clientGone(clientId, client.reason));
-            closeAll(client.process); // leaves the epoll set with its last descriptor
+            closeAll(client.connection.process); // leaves the epoll set with its last descriptor
             housekeeping.retire(client.client, failure -> proxy.execute(() -> {
                 if (failure != null) {
                     increment(ConductorCounter.CLEANUP_ERRORS);

@@ -2,7 +2,7 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.TaskNeed;
-import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -20,10 +20,10 @@ import java.util.function.IntFunction;
  * @param clientsPerUser    most clients of one uid
  * @param tasksPerUser      most open tasks of one uid
  * @param limits            what users may ask for
- * @param groups            what rules say of the control group of a process, by pid; asked on the conductor's thread
+ * @param groups            control group of a process by pid, of an unknown process for 0; asked on the conductor's thread
  */
 public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, Set<TaskNeed> needs,
-    int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits, IntFunction<GroupRule> groups) {
+    int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits, IntFunction<AskingGroup> groups) {
     /** Refuses values out of range. */
     public ConductorConfig {
         range("gpuCount", gpuCount, 1, Abi.GPUS_MAX);
@@ -47,7 +47,7 @@ public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, in
     public static ConductorConfig defaults(final RuntimeDirectory directory, final long incarnationNs,
         final int gpuCount) {
         return new ConductorConfig(directory, incarnationNs, gpuCount, Set.of(), ClientQueue.BYTES_DEFAULT, 64, 1024,
-            UserLimits.NONE, pid -> GroupRule.DEFAULT);
+            UserLimits.NONE, pid -> AskingGroup.FREE);
     }
 
     private static void range(final String what, final int value, final int low, final int high) {

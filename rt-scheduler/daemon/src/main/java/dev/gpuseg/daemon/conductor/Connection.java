@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.PeerProcess;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import java.util.ArrayDeque;
 
@@ -10,6 +11,10 @@ final class Connection {
     final long id;
     final SeqPacketSocket socket;
     final PeerCredentials peer;
+    /** Closed with the connection, or with the registered client. */
+    final PeerProcess process;
+    /** Whose bound of connections it counts for, null for nobody's. */
+    final Object owner;
     final ArrayDeque<byte[]> unsent = new ArrayDeque<>();
     /** Memory of {@link #unsent}; {@link UnreadReplies} counts it. */
     long unsentBytes;
@@ -19,9 +24,12 @@ final class Connection {
     long hungUpUntilNs;
     boolean open = true;
 
-    Connection(final long id, final SeqPacketSocket socket, final PeerCredentials peer) {
+    Connection(final long id, final SeqPacketSocket socket, final PeerProcess process,
+        final Object owner) {
         this.id = id;
         this.socket = socket;
-        this.peer = peer;
+        this.process = process;
+        this.owner = owner;
+        peer = process.credentials();
     }
 }

@@ -48,12 +48,14 @@ public final class ContextLimits {
     static final class Living implements Processes {
         @Override
         public int uid(final ProcessView process) {
-            return ProcessStatus.isAlive(process.pid(), process.startTicks()) ? ProcessStatus.uid(process.pid()) : -1;
+            final int uid = ProcessStatus.uid(process.pid());
+            return ProcessStatus.isAlive(process.pid(), process.startTicks()) ? uid : -1;   // it was that of this one
         }
 
         @Override
         public List<Integer> groups(final ProcessView process) {
-            return ProcessStatus.groups(process.pid());
+            final List<Integer> groups = ProcessStatus.groups(process.pid());
+            return ProcessStatus.isAlive(process.pid(), process.startTicks()) ? groups : List.of();
         }
 
         @Override

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 
 /**
@@ -58,7 +59,8 @@ public interface DispatcherProxy {
      *
      * @param correlation to be repeated in the answer
      * @param peer        the process that asks
+     * @param group       its control group
      * @param json        the text as received
      */
-    void admin(long correlation, PeerCredentials peer, String json);
+    void admin(long correlation, PeerCredentials peer, AskingGroup group, String json);
 }

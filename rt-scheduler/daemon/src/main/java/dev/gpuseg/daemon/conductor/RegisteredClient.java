@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
-import dev.gpuseg.ipc.platform.PidFd;
 import java.util.HashMap;
 import java.util.Map;
 
 /** What the conductor's thread knows of a client. */
 final class RegisteredClient {
     final Client client;
-    final PidFd process;
     final Connection connection;
     final Map<Integer, String> namesByTask = new HashMap<>();
     /** By the names of open tasks and of those being opened: {@link TaskRights#load}. */
@@ -17,9 +15,8 @@ final class RegisteredClient {
     /** Why it is being removed: one of {@link Removal}. */
     int reason;
 
-    RegisteredClient(final Client client, final PidFd process, final Connection connection) {
+    RegisteredClient(final Client client, final Connection connection) {
         this.client = client;
-        this.process = process;
         this.connection = connection;
     }
 }

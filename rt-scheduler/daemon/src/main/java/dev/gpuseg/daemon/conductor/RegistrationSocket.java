@@ -3,10 +3,11 @@ package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.ClockReading;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.Packet;
-import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.PeerProcess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
@@ -20,6 +21,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.LongUnaryOperator;
 
 /**
@@ -69,13 +71,16 @@ final class RegistrationSocket {
     private final Packet packet = new Packet(Abi.MSG_BYTES_MAX + 64);
     private final Packet resent = new Packet(Abi.MSG_BYTES_MAX);
     private final Map<Long, Connection> connections = new HashMap<>();
-    private final Map<Integer, Integer> connectionsByUser = new HashMap<>();
+    private final Map<Object, Integer> connectionsByOwner = new HashMap<>();
     private final UnreadReplies unread = new UnreadReplies();
     private final int connectionsPerUser;
-    private final int ownUid = ProcessStatus.effectiveUid();
+    private final Function<PeerProcess, Object> owners;
     private final List<Connection> hungUp = new ArrayList<>();
     private long nextId = 1;
     private boolean listening = true;
+    /** When no connection waited, for kernels that do not say which process made one. */
+    private long emptyNs;
+    private boolean stopped;
 
     /**
      * Listens from now on.
@@ -84,11 +89,14 @@ final class RegistrationSocket {
      * @param epoll              the caller waits for it and then calls {@link #accept} and {@link #serve}
      * @param listenerToken      of the socket itself
      * @param connectionToken    of a connection, from its id
-     * @param connectionsPerUser most of one user; root and the daemon's own user may have more
+     * @param connectionsPerUser most of one owner
+     * @param owners             whose a connection is for that bound; null if it has none
      * @param peers              told what connections do
      */
     RegistrationSocket(final Path path, final Epoll epoll, final long listenerToken,
-        final LongUnaryOperator connectionToken, final int connectionsPerUser, final Peers peers) {
+        final LongUnaryOperator connectionToken, final int connectionsPerUser,
+        final Function<PeerProcess, Object> owners, final Peers peers) {
+        this.owners = owners;
         this.connectionsPerUser = connectionsPerUser;
         this.path = path;
         this.epoll = epoll;
@@ -120,9 +128,12 @@ final class RegistrationSocket {
     void accept() {
         for (int i = 0; i < PACKETS_PER_TURN; i++) {
             SeqPacketSocket socket = null;
+            PeerProcess process = null;
             try {
+                final long nowNs = ClockReading.bootNs();
                 socket = listener.accept();
                 if (socket == null) {
+                    emptyNs = nowNs;
                     return;
                 }
                 if (connections.size() >= CONNECTIONS_MAX) {
@@ -130,20 +141,26 @@ final class RegistrationSocket {
                     socket.close();
                     continue;
                 }
-                final PeerCredentials peer = socket.peerCredentials();
-                if (peer.uid() != 0 && peer.uid() != ownUid
-                    && connectionsByUser.getOrDefault(peer.uid(), 0) >= connectionsPerUser) {
+                process = PeerProcess.of(socket, emptyNs);
+                final Object owner = owners.apply(process);
+                if (owner != null && connectionsByOwner.getOrDefault(owner, 0) >= connectionsPerUser) {
                     peers.onTooMany();
+                    process.close();
                     socket.close();
                     continue;
                 }
-                final Connection connection = new Connection(nextId++, socket, peer);
+                final Connection connection = new Connection(nextId++, socket, process, owner);
                 epoll.add(socket.fd(), Epoll.IN | Epoll.RDHUP, connectionToken.applyAsLong(connection.id));
                 connections.put(connection.id, connection);
-                connectionsByUser.merge(peer.uid(), 1, Integer::sum);
+                if (owner != null) {
+                    connectionsByOwner.merge(owner, 1, Integer::sum);
+                }
             } catch (final SystemCallException e) {
                 // out of descriptors or memory: the connection waits in the backlog, others are served
                 peers.onAcceptError();
+                if (process != null) {
+                    process.close();
+                }
                 if (socket != null) {
                     socket.close();
                 } else {
@@ -288,7 +305,9 @@ final class RegistrationSocket {
         }
         connection.open = false;
         connections.remove(connection.id);
-        connectionsByUser.computeIfPresent(connection.peer.uid(), (uid, n) -> n == 1 ? null : Integer.valueOf(n - 1));
+        if (connection.owner != null) {
+            connectionsByOwner.computeIfPresent(connection.owner, (owner, n) -> n == 1 ? null : Integer.valueOf(n - 1));
+        }
         unread.forget(connection);
         connection.unsent.clear();
         peers.onClosed(connection);
@@ -296,6 +315,9 @@ final class RegistrationSocket {
             epoll.remove(connection.socket.fd());
         }
         connection.socket.close();
+        if (connection.client == null) {
+            connection.process.close();
+        }
         if (!listening) {
             epoll.add(listener.fd(), Epoll.IN, listenerToken);
             listening = true;
@@ -307,12 +329,23 @@ final class RegistrationSocket {
         return List.copyOf(connections.values());
     }
 
+    /**
+     * Looks for connections without an event of the listener: on kernels before 6.5 a peer is believed if its process
+     * was there before, and this says how long ago that is.
+     */
+    void look() {
+        if (listening && !stopped) {
+            accept();
+        }
+    }
+
     /** Accepts no other connection; those there are go on. */
     void stopListening() {
         if (listening) {
             epoll.remove(listener.fd());
         }
         listening = true;   // not to be listened to again when a connection is closed
+        stopped = true;
         listener.close();
     }
 

@@ -3,9 +3,10 @@ package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Priority;
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.ipc.platform.PeerProcess;
 import dev.gpuseg.ipc.platform.PlainText;
-import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
@@ -19,6 +20,7 @@ import java.util.function.IntFunction;
 final class TaskRights {
     /** So that the whole line fits into a reply. */
     private static final int PATTERN_SHOWN = 60;
+    private static final int NO_PROCESS = 0;
     private static final long PERCENT = 100;
     private static final long MILLION = 1_000_000;
 
@@ -33,26 +35,46 @@ final class TaskRights {
 
     private final UserLimits limits;
     private final int ownUid;
-    private final IntFunction<GroupRule> groupRules;
+    private final IntFunction<AskingGroup> controlGroups;
 
     /**
-     * @param limits of users
-     * @param ownUid the daemon's
-     * @param groupRules of the control group of a process
+     * @param limits        of users
+     * @param ownUid        the daemon's
+     * @param controlGroups of processes, by pid
      */
-    TaskRights(final UserLimits limits, final int ownUid, final IntFunction<GroupRule> groupRules) {
+    TaskRights(final UserLimits limits, final int ownUid, final IntFunction<AskingGroup> controlGroups) {
         this.limits = limits;
         this.ownUid = ownUid;
-        this.groupRules = groupRules;
+        this.controlGroups = controlGroups;
+    }
+
+    /** The control group of a peer; if the peer has ended, or cannot be told from another process, an unknown one. */
+    AskingGroup controlGroup(final PeerProcess peer) {
+        return peer.about(controlGroups, controlGroups.apply(NO_PROCESS));
+    }
+
+    /**
+     * Whose a connection is, for a bound on their number.
+     *
+     * @return the user; of root and the daemon's own user nobody, but in a control group with a rule about priorities
+     *     that rule, so that no container uses up what is left to the others
+     */
+    Object owner(final PeerProcess peer) {
+        final int uid = peer.credentials().uid();
+        if (uid != 0 && uid != ownUid) {
+            return uid;
+        }
+        final AskingGroup group = controlGroup(peer);
+        return group.isRuled() ? group.rule().pattern() : null;
     }
 
     private boolean isExempt(final int uid) {
         return uid == 0 || uid == ownUid || limits.isEmpty();
     }
 
-    private static List<Integer> groups(final int pid, final int gid) {
-        final List<Integer> groups = new ArrayList<>(ProcessStatus.groups(pid));
-        groups.add(gid);
+    private static List<Integer> groups(final PeerProcess peer) {
+        final List<Integer> groups = new ArrayList<>(peer.groups());
+        groups.add(peer.credentials().gid());
         return groups;
     }
 
@@ -60,15 +82,14 @@ final class TaskRights {
      * How many tasks or clients a user may have.
      *
      * @param limit TASKS or CLIENTS
-     * @param uid   the user
-     * @param pid   the process that asks
-     * @param gid   its group
+     * @param peer  the process that asks
      * @param quota without a line about it
      * @return the bound
      */
-    UserLimits.Bound quota(final Limit limit, final int uid, final int pid, final int gid, final long quota) {
+    UserLimits.Bound quota(final Limit limit, final PeerProcess peer, final long quota) {
+        final int uid = peer.credentials().uid();
         return isExempt(uid) ? UserLimits.NONE.of(limit, uid, List.of(), quota)
-            : limits.of(limit, uid, groups(pid, gid), quota);
+            : limits.of(limit, uid, groups(peer), quota);
     }
 
     /**
@@ -85,20 +106,20 @@ final class TaskRights {
      * Judges a request.
      *
      * @param request valid by itself
-     * @param client  who asks
+     * @param peer    who asks
      * @param load    that the other tasks of its user declare, millionths of a GPU
      * @return the verdict
      */
-    Verdict judge(final TaskOpen request, final Client client, final long load) {
+    Verdict judge(final TaskOpen request, final PeerProcess peer, final long load) {
         if (!Priority.isRealTime(request.priority())) {
             return new Verdict(null, request);
         }
-        final GroupRule rule = groupRules.apply(client.pid());
-        if (!rule.limitsPriority() && isExempt(client.uid())) {
+        final GroupRule rule = controlGroup(peer).rule();
+        final int uid = peer.credentials().uid();
+        if (!rule.limitsPriority() && isExempt(uid)) {
             return new Verdict(null, request);
         }
-        final int uid = client.uid();
-        final List<Integer> groups = groups(client.pid(), client.gid());
+        final List<Integer> groups = groups(peer);
         final int priority = Priority.higher(request.priority(), request.gpuPriority());
         if (rule.limitsPriority() && Priority.isHigherThan(priority, rule.priority())) {
             return refused("priority is " + priority + "; the rule for control group " + PlainText.of(rule.pattern(),

@@ -6,9 +6,9 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
-import dev.gpuseg.daemon.cgroup.GroupRule;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.ConductorAgent;
 import dev.gpuseg.daemon.conductor.ConductorConfig;
@@ -327,8 +327,7 @@ public final class Daemon implements AutoCloseable {
             warmUpBytesPerRecord, mechanisms.get(0), observer, counters, counter -> conductor.count(counter), held,
             ring, journal, liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
         final DispatcherCommands commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher,
-            background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy(),
-            groupOf()));
+            background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
             config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser(),
@@ -380,10 +379,13 @@ public final class Daemon implements AutoCloseable {
         System.err.println("gpuseg: " + line);
     }
 
-    /** What rules say of the group of a process; the tree that it looks into is the asking thread's own. */
-    private IntFunction<GroupRule> groupOf() {
+    /** The control group of a process; the tree that it looks into is the asking thread's own. */
+    private IntFunction<AskingGroup> groupOf() {
         final CgroupTree tree = new CgroupTree(Path.of("/proc"));
-        return pid -> config.site().groups().now().ofProcess(tree.pathOf(pid));
+        return pid -> {
+            final String path = tree.pathOf(pid);
+            return new AskingGroup(path, config.site().groups().now().ofProcess(path));
+        };
     }
 
     /** Before the first event. */

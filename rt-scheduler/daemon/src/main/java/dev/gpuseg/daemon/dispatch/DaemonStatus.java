@@ -16,7 +16,6 @@ import dev.gpuseg.daemon.metrics.ObserverReadings;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
-import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismCatalog;
@@ -40,6 +39,7 @@ import java.util.function.ToLongFunction;
 final class DaemonStatus implements DaemonReadings {
     /** The same for all. */
     static final String VERSION = "0.1.0";
+    private static final int NOBODY = -1;
 
     /**
      * Where it looks.
@@ -149,12 +149,13 @@ final class DaemonStatus implements DaemonReadings {
      * Adds to the dispatcher's snapshot what else {@code status} shows, and removes what is not for the peer.
      *
      * @param root the snapshot
-     * @param peer the process that asks
+     * @param view of the process that asks
      */
-    void complete(final ObjectNode root, final PeerCredentials peer) {
-        final boolean all = DispatcherCommands.mayChange(peer);
+    void complete(final ObjectNode root, final StatusView view) {
+        final boolean all = view.all();
         if (!all) {
-            StatusFilter.keepOwn(root, peer.uid());
+            final Set<Integer> members = view.group() == null ? null : from.cgroups().processesOf(view.group());
+            StatusFilter.keepOwn(root, view.uid(), pid -> members == null || members.contains(pid));
         }
         final Set<Integer> own = new HashSet<>();
         root.path("clients").forEach(client -> own.add(client.path("pid").asInt()));
@@ -164,7 +165,7 @@ final class DaemonStatus implements DaemonReadings {
         }
         root.set("cgroups", groups);
         if (from.admission() != null) {
-            root.set("admission", from.admission().status(all, peer.uid()));
+            root.set("admission", from.admission().status(all, view.group() == null ? view.uid() : NOBODY));
         }
         final Map<Integer, ObjectNode> tasks = new HashMap<>();
         root.path("tasks").forEach(task -> tasks.put(task.path("id").asInt(), (ObjectNode) task));

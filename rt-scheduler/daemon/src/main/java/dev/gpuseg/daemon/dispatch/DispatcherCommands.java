@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.admission.ProvenAdmission;
-import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.DispatcherProxy;
@@ -27,7 +27,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Function;
-import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
@@ -54,11 +53,9 @@ final class DispatcherCommands implements DispatcherProxy {
      * @param saved       remembers what is changed; used on the background thread
      * @param admission   asked before a change; null while it is off
      * @param conductor   where answers go; asked for with the first answer
-     * @param groups      what rules say of the control group of a process, by pid; asked on the conductor's thread
      */
     record Context(DispatcherAgent dispatcher, Executor background, DaemonStatus shown, Consumer<String> requestStop,
-        PolicySource policies, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor,
-        IntFunction<GroupRule> groups) {
+        PolicySource policies, SavedPolicy saved, ProvenAdmission admission, Supplier<ConductorProxy> conductor) {
     }
 
     private final Context context;
@@ -81,11 +78,9 @@ final class DispatcherCommands implements DispatcherProxy {
      * the daemon, before the dispatcher's runs.
      */
     void rehearse() {
-        final PeerCredentials self = new PeerCredentials(ProcessStatus.pid(), ProcessStatus.effectiveUid(),
-            ProcessStatus.effectiveGid());
         for (int i = 0; i < REHEARSALS; i++) {
-            final ObjectNode answer = dispatcher.snapshot().take(StatusSnapshot.ALL_USERS);
-            context.shown().complete(answer, self);
+            final ObjectNode answer = dispatcher.snapshot().take(StatusView.ALL);
+            context.shown().complete(answer, StatusView.ALL);
             for (final String json : List.of(answer.toString(), "{")) {
                 try {
                     JSON.readTree(json);
@@ -156,7 +151,8 @@ final class DispatcherCommands implements DispatcherProxy {
     }
 
     @Override
-    public void admin(final long correlation, final PeerCredentials peer, final String json) {
+    public void admin(final long correlation, final PeerCredentials peer, final AskingGroup group,
+        final String json) {
         final JsonNode request;
         try {
             request = JSON.readTree(json);
@@ -179,14 +175,15 @@ final class DispatcherCommands implements DispatcherProxy {
                 + " may only ask for the status; use the daemon's user or root");
             return;
         }
-        if (!"status".equals(command) && context.groups().apply(peer.pid()).limitsPriority()) {
+        if (!"status".equals(command) && group.isRuled()) {
             refuse(correlation, EPERM, "command \"" + command + "\": process " + peer.pid() + " is in a control group "
-                + "whose priorities are limited and may only ask for the status; ask from another group");
+                + "whose priorities are limited, or the group is not known, and may only ask for the status; ask "
+                + "from another group");
             return;
         }
         switch (command) {
             case "status":
-                status(correlation, peer);
+                status(correlation, viewOf(peer, group));
                 break;
             case "live":
                 background.execute(() -> live(correlation, request));
@@ -219,13 +216,17 @@ final class DispatcherCommands implements DispatcherProxy {
         return peer.uid() == 0 || peer.uid() == ProcessStatus.effectiveUid();
     }
 
-    private void status(final long correlation, final PeerCredentials peer) {
-        final int uid = mayChange(peer) ? StatusSnapshot.ALL_USERS : peer.uid();
+    private static StatusView viewOf(final PeerCredentials peer, final AskingGroup group) {
+        return group.isRuled() ? StatusView.ofGroup(peer.uid(), group.path())
+            : mayChange(peer) ? StatusView.ALL : StatusView.ofUser(peer.uid());
+    }
+
+    private void status(final long correlation, final StatusView view) {
         dispatcher.submit(() -> {
-            final ObjectNode snapshot = dispatcher.snapshot().take(uid);
+            final ObjectNode snapshot = dispatcher.snapshot().take(view);
             background.execute(() -> {
                 try {
-                    context.shown().complete(snapshot, peer);
+                    context.shown().complete(snapshot, view);
                 } catch (final RuntimeException e) {
                     refuse(correlation, EIO, "status: " + e);   // every command is answered, or its user waits for ever
                     return;

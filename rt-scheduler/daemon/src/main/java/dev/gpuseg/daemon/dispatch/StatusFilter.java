@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Set;
+import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 
 /** Takes out of a status what belongs to other users: their clients, tasks and processes. */
@@ -15,16 +16,17 @@ final class StatusFilter {
     }
 
     /**
-     * Keeps what belongs to one user. Daemon, GPUs and counters stay: they name no user.
+     * Keeps what belongs to one user, or to those of his processes that may be shown. Daemon, GPUs and counters stay: they name no user.
      *
      * @param root what the dispatcher shows, changed in place
      * @param uid  the user
+     * @param shown which of his processes
      */
-    static void keepOwn(final ObjectNode root, final int uid) {
+    static void keepOwn(final ObjectNode root, final int uid, final IntPredicate shown) {
         final Set<Integer> clients = new HashSet<>();
         final Set<Integer> processes = new HashSet<>();
         for (final JsonNode client : root.path("clients")) {
-            if (client.path("uid").asInt() == uid) {
+            if (client.path("uid").asInt() == uid && shown.test(client.path("pid").asInt())) {
                 clients.add(client.path("client").asInt());
                 processes.add(client.path("pid").asInt());
             }

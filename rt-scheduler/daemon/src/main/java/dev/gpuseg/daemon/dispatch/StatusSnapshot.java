@@ -10,8 +10,6 @@ import dev.gpuseg.ipc.Abi;
 
 /** What {@code status} shows of the dispatcher's state. Dispatcher thread only; allocates. */
 final class StatusSnapshot {
-    /** Clients and tasks of every user. */
-    static final int ALL_USERS = -1;
     private static final double MEDIAN = 50;
     private static final double HIGH = 99;
 
@@ -33,16 +31,16 @@ final class StatusSnapshot {
     /**
      * Policy, GPUs with their contexts, clients and tasks; takes some tens of microseconds.
      *
-     * @param uid whose clients and tasks, or {@link #ALL_USERS}
+     * @param view whose clients and tasks
      */
-    ObjectNode take(final int uid) {
+    ObjectNode take(final StatusView view) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         root.put("policy", scheduler.policy().name());
         for (int g = 0; g < desired.gpus(); g++) {
             put(root.withArray("gpus").addObject(), g);
         }
         clients.forEach(entry -> {
-            if (uid != ALL_USERS && entry.client.uid() != uid) {
+            if (!view.covers(entry.client.uid())) {
                 return;
             }
             final ObjectNode client = root.withArray("clients").addObject();
@@ -53,7 +51,7 @@ final class StatusSnapshot {
             client.put("poisoned", entry.poisoned);
         });
         tasks.forEach(task -> {
-            if (uid == ALL_USERS || task.client.client.uid() == uid) {
+            if (view.covers(task.client.client.uid())) {
                 root.withArray("tasks").add(withState(task));
             }
         });

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.PeerProcess;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class AdminQueueTest {
@@ -17,7 +19,8 @@ class AdminQueueTest {
     private long correlation;
 
     private AdminQueue.Waiting command(final int uid, final String json) {
-        return new AdminQueue.Waiting(++correlation, new Connection(1, null, new PeerCredentials(1, uid, 1)), json);
+        return new AdminQueue.Waiting(++correlation, new Connection(1, null, new PeerProcess(new PeerCredentials(1, uid, 1), List.of(),
+            null, false), uid), json);
     }
 
     @Test

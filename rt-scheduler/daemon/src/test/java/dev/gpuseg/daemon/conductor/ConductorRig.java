@@ -2,7 +2,7 @@
 package dev.gpuseg.daemon.conductor;
 
 import dev.gpuseg.core.TaskNeed;
-import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -45,7 +45,7 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
         final Set<TaskNeed> needs) {
         directory.create();
         conductor = new ConductorAgent(new ConductorConfig(directory, 42, 2, needs,
-            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, UserLimits.NONE, pid -> GroupRule.DEFAULT), admission,
+            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, UserLimits.NONE, pid -> AskingGroup.FREE), admission,
             this, housekeeping);
         conductorThread = start(conductor);
         housekeepingThread = start(housekeeping);
@@ -97,7 +97,8 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
     }
 
     @Override
-    public void admin(final long correlation, final PeerCredentials peer, final String json) {
+    public void admin(final long correlation, final PeerCredentials peer, final AskingGroup group,
+        final String json) {
         conductor.proxy().adminReply(correlation, 0, json.startsWith("big") ? "x".repeat(1_000_000) : "{" + json + "}");
     }
 

@@ -4,16 +4,24 @@ package dev.gpuseg.daemon.conductor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.gpuseg.daemon.cgroup.AskingGroup;
+import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.PeerProcess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -76,14 +84,18 @@ class RegistrationSocketTest {
     private RegistrationSocket socket;
 
     private void listen() {
-        socket = new RegistrationSocket(directory.resolve("socket"), epoll, LISTENER, id -> LISTENER + id,
-            CONNECTIONS_PER_USER, new Fake());
+        listen(peer -> null);
+    }
+
+    private void listen(final Function<PeerProcess, Object> owners) {
+        socket = new RegistrationSocket(directory.resolve("gpuseg.sock"), epoll, LISTENER, id -> LISTENER + id,
+            CONNECTIONS_PER_USER, owners, new Fake());
     }
 
     @AfterEach
     void close() {
         clients.forEach(SeqPacketSocket::close);
-        if (Files.exists(directory.resolve("socket"))) {
+        if (Files.exists(directory.resolve("gpuseg.sock"))) {
             socket.stopListening();
             socket.close();
         }
@@ -91,7 +103,7 @@ class RegistrationSocketTest {
     }
 
     private SeqPacketSocket connect() {
-        final SeqPacketSocket client = SeqPacketSocket.connect(directory.resolve("socket"), LOOK_MS);
+        final SeqPacketSocket client = SeqPacketSocket.connect(directory.resolve("gpuseg.sock"), LOOK_MS);
         clients.add(client);
         return client;
     }
@@ -122,7 +134,7 @@ class RegistrationSocketTest {
     }
 
     private static void register(final Connection connection) {
-        connection.client = new RegisteredClient(new Client(1, 1, 0, 0, 1, "client", null, null, null), null,
+        connection.client = new RegisteredClient(new Client(1, 1, 0, 0, 1, "client", null, null, null),
             connection);
     }
 
@@ -288,6 +300,51 @@ class RegistrationSocketTest {
     }
 
     @Test
+    void shouldBoundTheConnectionsOfAnOwnerAndCountThemDown() {
+        listen(peer -> "/pod/**");
+        for (int i = 0; i < CONNECTIONS_PER_USER + 1; i++) {
+            connect();
+        }
+        turn(LIMIT_MS);
+        assertEquals(List.of("too many"), told);
+        socket.close(socket.connections().get(0));
+        connect();
+        turn(LIMIT_MS);
+        assertEquals(CONNECTIONS_PER_USER, socket.connections().size());
+    }
+
+    /** Root of a container connects, ends, and waits until a process of the machine has its pid. */
+    @Test
+    void shouldNotGiveAPeerTheRightsOfTheProcessThatHasItsPidNow() throws Exception {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "to choose a pid needs root");
+        listen();
+        final AskingGroup unknown = new AskingGroup("", new GroupRule("/(unknown)", 100, 0, 0, false, 0));
+        final TaskRights rights = new TaskRights(UserLimits.NONE, 0, pid -> pid == 0 ? unknown : AskingGroup.FREE);
+        final Process asks = start("gpuseg-ask", "status", "--dir", directory.toString());
+        final Connection connection = accepted();
+        final int pid = (int) asks.pid();
+        assertEquals(AskingGroup.FREE, rights.controlGroup(connection.process));
+        assertTrue(asks.destroyForcibly().waitFor(LIMIT_MS, TimeUnit.MILLISECONDS));
+        assertEquals(unknown, rights.controlGroup(connection.process), "it has ended");
+        final Process other = start("gpuseg-as-pid", Integer.toString(pid), "/bin/sleep", "60");
+        try {
+            for (int looks = 0; !ProcessStatus.isAlive(pid, 0); looks++) {
+                assertTrue(looks < LOOKS_MAX && other.isAlive(), "pid " + pid + " is not to be had");
+                Thread.sleep(LOOK_MS);
+            }
+            assertEquals(unknown, rights.controlGroup(connection.process), "its pid is in use");
+        } finally {
+            other.destroyForcibly();
+        }
+    }
+
+    private static Process start(final String program, final String... arguments) throws IOException {
+        final List<String> command = new ArrayList<>(List.of(arguments));
+        command.add(0, NativePrograms.named(program).toString());
+        return new ProcessBuilder(command).inheritIO().start();
+    }
+
+    @Test
     void shouldDeleteTheSocketAndCloseAllWhenItStops() {
         listen();
         connect();
@@ -296,6 +353,6 @@ class RegistrationSocketTest {
         assertEquals(1, socket.connections().size(), "those there are go on");
         socket.close();
         assertEquals(List.of("closed 1"), told);
-        assertFalse(Files.exists(directory.resolve("socket")));
+        assertFalse(Files.exists(directory.resolve("gpuseg.sock")));
     }
 }

@@ -8,10 +8,16 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.daemon.cgroup.GroupRule;
+import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.PeerProcess;
+import dev.gpuseg.ipc.platform.PidFd;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -20,19 +26,20 @@ class TaskRightsTest {
     private static final int ALICE = 1001;
     private static final int ROBOT = 7;
     private static final long MS = 1_000_000;
-    private static final Client MEMBER = client(ALICE, ALICE);
+    private static final PeerProcess MEMBER = client(ALICE, ALICE);
 
     @TempDir
     private Path directory;
 
     private TaskRights rights(final String text) throws IOException {
         Files.writeString(directory.resolve("50-site.conf"), text);
-        return new TaskRights(UserLimits.read(directory), OWN, pid -> GroupRule.DEFAULT);
+        return new TaskRights(UserLimits.read(directory), OWN, pid -> AskingGroup.FREE);
     }
 
-    /** The process does not exist, so has no groups but its own. */
-    private static Client client(final int uid, final int gid) {
-        return new Client(1, Integer.MAX_VALUE, uid, gid, 1, "client", null, null, null);
+    /** This process, as another user would have it, without groups but its own. */
+    private static PeerProcess client(final int uid, final int gid) {
+        final int pid = ProcessStatus.pid();
+        return new PeerProcess(new PeerCredentials(pid, uid, gid), List.of(), PidFd.open(pid), true);
     }
 
     private static TaskOpen task(final int priority, final int gpuPriority, final long periodMs, final long budgetMs,
@@ -55,8 +62,8 @@ class TaskRightsTest {
     }
 
     private static TaskRights inGroup(final int priority) {
-        return new TaskRights(UserLimits.builtIn(), OWN, pid -> new GroupRule("/kubepods.slice/pod1.slice/**", 100, 0,
-            0, false, priority));
+        return new TaskRights(UserLimits.builtIn(), OWN, pid -> new AskingGroup("/kubepods.slice/pod1.slice",
+            new GroupRule("/kubepods.slice/pod1.slice/**", 100, 0, 0, false, priority)));
     }
 
     @Test
@@ -84,7 +91,7 @@ class TaskRightsTest {
     /** Root of a container is root to the daemon, too, unless it has a user namespace. */
     @Test
     void shouldTreatRootInARuledGroupAsAUser() {
-        final Client root = client(0, 0);
+        final PeerProcess root = client(0, 0);
         refused(inGroup(0).judge(task(1, 100, 10), root, 0), "allows 0");
         final TaskRights.Verdict unbudgeted = inGroup(50).judge(task(50, 100, 0), root, 0);
         assertEquals(200 * MS, unbudgeted.request().budgetNs(), "it gets the budget of everybody");
@@ -92,8 +99,26 @@ class TaskRightsTest {
     }
 
     @Test
+    void shouldGiveTheGroupsThatAPeerHadWhenItConnected() throws IOException {
+        final int pid = ProcessStatus.pid();
+        try (PeerProcess robot = new PeerProcess(new PeerCredentials(pid, ALICE, ALICE), List.of(ROBOT),
+            PidFd.open(pid), true)) {
+            assertNull(rights("@7 priority 60").judge(task(60, 0, 10), robot, 0).refusal());
+        }
+    }
+
+    /** As many containers as like have root; none may take what another one or the machine needs. */
+    @Test
+    void shouldBoundTheConnectionsOfRootInARuledGroupByItsRule() {
+        assertEquals("/kubepods.slice/pod1.slice/**", inGroup(0).owner(client(0, 0)));
+        assertNull(inGroup(GroupRule.NOT_SAID).owner(client(0, 0)));
+        assertNull(inGroup(GroupRule.NOT_SAID).owner(client(OWN, OWN)));
+        assertEquals(ALICE, inGroup(0).owner(MEMBER));
+    }
+
+    @Test
     void shouldRefuseMembersAPriorityAbove49AndSayWhereThatIsChanged() throws IOException {
-        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> GroupRule.DEFAULT);
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> AskingGroup.FREE);
         refused(rights.judge(task(50, 100, 10), MEMBER, 0), "priority is 50", "limit priority of user 1001 is 49",
             "/etc/gpuseg/limits.d/*.conf");
         refused(rights.judge(task(10, 99, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "priority is 99");
@@ -107,16 +132,16 @@ class TaskRightsTest {
         for (final int uid : new int[] {0, OWN}) {
             final TaskOpen asked = task(99, 0, 0);
             assertSame(asked, rights.judge(asked, client(uid, uid), 0).request());
-            assertEquals(5, rights.quota(Limit.TASKS, uid, 1, uid, 5).value());
+            assertEquals(5, rights.quota(Limit.TASKS, client(uid, uid), 5).value());
         }
         final TaskOpen bestEffort = task(0, 0, 0);
         assertSame(bestEffort, rights.judge(bestEffort, MEMBER, 0).request());
-        assertEquals(0, rights.quota(Limit.TASKS, ALICE, Integer.MAX_VALUE, ALICE, 5).value());
+        assertEquals(0, rights.quota(Limit.TASKS, MEMBER, 5).value());
     }
 
     @Test
     void shouldGiveAMemberWithoutABudgetOneThatEndsItsSegment() throws IOException {
-        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> GroupRule.DEFAULT);
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> AskingGroup.FREE);
         final TaskOpen given = rights.judge(task(40, 0, 0), MEMBER, 0).request();
         assertEquals(200 * MS, given.budgetNs());
         assertEquals(OverrunAction.DEMOTE, given.overrun());
@@ -130,7 +155,7 @@ class TaskRightsTest {
 
     @Test
     void shouldRefuseBudgetsThatAreTooLongOrEndNothing() throws IOException {
-        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> GroupRule.DEFAULT);
+        final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> AskingGroup.FREE);
         refused(rights.judge(task(40, 0, 201), MEMBER, 0), "budget is 201ms", "limit budget", "200ms");
         refused(rights.judge(task(40, 40, 0, 10, OverrunAction.NOTIFY), MEMBER, 0), "notify", "use demote");
         assertNull(rights("* budget unlimited").judge(task(40, 40, 0, 10, OverrunAction.NOTIFY), MEMBER, 0).refusal());

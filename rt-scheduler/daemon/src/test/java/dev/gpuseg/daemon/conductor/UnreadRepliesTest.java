@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.ipc.platform.PeerCredentials;
+import dev.gpuseg.ipc.platform.PeerProcess;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -18,7 +19,8 @@ class UnreadRepliesTest {
     private final List<Connection> all = new ArrayList<>();
 
     private Connection connection(final int uid, final int mebibytes) {
-        final Connection made = new Connection(all.size() + 1, null, new PeerCredentials(1, uid, uid));
+        final Connection made = new Connection(all.size() + 1, null, new PeerProcess(new PeerCredentials(1, uid, uid), List.of(),
+            null, false), uid);
         all.add(made);
         for (int i = 0; i < mebibytes; i++) {
             unread.add(made, MIB);

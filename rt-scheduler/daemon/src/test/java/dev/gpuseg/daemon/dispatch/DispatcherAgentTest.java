@@ -309,7 +309,7 @@ class DispatcherAgentTest {
         assertTrue(dispatcher.policy().isStopping());
         dispatcher.journalStop();
         assertEquals(EventKind.STOP, last().kind());
-        assertNotNull(dispatcher.snapshot().take(StatusSnapshot.ALL_USERS));
+        assertNotNull(dispatcher.snapshot().take(StatusView.ALL));
     }
 
     @Test

@@ -9,18 +9,24 @@ import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.daemon.cgroup.CgroupTree;
 import dev.gpuseg.daemon.cgroup.Cgroups;
 import dev.gpuseg.daemon.cgroup.GroupRule;
 import dev.gpuseg.daemon.cgroup.LiveRules;
+import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.policy.SavedPolicy;
+import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.HeldFile;
+import dev.gpuseg.ipc.QueueTemplate;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.Session;
 import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
+import dev.gpuseg.ipc.platform.EventFd;
 import dev.gpuseg.ipc.platform.PeerCredentials;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.observer.Observer;
@@ -37,8 +43,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Commands as the conductor hands them over, through a dispatcher whose cycles the test runs, and what they show. */
 @Timeout(60)
 class DispatcherCommandsTest {
-    /** A process of a group with limited priorities. */
-    private static final int CONTAINED = 77;
+    private static final AskingGroup POD = new AskingGroup("/pod/1", new GroupRule("/pod/**", 100, 0, 0, false, 50));
     private static final PeerCredentials OWNER = new PeerCredentials(1, ProcessStatus.effectiveUid(), 0);
     private static final PeerCredentials STRANGER = new PeerCredentials(2, 54321, 54321);
 
@@ -78,8 +83,7 @@ class DispatcherCommandsTest {
         savedFile = directory.resolve("saved.json");
         final PolicySource policies = PolicySource.builtIn();
         commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher, background, shown, stops::add,
-            policies, new SavedPolicy(savedFile, policies.reader()), null, () -> conductor, pid -> pid == CONTAINED
-                ? new GroupRule("/pod/**", 100, 0, 0, false, 50) : GroupRule.DEFAULT));
+            policies, new SavedPolicy(savedFile, policies.reader()), null, () -> conductor));
     }
 
     @AfterEach
@@ -95,7 +99,11 @@ class DispatcherCommandsTest {
     }
 
     private String ask(final PeerCredentials peer, final String json) {
-        commands.admin(5, peer, json);
+        return ask(peer, AskingGroup.FREE, json);
+    }
+
+    private String ask(final PeerCredentials peer, final AskingGroup group, final String json) {
+        commands.admin(5, peer, group, json);
         for (int i = 0; i < 4; i++) {
             dispatcher.cycle();
             background.runDue();
@@ -114,12 +122,27 @@ class DispatcherCommandsTest {
     /** Root of a container may reach the socket; it is no administrator of this machine. */
     @Test
     void shouldLetRootOfARuledGroupOnlyLook() {
-        final PeerCredentials root = new PeerCredentials(CONTAINED, 0, 0);
+        final PeerCredentials root = new PeerCredentials(77, 0, 0);
         for (final String command : List.of("live", "stop", "policy", "set")) {
-            assertTrue(ask(root, "{\"command\":\"" + command + "\"}").contains("is in a control group whose"), command);
+            assertTrue(ask(root, POD, "{\"command\":\"" + command + "\"}")
+                .contains("is in a control group whose"), command);
         }
-        assertTrue(ask(root, "{\"command\":\"status\"}").startsWith("reply 5 status 0"), conductor.last());
+        assertTrue(ask(root, POD, "{\"command\":\"status\"}").startsWith("reply 5 status 0"), conductor.last());
         assertTrue(stops.isEmpty());
+    }
+
+    /** Its number of a user is root's, and nobody of its group is there. */
+    @Test
+    void shouldShowRootOfARuledGroupNothingOfOthers() {
+        final Session session = opened(Session.create(1, 0));
+        final ClientQueue queue = opened(ClientQueue.create(QueueTemplate.create(directory.resolve("template"),
+            ClientQueue.BYTES_MIN), directory.resolve("client"), 1, ProcessStatus.effectiveUid(),
+            ProcessStatus.effectiveGid(), ProcessStatus.pid(), session, () -> { }));
+        dispatcher.clients().add(new Client(1, ProcessStatus.pid(), 0, 0, 1, "host", session, queue,
+            opened(new EventFd())));
+        final PeerCredentials root = new PeerCredentials(77, 0, 0);
+        assertTrue(ask(root, "{\"command\":\"status\"}").contains("\"name\":\"host\""), conductor.last());
+        assertFalse(ask(root, POD, "{\"command\":\"status\"}").contains("\"name\":\"host\""), conductor.last());
     }
 
     @Test
@@ -154,7 +177,7 @@ class DispatcherCommandsTest {
     @Test
     void shouldChangeThePolicy() {
         assertTrue(ask(OWNER, "{\"command\":\"policy\",\"policy\":\"edf\"}").contains("\"policy edf\""));
-        assertEquals("edf", dispatcher.snapshot().take(StatusSnapshot.ALL_USERS).path("policy").asText());
+        assertEquals("edf", dispatcher.snapshot().take(StatusView.ALL).path("policy").asText());
     }
 
     @Test

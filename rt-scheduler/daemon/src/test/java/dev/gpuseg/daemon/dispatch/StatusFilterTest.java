@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.function.IntPredicate;
 import org.junit.jupiter.api.Test;
 
 class StatusFilterTest {
@@ -18,10 +19,19 @@ class StatusFilterTest {
                                                              {"context": 7, "pid": 33}]}]}
         """;
 
-    private static ObjectNode seenBy(final int uid) throws Exception {
+    private static ObjectNode seenBy(final int uid, final IntPredicate shown) throws Exception {
         final ObjectNode root = (ObjectNode) new ObjectMapper().readTree(BOTH);
-        StatusFilter.keepOwn(root, uid);
+        StatusFilter.keepOwn(root, uid, shown);
         return root;
+    }
+
+    private static ObjectNode seenBy(final int uid) throws Exception {
+        return seenBy(uid, pid -> true);
+    }
+
+    @Test
+    void shouldShowAContainerNothingOfTheUserWithTheSameNumberOutside() throws Exception {
+        assertEquals(seenBy(0), seenBy(ALICE, pid -> pid != 11));
     }
 
     @Test

@@ -23,7 +23,7 @@ class StatusSnapshotTest {
         rig.processes, rig.tasks);
 
     private ObjectNode take() {
-        final ObjectNode root = snapshot.take(StatusSnapshot.ALL_USERS);
+        final ObjectNode root = snapshot.take(StatusView.ALL);
         doorbells.close();
         return root;
     }
@@ -88,7 +88,7 @@ class StatusSnapshotTest {
     @Test
     void shouldShowOfAProcessWhatItsMechanismSays() {
         rig.processes.addUnmanaged(4711, 9, "stranger");
-        JsonNode context = snapshot.take(StatusSnapshot.ALL_USERS).path("gpus").get(0).path("contexts").get(0);
+        JsonNode context = snapshot.take(StatusView.ALL).path("gpus").get(0).path("contexts").get(0);
         assertEquals(4711, context.path("pid").asInt());
         assertFalse(context.path("registered").asBoolean());
         assertTrue(context.path("wanted_on").asBoolean());

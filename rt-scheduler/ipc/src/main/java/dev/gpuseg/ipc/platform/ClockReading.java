@@ -20,6 +20,7 @@ public record ClockReading(long monotonicNs, long realtimeNs, long boottimeNs, l
     private static final int TRIES = 5;
     private static final long NS_PER_S = 1_000_000_000L;
     private static final int TIMESPEC = 16;
+    private static final ThreadLocal<Memory> BOOT = ThreadLocal.withInitial(() -> new Memory(TIMESPEC));
 
     /**
      * Reads the clocks several times and returns the reading with the least uncertainty. Any thread; allocates.
@@ -41,6 +42,15 @@ public record ClockReading(long monotonicNs, long realtimeNs, long boottimeNs, l
             }
             return best;
         }
+    }
+
+    /**
+     * CLOCK_BOOTTIME alone, in which /proc says when a process started. Any thread; allocates nothing.
+     *
+     * @return ns since boot
+     */
+    public static long bootNs() {
+        return read(BOOT.get(), CLOCK_BOOTTIME);
     }
 
     private static long read(final Memory memory, final int clock) {

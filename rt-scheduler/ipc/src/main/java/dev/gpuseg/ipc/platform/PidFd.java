@@ -27,16 +27,15 @@ public final class PidFd implements AutoCloseable {
     }
 
     /**
-     * Opens a handle of exactly the process that connected a socket, even if its pid has been reused meanwhile (Linux
-     * 6.5; before that, its pid is looked up).
+     * Opens a handle of exactly the process that connected a socket, even if its pid has been reused meanwhile.
      *
      * @param socket an accepted connection
-     * @return the handle
+     * @return the handle, null before Linux 6.5
      * @throws SystemCallException with ESRCH if that process has already ended
      */
-    public static PidFd ofPeer(final SeqPacketSocket socket) {
+    static PidFd ofPeer(final SeqPacketSocket socket) {
         final int fd = socket.peerPidFd();
-        return fd >= 0 ? new PidFd(fd) : open(socket.peerCredentials().pid());
+        return fd >= 0 ? new PidFd(fd) : null;
     }
 
     /**

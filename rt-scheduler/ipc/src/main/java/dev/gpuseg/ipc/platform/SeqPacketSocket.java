@@ -6,6 +6,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.IntStream;
 import org.agrona.BufferUtil;
 
 /**
@@ -24,6 +26,7 @@ public final class SeqPacketSocket implements AutoCloseable {
     private static final int SOCK_NONBLOCK = 0x800;
     private static final int SOL_SOCKET = 1;
     private static final int SO_PEERCRED = 17;
+    private static final int SO_PEERGROUPS = 59;
     private static final int SO_PEERPIDFD = 77;
     private static final int SO_MEMINFO = 55;
     private static final int MEMINFO_BYTES = 36;
@@ -33,9 +36,11 @@ public final class SeqPacketSocket implements AutoCloseable {
     private static final int MSG_NOSIGNAL = 0x4000;
     private static final int MSG_CMSG_CLOEXEC = 0x40000000;
     private static final int PATH_BYTES = 108;
+    /** Bytes for the numbers of 32 groups. */
+    private static final int GROUPS_AT_FIRST = 128;
     /** For an option of a socket and its length; kept, since others decide how often it is asked for. */
     private static final ThreadLocal<ByteBuffer> OPTION = ThreadLocal.withInitial(() ->
-        ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder()));
+        ByteBuffer.allocateDirect(GROUPS_AT_FIRST + Integer.BYTES).order(ByteOrder.nativeOrder()));
 
     private final int fd;
 
@@ -142,6 +147,28 @@ public final class SeqPacketSocket implements AutoCloseable {
             throw new SystemCallException("getsockopt", fd + ", SO_PEERCRED", Native.getLastError());
         }
         return new PeerCredentials(value.getInt(0), value.getInt(4), value.getInt(8));
+    }
+
+    /** The supplementary groups of the peer at the time of connect. */
+    List<Integer> peerGroups() {
+        ByteBuffer value = OPTION.get();
+        int room = GROUPS_AT_FIRST;
+        while (true) {
+            value.putInt(room, room);
+            final long address = BufferUtil.address(value);
+            final boolean all = LibC.getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, address, address + room) == 0;
+            final int errno = all ? 0 : Native.getLastError();
+            final int bytes = value.getInt(room);
+            if (all) {
+                final ByteBuffer read = value;
+                return IntStream.range(0, bytes / Integer.BYTES).mapToObj(i -> read.getInt(i * Integer.BYTES)).toList();
+            }
+            if (errno != Errno.ERANGE || bytes <= room) {
+                throw new SystemCallException("getsockopt", fd + ", SO_PEERGROUPS", errno);
+            }
+            room = bytes;
+            value = ByteBuffer.allocateDirect(room + Integer.BYTES).order(ByteOrder.nativeOrder());
+        }
     }
 
     /** A pidfd of the peer, or -1 where the kernel does not offer it. */
