@@ -5,15 +5,12 @@ import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.channels.FileChannel;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.List;
@@ -162,30 +159,6 @@ public final class RuntimeDirectory {
         }
     }
 
-    /**
-     * Claims the directory for this process. The kernel ends the claim when the process ends, in whatever way.
-     *
-     * @return the claim, to be kept until the daemon ends
-     * @throws IllegalStateException if another daemon has it
-     */
-    public FileChannel claim() {
-        final Path path = root.resolve("lock");
-        FileChannel channel = null;
-        try {
-            channel = FileChannel.open(path, StandardOpenOption.WRITE, StandardOpenOption.CREATE);
-            if (channel.tryLock() == null) {
-                channel.close();
-                throw new IllegalStateException("another daemon runs in " + root
-                    + "; stop it or choose another GPUSEG_DIR");
-            }
-            return channel;
-        } catch (final OverlappingFileLockException e) {
-            throw new IllegalStateException("this process runs a daemon in " + root + " already", e);
-        } catch (final IOException e) {
-            throw new UncheckedIOException(path + " cannot be locked: " + e.getMessage(), e);
-        }
-    }
-
     /** Deletes clients, queues and socket of an earlier daemon. To be called only when no other daemon runs. */
     public void deleteLeftovers() {
         deleteTree(clients());
@@ -233,6 +206,16 @@ public final class RuntimeDirectory {
      */
     public Path root() {
         return root;
+    }
+
+    /**
+     * The file that a daemon keeps locked. No other user can open it: a lock for reading, which needs no more than that,
+     * would keep the next daemon from starting.
+     *
+     * @return absolute path
+     */
+    public Path lock() {
+        return root.resolve("daemon.lock");
     }
 
     /**

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.FileAccess;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -9,15 +11,23 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * One daemon per runtime directory, and one of those that control a driver's contexts per machine: a lock on a file,
- * released by the kernel whatever happens to the process.
+ * released by the kernel whatever happens to the process. The file is its user's alone from its first moment, so nobody
+ * else has it open: a stranger's lock for reading would keep the next daemon from starting. A former file that others
+ * could open counts as long as a daemon has locked it, which is not for reading, and is then deleted.
  */
 final class InstanceLock implements AutoCloseable {
-    private static final String NAME = "lock";
+    /** Of the file of releases that let every user read it. */
+    private static final String FORMER = "lock";
+    private static final Set<OpenOption> OPTIONS = Set.of(StandardOpenOption.CREATE, StandardOpenOption.READ,
+        StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
 
     private final FileChannel channel;
 
@@ -33,11 +43,11 @@ final class InstanceLock implements AutoCloseable {
      * @throws StartUpException if another daemon has it
      */
     static InstanceLock take(final Path directory) {
-        final Path path = directory.resolve(NAME);
+        final Path path = RuntimeDirectory.resolve(directory.toString()).lock();
         try {
-            final InstanceLock lock = take(path, ProcessHandle.current().pid() + "\n");
+            final InstanceLock lock = take(path, directory.resolve(FORMER), ProcessHandle.current().pid() + "\n");
             if (lock == null) {
-                throw new StartUpException("another daemon (pid " + Files.readString(path).trim() + ") owns "
+                throw new StartUpException("another daemon (pid " + ownerSays(path, directory.resolve(FORMER)).split(" ")[0] + ") owns "
                     + directory + "; stop it with `gpuseg stop --dir " + directory + "` or choose another --dir");
             }
             return lock;
@@ -59,10 +69,10 @@ final class InstanceLock implements AutoCloseable {
      */
     static InstanceLock takeForMachine(final String mechanism, final Path common, final Path directory)
         throws IOException {
-        final Path path = common.resolve(mechanism + "." + NAME);
-        final InstanceLock lock = take(path, ProcessHandle.current().pid() + " " + directory + "\n");
+        final Path path = common.resolve(mechanism + ".daemon.lock");
+        final InstanceLock lock = take(path, common.resolve(mechanism + "." + FORMER), ProcessHandle.current().pid() + " " + directory + "\n");
         if (lock == null) {
-            final String[] owner = (ownerSays(path) + " ").split(" ", 2);
+            final String[] owner = (ownerSays(path, common.resolve(mechanism + "." + FORMER)) + " ").split(" ", 2);
             throw new StartUpException("another daemon (pid " + owner[0] + ", directory " + owner[1].trim()
                 + ") controls the GPUs of this machine with mechanism " + mechanism + "; stop it with `gpuseg stop "
                 + "--dir " + owner[1].trim() + "`, or use --mechanism gate");
@@ -70,18 +80,19 @@ final class InstanceLock implements AutoCloseable {
         return lock;
     }
 
-    private static String ownerSays(final Path path) {
+    private static String ownerSays(final Path path, final Path former) {
         try {
-            return Files.readString(path).trim();
+            return Files.readString(Files.exists(former, LinkOption.NOFOLLOW_LINKS) ? former : path).trim();
         } catch (final IOException e) {
             return "unknown unknown";   // it has the lock all the same
         }
     }
 
     /** Null if another daemon has it. */
-    private static InstanceLock take(final Path path, final String content) throws IOException {
-        final FileChannel channel = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.READ,
-            StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+    private static InstanceLock take(final Path path, final Path former, final String content)
+        throws IOException {
+        final FileChannel channel = FileChannel.open(path, OPTIONS, PosixFilePermissions.asFileAttribute(
+            PosixFilePermissions.fromString("rw-------")));
         FileLock lock;
         try {
             lock = channel.tryLock();
@@ -96,6 +107,11 @@ final class InstanceLock implements AutoCloseable {
             return null;
         }
         try {
+            if (FileAccess.isLockedForWriting(former)) {
+                channel.close();
+                return null;
+            }
+            Files.deleteIfExists(former);
             channel.truncate(0);
             channel.write(ByteBuffer.wrap(content.getBytes(StandardCharsets.UTF_8)));
         } catch (final IOException e) {
@@ -103,31 +119,6 @@ final class InstanceLock implements AutoCloseable {
             throw e;
         }
         return new InstanceLock(channel);
-    }
-
-    /**
-     * The daemon that owns a directory.
-     *
-     * @param directory the runtime directory
-     * @return its pid, or 0 if there is none
-     */
-    static long owner(final Path directory) {
-        final Path path = directory.resolve(NAME);
-        if (!Files.exists(path)) {
-            return 0;
-        }
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            final FileLock lock = channel.tryLock();
-            if (lock != null) {
-                lock.release();
-                return 0;
-            }
-            return Long.parseLong(Files.readString(path).trim());
-        } catch (final OverlappingFileLockException e) {
-            return ProcessHandle.current().pid();
-        } catch (final IOException | NumberFormatException e) {
-            return 0;   // unreadable for this user: it will be told so when it connects
-        }
     }
 
     @Override

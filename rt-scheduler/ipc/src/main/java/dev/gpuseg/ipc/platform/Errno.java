@@ -23,6 +23,7 @@ public final class Errno {
     public static final int EPIPE = 32;
     public static final int ERANGE = 34;
     public static final int ENOSYS = 38;
+    public static final int ELOOP = 40;
     public static final int ETIME = 62;
     public static final int EPROTO = 71;
     public static final int EMSGSIZE = 90;

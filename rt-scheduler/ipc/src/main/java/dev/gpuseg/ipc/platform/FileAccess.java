@@ -10,6 +10,13 @@ import org.agrona.BufferUtil;
 /** Ownership and mode of files, and free space. */
 public final class FileAccess {
     private static final int STATFS_BYTES = 120;
+    private static final int FLOCK_BYTES = 32;
+    private static final int O_RDWR = 2;
+    private static final int O_NOFOLLOW = LibC.ARM64 ? 0x8000 : 0x20000;
+    private static final int O_CLOEXEC = 0x80000;
+    private static final int F_GETLK = 5;
+    private static final short F_RDLCK = 0;
+    private static final short F_WRLCK = 1;
 
     private FileAccess() {
     }
@@ -52,5 +59,33 @@ public final class FileAccess {
         }
         // struct statfs: f_type, f_bsize, f_blocks, f_bfree, f_bavail, ... (longs)
         return buffer.getLong(8) * buffer.getLong(32);
+    }
+
+    /**
+     * Whether another process has locked a file for writing (fcntl). Who may only read a file can lock it for reading at
+     * most, so that says nothing.
+     *
+     * @param path a file; a link is not followed
+     * @return false also if there is none
+     */
+    public static boolean isLockedForWriting(final Path path) {
+        final int fd = LibC.open(path.toString(), O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
+        if (fd < 0) {
+            final int errno = Native.getLastError();
+            if (errno == Errno.ENOENT || errno == Errno.ELOOP) {
+                return false;
+            }
+            throw new SystemCallException("open", path.toString(), errno);
+        }
+        try {
+            final ByteBuffer lock = ByteBuffer.allocateDirect(FLOCK_BYTES).order(ByteOrder.nativeOrder());
+            lock.putShort(0, F_RDLCK);   // which only a lock for writing is in the way of
+            if (LibC.fcntl(fd, F_GETLK, BufferUtil.address(lock)) < 0) {
+                throw new SystemCallException("fcntl", path + ", F_GETLK", Native.getLastError());
+            }
+            return lock.getShort(0) == F_WRLCK;
+        } finally {
+            Descriptor.close(fd);
+        }
     }
 }

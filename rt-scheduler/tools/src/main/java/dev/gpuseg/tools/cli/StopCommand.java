@@ -99,7 +99,7 @@ final class StopCommand implements Callable<Integer> {
 
     /** Under the lock that a daemon takes before it opens its journal. */
     private static String delete(final RuntimeDirectory where) throws IOException {
-        final Path instance = where.root().resolve("lock");
+        final Path instance = where.lock();
         if (!Files.exists(instance)) {
             return "nothing to delete in " + where.root();
         }
