@@ -4,12 +4,14 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "directory.h"
 #include "inject.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
@@ -179,6 +181,8 @@ static int daemon_socket(char reason[256])
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = 5};
+	const char *chosen = secure_getenv("GPUSEG_DIR");
+	const bool named = chosen && *chosen;
 	char dir[PATH_MAX];
 	int fd;
 
@@ -192,8 +196,13 @@ static int daemon_socket(char reason[256])
 	if (fd >= 0) {
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-			return fd;
+		if (!named && is_directory(dir) && !is_believed(dir)) {
+			errno = ECONNREFUSED;
+		} else if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+			if (named || is_daemon_of(fd, dir))
+				return fd;
+			errno = ECONNREFUSED;
+		}
 		close(fd);
 	}
 	if (errno == EACCES)

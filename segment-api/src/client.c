@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <fcntl.h>
 
+#include "directory.h"
 #include "internal.h"
 
 /*
@@ -426,7 +427,11 @@ static bool terminated(const char *field, size_t size)
 	return field[0] && memchr(field, '\0', size);
 }
 
-static int open_socket(struct gpuseg_client *client, const char *dir)
+/*
+ * Everybody can make a directory in /dev/shm, and a socket in it. `named`: the application or its user has said which
+ * directory, so it need not belong to root or this user.
+ */
+static int open_socket(struct gpuseg_client *client, const char *dir, bool named)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int n, ret;
@@ -436,6 +441,11 @@ static int open_socket(struct gpuseg_client *client, const char *dir)
 		return fail_with(NULL, -ENAMETOOLONG,
 				 "socket path %.80s.../%s exceeds %zu bytes; choose a shorter GPUSEG_DIR", dir,
 				 GPUSEG_SOCKET_NAME, sizeof(address.sun_path) - 1);
+	if (!named && is_directory(dir) && !is_believed(dir))
+		return fail_with(NULL, -ENOTCONN,
+				 "no daemon of root or this user: %s belongs to another one; remove it, or name a "
+				 "directory with GPUSEG_DIR",
+				 dir);
 	n = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (n < 0)
 		return fail_with(NULL, -errno, "socket: %s", strerror(errno));
@@ -444,10 +454,15 @@ static int open_socket(struct gpuseg_client *client, const char *dir)
 	do {
 		ret = connect(n, (struct sockaddr *)&address, sizeof(address));
 	} while (ret < 0 && errno == EINTR);
-	if (ret == 0)
+	if (ret == 0 && (named || is_daemon_of(n, dir)))
 		return 0;
-	ret = -errno;
+	ret = ret == 0 ? -EPERM : -errno;
 	descriptor_close(&client->socket);
+	if (ret == -EPERM)
+		return fail_with(NULL, -ENOTCONN,
+				 "no daemon of root or this user listens at %s; name its directory with "
+				 "GPUSEG_DIR if it is to be trusted",
+				 address.sun_path);
 	if (ret == -ENOENT || ret == -ECONNREFUSED || ret == -ENOTDIR)
 		return fail_with(NULL, -ENOTCONN, "no daemon at %s: start `gpuseg run`, or set GPUSEG_UNMANAGED=1",
 				 address.sun_path);
@@ -463,11 +478,16 @@ static int map_session(struct gpuseg_client *client, int fd, const struct gpuseg
 {
 	struct gpuseg_session *session;
 	struct stat st;
+	int seals;
 
 	if (fstat(fd, &st) < 0 || st.st_size < (off_t)GPUSEG_SESSION_BYTES ||
 	    reply->session_size != GPUSEG_SESSION_BYTES)
 		return fail_with(NULL, -EPROTO, "session of %u bytes (file %lld) from the daemon; expected %zu",
 				 reply->session_size, (long long)st.st_size, (size_t)GPUSEG_SESSION_BYTES);
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK)) /* a page that is cut off ends this process with SIGBUS */
+		return fail_with(NULL, -EPROTO,
+				 "the session from the daemon can be made shorter; is it a gpuseg daemon?");
 	session = mmap(NULL, GPUSEG_SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (session == MAP_FAILED)
 		return fail_with(NULL, -errno, "map session: %s", strerror(errno));
@@ -716,7 +736,7 @@ static int make_successor(struct gpuseg_client *lost)
 
 	if (!next)
 		return -ENOMEM;
-	ret = open_socket(next, root->dir);
+	ret = open_socket(next, root->dir, root->dir_named);
 	if (ret == 0)
 		ret = attach(next, root->name);
 	if (ret < 0) {
@@ -837,6 +857,7 @@ static bool unmanaged_by_environment(void)
 int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **out)
 {
 	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	const char *chosen = secure_getenv("GPUSEG_DIR");
 	struct gpuseg_client *client;
 	char dir[PATH_MAX];
 	int ret;
@@ -876,7 +897,8 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 	if (!client)
 		return -ENOMEM;
 	strcpy(client->name, attr.name);
-	ret = open_socket(client, dir);
+	client->dir_named = attr.dir || (chosen && *chosen);
+	ret = open_socket(client, dir, client->dir_named);
 	if (ret == 0) {
 		ret = attach(client, attr.name);
 		/* before there is a roll thread: it detaches a client whose daemon is replaced at once */

@@ -4,6 +4,8 @@
 #define GPUSEG_DIRECTORY_H
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,11 +30,34 @@ static inline int has_socket(const char *directory, const char *name)
 }
 
 /* Every user can create names in /dev/shm: only what root owns there speaks for root. */
-static inline int belongs_to_root(const char *path)
+static inline int belongs_to(const char *path, uid_t uid)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid;
+}
+
+/*
+ * Whether a directory that was found by rule, not named, can be that of a daemon of root or of this user. Only root can
+ * make the installed one, which may belong to the daemon's own user.
+ */
+static inline int is_believed(const char *directory)
+{
+	return strcmp(directory, GPUSEG_INSTALLED_DIR) == 0 || belongs_to(directory, geteuid()) ||
+	       belongs_to(directory, 0);
+}
+
+/* Whether the process that listens at the other end of a connection is the daemon of such a directory. */
+static inline int is_daemon_of(int fd, const char *directory)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct stat st;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return 0;
+	return peer.uid == 0 || peer.uid == geteuid() ||
+	       (strcmp(directory, GPUSEG_INSTALLED_DIR) == 0 && stat(directory, &st) == 0 && st.st_uid == peer.uid);
 }
 
 /*
@@ -54,7 +79,7 @@ static inline int runtime_directory(char *buf, size_t size, const char *chosen, 
 		n = snprintf(buf, size, "%s/gpuseg", xdg);
 	else
 		n = snprintf(buf, size, "/dev/shm/gpuseg-%u", (unsigned int)geteuid());
-	if (n > 0 && (size_t)n < size && !has_socket(buf, socket) && belongs_to_root(ROOTS_DIR) &&
+	if (n > 0 && (size_t)n < size && !(is_believed(buf) && has_socket(buf, socket)) && belongs_to(ROOTS_DIR, 0) &&
 	    has_socket(ROOTS_DIR, socket))
 		n = snprintf(buf, size, ROOTS_DIR);
 	return n;

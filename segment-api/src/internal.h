@@ -63,6 +63,7 @@ struct gpuseg_client {
 	struct gpuseg_client *former;		/* the connection that this one replaced */
 	unsigned int users;			/* tasks that use this connection */
 	char *dir;				/* root's: where to reconnect; NULL = never */
+	bool dir_named;				/* root's: somebody has said which directory */
 	char name[GPUSEG_NAME_BYTES];		/* root's */
 	uint32_t request_seq;
 	pthread_t roll_thread;

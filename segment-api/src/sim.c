@@ -6,6 +6,7 @@
 #include "gpuseg_sim.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -54,13 +55,12 @@ static void relax(void)
 }
 
 /* The runtime directory, by the rule of gpuseg_runtime_dir(). */
-static int socket_path(char *path, size_t size, const char *directory)
+static int socket_path(char *path, size_t size, char found[GPUSEG_PATH_BYTES], const char *chosen)
 {
-	char found[GPUSEG_PATH_BYTES];
-	int length = runtime_directory(found, sizeof(found), directory ? directory : getenv("GPUSEG_DIR"),
-				       getenv("XDG_RUNTIME_DIR"), GPUSEG_SIM_SOCKET_NAME);
+	int length =
+		runtime_directory(found, GPUSEG_PATH_BYTES, chosen, getenv("XDG_RUNTIME_DIR"), GPUSEG_SIM_SOCKET_NAME);
 
-	if (length < 0 || (size_t)length >= sizeof(found))
+	if (length < 0 || length >= GPUSEG_PATH_BYTES)
 		return -ENAMETOOLONG;
 	length = snprintf(path, size, "%s/%s", found, GPUSEG_SIM_SOCKET_NAME);
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
@@ -117,16 +117,21 @@ static int receive_fence(int fd, int *descriptor)
 	return *descriptor < 0 ? -EPROTO : 0;
 }
 
-static int open_context(gpuseg_sim *sim, const struct sockaddr_un *address)
+/* `found` is the directory if it was found by rule, not named: then it must be that of a daemon of root or this user. */
+static int open_context(gpuseg_sim *sim, const struct sockaddr_un *address, const char *found)
 {
 	const struct gpuseg_sim_msg m = request(GPUSEG_SIM_OPEN);
 	struct stat file;
 	void *page;
-	int descriptor = -1, rc = 0;
+	int descriptor = -1, rc = 0, seals;
 
 	sim->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (found && is_directory(found) && !is_believed(found))
+		return -ECONNREFUSED;
 	if (sim->fd < 0 || connect(sim->fd, (const struct sockaddr *)address, sizeof(*address)) != 0)
 		return -errno;
+	if (found && !is_daemon_of(sim->fd, found))
+		return -ECONNREFUSED;
 	rc = send_request(sim->fd, &m);
 	if (rc == -EPIPE)
 		return -ECONNRESET;
@@ -134,6 +139,11 @@ static int open_context(gpuseg_sim *sim, const struct sockaddr_un *address)
 		rc = receive_fence(sim->fd, &descriptor);
 	if (rc == 0 && (fstat(descriptor, &file) != 0 || file.st_size < (off_t)sizeof(struct gpuseg_sim_fence)))
 		rc = -EPROTO;
+	if (rc == 0) {
+		seals = fcntl(descriptor, F_GET_SEALS);
+		if (seals < 0 || !(seals & F_SEAL_SHRINK)) /* a page that is cut off ends this process with SIGBUS */
+			rc = -EPROTO;
+	}
 	if (rc == 0) {
 		page = mmap(NULL, sizeof(struct gpuseg_sim_fence), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
 		if (page == MAP_FAILED)
@@ -149,13 +159,16 @@ static int open_context(gpuseg_sim *sim, const struct sockaddr_un *address)
 int gpuseg_sim_open(const char *directory, gpuseg_sim **sim)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char found[GPUSEG_PATH_BYTES];
 	gpuseg_sim *s;
 	int rc;
 
 	if (!sim)
 		return -EINVAL;
 	*sim = NULL;
-	rc = socket_path(address.sun_path, sizeof(address.sun_path), directory);
+	if (!directory)
+		directory = getenv("GPUSEG_DIR");
+	rc = socket_path(address.sun_path, sizeof(address.sun_path), found, directory);
 	if (rc != 0)
 		return rc;
 	s = calloc(1, sizeof(*s));
@@ -167,7 +180,7 @@ int gpuseg_sim_open(const char *directory, gpuseg_sim **sim)
 		free(s);
 		return rc;
 	}
-	rc = open_context(s, &address);
+	rc = open_context(s, &address, directory && *directory ? NULL : found);
 	if (rc != 0) {
 		gpuseg_sim_close(s);
 		return rc;

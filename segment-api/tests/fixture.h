@@ -113,6 +113,7 @@ struct fake_daemon {
 	uint64_t slept_over;	/* sleeps that timed out with a record in the queue: its wake-up was lost */
 	int refuse_status;	/* refuse HELLO or TASK_OPEN with this */
 	int refuse_type;	/* enum gpuseg_msg_type */
+	bool unsealed;		/* give a session that can be made shorter */
 	uint32_t wrong_version; /* answer with this layout version */
 	bool mute;		/* do not answer */
 	uint32_t fuzz;		/* not 0: state of the generator that garbles answers of fuzz_type */

@@ -146,6 +146,15 @@ static struct gpuseg_msg reply_to(const struct fake_daemon *d, const struct gpus
 
 static bool poll_queue(struct fake_daemon *d);
 
+static int unsealed_session(const struct fake_daemon *d)
+{
+	const int fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* until this process ends */
+
+	CHECK(fd >= 0);
+	CHECK_EQ(write(fd, d->session, GPUSEG_SESSION_BYTES), (ssize_t)GPUSEG_SESSION_BYTES);
+	return fd;
+}
+
 static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 {
 	struct gpuseg_msg_hello_reply reply = {
@@ -164,7 +173,7 @@ static void serve_hello(struct fake_daemon *d, const struct gpuseg_msg *request)
 	shown = d->shown[0] ? d->shown : d->dir;
 	snprintf(reply.queue_dir, sizeof(reply.queue_dir), "%s/q", shown);
 	snprintf(reply.status_path, sizeof(reply.status_path), "%s/%s", shown, GPUSEG_STATUS_NAME);
-	send_with_descriptors(d, &reply, sizeof(reply), d->session_fd, d->doorbell);
+	send_with_descriptors(d, &reply, sizeof(reply), d->unsealed ? unsealed_session(d) : d->session_fd, d->doorbell);
 }
 
 static void serve_open(struct fake_daemon *d, const struct gpuseg_msg_task_open *request)

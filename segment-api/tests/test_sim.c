@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,18 @@ static unsigned failed;
 
 enum { SUBMITS_SERVED = 3 };
 
-enum behaviour { SOUND, HANG_UP, SHORT_REPLY, WRONG_MAGIC, WRONG_VERSION, WRONG_OP, REFUSE, NO_DESCRIPTOR, SMALL_PAGE };
+enum behaviour {
+	SOUND,
+	HANG_UP,
+	SHORT_REPLY,
+	WRONG_MAGIC,
+	WRONG_VERSION,
+	WRONG_OP,
+	REFUSE,
+	NO_DESCRIPTOR,
+	SMALL_PAGE,
+	UNSEALED
+};
 
 struct peer {
 	enum behaviour behaviour;
@@ -73,12 +85,14 @@ static void *serve(void *argument)
 {
 	struct peer *peer = argument;
 	const int fd = accept(peer->listener, NULL, NULL);
-	const int page = memfd_create("fence", MFD_CLOEXEC);
+	const int page = memfd_create("fence", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct gpuseg_sim_msg m;
 
 	if (fd < 0 || page < 0 || recv(fd, &m, sizeof(m), 0) != sizeof(m) || m.op != GPUSEG_SIM_OPEN)
 		abort();
 	if (ftruncate(page, peer->behaviour == SMALL_PAGE ? 8 : (off_t)sizeof(*peer->fence)) != 0)
+		abort();
+	if (peer->behaviour != UNSEALED && fcntl(page, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
 		abort();
 	if (peer->behaviour == SOUND) {
 		peer->fence = mmap(NULL, sizeof(*peer->fence), PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
@@ -125,6 +139,7 @@ static void should_refuse_a_peer_that_is_no_virtual_gpu(void)
 		{"wrong magic", WRONG_MAGIC, -EPROTO},	   {"wrong version", WRONG_VERSION, -EPROTO},
 		{"wrong operation", WRONG_OP, -EPROTO},	   {"refuses", REFUSE, -ENOSPC},
 		{"no descriptor", NO_DESCRIPTOR, -EPROTO}, {"page too small", SMALL_PAGE, -EPROTO},
+		{"page not sealed", UNSEALED, -EPROTO},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

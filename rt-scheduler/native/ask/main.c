@@ -6,6 +6,7 @@
  * Java command line offers for these commands, mistakes included, ends with NOT_MINE before anything was changed: the
  * launcher then starts Java, which does it or says what is wrong.
  */
+#define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 
 #include "gpuseg.h"
 #include "gpuseg_abi.h"
+#include "src/directory.h"
 
 enum { YES = 0, FAILURE = 1, USAGE = 2, NO = 3, NOT_MINE = 125 };
 #define NO_DAEMON "no daemon answers in %s; start one with `gpuseg run`, or name its directory with --dir\n"
@@ -103,12 +105,17 @@ static struct request request(const char *command, const char *form)
 
 /* ---- the daemon ---- */
 
+/* Whether somebody has said which directory; only then may its daemon be of any user. */
+static bool is_named;
+
 static void directory_of(char *buf, size_t size, const char *chosen)
 {
+	const char *variable = getenv("GPUSEG_DIR");
 	const int n = chosen ? snprintf(buf, size, "%s", chosen) : gpuseg_runtime_dir(buf, size);
 
 	if (n < 0 || (size_t)n >= size)
 		not_mine();
+	is_named = chosen || (variable && *variable);
 }
 
 /* -1 if no daemon is there; all other reasons are for Java to explain. */
@@ -123,8 +130,15 @@ static int connect_to(const char *directory)
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
 		not_mine();
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+	if (!is_named && is_directory(directory) && !is_believed(directory))
+		fail("the daemon's directory belongs to another user; remove it, or name one with --dir");
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0) {
+		if (!is_named && !is_daemon_of(fd, directory))
+			fail("who listens in the daemon's directory is neither root nor this user; name it with --dir "
+			     "if "
+			     "it is to be trusted");
 		return fd;
+	}
 	if (errno != ENOENT && errno != ECONNREFUSED)
 		not_mine();
 	close(fd);
@@ -195,6 +209,40 @@ static struct answer ask_at(const char *directory, struct request *r)
 	if (fd < 0)
 		fail("the daemon has ended");
 	return ask(fd, r);
+}
+
+/* Bytes of a character that a terminal shows: not of a control, of a mark of direction or of anything malformed. */
+static size_t plain(const unsigned char *c)
+{
+	const size_t n = c[0] < 0x80		       ? 1
+			 : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
+			 : c[0] >= 0xe0 && c[0] < 0xf0 ? 3
+			 : c[0] >= 0xf0 && c[0] < 0xf5 ? 4
+						       : 0;
+	unsigned long code = n == 1 ? c[0] : n ? c[0] & (0x7fu >> n) : 0;
+
+	for (size_t i = 1; i < n; i++) {
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (c[i] & 0x3f);
+	}
+	if (code < 0x20)
+		return code == '\n' || code == '\t' ? n : 0;
+	return (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200e && code < 0x2010) ||
+			       (code >= 0x2028 && code < 0x202f) || (code >= 0x2066 && code < 0x206a)
+		       ? 0
+		       : n;
+}
+
+/* Whoever answers writes no more than text: a directory that was named may have a daemon of anybody. */
+static void show(FILE *to, const char *text)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c;) {
+		const size_t n = plain(c);
+
+		fwrite(n ? (const void *)c : "?", 1, n ? n : 1, to);
+		c += n ? n : 1;
+	}
 }
 
 /* A daemon of another version answers with JSON, which is not for this program to read. */
@@ -276,7 +324,7 @@ static int status(int argc, char **argv)
 	a = ask(fd, &r);
 	if (a.status != 0 || is_json(a.text) != json)
 		not_mine(); /* only a question was asked: Java may ask it again */
-	fputs(a.text, stdout);
+	show(stdout, a.text);
 	if (json)
 		putchar('\n');
 	free(a.text);
@@ -325,7 +373,8 @@ static int find(struct task *tasks, int n, const char *called)
 
 static int refused(const struct answer *a)
 {
-	fprintf(stderr, "gpuseg: %s", a->text);
+	fputs("gpuseg: ", stderr);
+	show(stderr, a->text);
 	return a->status == -EINVAL ? USAGE : FAILURE;
 }
 
@@ -340,7 +389,7 @@ static int set_priority(const char *directory, const struct task *t, const struc
 	a = ask_at(directory, &r);
 	if (a.status != 0)
 		return refused(&a);
-	fputs(a.text, stdout);
+	show(stdout, a.text);
 	free(a.text);
 	return YES;
 }

@@ -29,9 +29,12 @@ public final class RuntimeDirectory {
     private static final int PATH_LIMIT = Abi.PATH_BYTES - 64;
 
     private final Path root;
+    /** Somebody has said which; else it was found by the rule, under a name that another user may have taken. */
+    private final boolean named;
 
-    private RuntimeDirectory(final Path root) {
+    private RuntimeDirectory(final Path root, final boolean named) {
         this.root = root;
+        this.named = named;
     }
 
     /**
@@ -71,7 +74,7 @@ public final class RuntimeDirectory {
                 throw new IOException(first + " is not a directory of uid " + uid + "; remove it");
             }
         }
-        return first.equals(ofRoot) || !belongsToRoot(ofRoot) ? List.of(first) : List.of(first, ofRoot);
+        return first.equals(ofRoot) || !belongsTo(ofRoot, 0) ? List.of(first) : List.of(first, ofRoot);
     }
 
     /**
@@ -87,28 +90,49 @@ public final class RuntimeDirectory {
     static RuntimeDirectory find(final String override, final Map<String, String> environment, final int uid,
         final Path installed, final Path ofRoot) {
         final RuntimeDirectory own = resolve(override, environment, uid, installed);
-        final boolean told = override != null && !override.isEmpty()
-            || !environment.getOrDefault("GPUSEG_DIR", "").isEmpty();
-        if (told || uid == 0 || own.root.equals(installed) || Files.exists(own.socket())) {
+        if (own.named || own.root.equals(installed)) {
             return own;
         }
-        final RuntimeDirectory roots = new RuntimeDirectory(ofRoot);
-        return belongsToRoot(ofRoot) && Files.exists(roots.socket()) ? roots : own;
+        final boolean strange = Files.exists(own.root, LinkOption.NOFOLLOW_LINKS) && !belongsTo(own.root, uid)
+            && !belongsTo(own.root, 0);
+        final RuntimeDirectory roots = new RuntimeDirectory(ofRoot, false);
+        if (uid != 0 && (strange || !Files.exists(own.socket())) && belongsTo(ofRoot, 0) && Files.exists(roots.socket())) {
+            return roots;
+        }
+        if (strange) {
+            throw new IllegalArgumentException("runtime directory " + own.root + " is none of root or uid " + uid
+                + "; remove it, or name a directory with --dir or GPUSEG_DIR");
+        }
+        return own;
     }
 
     /** Every user can create names in /dev/shm: only what root owns there speaks for root. */
-    private static boolean belongsToRoot(final Path directory) {
+    private static boolean belongsTo(final Path directory, final int uid) {
         try {
             return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
-                && (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS) == 0;
+                && (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS) == uid;
         } catch (final IOException e) {
             return false; // it vanished meanwhile, so no daemon is there
         }
     }
 
+    /**
+     * Whether a process that listens here may be the daemon: one of root, of this user, or of whom the installed
+     * directory belongs to. In a directory that was named it may be of anybody.
+     *
+     * @param uid of the process, from the kernel
+     * @return false for what a stranger has put here
+     */
+    public boolean mayServe(final int uid) {
+        return named || uid == 0 || uid == ProcessStatus.effectiveUid() || root.equals(INSTALLED)
+            && belongsTo(root, uid);
+    }
+
     static RuntimeDirectory resolve(final String override, final Map<String, String> environment, final int uid,
         final Path installed) {
         final String path;
+        final boolean named = override != null && !override.isEmpty()
+            || !environment.getOrDefault("GPUSEG_DIR", "").isEmpty();
         if (override != null && !override.isEmpty()) {
             path = override;
         } else if (!environment.getOrDefault("GPUSEG_DIR", "").isEmpty()) {
@@ -128,7 +152,7 @@ public final class RuntimeDirectory {
             throw new IllegalArgumentException("runtime directory " + root + " has " + bytes + " bytes, at most "
                 + PATH_LIMIT + " are allowed; choose a shorter GPUSEG_DIR");
         }
-        return new RuntimeDirectory(root);
+        return new RuntimeDirectory(root, named);
     }
 
     /**

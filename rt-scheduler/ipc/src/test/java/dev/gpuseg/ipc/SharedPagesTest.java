@@ -25,6 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class SharedPagesTest {
+    private static final int STRANGER = 65_531;
+
     @TempDir
     private Path directory;
 
@@ -49,20 +51,21 @@ class SharedPagesTest {
     void shouldFindTheDaemonOfRootWhereTheUserHasNone() throws IOException {
         final Path own = Files.createDirectories(directory.resolve("own/gpuseg"));
         final Path roots = Files.createDirectory(directory.resolve("roots"));
+        final int uid = ProcessStatus.effectiveUid() == 0 ? 7 : ProcessStatus.effectiveUid();
         final Map<String, String> user = Map.of("XDG_RUNTIME_DIR", own.getParent().toString());
-        assertEquals(own, find(null, user, 7, roots), "nobody has a daemon: the own directory is named");
+        assertEquals(own, find(null, user, uid, roots), "nobody has a daemon: the own directory is named");
         Files.createFile(roots.resolve(Abi.SOCKET_NAME));
         final boolean root = (Integer) Files.getAttribute(roots, "unix:uid") == 0;
-        assertEquals(root ? roots : own, find(null, user, 7, roots), "only a directory of root speaks for root");
-        assertEquals(directory.resolve("x"), find(null, Map.of("GPUSEG_DIR", directory.resolve("x").toString()), 7,
+        assertEquals(root ? roots : own, find(null, user, uid, roots), "only a directory of root speaks for root");
+        assertEquals(directory.resolve("x"), find(null, Map.of("GPUSEG_DIR", directory.resolve("x").toString()), uid,
             roots));
-        assertEquals(directory.resolve("y"), find(directory.resolve("y").toString(), user, 7, roots));
+        assertEquals(directory.resolve("y"), find(directory.resolve("y").toString(), user, uid, roots));
         assertEquals(Path.of("/dev/shm/gpuseg"), find(null, user, 0, roots));
         Files.createFile(own.resolve(Abi.SOCKET_NAME));
-        assertEquals(own, find(null, user, 7, roots), "a daemon of the user's own comes first");
+        assertEquals(own, find(null, user, uid, roots), "a daemon of the user's own comes first");
         Files.delete(own.resolve(Abi.SOCKET_NAME));
         Files.createSymbolicLink(directory.resolve("link"), roots);
-        assertEquals(own, find(null, user, 7, directory.resolve("link")), "anybody can make a link");
+        assertEquals(own, find(null, user, uid, directory.resolve("link")), "anybody can make a link");
     }
 
     @Test
@@ -87,6 +90,34 @@ class SharedPagesTest {
         final String refused = assertThrows(IOException.class,
             () -> RuntimeDirectory.common(user, 7, none, none)).getMessage();
         assertTrue(refused.contains("not a directory of uid 7"), refused);
+    }
+
+    /** In /dev/shm anybody can make the directory of another user, or root's, before he does. */
+    @Test
+    void shouldNotFindADaemonInADirectoryThatAStrangerHasMade() throws IOException {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "giving a directory to another user needs root");
+        final Path xdg = Files.createDirectories(directory.resolve("xdg"));
+        final Map<String, String> user = Map.of("XDG_RUNTIME_DIR", xdg.toString());
+        final Path own = Files.createDirectories(xdg.resolve("gpuseg"));
+        final Path roots = Files.createDirectories(directory.resolve("roots"));
+        Files.createFile(own.resolve("gpuseg.sock"));
+        FileAccess.chown(own, STRANGER, STRANGER);
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> find(null, user, 7, roots)).getMessage()
+            .contains(own + " is none of root or uid 7"));
+        Files.createFile(roots.resolve("gpuseg.sock"));
+        assertEquals(roots, find(null, user, 7, roots), "it does not hide that of root");
+        FileAccess.chown(own, 7, 7);
+        assertEquals(own, find(null, user, 7, roots));
+    }
+
+    @Test
+    void shouldBelieveAStrangersSocketOnlyWhereTheDirectoryWasNamed() {
+        final int uid = ProcessStatus.effectiveUid();
+        final RuntimeDirectory found = RuntimeDirectory.find(null, Map.of("XDG_RUNTIME_DIR", directory.toString()), uid,
+            directory.resolve("none"), directory.resolve("roots"));
+        assertTrue(found.mayServe(0) && found.mayServe(uid));
+        assertFalse(found.mayServe(STRANGER));
+        assertTrue(RuntimeDirectory.resolve(directory.toString()).mayServe(STRANGER));
     }
 
     private Path find(final String override, final Map<String, String> environment, final int uid, final Path roots) {

@@ -38,6 +38,20 @@ public final class PlainText {
     }
 
     /**
+     * Makes any text plain, save its line ends and tabs.
+     *
+     * @param text from anywhere
+     * @return the same, or one with replacements
+     */
+    public static String lines(final String text) {
+        if (text.codePoints().allMatch(c -> c == '\n' || c == '\t' || isPlain(c))) {
+            return text;
+        }
+        return text.codePoints().map(c -> c == '\n' || c == '\t' || isPlain(c) ? c : REPLACEMENT)
+            .collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append).toString();
+    }
+
+    /**
      * Makes any text plain.
      *
      * @param text from anywhere

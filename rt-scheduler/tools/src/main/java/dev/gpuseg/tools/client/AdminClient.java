@@ -4,12 +4,14 @@ package dev.gpuseg.tools.client;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import java.io.ByteArrayOutputStream;
@@ -73,6 +75,10 @@ public final class AdminClient {
                 + "); start one with `gpuseg run`, or name its directory with --dir", e);
         }
         try (socket) {
+            if (!directory.mayServe(socket.peerCredentials().uid())) {
+                throw new IllegalStateException("who listens at " + directory.socket() + " is neither root nor this "
+                    + "user; name the directory with --dir if it is to be trusted");
+            }
             final Packet packet = new Packet(Abi.MSG_BYTES_MAX);
             send(socket, packet, request.toString().getBytes(StandardCharsets.UTF_8));
             return receive(socket, packet);
@@ -113,6 +119,20 @@ public final class AdminClient {
         }
     }
 
+    /** Whoever answers writes no more than text: a directory that was named may have a daemon of anybody. */
+    private static JsonNode plain(final JsonNode node) {
+        if (node instanceof ObjectNode object) {
+            object.fieldNames().forEachRemaining(name -> object.replace(name, plain(object.get(name))));
+        } else if (node instanceof ArrayNode array) {
+            for (int i = 0; i < array.size(); i++) {
+                array.set(i, plain(array.get(i)));
+            }
+        } else if (node.isTextual()) {
+            return JsonNodeFactory.instance.textNode(PlainText.lines(node.asText()));
+        }
+        return node;
+    }
+
     private static JsonNode receive(final SeqPacketSocket socket, final Packet packet) {
         final ByteArrayOutputStream text = new ByteArrayOutputStream();
         boolean more = true;
@@ -135,7 +155,7 @@ public final class AdminClient {
         final String json = text.toString(StandardCharsets.UTF_8);
         final JsonNode answer;
         try {
-            answer = JSON.readTree(json);
+            answer = plain(JSON.readTree(json));
         } catch (final JsonProcessingException e) {
             throw new IllegalStateException("the daemon's answer is not JSON: " + e.getOriginalMessage(), e);
         }
