@@ -69,20 +69,24 @@ public final class PolicySource implements AutoCloseable {
     }
 
     /**
-     * As {@link #open}, for a process that obeys a file of its administrator: as root it takes no jar that another user
-     * could write or replace.
+     * As {@link #open}, for a process that obeys a file of its administrator: it takes no jar that a user other than root
+     * and its own could write or replace.
      *
      * @param file the jar
      * @return the open source
      * @throws IllegalArgumentException as {@link #open}, and if somebody else could have written the jar
      */
     public static PolicySource openOwned(final Path file) {
-        if (file == null || ProcessStatus.effectiveUid() != 0) {
-            return open(file);
+        return openOwned(file, ProcessStatus.effectiveUid());
+    }
+
+    static PolicySource openOwned(final Path file, final int uid) {
+        if (file == null) {
+            return builtIn();
         }
         try {
             final Path real = file.toRealPath();   // nobody can move a link after it has been looked at
-            final String distrusted = distrust(real, 0);
+            final String distrusted = distrust(real, uid);
             if (distrusted != null) {
                 throw new IllegalArgumentException(file + ": " + distrusted);
             }

@@ -131,6 +131,8 @@ class PolicySourceTest {
             assertTrue(PolicySource.distrust(jar, 0).contains("belongs to user 1234, and its code would run"));
             assertTrue(assertThrows(IllegalArgumentException.class, () -> PolicySource.openOwned(jar)).getMessage()
                 .contains("belongs to user 1234"));
+            assertTrue(assertThrows(IllegalArgumentException.class, () -> PolicySource.openOwned(jar, 4321))
+                .getMessage().contains("belongs to user 1234"), "the packages' daemon is not root");
         }
     }
 
