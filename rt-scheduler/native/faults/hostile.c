@@ -13,6 +13,7 @@
  * nothing behind but what daemon and kernel clean up.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -739,6 +740,36 @@ static long pretend(void)
 	return asked;
 }
 
+/*
+ * Waits for a lock on every file of the runtime directory that it can open: a lock for reading needs no more than the
+ * right to read.
+ */
+static long hold_locks(void)
+{
+	DIR *files = opendir(dir);
+	struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	long waiting = 0;
+
+	for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;) {
+		const int fd = openat(dirfd(files), file->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+		if (fd < 0 || file->d_type != DT_REG)
+			continue;
+		waiting++;
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			fcntl(fd, F_SETLKW, &whole);
+			for (;;)
+				pause();
+		}
+	}
+	printf("waits for locks on %ld files\n", waiting);
+	fflush(stdout);
+	while (goes_on())
+		pause_us(20000);
+	return waiting;
+}
+
 /* Spins; the caller has given it a real-time priority and a processor. */
 static long hog(void)
 {
@@ -817,6 +848,7 @@ static const struct {
 	{"forge-memory", scribble, "scribbles", 100},
 	{"forge-files", spoil_files, "changes of files", 3},
 	{"fake-devices", pretend, "requests as root of a namespace", 5},
+	{"hold-locks", hold_locks, "files, for whose locks it waited", 0},
 	{"fifo-hog", hog, "turns", 0}, /* never longer than asked: it has a real-time priority */
 	{"load", load, "turns without an attack", 0},
 };

@@ -215,6 +215,23 @@ final class Attacks implements AutoCloseable {
         return "";
     }
 
+    /**
+     * Starts a process of the hostile user that waits for a lock on every file of the daemon that it can open.
+     *
+     * @return the process, which has opened them; null without another user
+     */
+    Child waitForLocks(final Round round) throws IOException, InterruptedException, TimeoutException {
+        if (!refusal.isEmpty()) {
+            return null;
+        }
+        final List<String> command = new ArrayList<>(as(HOSTILE));
+        command.addAll(List.of(program.toString(), "hold-locks", "--dir", rig.outside().toString(), "--duration",
+            EXIT_S + "s"));
+        final Child process = Child.start("attacker", command, out.resolve("attacker-locks.err"));
+        process.await("waits for", EXIT_S);
+        return process;
+    }
+
     /** How long the attack lasts, if it has done enough by then: in one of eight rounds the whole drawn length. */
     private static int attackMs(final Round round) {
         return round.variant() / (ATTACKERS * TURNS) % WHOLE_LENGTHS == 0 ? round.lengthMs()

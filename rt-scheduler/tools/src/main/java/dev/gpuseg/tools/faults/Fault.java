@@ -69,6 +69,8 @@ public enum Fault {
     FIFO_HOG("a SCHED_FIFO thread that keeps one processor", Kind.PROGRAM),
     /** SIGKILL to daemon and watchdog at once: nobody is left but the next daemon. */
     KILL_BOTH("kill -9 of daemon and watchdog at once, restart", Kind.DAEMON, Step.ANY, Step.HELD),
+    /** A user waits for a lock on every file of the daemon that he can open, and the daemon is killed. */
+    HOLD_LOCKS("locks on whatever can be opened, kill -9 of the daemon, restart", Kind.DAEMON, Step.ANY),
     /** A daemon is started on a read-only file system. */
     READ_ONLY("start on a read-only file system", Kind.DAEMON, Step.ANY),
     /** The next daemon has a control group with too little memory. */

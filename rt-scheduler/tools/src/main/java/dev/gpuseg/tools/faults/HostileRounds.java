@@ -36,6 +36,7 @@ final class HostileRounds {
     void strike() throws IOException, InterruptedException, TimeoutException {
         switch (stage.round().fault()) {
             case KILL_BOTH -> killBoth();
+            case HOLD_LOCKS -> holdLocks();
             case READ_ONLY -> readOnly();
             case OUT_OF_MEMORY -> outOfMemory();
             default -> attack();
@@ -61,6 +62,19 @@ final class HostileRounds {
         rig.release();   // what ExecStopPost= of the service does
         stage.over();
         stage.daemonWent();
+    }
+
+    /** The hostile user has the locks as soon as the kernel frees them: the next daemon must start all the same. */
+    private void holdLocks() throws IOException, InterruptedException, TimeoutException {
+        try (Child waiting = attacks.waitForLocks(stage.round())) {
+            if (waiting == null) {
+                stage.skip(attacks.refusal());
+                return;
+            }
+            stage.struck();
+            rig.killDaemon();
+            stage.daemonWent();
+        }
     }
 
     /** Beside the daemon that runs: another one, which must say in one line why it does not start. */

@@ -81,7 +81,7 @@ final class Judgement {
     /** A holder is no excuse for a daemon that is gone: it cannot have the others enabled when the holder ends. */
     private List<Ledger.Window> livingHolders(final FaultRig on, final Map<String, FaultClient> clients) {
         return switch (stage.round().fault()) {
-            case KILL_DAEMON, STOP_DAEMON, UPGRADE_DAEMON, KILL_BOTH, OUT_OF_MEMORY -> List.of();
+            case KILL_DAEMON, STOP_DAEMON, UPGRADE_DAEMON, KILL_BOTH, HOLD_LOCKS, OUT_OF_MEMORY -> List.of();
             // attackers, and the honest client, hold the GPU by right, each for the length of a budget at most
             default -> hostile ? on.ledger().windows()
                 : on.ledger().windowsOf(clients.get("camera").pid());
