@@ -84,7 +84,7 @@ static int create_page(void)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, sizeof(*dog.page)) != 0)
+	if (ftruncate(fd, sizeof(*dog.page)) != 0 || fchmod(fd, 0644) != 0) /* whatever the umask */
 		rc = -errno;
 	map = rc == 0 ? mmap(NULL, sizeof(*dog.page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
 	if (rc == 0 && map == MAP_FAILED)

@@ -23,6 +23,7 @@ import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.CpuSet;
+import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.NotifySocket;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
@@ -52,6 +53,8 @@ public final class RunCommand implements Callable<Integer> {
      * also if it was killed. No setting, since it makes sense for a child only.
      */
     public static final String PARENT_PROPERTY = "gpuseg.parent";
+    /** What is for others, too, is given to them; directories can be passed through. */
+    private static final int OWN_FILES = 0066;
 
     private static final String LAUNCH = "launch";
 
@@ -229,6 +232,7 @@ public final class RunCommand implements Callable<Integer> {
         final Endpoint metricsAt = metricsEndpoint();
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
+        FileAccess.umask(OWN_FILES);
         try {
             lockMemory();
             daemon = Daemon.start(config, metricsAt, () -> spec.commandLine().getErr().println("gpuseg: starting in "

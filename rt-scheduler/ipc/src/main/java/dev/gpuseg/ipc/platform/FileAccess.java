@@ -62,8 +62,17 @@ public final class FileAccess {
     }
 
     /**
-     * Whether another process has locked a file for writing (fcntl). Who may only read a file can lock it for reading at
-     * most, so that says nothing.
+     * Sets the permission bits that files and directories which this process and its children make do not have.
+     *
+     * @param mask as umask(2)
+     */
+    public static void umask(final int mask) {
+        LibC.umask(mask);
+    }
+
+    /**
+     * Whether another process has locked a file for writing (fcntl). Who may only read a file can lock it for reading
+     * at most, so that says nothing.
      *
      * @param path a file; a link is not followed
      * @return false also if there is none

@@ -86,6 +86,8 @@ final class LibC {
 
     static native int chmod(String path, int mode);
 
+    static native int umask(int mask);
+
     static native int mlockall(int flags);
 
     static native int schedSetaffinity(int tid, long size, long mask);

@@ -30,8 +30,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -167,14 +171,15 @@ class SecuritySystemTest {
         try (Stream<Path> all = Files.walk(root)) {
             for (final Path path : all.filter(Files::isRegularFile).toList()) {
                 final String name = root.relativize(path).toString();
-                if (name.startsWith("journal") || name.startsWith("clients") || name.equals("held")) {
+                if (name.startsWith("journal") || name.startsWith("clients") || name.equals("held")
+                    || name.equals("daemon.lock")) {
                     paths.add(name);
                     actions.add("read:" + path);
                 }
             }
         }
         assertTrue(paths.size() >= 6, paths::toString);
-        final List<String> writable = List.of("status", "watchdog", "lock", "held", "journal.ring");
+        final List<String> writable = List.of("status", "watchdog", "daemon.lock", "held", "journal.ring");
         writable.forEach(name -> actions.add("write:" + root.resolve(name)));
         actions.add("read:" + rig.directory().clients());
         final Child bob = client("bob", BOB, actions.toArray(new String[0]));
@@ -186,6 +191,26 @@ class SecuritySystemTest {
         }
         assertEquals("read " + EACCES, bob.await("read", 10), "the list of clients");
         assertEquals(0, bob.awaitExit(20));
+    }
+
+    @Test
+    void shouldMakeItsFilesForItselfWhateverTheUmask() throws Exception {
+        final List<String> command = new ArrayList<>(List.of("sh", "-c", "umask 0; exec \"$@\"", "sh"));
+        command.addAll(JavaCommand.daemon("--dir", rig.directory().root().toString(), "--mechanism", "gate",
+            "--no-warm-up"));
+        rig.start("daemon", command).await("gpuseg daemon ready", 60);
+        final Map<String, String> modes = new TreeMap<>();
+        try (Stream<Path> all = Files.walk(rig.directory().root())) {
+            for (final Path path : all.filter(Files::isRegularFile).toList()) {
+                modes.put(path.getFileName().toString(),
+                    PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
+            }
+        }
+        modes.remove("daemon.err");   // of this test
+        assertEquals("rw-r--r--", modes.remove("status"));
+        assertEquals("rw-r--r--", modes.remove("watchdog"));
+        assertTrue(modes.keySet().stream().anyMatch(name -> name.endsWith(".cq4")), modes::toString);
+        assertEquals(Set.of("rw-------"), Set.copyOf(modes.values()), modes::toString);
     }
 
     @Test
