@@ -30,8 +30,6 @@ public final class MemoryDirectory {
     /** A daemon, its queues and some clients. */
     private static final long ROOM_BYTES = 48L << 20;
     private static final String OWNER = "owner.lock";
-    /** What the daemon of a runtime directory keeps locked. */
-    private static final String DAEMON = "lock";
     private static final String PREFIX = "gpuseg-";
     /** Closing any channel of a locked file ends the lock of this process, so they are remembered and left alone. */
     private static final Map<Path, FileChannel> OURS = new ConcurrentHashMap<>();
@@ -123,7 +121,7 @@ public final class MemoryDirectory {
             return !OURS.containsKey(directory) && Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
                 && (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS)
                 == ProcessStatus.effectiveUid() && Files.isRegularFile(owner, LinkOption.NOFOLLOW_LINKS)
-                && isFree(owner) && isFree(directory.resolve(DAEMON));
+                && isFree(owner) && isFree(RuntimeDirectory.resolve(directory.toString()).lock());
         } catch (final NoSuchFileException e) {
             return false;   // its owner has deleted it meanwhile
         }

@@ -53,7 +53,7 @@ class MemoryDirectoryTest {
         }
         assertTrue(theirs.stream().allMatch(Files::isDirectory), theirs.toString());
 
-        try (FileChannel daemon = FileChannel.open(theirs.get(0).resolve("lock"), StandardOpenOption.WRITE,
+        try (FileChannel daemon = FileChannel.open(theirs.get(0).resolve("daemon.lock"), StandardOpenOption.WRITE,
             StandardOpenOption.CREATE)) {
             assertTrue(daemon.lock().isValid());
             final List<Path> removed = MemoryDirectory.removeLeftovers();
