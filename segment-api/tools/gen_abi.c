@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gen_abi - prints Abi.java, the Java view of gpuseg_abi.h, to standard output.
+ * gen_abi - prints Abi.java, the Java view of gpuseg_abi.h, to standard output; see gen_java.h.
  *
  *   cc -Isegment-api/include segment-api/tools/gen_abi.c -o gen_abi && ./gen_abi segment-api/include/gpuseg_abi.h
- *
- * Offsets and sizes come from the compiler (offsetof, sizeof). The program checks that its lists are complete: the
- * members listed for a structure must fill it without a gap, and every GPUSEG_ constant and every structure in the text
- * of the header must have been printed. Otherwise it says what is missing and exits 1.
  */
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "gen_java.h"
 
 #include "gpuseg_abi.h"
-
-struct member {
-	const char *name;
-	size_t offset;
-	size_t size;
-};
-
-/* clang-format off */
-#define M(s, m) {#m, offsetof(struct s, m), sizeof(((struct s *)0)->m)}
-/* clang-format on */
 
 static const struct member record_members[] = {
 	M(gpuseg_record, kind),	  M(gpuseg_record, flags),     M(gpuseg_record, task_id),    M(gpuseg_record, seq),
@@ -156,19 +139,6 @@ static const struct member progress_members[] = {M(gpuseg_progress, pid),     M(
 						 M(gpuseg_progress, managed), M(gpuseg_progress, connections),
 						 M(gpuseg_progress, kernels), M(gpuseg_progress, last_ns)};
 
-struct structure {
-	const char *name; /* as in the header */
-	const char *java;
-	size_t size;
-	const struct member *members;
-	size_t count;
-};
-
-/* clang-format off */
-#define S(s, java) \
-	{"gpuseg_" #s, java, sizeof(struct gpuseg_##s), s##_members, sizeof(s##_members) / sizeof(struct member)}
-/* clang-format on */
-
 static const struct structure structures[] = {
 	S(record, "Record"),
 	S(session, "Session"),
@@ -195,22 +165,6 @@ static const struct structure structures[] = {
 	S(sim_operation, "SimOperation"),
 	S(progress, "Progress"),
 };
-
-enum form { FORM_INT, FORM_HEX, FORM_TEXT };
-
-struct constant {
-	const char *name; /* NULL: `text` is a comment line */
-	enum form form;
-	long long value;
-	const char *text;
-};
-
-/* clang-format off */
-#define I(c) {#c, FORM_INT, (long long)(c), NULL}
-#define H(c) {#c, FORM_HEX, (long long)(c), NULL}
-#define T(c) {#c, FORM_TEXT, 0, c}
-#define GROUP(text) {NULL, FORM_INT, 0, text}
-/* clang-format on */
 
 static const struct constant constants[] = {
 	GROUP("Version, limits, names of files."),
@@ -388,167 +342,22 @@ static const struct constant constants[] = {
 	I(GPUSEG_PROGRESS_KERNEL),
 };
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+static const char *const not_in_java[] = {"GPUSEG_ABI_H", "GPUSEG_ABI_ASSERT"};
 
-static int failures;
-
-static void print_upper(const char *s)
-{
-	for (; *s; s++)
-		putchar(toupper((unsigned char)*s));
-}
-
-static void print_constants(void)
-{
-	for (size_t i = 0; i < COUNT(constants); i++) {
-		const struct constant *c = &constants[i];
-
-		if (!c->name) {
-			printf("%s    // %s\n", i ? "\n" : "", c->text);
-			continue;
-		}
-		const char *name = c->name + strlen("GPUSEG_");
-		if (c->form == FORM_TEXT)
-			printf("    public static final String %s = \"%s\";\n", name, c->text);
-		else if (c->value < INT32_MIN || c->value > INT32_MAX)
-			printf("    public static final long %s = %lldL;\n", name, c->value);
-		else if (c->form == FORM_HEX)
-			printf("    public static final int %s = 0x%08llx;\n", name, c->value);
-		else
-			printf("    public static final int %s = %lld;\n", name, c->value);
-	}
-}
-
-static void print_structure(const struct structure *s)
-{
-	size_t end = 0;
-
-	printf("\n    /** Offsets of struct {@code %s}. */\n", s->name);
-	printf("    public static final class %s {\n", s->java);
-	printf("        public static final int SIZE = %zu;\n", s->size);
-	for (size_t i = 0; i < s->count; i++) {
-		const struct member *m = &s->members[i];
-
-		if (m->offset != end) {
-			fprintf(stderr,
-				"gen_abi: struct %s: bytes %zu..%zu before %s belong to no listed member; add it\n",
-				s->name, end, m->offset, m->name);
-			failures++;
-		}
-		end = m->offset + m->size;
-		printf("        public static final int ");
-		print_upper(m->name);
-		printf("_OFFSET = %zu;\n", m->offset);
-		printf("        public static final int ");
-		print_upper(m->name);
-		printf("_BYTES = %zu;\n", m->size);
-	}
-	if (end != s->size) {
-		fprintf(stderr, "gen_abi: struct %s: bytes %zu..%zu belong to no listed member; add it\n", s->name, end,
-			s->size);
-		failures++;
-	}
-	printf("\n        private %s() {\n        }\n    }\n", s->java);
-}
-
-static int known_constant(const char *name, size_t length)
-{
-	static const char *const not_values[] = {"GPUSEG_ABI_H", "GPUSEG_ABI_ASSERT"};
-
-	for (size_t i = 0; i < COUNT(not_values); i++) {
-		if (strlen(not_values[i]) == length && !strncmp(not_values[i], name, length))
-			return 1;
-	}
-	for (size_t i = 0; i < COUNT(constants); i++) {
-		if (constants[i].name && strlen(constants[i].name) == length &&
-		    !strncmp(constants[i].name, name, length))
-			return 1;
-	}
-	return 0;
-}
-
-static int known_structure(const char *name, size_t length)
-{
-	for (size_t i = 0; i < COUNT(structures); i++) {
-		if (strlen(structures[i].name) == length && !strncmp(structures[i].name, name, length))
-			return 1;
-	}
-	return 0;
-}
-
-static size_t word(const char *s)
-{
-	size_t n = 0;
-
-	while (isalnum((unsigned char)s[n]) || s[n] == '_')
-		n++;
-	return n;
-}
-
-/* Every GPUSEG_X and every `struct gpuseg_x` outside comments must be known. */
-static void check_text(const char *path)
-{
-	static char text[1 << 18];
-	FILE *f = fopen(path, "r");
-
-	if (!f) {
-		perror(path);
-		exit(1);
-	}
-	size_t n = fread(text, 1, sizeof(text) - 1, f);
-	int whole = feof(f) || n < sizeof(text) - 1;
-	fclose(f);
-	if (!whole) {
-		fprintf(stderr, "gen_abi: %s is longer than %zu bytes; enlarge `text`\n", path, sizeof(text) - 1);
-		exit(1);
-	}
-	text[n] = '\0';
-	for (const char *p = text; *p;) {
-		if (p[0] == '/' && p[1] == '*') {
-			const char *close = strstr(p + 2, "*/");
-
-			p = close ? close + 2 : p + strlen(p);
-			continue;
-		}
-		size_t len = word(p);
-		if (!len) {
-			p++;
-			continue;
-		}
-		if (!strncmp(p, "GPUSEG_", 7) && !known_constant(p, len)) {
-			fprintf(stderr, "gen_abi: constant %.*s of %s is not listed; add it\n", (int)len, p, path);
-			failures++;
-		}
-		if (len == 6 && !strncmp(p, "struct", 6) && p[6] == ' ' && !known_structure(p + 7, word(p + 7))) {
-			fprintf(stderr, "gen_abi: struct %.*s of %s is not listed; add it\n", (int)word(p + 7), p + 7,
-				path);
-			failures++;
-		}
-		p += len;
-	}
-}
+static const struct java_class abi = {
+	.package = "dev.gpuseg.ipc",
+	.name = "Abi",
+	.comment = " * Constants and byte offsets of {@code gpuseg_abi.h}, where each is explained. Generated by\n"
+		   " * {@code segment-api/tools/gen_abi.c}; do not edit, a test compares the two.\n",
+	.constants = constants,
+	.constant_count = COUNT(constants),
+	.structures = structures,
+	.structure_count = COUNT(structures),
+	.not_in_java = not_in_java,
+	.not_in_java_count = COUNT(not_in_java),
+};
 
 int main(int argc, char **argv)
 {
-	if (argc != 2) {
-		fprintf(stderr, "usage: gen_abi path/to/gpuseg_abi.h > Abi.java\n");
-		return 2;
-	}
-	check_text(argv[1]);
-	printf("/* SPDX-License-Identifier: Apache-2.0 */\n"
-	       "package dev.gpuseg.ipc;\n\n"
-	       "/**\n"
-	       " * Constants and byte offsets of {@code gpuseg_abi.h}, where each is explained. Generated by\n"
-	       " * {@code segment-api/tools/gen_abi.c}; do not edit, a test compares the two.\n"
-	       " */\n"
-	       "public final class Abi {\n");
-	print_constants();
-	for (size_t i = 0; i < COUNT(structures); i++)
-		print_structure(&structures[i]);
-	printf("\n    private Abi() {\n    }\n}\n");
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "gen_abi: cannot write Abi.java\n");
-		return 1;
-	}
-	return failures ? 1 : 0;
+	return gen_java(&abi, argc, argv);
 }

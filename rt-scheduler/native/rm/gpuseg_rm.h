@@ -93,6 +93,11 @@ struct gpuseg_rm_handle_info {
 
 /* Payload of an NVIDIA context in the held file: what is needed to enable it. */
 #define GPUSEG_RM_HELD_VERSION 1
+struct gpuseg_rm_held_channel {
+	uint32_t client;
+	uint32_t channel;
+};
+
 struct gpuseg_rm_held {
 	uint32_t version; /* GPUSEG_RM_HELD_VERSION */
 	int32_t fd;	  /* number of the control descriptor inside the application */
@@ -100,25 +105,24 @@ struct gpuseg_rm_held {
 	uint32_t subdevice;
 	uint32_t count;
 	uint32_t reserved[3];
-	struct {
-		uint32_t client;
-		uint32_t channel;
-	} channels[GPUSEG_RM_CHANNELS_MAX];
+	struct gpuseg_rm_held_channel channels[GPUSEG_RM_CHANNELS_MAX];
 };
 
 /* Payload of a context whose time slices were changed: the original ones. */
 #define GPUSEG_RM_TIMESLICES_VERSION 1
 #define GPUSEG_RM_TIMESLICES_MAX 123
+struct gpuseg_rm_own_timeslice {
+	int32_t fd; /* as in struct gpuseg_rm_held */
+	uint32_t client;
+	uint32_t tsg;
+	uint32_t own_us;
+};
+
 struct gpuseg_rm_timeslices {
 	uint32_t version; /* GPUSEG_RM_TIMESLICES_VERSION */
 	uint32_t count;
 	uint32_t reserved[2];
-	struct {
-		int32_t fd; /* as in struct gpuseg_rm_held */
-		uint32_t client;
-		uint32_t tsg;
-		uint32_t own_us;
-	} tsgs[GPUSEG_RM_TIMESLICES_MAX];
+	struct gpuseg_rm_own_timeslice tsgs[GPUSEG_RM_TIMESLICES_MAX];
 };
 
 struct gpuseg_rm_channel {

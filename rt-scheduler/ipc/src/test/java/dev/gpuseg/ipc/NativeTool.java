@@ -32,11 +32,16 @@ public final class NativeTool {
         return writer;
     }
 
-    /** Compiles one source file of the checkout. */
-    public static Path compile(final Path directory, final Path source) {
+    /** Compiles one source file of the checkout, with headers from these folders of it, too. */
+    public static Path compile(final Path directory, final Path source, final String... folders) {
         final Path program = directory.resolve(source.getFileName().toString().replace(".c", ""));
-        run(60, "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror",
-            "-I" + root().resolve("segment-api/include"), source.toString(), "-o", program.toString());
+        final List<String> command = new ArrayList<>(List.of("gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall",
+            "-Wextra", "-Werror", "-I" + root().resolve("segment-api/include")));
+        for (final String folder : folders) {
+            command.add("-I" + root().resolve(folder));
+        }
+        command.addAll(List.of(source.toString(), "-o", program.toString()));
+        run(60, command.toArray(String[]::new));
         return program;
     }
 

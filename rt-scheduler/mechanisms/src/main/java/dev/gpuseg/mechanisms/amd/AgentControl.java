@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.Layouts;
 import dev.gpuseg.mechanisms.MechanismException;
 import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
@@ -22,8 +23,8 @@ final class AgentControl implements QueueControl {
     /** Property: how long an application may take to answer, ms. */
     static final String ANSWER_PROPERTY = "gpuseg.amd.answer";
     static final int ANSWER_DEFAULT_MS = 200;
-    private static final int PERIOD_MIN_MS = 10;
-    private static final int PERIOD_MAX_MS = 60_000;
+    private static final int PERIOD_MIN_MS = Layouts.KFD_AGENT_PERIOD_MIN_MS;
+    private static final int PERIOD_MAX_MS = Layouts.KFD_AGENT_PERIOD_MAX_MS;
     private static final int BEATS_PER_PERIOD = 8;
     private static final long MS_IN_NS = 1_000_000;
     private static final long LOOK_NS = MS_IN_NS;

@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms.amd;
 import dev.gpuseg.ipc.platform.Descriptor;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.DeviceFile;
+import dev.gpuseg.mechanisms.Layouts;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
@@ -25,33 +26,10 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class AgentPage {
     /** Slots, so GPUs. */
-    static final int SLOTS = 64;
-    private static final String LINK = "/memfd:gpuseg-kfd-agent";
-    private static final int BYTES = 12_288;
-    private static final int MAGIC = 0x414b5347;
-    private static final int VERSION = 1;
-    private static final int MAGIC_OFFSET = 0;
-    private static final int VERSION_OFFSET = 4;
-    private static final int PID_OFFSET = 8;
-    private static final int FLAGS_OFFSET = 12;
-    private static final int DOORBELL_OFFSET = 64;
-    private static final int SLOTS_OFFSET = 128;
-    private static final int SLOT_BYTES = 128;
-    private static final int OWNER = 0;
-    private static final int GPU_ID = 4;
-    private static final int OWNER_TICKS = 8;
-    private static final int SCOPE = 16;
-    private static final int PERIOD = 20;
-    private static final int ORDER = 24;
-    private static final int BEAT = 28;
-    private static final int RESULT = 64;
-    private static final int QUEUE = 68;
-    private static final int HELD = 72;
-    private static final int LAPSES = 76;
-    private static final int ANSWERED = 80;
-    private static final int HOLD = 1;
-    private static final int REAL_TIME = 1;
-    private static final int ALL_QUEUES = 1;
+    static final int SLOTS = Layouts.KFD_AGENT_SLOTS;
+    private static final String LINK = "/memfd:" + Layouts.KFD_AGENT_NAME;
+    private static final int HOLD = Layouts.KFD_AGENT_HOLD;
+    private static final int DOORBELL = Layouts.KfdAgent.DOORBELL_OFFSET;
 
     private final MappedByteBuffer mapping;   // keeps the memory
     private final UnsafeBuffer page;
@@ -61,10 +39,10 @@ final class AgentPage {
 
     private AgentPage(final MappedByteBuffer mapping, final int slot) {
         this.mapping = mapping;
-        this.slot = SLOTS_OFFSET + slot * SLOT_BYTES;
+        this.slot = Layouts.KfdAgent.SLOTS_OFFSET + slot * Layouts.KfdAgentSlot.SIZE;
         page = new UnsafeBuffer(mapping);
-        order = page.getIntVolatile(this.slot + ORDER);
-        lapsesSeen = page.getIntVolatile(this.slot + LAPSES);
+        order = page.getIntVolatile(this.slot + Layouts.KfdAgentSlot.ORDER_OFFSET);
+        lapsesSeen = page.getIntVolatile(this.slot + Layouts.KfdAgentSlot.LAPSES_OFFSET);
     }
 
     /** How many descriptors of a process a search examines, so that one with very many cannot keep the daemon busy. */
@@ -140,10 +118,11 @@ final class AgentPage {
             // opening a memory file again cannot block
             try (FileChannel channel = FileChannel.open(Descriptor.path(fd), StandardOpenOption.READ,
                 StandardOpenOption.WRITE)) {
-                if (channel.size() != BYTES) {
+                if (channel.size() != Layouts.KFD_AGENT_BYTES) {
                     return null;
                 }
-                final MappedByteBuffer mapping = channel.map(FileChannel.MapMode.READ_WRITE, 0, BYTES);
+                final MappedByteBuffer mapping = channel.map(FileChannel.MapMode.READ_WRITE, 0,
+                    Layouts.KFD_AGENT_BYTES);
                 final AgentPage found = new AgentPage(mapping, slot);
                 return found.isOf(pid) ? found : null;
             }
@@ -156,41 +135,43 @@ final class AgentPage {
 
     private boolean isOf(final int pid) {
         mapping.order(ByteOrder.nativeOrder());
-        return page.getIntVolatile(VERSION_OFFSET) == VERSION && page.getInt(MAGIC_OFFSET) == MAGIC
-            && page.getInt(PID_OFFSET) == pid;
+        return page.getIntVolatile(Layouts.KfdAgent.VERSION_OFFSET) == Layouts.KFD_AGENT_VERSION
+            && page.getInt(Layouts.KfdAgent.MAGIC_OFFSET) == Layouts.KFD_AGENT_MAGIC
+            && page.getInt(Layouts.KfdAgent.PID_OFFSET) == pid;
     }
 
     /** Pid of the daemon that uses this slot, 0 = none. */
     int owner() {
-        return page.getInt(slot + OWNER);
+        return page.getInt(slot + Layouts.KfdAgentSlot.OWNER_OFFSET);
     }
 
     long ownerTicks() {
-        return page.getLong(slot + OWNER_TICKS);
+        return page.getLong(slot + Layouts.KfdAgentSlot.OWNER_TICKS_OFFSET);
     }
 
     /** Claims the slot. */
     void own(final int pid, final long ticks, final int gpuId, final boolean computeOnly, final int periodMs) {
-        page.putLong(slot + OWNER_TICKS, ticks);
-        page.putInt(slot + GPU_ID, gpuId);
-        page.putInt(slot + SCOPE, computeOnly ? 0 : ALL_QUEUES);
-        page.putInt(slot + PERIOD, periodMs);
-        page.putIntOrdered(slot + OWNER, pid);
+        page.putLong(slot + Layouts.KfdAgentSlot.OWNER_TICKS_OFFSET, ticks);
+        page.putInt(slot + Layouts.KfdAgentSlot.GPU_ID_OFFSET, gpuId);
+        page.putInt(slot + Layouts.KfdAgentSlot.FLAGS_OFFSET, computeOnly ? 0 : Layouts.KFD_AGENT_ALL_QUEUES);
+        page.putInt(slot + Layouts.KfdAgentSlot.PERIOD_MS_OFFSET, periodMs);
+        page.putIntOrdered(slot + Layouts.KfdAgentSlot.OWNER_OFFSET, pid);
     }
 
     /** Gives up the slot; the last order stays in force. */
     void disown() {
-        page.putIntOrdered(slot + OWNER, 0);
+        page.putIntOrdered(slot + Layouts.KfdAgentSlot.OWNER_OFFSET, 0);
     }
 
     /** Writes a new order and wakes the agent. Does not wait for the answer. */
     void order(final boolean hold) {
         beat();
-        order = (page.getIntVolatile(slot + ORDER) | HOLD) + 1 | (hold ? HOLD : 0);
-        lapsesSeen = page.getIntVolatile(slot + LAPSES);
-        page.putIntVolatile(slot + ORDER, order);   // release; pairs with the acquire in read_orders
-        page.getAndAddInt(DOORBELL_OFFSET, 1);
-        AgentCalls.wake(page.addressOffset() + DOORBELL_OFFSET);
+        order = (page.getIntVolatile(slot + Layouts.KfdAgentSlot.ORDER_OFFSET) | HOLD) + 1 | (hold ? HOLD : 0);
+        lapsesSeen = page.getIntVolatile(slot + Layouts.KfdAgentSlot.LAPSES_OFFSET);
+        // release; pairs with the acquire in read_orders
+        page.putIntVolatile(slot + Layouts.KfdAgentSlot.ORDER_OFFSET, order);
+        page.getAndAddInt(DOORBELL, 1);
+        AgentCalls.wake(page.addressOffset() + DOORBELL);
     }
 
     /** Whether the newest order is a hold. */
@@ -200,46 +181,47 @@ final class AgentPage {
 
     /** Whether the newest order was answered; {@link #result}, {@link #queue} and {@link #held} then belong to it. */
     boolean hasAnswered() {
-        return page.getIntVolatile(slot + ANSWERED) == order;
+        return page.getIntVolatile(slot + Layouts.KfdAgentSlot.ANSWERED_OFFSET) == order;
     }
 
     /** Waits for an answer, at most this long; may return early. */
     void await(final long ns, final ByteBuffer timeout) {
-        final int answered = page.getIntVolatile(slot + ANSWERED);
+        final int answered = page.getIntVolatile(slot + Layouts.KfdAgentSlot.ANSWERED_OFFSET);
         if (answered != order) {
-            AgentCalls.await(page.addressOffset() + slot + ANSWERED, answered, ns, timeout);
+            AgentCalls.await(page.addressOffset() + slot + Layouts.KfdAgentSlot.ANSWERED_OFFSET, answered, ns,
+                timeout);
         }
     }
 
     /** 0 or -errno of UPDATE_QUEUE. */
     int result() {
-        return Math.min(0, page.getInt(slot + RESULT));
+        return Math.min(0, page.getInt(slot + Layouts.KfdAgentSlot.RESULT_OFFSET));
     }
 
     /** The queue for which UPDATE_QUEUE failed. */
     int queue() {
-        return page.getInt(slot + QUEUE);
+        return page.getInt(slot + Layouts.KfdAgentSlot.QUEUE_OFFSET);
     }
 
     /** How many queues are disabled. */
     int held() {
-        return page.getInt(slot + HELD);
+        return page.getInt(slot + Layouts.KfdAgentSlot.HELD_OFFSET);
     }
 
     /** Tells the agent that this process is alive. */
     void beat() {
-        page.putIntOrdered(slot + BEAT, beats() + 1);
+        page.putIntOrdered(slot + Layouts.KfdAgentSlot.BEAT_OFFSET, beats() + 1);
     }
 
     /** How many beats all daemons wrote; wraps. */
     int beats() {
-        return page.getInt(slot + BEAT);
+        return page.getInt(slot + Layouts.KfdAgentSlot.BEAT_OFFSET);
     }
 
     /** Whether a hold ended without an order of the daemon: it lapsed, or the watchdog ordered it. True once. */
     boolean ended() {
-        final boolean ended = holds() && (page.getIntVolatile(slot + LAPSES) != lapsesSeen
-            || page.getIntVolatile(slot + ORDER) != order);
+        final boolean ended = holds() && (page.getIntVolatile(slot + Layouts.KfdAgentSlot.LAPSES_OFFSET) != lapsesSeen
+            || page.getIntVolatile(slot + Layouts.KfdAgentSlot.ORDER_OFFSET) != order);
         if (ended) {
             order &= ~HOLD;
         }
@@ -248,6 +230,6 @@ final class AgentPage {
 
     /** Whether the agent's thread has SCHED_FIFO. */
     boolean realTime() {
-        return (page.getInt(FLAGS_OFFSET) & REAL_TIME) != 0;
+        return (page.getInt(Layouts.KfdAgent.FLAGS_OFFSET) & Layouts.KFD_AGENT_REAL_TIME) != 0;
     }
 }

@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HashMap;
@@ -19,11 +20,7 @@ import org.agrona.BufferUtil;
  * are paused, this class works on machines with one GPU only.
  */
 final class CheckpointControl extends TracingControl {
-    private static final long CRIU_OP = 0xc0384b22L;
-    private static final int BYTES = 56;
-    private static final int OP_OFFSET = 48;
-    private static final int PROCESS_INFO = 0;
-    private static final int UNPAUSE = 2;
+    private static final int BYTES = Layouts.AmdCriu.SIZE;
 
     private final ByteBuffer argument = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.nativeOrder());
     private final Map<AmdProcess, Integer> fds = new HashMap<>();       // tracer's thread
@@ -43,7 +40,7 @@ final class CheckpointControl extends TracingControl {
         if (fd < 0) {
             return fd;
         }
-        final int rc = operate(fd, PROCESS_INFO);
+        final int rc = operate(fd, Layouts.AMD_CRIU_PROCESS_INFO);
         if (rc == -Errno.EACCES) {
             p.result(rc, "CAP_CHECKPOINT_RESTORE is missing");
         }
@@ -58,7 +55,7 @@ final class CheckpointControl extends TracingControl {
         if (!paused.getOrDefault(p, false)) {
             return 0;
         }
-        final int rc = operate(fds.get(p), UNPAUSE);
+        final int rc = operate(fds.get(p), Layouts.AMD_CRIU_UNPAUSE);
         if (rc == 0 || rc == -Errno.EINVAL) {   // the watchdog has unpaused it already
             paused.remove(p);
             return 0;
@@ -70,8 +67,8 @@ final class CheckpointControl extends TracingControl {
         for (int at = 0; at < BYTES; at += Long.BYTES) {
             argument.putLong(at, 0);
         }
-        argument.putInt(OP_OFFSET, op);
-        return Math.min(0, AmdCalls.DRIVER.ioctl(fd, CRIU_OP, BufferUtil.address(argument)));
+        argument.putInt(Layouts.AmdCriu.OP_OFFSET, op);
+        return Math.min(0, AmdCalls.DRIVER.ioctl(fd, Layouts.AMD_CRIU_OP, BufferUtil.address(argument)));
     }
 
     private int descriptor(final AmdProcess p) {

@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -12,16 +13,17 @@ import java.nio.ByteOrder;
  * the debugger's suspends; the watchdog itself ends the checkpoint's pause.
  */
 final class HeldPayload {
-    private static final int VERSION = 1;
-    private static final int BYTES = 24;
-
     private HeldPayload() {
     }
 
     /** The number is a descriptor of this process or, for {@link ControlInterface#AGENT}, a slot. */
     static byte[] of(final ControlInterface by, final int number) {
         final int daemon = ProcessStatus.pid();
-        return ByteBuffer.allocate(BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(VERSION).putInt(by.number())
-            .putInt(daemon).putInt(number).putLong(ProcessStatus.startTicks(daemon)).array();
+        return ByteBuffer.allocate(Layouts.AmdHeld.SIZE).order(ByteOrder.LITTLE_ENDIAN)
+            .putInt(Layouts.AmdHeld.VERSION_OFFSET, Layouts.AMD_HELD_VERSION)
+            .putInt(Layouts.AmdHeld.INTERFACE_OFFSET, by.number())
+            .putInt(Layouts.AmdHeld.DAEMON_OFFSET, daemon)
+            .putInt(Layouts.AmdHeld.FD_OFFSET, number)
+            .putLong(Layouts.AmdHeld.DAEMON_START_TICKS_OFFSET, ProcessStatus.startTicks(daemon)).array();
     }
 }

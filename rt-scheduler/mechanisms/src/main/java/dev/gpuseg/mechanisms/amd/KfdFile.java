@@ -3,6 +3,7 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.DeviceFile;
+import dev.gpuseg.mechanisms.Layouts;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
@@ -14,9 +15,8 @@ import org.agrona.BufferUtil;
 
 /** The stock driver's device, /dev/kfd. */
 final class KfdFile {
-    static final String PATH = "/dev/kfd";
+    static final String PATH = Layouts.AMD_KFD_DEVICE;
     private static final DeviceFile DEVICE = DeviceFile.ofDriver(AmdCalls.DRIVER, 0, "kfd");
-    private static final long GET_VERSION = 0x80084b01L;
     private static final int MAJOR = 1;
     /** Result of {@link #duplicate}: the process has several descriptors of the device; one may be inherited. */
     static final int SEVERAL = -76;
@@ -26,9 +26,10 @@ final class KfdFile {
 
     /** Minor number of KFD's ABI 1, or -errno; 0 for another ABI. */
     static int version(final int fd) {
-        final ByteBuffer argument = ByteBuffer.allocateDirect(2 * Integer.BYTES).order(ByteOrder.nativeOrder());
-        final int rc = AmdCalls.DRIVER.ioctl(fd, GET_VERSION, BufferUtil.address(argument));
-        return rc < 0 ? rc : argument.getInt(0) == MAJOR ? argument.getInt(Integer.BYTES) : 0;
+        final ByteBuffer argument = ByteBuffer.allocateDirect(Layouts.AmdVersion.SIZE).order(ByteOrder.nativeOrder());
+        final int rc = AmdCalls.DRIVER.ioctl(fd, Layouts.AMD_GET_VERSION, BufferUtil.address(argument));
+        return rc < 0 ? rc : argument.getInt(Layouts.AmdVersion.MAJOR_OFFSET) == MAJOR
+            ? argument.getInt(Layouts.AmdVersion.MINOR_OFFSET) : 0;
     }
 
     /** A duplicate of a process's only descriptor of it, or -errno, or {@link #SEVERAL}. */

@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.Layouts;
 import dev.gpuseg.mechanisms.MechanismException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -15,11 +16,11 @@ import org.agrona.BufferUtil;
  * or when the kernel's watchdog is not re-armed in time. All processes of one call are one change of the GPU.
  */
 final class PatchedKfdControl implements QueueControl {
-    static final String PATH = "/dev/gpuseg-kfd";
-    static final int ABI = 1;
+    static final String PATH = Layouts.AMD_HOLD_DEVICE;
+    static final int ABI = Layouts.KFD_ABI;
     /** Property: the kernel's watchdog over our holds, ms. */
     static final String WATCHDOG_PROPERTY = "gpuseg.amd.watchdog";
-    static final int WATCHDOG_DEFAULT_MS = 100;
+    static final int WATCHDOG_DEFAULT_MS = Layouts.KFD_WATCHDOG_DEFAULT_MS;
 
     /**
      * The kernel's state of one GPU: mode 1 no-hws, 2 hws, 3 mes; preemption 0 none, 1 drain, 2 save; reason 1 =
@@ -28,18 +29,11 @@ final class PatchedKfdControl implements QueueControl {
     record GpuState(int gpuId, int mode, int preemption, int reason, long remaps, long lastNs, long maxNs) {
     }
 
-    private static final long INFO = 0x80184740L;
-    private static final long GPU = 0xc0504741L;
-    private static final long APPLY = 0xc0204742L;
-    private static final long WATCHDOG = 0xc0084743L;
-    private static final long KICK = 0x4744L;
-    private static final int MAX_BATCH = 64;
+    private static final int MAX_BATCH = Layouts.KFD_MAX_BATCH;
     private static final int MAX_GPUS = 256;
-    private static final int ENTRY_BYTES = 40;
-    private static final int HOLD = 1;
-    private static final int RELEASE = 2;
-    private static final int COMPUTE_ONLY = 1;
-    private static final int ALL_QUEUES = -1;
+    private static final int ENTRY_BYTES = Layouts.KfdEntry.SIZE;
+    /** Of any call's argument but APPLY's entries. */
+    private static final int ARGUMENT_BYTES = Layouts.KfdGpu.SIZE;
     private static final int KICKS_PER_PERIOD = 5;
     private static final int MS_IN_NS = 1_000_000;
 
@@ -47,7 +41,7 @@ final class PatchedKfdControl implements QueueControl {
     private final int gpuId;
     private final boolean computeOnly;
     private final int periodMs;
-    private final ByteBuffer argument = ByteBuffer.allocateDirect(80).order(ByteOrder.nativeOrder());
+    private final ByteBuffer argument = ByteBuffer.allocateDirect(ARGUMENT_BYTES).order(ByteOrder.nativeOrder());
     private final ByteBuffer entries =
         ByteBuffer.allocateDirect(MAX_BATCH * ENTRY_BYTES).order(ByteOrder.nativeOrder());
     private final Set<AmdProcess> held = new HashSet<>();
@@ -99,16 +93,18 @@ final class PatchedKfdControl implements QueueControl {
         if (fd < 0) {
             return null;
         }
-        final ByteBuffer gpu = ByteBuffer.allocateDirect(80).order(ByteOrder.nativeOrder());
+        final ByteBuffer gpu = ByteBuffer.allocateDirect(Layouts.KfdGpu.SIZE).order(ByteOrder.nativeOrder());
         GpuState found = null;
         for (int i = 0; i < MAX_GPUS && found == null; i++) {
-            gpu.putInt(0, i);
-            if (AmdCalls.DRIVER.ioctl(fd, GPU, BufferUtil.address(gpu)) < 0) {
+            gpu.putInt(Layouts.KfdGpu.INDEX_OFFSET, i);
+            if (AmdCalls.DRIVER.ioctl(fd, Layouts.KFD_IOC_GPU, BufferUtil.address(gpu)) < 0) {
                 break;
             }
-            if (gpu.getInt(4) == gpuId) {
-                found = new GpuState(gpuId, gpu.getInt(8), gpu.getInt(12), gpu.getInt(16), gpu.getLong(56),
-                    gpu.getLong(64), gpu.getLong(72));
+            if (gpu.getInt(Layouts.KfdGpu.GPU_ID_OFFSET) == gpuId) {
+                found = new GpuState(gpuId, gpu.getInt(Layouts.KfdGpu.MODE_OFFSET),
+                    gpu.getInt(Layouts.KfdGpu.PREEMPTION_OFFSET), gpu.getInt(Layouts.KfdGpu.REASON_OFFSET),
+                    gpu.getLong(Layouts.KfdGpu.REMAPS_OFFSET), gpu.getLong(Layouts.KfdGpu.LAST_NS_OFFSET),
+                    gpu.getLong(Layouts.KfdGpu.MAX_NS_OFFSET));
             }
         }
         AmdCalls.close(fd);
@@ -116,14 +112,14 @@ final class PatchedKfdControl implements QueueControl {
     }
 
     private int abi() {
-        final int rc = AmdCalls.DRIVER.ioctl(fd, INFO, BufferUtil.address(argument));
-        return rc < 0 ? rc : argument.getInt(0);
+        final int rc = AmdCalls.DRIVER.ioctl(fd, Layouts.KFD_IOC_INFO, BufferUtil.address(argument));
+        return rc < 0 ? rc : argument.getInt(Layouts.KfdInfo.ABI_OFFSET);
     }
 
     private int arm() {
-        argument.putInt(0, periodMs).putInt(Integer.BYTES, 0);
+        argument.putInt(Layouts.KfdWatchdog.PERIOD_MS_OFFSET, periodMs).putInt(Layouts.KfdWatchdog.LAPSES_OFFSET, 0);
         kickedNs = System.nanoTime();
-        return AmdCalls.DRIVER.ioctl(fd, WATCHDOG, BufferUtil.address(argument));
+        return AmdCalls.DRIVER.ioctl(fd, Layouts.KFD_IOC_WATCHDOG, BufferUtil.address(argument));
     }
 
     @Override
@@ -158,7 +154,7 @@ final class PatchedKfdControl implements QueueControl {
             rc = rc < 0 ? rc : call(processes, from, to, disable);
         }
         for (int i = from; i < to; i++) {
-            int result = rc < 0 ? rc : entries.getInt((i - from) * ENTRY_BYTES + 28);
+            int result = rc < 0 ? rc : entries.getInt((i - from) * ENTRY_BYTES + Layouts.KfdEntry.RESULT_OFFSET);
             if (!disable && (result == -Errno.ENOENT || result == -Errno.ESRCH)) {
                 result = 0;   // there is no such hold, so it is enabled
             }
@@ -174,17 +170,22 @@ final class PatchedKfdControl implements QueueControl {
     private int call(final AmdProcess[] processes, final int from, final int to, final boolean disable) {
         for (int i = from; i < to; i++) {
             final int at = (i - from) * ENTRY_BYTES;
-            entries.putInt(at, processes[i].pid()).putInt(at + 4, disable ? HOLD : RELEASE);
-            entries.putLong(at + 8, processes[i].startTicks());
-            entries.putInt(at + 16, gpuId).putInt(at + 20, ALL_QUEUES);
-            entries.putInt(at + 24, disable && computeOnly ? COMPUTE_ONLY : 0).putInt(at + 28, 0);
-            entries.putLong(at + 32, 0);
+            entries.putInt(at + Layouts.KfdEntry.PID_OFFSET, processes[i].pid())
+                .putInt(at + Layouts.KfdEntry.OP_OFFSET, disable ? Layouts.KFD_HOLD : Layouts.KFD_RELEASE)
+                .putLong(at + Layouts.KfdEntry.START_TICKS_OFFSET, processes[i].startTicks())
+                .putInt(at + Layouts.KfdEntry.GPU_ID_OFFSET, gpuId)
+                .putInt(at + Layouts.KfdEntry.QUEUE_ID_OFFSET, Layouts.KFD_ALL_QUEUES)
+                .putInt(at + Layouts.KfdEntry.FLAGS_OFFSET, disable && computeOnly ? Layouts.KFD_COMPUTE_ONLY : 0)
+                .putInt(at + Layouts.KfdEntry.RESULT_OFFSET, 0)
+                .putInt(at + Layouts.KfdEntry.N_QUEUES_OFFSET, 0).putInt(at + Layouts.KfdEntry.N_HELD_OFFSET, 0);
         }
-        argument.putLong(0, BufferUtil.address(entries)).putInt(8, to - from).putInt(12, 0);
-        argument.putLong(16, 0).putLong(24, 0);
+        argument.putLong(Layouts.KfdApply.ENTRIES_OFFSET, BufferUtil.address(entries))
+            .putInt(Layouts.KfdApply.N_ENTRIES_OFFSET, to - from).putInt(Layouts.KfdApply.FLAGS_OFFSET, 0)
+            .putInt(Layouts.KfdApply.N_FAILED_OFFSET, 0).putInt(Layouts.KfdApply.RESERVED_OFFSET, 0)
+            .putLong(Layouts.KfdApply.TOOK_NS_OFFSET, 0);
         kickedNs = System.nanoTime();   // the call re-arms the watchdog
-        final int rc = AmdCalls.DRIVER.ioctl(fd, APPLY, BufferUtil.address(argument));
-        tookNs += rc < 0 ? 0 : argument.getLong(24);
+        final int rc = AmdCalls.DRIVER.ioctl(fd, Layouts.KFD_IOC_APPLY, BufferUtil.address(argument));
+        tookNs += rc < 0 ? 0 : argument.getLong(Layouts.KfdApply.TOOK_NS_OFFSET);
         return rc;
     }
 
@@ -198,7 +199,7 @@ final class PatchedKfdControl implements QueueControl {
     public boolean heartbeat() {
         if (System.nanoTime() - kickedNs > (long) periodMs * MS_IN_NS / KICKS_PER_PERIOD) {
             kickedNs = System.nanoTime();
-            if (AmdCalls.DRIVER.ioctl(fd, KICK, 0) == -Errno.ESTALE) {
+            if (AmdCalls.DRIVER.ioctl(fd, Layouts.KFD_IOC_KICK, 0) == -Errno.ESTALE) {
                 lapsed = true;
                 held.clear();
                 arm();

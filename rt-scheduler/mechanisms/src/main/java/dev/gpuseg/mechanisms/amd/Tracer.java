@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms.amd;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Descriptor;
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.Layouts;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteOrder;
@@ -67,7 +68,7 @@ final class Tracer implements AutoCloseable {
         }
         mapping.order(ByteOrder.nativeOrder());
         page = new UnsafeBuffer(mapping);
-        page.putInt(0, Abi.ABI_VERSION);
+        page.putInt(Layouts.AmdRescue.VERSION_OFFSET, Abi.ABI_VERSION);
         thread = new Thread(this::run, "gpuseg-amd-tracer");
         thread.setDaemon(true);
         thread.start();
@@ -122,10 +123,10 @@ final class Tracer implements AutoCloseable {
     }
 
     private void rescue() {
-        final int asked = page.getIntVolatile(Integer.BYTES);   // writer: the watchdog
-        if (asked != page.getInt(2 * Integer.BYTES)) {
+        final int asked = page.getIntVolatile(Layouts.AmdRescue.ASKED_OFFSET);   // writer: the watchdog
+        if (asked != page.getInt(Layouts.AmdRescue.DONE_OFFSET)) {
             resumeAll.run();
-            page.putIntOrdered(2 * Integer.BYTES, asked);       // release; the watchdog waits for it
+            page.putIntOrdered(Layouts.AmdRescue.DONE_OFFSET, asked);   // release; the watchdog waits for it
         }
     }
 

@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.nvidia;
 
 import dev.gpuseg.ipc.platform.ProcFile;
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 import org.agrona.collections.Long2LongHashMap;
 
@@ -14,21 +15,22 @@ import org.agrona.collections.Long2LongHashMap;
  * Not thread-safe.
  */
 final class CaptureReport {
-    static final String LINK_PREFIX = "/memfd:gpuseg-rm-report";
-    static final int MAGIC = 0x52525347;
-    static final int VERSION = 1;
-    static final int HEADER_BYTES = 32;
-    static final int ENTRY_BYTES = 32;
-    static final int ENTRIES_MAX = 4096;
-    static final int ALLOC = 1;
-    static final int FREE = 2;
+    static final String LINK_PREFIX = "/memfd:" + Layouts.RM_REPORT_NAME;
+    static final int MAGIC = Layouts.RM_REPORT_MAGIC;
+    static final int VERSION = Layouts.RM_REPORT_VERSION;
+    static final int HEADER_BYTES = Layouts.RmReport.ENTRIES_OFFSET;
+    static final int ENTRY_BYTES = Layouts.RmReportEntry.SIZE;
+    static final int ENTRIES_MAX = Layouts.RM_REPORT_ENTRIES;
+    static final int ALLOC = Layouts.RM_REPORT_ALLOC;
+    static final int FREE = Layouts.RM_REPORT_FREE;
 
     private static final int GONE = 0;
     private static final long NONE = -1;
-    private static final int CLIENT_OFFSET = 8;
-    private static final int HANDLE_OFFSET = 16;
-    private static final int CLASS_OFFSET = 20;
-    private static final int ENGINE_OFFSET = 24;
+    private static final int KIND_OFFSET = Layouts.RmReportEntry.KIND_OFFSET;
+    private static final int CLIENT_OFFSET = Layouts.RmReportEntry.CLIENT_OFFSET;
+    private static final int HANDLE_OFFSET = Layouts.RmReportEntry.HANDLE_OFFSET;
+    private static final int CLASS_OFFSET = Layouts.RmReportEntry.CLASS_ID_OFFSET;
+    private static final int ENGINE_OFFSET = Layouts.RmReportEntry.ENGINE_OFFSET;
 
     private final ProcFile file = new ProcFile("/proc", HEADER_BYTES + ENTRIES_MAX * ENTRY_BYTES);
     /** Where the entry of an object that was not freed is, by client and handle. */
@@ -55,16 +57,18 @@ final class CaptureReport {
         live.clear();
         count = 0;
         entries = b;
-        if (b.limit() < HEADER_BYTES || b.getInt(0) != MAGIC || b.getInt(4) != VERSION || b.getInt(8) != pid) {
+        if (b.limit() < HEADER_BYTES || b.getInt(Layouts.RmReport.MAGIC_OFFSET) != MAGIC
+            || b.getInt(Layouts.RmReport.VERSION_OFFSET) != VERSION
+            || b.getInt(Layouts.RmReport.PID_OFFSET) != pid) {
             return false;
         }
-        final int written = b.getInt(12);
+        final int written = b.getInt(Layouts.RmReport.COUNT_OFFSET);
         if (written < 0 || written > ENTRIES_MAX || b.limit() < HEADER_BYTES + written * ENTRY_BYTES) {
             return false;
         }
-        lacking = b.getInt(16) != 0;
+        lacking = b.getInt(Layouts.RmReport.LOST_OFFSET) != 0;
         for (; count < written; count++) {
-            final int kind = b.getInt(at(count));
+            final int kind = b.getInt(at(count) + KIND_OFFSET);
             if (kind == ALLOC) {
                 made();
             } else if (kind == FREE) {
@@ -90,7 +94,7 @@ final class CaptureReport {
             live.put(key, count);
         } else {
             entries.put(at((int) before), entries, at(count), ENTRY_BYTES);
-            entries.putInt(at(count), GONE);
+            entries.putInt(at(count) + KIND_OFFSET, GONE);
         }
     }
 
@@ -100,11 +104,11 @@ final class CaptureReport {
         if (entry == NONE) {
             return;
         }
-        entries.putInt(at((int) entry), GONE);
+        entries.putInt(at((int) entry) + KIND_OFFSET, GONE);
         for (int i = 0; client == handle(count) && i < count; i++) {
             if (exists(i) && client(i) == client) {
                 live.remove(key(client, handle(i)));
-                entries.putInt(at(i), GONE);
+                entries.putInt(at(i) + KIND_OFFSET, GONE);
             }
         }
     }
@@ -121,7 +125,7 @@ final class CaptureReport {
 
     /** Whether an entry is of an object that was not freed, as the application claims; the others mean nothing. */
     boolean exists(final int entry) {
-        return entries.getInt(at(entry)) == ALLOC;
+        return entries.getInt(at(entry) + KIND_OFFSET) == ALLOC;
     }
 
     int client(final int entry) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.mechanisms.Layouts;
+
 /** What the numbers of RM's classes say. Source: public driver headers, 580. */
 final class RmClass {
-    static final int CLIENT = 0x41;
-    static final int TSG = 0xa06c;
-    private static final int SUBDEVICE = 0x2080;
+    static final int CLIENT = Layouts.RM_CLASS_CLIENT;
+    static final int TSG = Layouts.RM_CLASS_TSG;
+    private static final int SUBDEVICE = Layouts.RM_CLASS_SUBDEVICE;
     private static final int OLDEST_CHANNEL = 0xa06f;
 
     private RmClass() {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.mechanisms.Layouts;
 import org.agrona.collections.Int2IntHashMap;
 import org.agrona.collections.IntHashSet;
 
@@ -11,7 +12,7 @@ import org.agrona.collections.IntHashSet;
  * Not thread-safe.
  */
 final class RmClient {
-    static final int ENGINE_GR0 = 1;
+    static final int ENGINE_GR0 = Layouts.RM_ENGINE_GR0;
     private static final int HANDLE_BASE = 0x5c000000;
     private static final int HANDLE_SCAN = 0x400;
     private static final int HANDLE_SCAN_MAX = 0x10000;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.mechanisms.Layouts;
 import java.util.Locale;
 
 /**
@@ -9,21 +10,18 @@ import java.util.Locale;
  * {@link #of} refuses them.
  */
 public enum RmCommand {
-    /** On a client: class or parent of one of its handles. Parameters: u32 handle, u32 index (1, 2), u64 result. */
-    GET_HANDLE_INFO(0x00000d02, 16),
+    /** On a client: class or parent of one of its handles. */
+    GET_HANDLE_INFO(Layouts.RM_GET_HANDLE_INFO, Layouts.RmHandleInfo.SIZE),
     /** On a subdevice: RM's number of its GPU, see {@link GpuIndex}. Parameters: u32 result. */
-    GPU_GET_ID(0x20800142, 4),
-    /**
-     * On a subdevice: disables or enables up to 64 channels. Parameters: u8 disable, u32 count at 4, u32 client[64]
-     * at 24, u32 channel[64] at 280.
-     */
-    FIFO_DISABLE_CHANNELS(0x2080110b, 536),
+    GPU_GET_ID(Layouts.RM_GPU_GET_ID, Integer.BYTES),
+    /** On a subdevice: disables or enables up to 64 channels. */
+    FIFO_DISABLE_CHANNELS(Layouts.RM_FIFO_DISABLE_CHANNELS, Layouts.RmDisableChannels.SIZE),
     /** On a channel group: u64 microseconds. */
-    SET_TIMESLICE(0xa06c0103, 8),
+    SET_TIMESLICE(Layouts.RM_SET_TIMESLICE, Long.BYTES),
     /** On a channel group: u64 microseconds. */
-    GET_TIMESLICE(0xa06c0104, 8),
+    GET_TIMESLICE(Layouts.RM_GET_TIMESLICE, Long.BYTES),
     /** On a channel group: u32 its number in hardware. */
-    GET_INFO(0xa06c0106, 4);
+    GET_INFO(Layouts.RM_GET_INFO, Integer.BYTES);
 
     private final int number;
     private final int parameterBytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
-import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -13,9 +13,9 @@ import java.util.List;
  */
 final class RmContext {
     /** Version of the held payload; {@code struct gpuseg_rm_held} in rt-scheduler/native/rm/gpuseg_rm.h. */
-    static final int HELD_VERSION = 1;
-    static final int HELD_HEADER_BYTES = 32;
-    static final int CHANNELS_MAX = (Abi.HELD_PAYLOAD - HELD_HEADER_BYTES) / (2 * Integer.BYTES);
+    static final int HELD_VERSION = Layouts.RM_HELD_VERSION;
+    static final int HELD_HEADER_BYTES = Layouts.RmHeld.CHANNELS_OFFSET;
+    static final int CHANNELS_MAX = Layouts.RM_CHANNELS_MAX;
 
     /** One channel group. */
     record Tsg(ControlFile file, int client, int handle, boolean compute) {
@@ -76,12 +76,15 @@ final class RmContext {
     }
 
     private byte[] payload() {
-        final ByteBuffer b = ByteBuffer.allocate(HELD_HEADER_BYTES + 2 * Integer.BYTES * channels.count())
+        final ByteBuffer b = ByteBuffer.allocate(HELD_HEADER_BYTES + Layouts.RmHeldChannel.SIZE * channels.count())
             .order(ByteOrder.LITTLE_ENDIAN);
-        b.putInt(HELD_VERSION).putInt(file.remoteFd()).putInt(client).putInt(subdevice).putInt(channels.count());
-        b.position(HELD_HEADER_BYTES);
+        b.putInt(Layouts.RmHeld.VERSION_OFFSET, HELD_VERSION).putInt(Layouts.RmHeld.FD_OFFSET, file.remoteFd())
+            .putInt(Layouts.RmHeld.CLIENT_OFFSET, client).putInt(Layouts.RmHeld.SUBDEVICE_OFFSET, subdevice)
+            .putInt(Layouts.RmHeld.COUNT_OFFSET, channels.count());
         for (int i = 0; i < channels.count(); i++) {
-            b.putInt(channelClient(i)).putInt(channel(i));
+            final int at = HELD_HEADER_BYTES + i * Layouts.RmHeldChannel.SIZE;
+            b.putInt(at + Layouts.RmHeldChannel.CLIENT_OFFSET, channelClient(i))
+                .putInt(at + Layouts.RmHeldChannel.CHANNEL_OFFSET, channel(i));
         }
         return b.array();
     }

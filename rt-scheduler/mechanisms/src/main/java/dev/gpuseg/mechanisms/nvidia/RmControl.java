@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.nvidia;
 
 import dev.gpuseg.ipc.platform.Errno;
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.agrona.BufferUtil;
@@ -14,19 +15,16 @@ import org.agrona.BufferUtil;
  */
 final class RmControl {
     /** Channels of one disable or enable. */
-    static final int BATCH_MAX = 64;
+    static final int BATCH_MAX = Layouts.RM_BATCH_MAX;
     static final int INFO_PARENT = 1;
     static final int INFO_CLASS = 2;
 
-    private static final long IOCTL_CONTROL = 0xc020462aL;
     /** Sets the close-on-exec flag, which is set already. The kernel does this for any file, without its driver. */
     private static final long FIOCLEX = 0x5451;
-    private static final int BLOCK_BYTES = 32;
     private static final int PARAMS_AT = 64;
-    private static final int PARAMS_MAX = 536;
-    private static final int COUNT_OFFSET = 4;
-    private static final int CLIENTS_OFFSET = 24;
-    private static final int CHANNELS_OFFSET = CLIENTS_OFFSET + Integer.BYTES * BATCH_MAX;
+    private static final int PARAMS_MAX = Layouts.RmDisableChannels.SIZE;   // the largest
+    private static final int CLIENTS_OFFSET = Layouts.RmDisableChannels.CLIENT_OFFSET;
+    private static final int CHANNELS_OFFSET = Layouts.RmDisableChannels.CHANNEL_OFFSET;
 
     private final ByteBuffer memory =
         ByteBuffer.allocateDirect(PARAMS_AT + PARAMS_MAX).order(ByteOrder.LITTLE_ENDIAN);
@@ -37,7 +35,7 @@ final class RmControl {
     private long controls;
 
     RmControl() {
-        this(IOCTL_CONTROL);
+        this(Layouts.RM_IOCTL_CONTROL);
     }
 
     private RmControl(final long request) {
@@ -56,12 +54,14 @@ final class RmControl {
 
     /** 32-bit result of the last query: a handle, a class, a GPU number. */
     int result() {
-        return memory.getInt(PARAMS_AT + Long.BYTES);
+        return memory.getInt(PARAMS_AT + Layouts.RmHandleInfo.DATA_OFFSET);
     }
 
     /** Asks for class ({@link #INFO_CLASS}) or parent ({@link #INFO_PARENT}) of a handle; see {@link #result}. */
     int handleInfo(final int fd, final int client, final int handle, final int index) {
-        memory.putInt(PARAMS_AT, handle).putInt(PARAMS_AT + 4, index).putLong(PARAMS_AT + 8, 0);
+        memory.putInt(PARAMS_AT + Layouts.RmHandleInfo.OBJECT_OFFSET, handle)
+            .putInt(PARAMS_AT + Layouts.RmHandleInfo.INDEX_OFFSET, index)
+            .putLong(PARAMS_AT + Layouts.RmHandleInfo.DATA_OFFSET, 0);
         return control(fd, client, client, RmCommand.GET_HANDLE_INFO);
     }
 
@@ -109,8 +109,11 @@ final class RmControl {
 
     /** Disables or enables the listed channels, through a subdevice of any one client. */
     int switchChannels(final int fd, final int client, final int subdevice, final boolean disable) {
-        memory.putLong(PARAMS_AT, 0).putLong(PARAMS_AT + 8, 0).putLong(PARAMS_AT + 16, 0);
-        memory.put(PARAMS_AT, (byte) (disable ? 1 : 0)).putInt(PARAMS_AT + COUNT_OFFSET, batch);
+        for (int at = 0; at < CLIENTS_OFFSET; at += Long.BYTES) {
+            memory.putLong(PARAMS_AT + at, 0);
+        }
+        memory.put(PARAMS_AT + Layouts.RmDisableChannels.DISABLE_OFFSET, (byte) (disable ? 1 : 0))
+            .putInt(PARAMS_AT + Layouts.RmDisableChannels.COUNT_OFFSET, batch);
         for (int i = batch; i < BATCH_MAX; i++) {
             memory.putInt(PARAMS_AT + CLIENTS_OFFSET + Integer.BYTES * i, 0);
             memory.putInt(PARAMS_AT + CHANNELS_OFFSET + Integer.BYTES * i, 0);
@@ -120,13 +123,16 @@ final class RmControl {
 
     /** The only place that issues a command; its type admits only those of the list. */
     private int control(final int fd, final int client, final int object, final RmCommand command) {
-        memory.putInt(0, client).putInt(4, object).putInt(8, command.number()).putInt(12, 0);
-        memory.putLong(16, paramsAddress).putInt(24, command.parameterBytes()).putInt(28, 0);
+        memory.putInt(Layouts.RmControl.CLIENT_OFFSET, client).putInt(Layouts.RmControl.OBJECT_OFFSET, object)
+            .putInt(Layouts.RmControl.COMMAND_OFFSET, command.number()).putInt(Layouts.RmControl.FLAGS_OFFSET, 0)
+            .putLong(Layouts.RmControl.PARAMS_OFFSET, paramsAddress)
+            .putInt(Layouts.RmControl.PARAMS_SIZE_OFFSET, command.parameterBytes())
+            .putInt(Layouts.RmControl.STATUS_OFFSET, 0);
         controls++;
         int result;
         do {
             result = DriverCalls.DRIVER.ioctl(fd, request, blockAddress);
         } while (result == -Errno.EINTR || result == -Errno.EAGAIN);
-        return result < 0 ? result : memory.getInt(BLOCK_BYTES - Integer.BYTES);
+        return result < 0 ? result : memory.getInt(Layouts.RmControl.STATUS_OFFSET);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.mechanisms.Layouts;
 import java.util.Locale;
 import java.util.Map;
 
@@ -9,15 +10,15 @@ public final class RmStatus {
     /** Done. */
     public static final int OK = 0;
     /** A channel of a batch does not exist (any more). The channels before it in the list were changed. */
-    public static final int INVALID_CHANNEL = 0x21;
+    public static final int INVALID_CHANNEL = Layouts.RM_INVALID_CHANNEL;
     /** No such client, or it belongs to another open file. */
-    public static final int INVALID_CLIENT = 0x23;
+    public static final int INVALID_CLIENT = Layouts.RM_INVALID_CLIENT;
     /** The driver does not know the command. */
     public static final int NOT_SUPPORTED = 0x56;
     /** No such handle, as the answer to a query. */
-    public static final int INVALID_OBJECT_HANDLE = 0x33;
+    public static final int INVALID_OBJECT_HANDLE = Layouts.RM_INVALID_OBJECT_HANDLE;
     /** No such handle. */
-    public static final int OBJECT_NOT_FOUND = 0x57;
+    public static final int OBJECT_NOT_FOUND = Layouts.RM_OBJECT_NOT_FOUND;
 
     private static final Map<Integer, String> NAMES = Map.ofEntries(
         Map.entry(0x0, "NV_OK"),

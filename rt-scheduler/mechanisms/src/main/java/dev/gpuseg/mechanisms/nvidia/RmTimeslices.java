@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -13,10 +14,10 @@ import java.util.function.Consumer;
  * its {@link WatchedProcess#ownTimeslices}. Under the mechanism's lock.
  */
 final class RmTimeslices {
-    private static final int VERSION = 1;
-    private static final int HEADER_BYTES = 16;
-    private static final int ENTRY_BYTES = 16;
-    private static final int ENTRIES_MAX = 123;
+    private static final int VERSION = Layouts.RM_TIMESLICES_VERSION;
+    private static final int HEADER_BYTES = Layouts.RmTimeslices.TSGS_OFFSET;
+    private static final int ENTRY_BYTES = Layouts.RmOwnTimeslice.SIZE;
+    private static final int ENTRIES_MAX = Layouts.RM_TIMESLICES_MAX;
     private static final int US_IN_NS = 1_000;
     private static final byte[] NOTHING = new byte[0];
 
@@ -70,18 +71,20 @@ final class RmTimeslices {
     byte[] payload(final WatchedProcess of, final RmContext context) {
         final ByteBuffer b = ByteBuffer.allocate(HEADER_BYTES + ENTRY_BYTES * ENTRIES_MAX)
             .order(ByteOrder.LITTLE_ENDIAN);
-        b.position(HEADER_BYTES);
         int count = 0;
         for (final RmContext.Tsg tsg : context.tsgs()) {
             final long own = tsg.compute() && count < ENTRIES_MAX ? ownUs(of.ownTimeslices, tsg) : 0;
             if (own > 0) {
-                b.putInt(tsg.file().remoteFd()).putInt(tsg.client()).putInt(tsg.handle())
-                    .putInt((int) Math.min(own, Integer.MAX_VALUE));
+                final int at = HEADER_BYTES + count * ENTRY_BYTES;
+                b.putInt(at + Layouts.RmOwnTimeslice.FD_OFFSET, tsg.file().remoteFd())
+                    .putInt(at + Layouts.RmOwnTimeslice.CLIENT_OFFSET, tsg.client())
+                    .putInt(at + Layouts.RmOwnTimeslice.TSG_OFFSET, tsg.handle())
+                    .putInt(at + Layouts.RmOwnTimeslice.OWN_US_OFFSET, (int) Math.min(own, Integer.MAX_VALUE));
                 count++;
             }
         }
-        b.putInt(0, VERSION).putInt(4, count);
-        return count == 0 ? NOTHING : Arrays.copyOf(b.array(), b.position());
+        b.putInt(Layouts.RmTimeslices.VERSION_OFFSET, VERSION).putInt(Layouts.RmTimeslices.COUNT_OFFSET, count);
+        return count == 0 ? NOTHING : Arrays.copyOf(b.array(), HEADER_BYTES + count * ENTRY_BYTES);
     }
 
     private static long key(final RmContext.Tsg tsg) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.observer;
 
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 
 /**
@@ -21,7 +22,13 @@ public record GroupAccount(long cgroup, int processes, long ioctls, long ioctlNs
 
     /** {@code struct gpuseg_observer_group_record}. */
     static GroupAccount read(final ByteBuffer b, final int at) {
-        return new GroupAccount(b.getLong(at + 16), b.getInt(at + 4), b.getLong(at + 24), b.getLong(at + 32),
-            b.getLong(at + 40), b.getLong(at + 48), b.getLong(at + 56), b.getLong(at + 8));
+        return new GroupAccount(b.getLong(at + Layouts.ObserverGroupRecord.CGROUP_OFFSET),
+            b.getInt(at + Layouts.ObserverGroupRecord.PROCESSES_OFFSET),
+            b.getLong(at + Layouts.ObserverGroupRecord.IOCTLS_OFFSET),
+            b.getLong(at + Layouts.ObserverGroupRecord.IOCTL_NS_OFFSET),
+            b.getLong(at + Layouts.ObserverGroupRecord.OPENS_OFFSET),
+            b.getLong(at + Layouts.ObserverGroupRecord.CONTEXTS_OFFSET),
+            b.getLong(at + Layouts.ObserverGroupRecord.LIFETIME_NS_OFFSET),
+            b.getLong(at + Layouts.ObserverGroupRecord.CONTEXT_NS_OFFSET));
     }
 }

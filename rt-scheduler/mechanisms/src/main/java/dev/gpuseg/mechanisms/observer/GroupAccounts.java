@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.observer;
 
+import dev.gpuseg.mechanisms.Layouts;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -11,7 +12,7 @@ import java.util.Map;
  */
 final class GroupAccounts {
     /** {@code GPUSEG_OBSERVER_GROUPS_MAX}. */
-    static final int MOST = 4096;
+    static final int MOST = Layouts.OBSERVER_GROUPS_MAX;
 
     /** In the order of their last change. */
     private final Map<Long, GroupAccount> accounts = new LinkedHashMap<>();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.observer;
 
+import dev.gpuseg.mechanisms.Layouts;
 import java.nio.ByteBuffer;
 
 /**
@@ -26,85 +27,91 @@ public record Observation(Kind kind, int pid, long startTicks, boolean whole, lo
     int client, int parent, int handle, int classId, int engine, int passedNs, long receivedNs) {
 
     /** Bytes of a record; {@code struct gpuseg_observer_record}. */
-    public static final int BYTES = 64;
+    public static final int BYTES = Layouts.ObserverRecord.SIZE;
     /** Driver of NVIDIA's control device. */
-    public static final int NVIDIA = 1;
+    public static final int NVIDIA = Layouts.OBSERVER_NVIDIA;
     /** Driver of /dev/kfd. */
-    public static final int KFD = 2;
+    public static final int KFD = Layouts.OBSERVER_KFD;
     /** Driver of Tegra's GPU. */
-    public static final int NVGPU = 3;
+    public static final int NVGPU = Layouts.OBSERVER_NVGPU;
 
-    private static final int KIND = 0;
-    private static final int PID = 4;
-    private static final int TIME = 8;
-    private static final int START = 16;
-    private static final int FD = 32;
-    private static final int OWNER = 36;
-    private static final int CLIENT = 40;
-    private static final int PARENT = 44;
-    private static final int HANDLE = 48;
-    private static final int CLASS = 52;
-    private static final int ENGINE = 56;
-    private static final int PASSED = 60;
     /** The kernel shows times of processes in 1/100 s (USER_HZ), whatever its own tick is. */
     private static final long NS_PER_TICK = 10_000_000;
 
-    /** What happened. The number is {@code enum gpuseg_observer_kind}. */
+    /** What happened: {@code enum gpuseg_observer_kind}. */
     public enum Kind {
         /** The observer sees from now on. */
-        HELLO,
+        HELLO(Layouts.OBSERVER_HELLO),
         /** A device was opened. */
-        OPEN,
+        OPEN(Layouts.OBSERVER_OPEN),
         /** A descriptor of a device was closed. */
-        CLOSE,
+        CLOSE(Layouts.OBSERVER_CLOSE),
         /** An object exists. */
-        ALLOC,
+        ALLOC(Layouts.OBSERVER_ALLOC),
         /** An object and what is below it exist no more. */
-        FREE,
+        FREE(Layouts.OBSERVER_FREE),
         /** The process has ended. */
-        EXIT,
+        EXIT(Layouts.OBSERVER_EXIT),
         /** The process runs another program. */
-        EXEC,
+        EXEC(Layouts.OBSERVER_EXEC),
         /** The process uses a device in a way that was not seen from its beginning. */
-        UNSEEN,
+        UNSEEN(Layouts.OBSERVER_UNSEEN),
         /** Records were lost; their number is in {@link Observation#handle}. */
-        LOST,
+        LOST(Layouts.OBSERVER_LOST),
         /** Queues or channels were made or removed. */
-        WORK,
+        WORK(Layouts.OBSERVER_WORK),
         /** Account of a control group; see {@link GroupAccount}. */
-        GROUP,
+        GROUP(Layouts.OBSERVER_GROUP),
         /** The process had a channel group or a channel scheduled: it runs, also if it was disabled before. */
-        SCHEDULED,
+        SCHEDULED(Layouts.OBSERVER_SCHEDULED),
         /** The process has begun to have one scheduled: the driver needs some hundred microseconds for that. */
-        SCHEDULES,
+        SCHEDULES(Layouts.OBSERVER_SCHEDULES),
         /** A control group was removed; its last {@link GroupAccount}. */
-        GROUP_GONE;
+        GROUP_GONE(Layouts.OBSERVER_GROUP_GONE);
 
         private static final Kind[] ALL = values();
 
+        private final int number;
+
+        Kind(final int number) {
+            this.number = number;
+        }
+
+        int number() {
+            return number;
+        }
+
         /** Null for a number of another version. */
         static Kind of(final int number) {
-            return number < 1 || number > ALL.length ? null : ALL[number - 1];
+            for (final Kind kind : ALL) {
+                if (kind.number == number) {
+                    return kind;
+                }
+            }
+            return null;
         }
     }
 
     /** Kind of the record at a place, null if it is unknown. */
     static Kind kind(final ByteBuffer b, final int at) {
-        return Kind.of(b.getInt(at + KIND));
+        return Kind.of(b.getInt(at + Layouts.ObserverRecord.KIND_OFFSET));
     }
 
     /** When the process of a record began, CLOCK_BOOTTIME ns; in HELLO and LOST: from when on nothing is missing. */
     static long startNs(final ByteBuffer b, final int at) {
-        return b.getLong(at + START);
+        return b.getLong(at + Layouts.ObserverRecord.START_NS_OFFSET);
     }
 
     /** Reads a record of a known kind. */
     static Observation read(final ByteBuffer b, final int at, final long wholeFromNs, final long nowNs) {
         final long startNs = startNs(b, at);
-        return new Observation(kind(b, at), b.getInt(at + PID), startNs / NS_PER_TICK, startNs >= wholeFromNs,
-            b.getLong(at + TIME), b.getInt(at + FD), b.getInt(at + OWNER), b.getInt(at + CLIENT),
-            b.getInt(at + PARENT), b.getInt(at + HANDLE), b.getInt(at + CLASS), b.getInt(at + ENGINE),
-            b.getInt(at + PASSED), nowNs);
+        return new Observation(kind(b, at), b.getInt(at + Layouts.ObserverRecord.PID_OFFSET), startNs / NS_PER_TICK,
+            startNs >= wholeFromNs, b.getLong(at + Layouts.ObserverRecord.TIME_NS_OFFSET),
+            b.getInt(at + Layouts.ObserverRecord.FD_OFFSET), b.getInt(at + Layouts.ObserverRecord.OWNER_OFFSET),
+            b.getInt(at + Layouts.ObserverRecord.CLIENT_OFFSET), b.getInt(at + Layouts.ObserverRecord.PARENT_OFFSET),
+            b.getInt(at + Layouts.ObserverRecord.HANDLE_OFFSET), b.getInt(at + Layouts.ObserverRecord.CLASS_ID_OFFSET),
+            b.getInt(at + Layouts.ObserverRecord.ENGINE_OFFSET),
+            b.getInt(at + Layouts.ObserverRecord.PASSED_NS_OFFSET), nowNs);
     }
 
     /** The first start time, in ticks, of which it is certain that the process began after this time. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.observer;
 
+import dev.gpuseg.mechanisms.Layouts;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -24,7 +25,7 @@ public final class Observer implements AutoCloseable {
     private static final long FIRST_WAIT_MS = 1_000;
     private static final long LAST_WAIT_MS = 60_000;
     private static final long CLOSE_WAIT_MS = 2_000;
-    static final int VERSION = 3;
+    static final int VERSION = Layouts.OBSERVER_VERSION;
     private static final int BUFFER_BYTES = 1024 * Observation.BYTES;
 
     /** Where records come from. */

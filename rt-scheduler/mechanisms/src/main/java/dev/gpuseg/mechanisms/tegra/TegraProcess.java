@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms.tegra;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.AttachedProcess;
 import dev.gpuseg.mechanisms.DeviceFile;
+import dev.gpuseg.mechanisms.Layouts;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
@@ -18,8 +19,8 @@ import java.util.regex.Pattern;
 /** One attached process and its TSGs. All but the identity is guarded by the mechanism's lock. */
 final class TegraProcess extends AttachedProcess {
     /** Version of the held payload; {@code struct gpuseg_tegra_held} in rt-scheduler/native/tegra/gpuseg_tegra.h. */
-    static final int HELD_VERSION = 1;
-    static final int TSGS_MAX = 64;
+    static final int HELD_VERSION = Layouts.TEGRA_HELD_VERSION;
+    static final int TSGS_MAX = Layouts.TEGRA_TSGS_MAX;
     private static final String DEVICES = "/dev/nv";
     private static final Pattern TSG = Pattern.compile("/dev/nvhost-tsg-gpu|/dev/nvgpu/[^/]+/tsg");
     private static final DeviceFile DEVICE = DeviceFile.likeOwn(TegraCalls.DRIVER);
@@ -127,8 +128,10 @@ final class TegraProcess extends AttachedProcess {
         if (tsgs.isEmpty()) {
             return NOTHING;
         }
-        final ByteBuffer b = ByteBuffer.allocate((2 + tsgs.size()) * Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        b.putInt(HELD_VERSION).putInt(tsgs.size());
+        final ByteBuffer b = ByteBuffer.allocate(Layouts.TegraHeld.FDS_OFFSET + tsgs.size() * Integer.BYTES)
+            .order(ByteOrder.LITTLE_ENDIAN);
+        b.putInt(Layouts.TegraHeld.VERSION_OFFSET, HELD_VERSION).putInt(Layouts.TegraHeld.COUNT_OFFSET, tsgs.size());
+        b.position(Layouts.TegraHeld.FDS_OFFSET);
         for (final TsgFile t : tsgs) {
             b.putInt(t.remoteFd());
         }

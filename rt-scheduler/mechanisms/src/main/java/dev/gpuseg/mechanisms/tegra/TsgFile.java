@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.tegra;
 
+import dev.gpuseg.mechanisms.Layouts;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -11,15 +12,10 @@ import org.agrona.BufferUtil;
  * that the descriptor is a TSG, because 'T' is also the type of terminal ioctls. Used by one thread at a time.
  */
 final class TsgFile {
-    private static final long ENABLE = 0x5403;
-    private static final long DISABLE = 0x5404;
-    private static final long PREEMPT = 0x5405;
-    private static final long SET_TIMESLICE = 0x40085409L;
-    private static final long GET_TIMESLICE = 0x8008540aL;
-
     private final int fd;
     private final int remoteFd;
-    private final ByteBuffer argument = ByteBuffer.allocateDirect(2 * Integer.BYTES).order(ByteOrder.nativeOrder());
+    private final ByteBuffer argument =
+        ByteBuffer.allocateDirect(Layouts.TegraTimeslice.SIZE).order(ByteOrder.nativeOrder());
     private int originalUs;
     /** Or perhaps so. */
     private boolean disabled;
@@ -41,9 +37,9 @@ final class TsgFile {
             return 0;
         }
         disabled = true;
-        int rc = TegraCalls.DRIVER.ioctl(fd, DISABLE, 0);
+        int rc = TegraCalls.DRIVER.ioctl(fd, Layouts.TEGRA_DISABLE, 0);
         if (rc >= 0) {
-            rc = TegraCalls.DRIVER.ioctl(fd, PREEMPT, 0);
+            rc = TegraCalls.DRIVER.ioctl(fd, Layouts.TEGRA_PREEMPT, 0);
         }
         certain = rc >= 0;
         if (rc < 0) {
@@ -60,7 +56,7 @@ final class TsgFile {
     /** 0 or -errno. Always issued, because another process may have disabled it. */
     int enable() {
         certain = false;
-        final int rc = TegraCalls.DRIVER.ioctl(fd, ENABLE, 0);
+        final int rc = TegraCalls.DRIVER.ioctl(fd, Layouts.TEGRA_ENABLE, 0);
         disabled &= rc < 0;
         return Math.min(rc, 0);
     }
@@ -71,9 +67,10 @@ final class TsgFile {
 
     /** Microseconds or -errno. */
     int timesliceUs() {
-        argument.putInt(0, 0).putInt(Integer.BYTES, 0);
-        final int rc = TegraCalls.DRIVER.ioctl(fd, GET_TIMESLICE, BufferUtil.address(argument));
-        return rc < 0 ? rc : argument.getInt(0);
+        argument.putInt(Layouts.TegraTimeslice.TIMESLICE_US_OFFSET, 0)
+            .putInt(Layouts.TegraTimeslice.RESERVED_OFFSET, 0);
+        final int rc = TegraCalls.DRIVER.ioctl(fd, Layouts.TEGRA_GET_TIMESLICE, BufferUtil.address(argument));
+        return rc < 0 ? rc : argument.getInt(Layouts.TegraTimeslice.TIMESLICE_US_OFFSET);
     }
 
     /** 0 = restores the value before the first change. Returns 0 or -errno. */
@@ -88,8 +85,9 @@ final class TsgFile {
             }
             originalUs = now;
         }
-        argument.putInt(0, us == 0 ? originalUs : us).putInt(Integer.BYTES, 0);
-        final int rc = TegraCalls.DRIVER.ioctl(fd, SET_TIMESLICE, BufferUtil.address(argument));
+        argument.putInt(Layouts.TegraTimeslice.TIMESLICE_US_OFFSET, us == 0 ? originalUs : us)
+            .putInt(Layouts.TegraTimeslice.RESERVED_OFFSET, 0);
+        final int rc = TegraCalls.DRIVER.ioctl(fd, Layouts.TEGRA_SET_TIMESLICE, BufferUtil.address(argument));
         if (rc >= 0 && us == 0) {
             originalUs = 0;
         }

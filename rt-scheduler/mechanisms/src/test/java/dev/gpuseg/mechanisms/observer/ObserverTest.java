@@ -54,7 +54,7 @@ class ObserverTest {
 
     private static byte[] record(final Observation.Kind kind, final int pid, final long startNs, final int handle) {
         final ByteBuffer b = ByteBuffer.allocate(Observation.BYTES).order(ByteOrder.nativeOrder());
-        b.putInt(0, kind.ordinal() + 1).putInt(4, pid).putLong(16, startNs).putInt(32, 7).putInt(48, handle);
+        b.putInt(0, kind.number()).putInt(4, pid).putLong(16, startNs).putInt(32, 7).putInt(48, handle);
         return b.array();
     }
 
@@ -150,7 +150,7 @@ class ObserverTest {
 
     private static byte[] account(final Observation.Kind kind, final long cgroup, final long ioctls) {
         final ByteBuffer b = ByteBuffer.allocate(Observation.BYTES).order(ByteOrder.nativeOrder());
-        return b.putInt(0, kind.ordinal() + 1).putInt(4, 1).putLong(8, 70).putLong(16, cgroup).putLong(24, ioctls)
+        return b.putInt(0, kind.number()).putInt(4, 1).putLong(8, 70).putLong(16, cgroup).putLong(24, ioctls)
             .putLong(32, 20).putLong(40, 30).putLong(48, 40).putLong(56, 50).array();
     }
 

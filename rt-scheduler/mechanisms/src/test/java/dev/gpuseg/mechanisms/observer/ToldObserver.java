@@ -63,7 +63,7 @@ public final class ToldObserver implements AutoCloseable {
     }
 
     private static ByteBuffer record(final Observation.Kind kind, final int pid) {
-        return ByteBuffer.allocate(Observation.BYTES).order(ByteOrder.nativeOrder()).putInt(0, kind.ordinal() + 1)
+        return ByteBuffer.allocate(Observation.BYTES).order(ByteOrder.nativeOrder()).putInt(0, kind.number())
             .putInt(4, pid).putLong(8, System.nanoTime());
     }
 
