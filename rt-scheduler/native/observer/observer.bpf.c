@@ -25,6 +25,8 @@
 #define NR_CLOSE 57
 #define NR_EXIT_OPEN(nr) ((nr) == NR_OPENAT || (nr) == NR_OPENAT2)
 #define NR_EXIT_DUP(nr) ((nr) == NR_DUP3)
+#define COMPAT_OPENAT 322
+#define COMPAT_DUP3 358
 #else
 #define NR_IOCTL 16
 #define NR_OPEN 2
@@ -34,9 +36,21 @@
 #define NR_DUP3 292
 #define NR_EXIT_OPEN(nr) ((nr) == NR_OPENAT || (nr) == NR_OPENAT2 || (nr) == NR_OPEN)
 #define NR_EXIT_DUP(nr) ((nr) == NR_DUP3 || (nr) == NR_DUP2)
+#define COMPAT_OPENAT 295
+#define COMPAT_DUP3 330
+/* A third table, whose calls have this bit; only the number of ioctl differs from that of 64-bit programs. */
+#define X32 0x40000000
+#define X32_IOCTL 514
 #endif
+/* The same in both tables. */
 #define NR_CLOSE_RANGE 436
 #define NR_OPENAT2 437
+/* The table of 32-bit programs, which any program may use (x86: int $0x80). */
+#define COMPAT_OPEN 5
+#define COMPAT_CLOSE 6
+#define COMPAT_CREAT 8
+#define COMPAT_IOCTL 54
+#define COMPAT_DUP2 63
 
 /* Source of numbers: NVIDIA's public driver headers, 580.x; Linux, include/uapi/linux/kfd_ioctl.h. */
 #define RM_TYPE 'F'
@@ -107,7 +121,12 @@ struct cgroup {
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
 };
+struct thread_info {
+	unsigned long flags;
+	unsigned int status; /* x86 */
+};
 struct task_struct {
+	struct thread_info thread_info;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
@@ -121,7 +140,7 @@ struct pt_regs {
 };
 #else
 struct pt_regs {
-	unsigned long di, si, dx, orig_ax;
+	unsigned long bx, cx, di, si, dx, orig_ax;
 };
 #endif
 #pragma clang attribute pop
@@ -130,12 +149,18 @@ struct pt_regs {
 #define ARG1(r) BPF_CORE_READ(r, regs[0])
 #define ARG2(r) BPF_CORE_READ(r, regs[1])
 #define ARG3(r) BPF_CORE_READ(r, regs[2])
+#define COMPAT_ARG1(r) ARG1(r)
+#define COMPAT_ARG2(r) ARG2(r)
 #define NUMBER(r) BPF_CORE_READ(r, syscallno)
+#define IN_COMPAT_CALL(t) (BPF_CORE_READ(t, thread_info.flags) & (1UL << 22)) /* TIF_32BIT */
 #else
 #define ARG1(r) BPF_CORE_READ(r, di)
 #define ARG2(r) BPF_CORE_READ(r, si)
 #define ARG3(r) BPF_CORE_READ(r, dx)
+#define COMPAT_ARG1(r) BPF_CORE_READ(r, bx)
+#define COMPAT_ARG2(r) BPF_CORE_READ(r, cx)
 #define NUMBER(r) BPF_CORE_READ(r, orig_ax)
+#define IN_COMPAT_CALL(t) (BPF_CORE_READ(t, thread_info.status) & 2) /* TS_COMPAT */
 #endif
 
 struct pending {
@@ -146,6 +171,8 @@ struct pending {
 	__s32 fd;
 	__u32 driver;
 	__u32 any_result;
+	__u32 foreign; /* of another table than that of 64-bit programs: its block may have another layout */
+	__u32 pad;
 };
 
 struct opened {
@@ -350,7 +377,7 @@ static void report_unseen(__u32 tgid, __u32 pid)
 	bpf_ringbuf_submit(r, 0);
 }
 
-static void remember(struct gpuseg_observer_device *device, __u64 file, __s32 fd, __u32 cmd, __u64 arg)
+static void remember(struct gpuseg_observer_device *device, __u64 file, __s32 fd, __u32 cmd, __u64 arg, __u32 foreign)
 {
 	const __u64 thread = bpf_get_current_pid_tgid();
 	struct pending call = {};
@@ -362,6 +389,7 @@ static void remember(struct gpuseg_observer_device *device, __u64 file, __s32 fd
 	call.fd = fd;
 	call.driver = device->driver;
 	call.any_result = device->any_result;
+	call.foreign = foreign;
 	if (bpf_map_update_elem(&calls, &thread, &call, BPF_ANY))
 		count_lost();
 }
@@ -388,22 +416,88 @@ static int report_scheduling(__s32 fd, __u64 arg)
 	return 0;
 }
 
+/* Tables of system calls. */
+enum { PLAIN, COMPAT, OTHER };
+
+/* Which table a call that matters is of, and in *number its number in the table of 64-bit programs; else -1. */
+static int table_of(long *number)
+{
+	switch (*number) {
+	case NR_IOCTL:
+	case NR_CLOSE:
+	case NR_OPENAT:
+	case NR_DUP3:
+	case NR_CLOSE_RANGE:
+	case NR_OPENAT2:
+	case COMPAT_OPEN:
+	case COMPAT_CLOSE:
+	case COMPAT_CREAT:
+	case COMPAT_IOCTL:
+	case COMPAT_DUP2:
+	case COMPAT_OPENAT:
+	case COMPAT_DUP3:
+#ifdef X32
+	case NR_OPEN:
+	case NR_DUP2:
+#endif
+		break;
+	default:
+#ifdef X32
+		if (*number > 0 && (*number & X32)) {
+			*number &= ~(long)X32;
+			if (*number == X32_IOCTL)
+				*number = NR_IOCTL;
+			return OTHER;
+		}
+#endif
+		return -1;
+	}
+	if (!IN_COMPAT_CALL(bpf_get_current_task_btf()))
+		return PLAIN;
+	switch (*number) {
+	case COMPAT_IOCTL:
+		*number = NR_IOCTL;
+		return COMPAT;
+	case COMPAT_CLOSE:
+		*number = NR_CLOSE;
+		return COMPAT;
+	case COMPAT_OPEN:
+	case COMPAT_CREAT:
+	case COMPAT_OPENAT:
+		*number = NR_OPENAT;
+		return COMPAT;
+	case COMPAT_DUP2:
+	case COMPAT_DUP3:
+		*number = NR_DUP3;
+		return COMPAT;
+	case NR_CLOSE_RANGE:
+	case NR_OPENAT2:
+		return COMPAT;
+	default:
+		return -1; /* it has another meaning there */
+	}
+}
+
 SEC("tp_btf/sys_enter")
-int BPF_PROG(on_enter, struct pt_regs *regs, long number)
+int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 {
 	struct gpuseg_observer_device *device;
+	long number = id;
+	const int table = table_of(&number);
 	__u64 file = 0;
+	__u32 cmd;
 	__s32 fd;
 
-	if (number != NR_IOCTL && number != NR_CLOSE)
+	if (table < 0 || (number != NR_IOCTL && number != NR_CLOSE))
 		return 0;
-	fd = (__s32)ARG1(regs);
+	fd = (__s32)(table == COMPAT ? COMPAT_ARG1(regs) : ARG1(regs));
 	device = fd < 0 ? NULL : device_of((__u32)fd, &file);
 	if (!device)
 		return 0;
-	remember(device, file, fd, number == NR_CLOSE ? 0 : (__u32)ARG2(regs), ARG3(regs));
-	if (number == NR_IOCTL && device->driver == GPUSEG_OBSERVER_NVIDIA &&
-	    (((__u32)ARG2(regs) >> 8) & 0xff) == RM_TYPE && ((__u32)ARG2(regs) & 0xff) == RM_CONTROL)
+	cmd = (__u32)(table == COMPAT ? COMPAT_ARG2(regs) : ARG2(regs));
+	remember(device, file, fd, number == NR_CLOSE ? 0 : cmd, ARG3(regs), table != PLAIN);
+	if (table == PLAIN && number == NR_IOCTL && device->driver == GPUSEG_OBSERVER_NVIDIA &&
+	    ((cmd >> 8) & 0xff) == RM_TYPE && (cmd & 0xff) == RM_CONTROL)
 		return report_scheduling(fd, ARG3(regs));
 	return 0;
 }
@@ -646,6 +740,13 @@ static void on_ioctl(const struct pending *call, long result)
 		__sync_fetch_and_add(&g->ioctls, 1);
 		__sync_fetch_and_add(&g->ioctl_ns, bpf_ktime_get_ns() - call->since_ns);
 	}
+	if (call->foreign && call->driver == GPUSEG_OBSERVER_NVIDIA) {
+		/* what it does there is not known: it is searched from now on */
+		pid = visible_pid(bpf_get_current_task_btf());
+		if (pid)
+			report_unseen(tgid, pid);
+		return;
+	}
 	if (result < 0 && !call->any_result)
 		return;
 	if (!tells(call->driver, type, number))
@@ -682,11 +783,13 @@ static void on_ioctl(const struct pending *call, long result)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 {
-	const long number = (long)NUMBER(regs);
+	long number = (long)NUMBER(regs);
 	struct pending *found;
 	struct pending call;
 	__u64 thread;
 
+	if (table_of(&number) < 0)
+		return 0;
 	if (NR_EXIT_OPEN(number))
 		return on_opened(result);
 	if (number == NR_CLOSE_RANGE || NR_EXIT_DUP(number))

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -311,6 +312,118 @@ TEST(should_say_once_that_a_process_uses_what_it_did_not_open)
 	CHECK_EQ(stages[child], 1);
 	reap(parent);
 }
+
+#ifdef __x86_64__
+/* A system call by the table of 32-bit programs, which a 64-bit program may use, too; pointers below 4 GiB. */
+static long compat_call(long number, long a, long b, long c)
+{
+	long result;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(number), "b"(a), "c"(b), "d"(c)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return result;
+}
+
+enum { COMPAT_READ = 3, COMPAT_OPEN = 5, COMPAT_CLOSE = 6, COMPAT_GETPID = 20, COMPAT_IOCTL = 54 };
+
+static void ask_for_the_pid(void)
+{
+	_exit(compat_call(COMPAT_GETPID, 0, 0, 0) == getpid() ? 0 : 1);
+}
+
+static void require_compat_calls(void)
+{
+	const pid_t pid = in_child(ask_for_the_pid);
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid, "waitpid: %s", strerror(errno));
+	if (status != 0)
+		SKIP("this kernel has no calls of 32-bit programs (IA32_EMULATION)");
+}
+
+/* Memory that both tables can name. */
+static void *low_memory(void)
+{
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+
+	if (at == MAP_FAILED)
+		_exit(97);
+	return at;
+}
+
+static void allocate_by_compat_call(int fd)
+{
+	struct alloc *a = low_memory();
+
+	*a = (struct alloc){.client = CLIENT, .parent = RM_DEVICE, .handle = TSG, .class_id = 0xa06c};
+	compat_call(COMPAT_IOCTL, fd, (long)_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, sizeof(*a)), (long)(uintptr_t)a);
+}
+
+static void open_plainly_and_allocate_by_compat_call(void)
+{
+	const int fd = open_device(DEVICE);
+
+	allocate(fd, 0, CLIENT, 0x41);
+	allocate_by_compat_call(fd);
+	allocate_by_compat_call(fd);
+	close(fd);
+}
+
+static void use_compat_calls_only(void)
+{
+	char *low = low_memory();
+	long fd;
+
+	strcpy(low, DEVICE);
+	fd = compat_call(COMPAT_OPEN, (long)(uintptr_t)low, O_RDWR, 0);
+	if (fd < 0 || compat_call(COMPAT_READ, fd, (long)(uintptr_t)low, 8) != 8) /* the number of a plain close */
+		_exit(98);
+	allocate_by_compat_call((int)fd);
+	compat_call(COMPAT_CLOSE, fd, 0, 0);
+}
+
+static void make_a_queue_by_compat_call(void)
+{
+	const int fd = open_device(DEVICE);
+
+	compat_call(COMPAT_IOCTL, fd, (long)_IOC(_IOC_READ | _IOC_WRITE, 'K', 2, 88), 0);
+}
+
+static void expect_kinds(const struct observer *o, pid_t pid, const uint32_t kinds[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct gpuseg_observer_record r = next_of(o, pid);
+
+		CHECK(r.kind == kinds[i], "record %zu is of kind %u, not %u", i, r.kind, kinds[i]);
+	}
+	reap(pid);
+}
+
+/* Such a call's block may have another layout: the process is searched, as one whose descriptor was not seen. */
+TEST(should_say_once_that_a_process_uses_calls_of_32_bit_programs)
+{
+	static const uint32_t mixed[] = {GPUSEG_OBSERVER_OPEN, GPUSEG_OBSERVER_ALLOC, GPUSEG_OBSERVER_UNSEEN,
+					 GPUSEG_OBSERVER_CLOSE, GPUSEG_OBSERVER_EXIT};
+	static const uint32_t only[] = {GPUSEG_OBSERVER_OPEN, GPUSEG_OBSERVER_UNSEEN, GPUSEG_OBSERVER_CLOSE,
+					GPUSEG_OBSERVER_EXIT};
+	static const uint32_t work[] = {GPUSEG_OBSERVER_OPEN, GPUSEG_OBSERVER_WORK, GPUSEG_OBSERVER_EXIT};
+	struct observer o;
+
+	require_compat_calls();
+	o = start_observer("nvidia:1:7"); /* also where the driver refuses the call */
+	expect_kinds(&o, in_child(use_compat_calls_only), only, ARRAY_LENGTH(only));
+	close(o.records);
+	CHECK_EQ(rig_wait(o.pid), 0);
+	o = start_observer("nvidia:1:7:any");
+	expect_kinds(&o, in_child(open_plainly_and_allocate_by_compat_call), mixed, ARRAY_LENGTH(mixed));
+	close(o.records);
+	CHECK_EQ(rig_wait(o.pid), 0);
+	o = start_observer("kfd:1:7:any"); /* whose blocks are the same */
+	expect_kinds(&o, in_child(make_a_queue_by_compat_call), work, ARRAY_LENGTH(work));
+}
+#endif
 
 static const char *node;
 
@@ -877,6 +990,9 @@ static const struct check_case cases[] = {
 	CASE(should_not_report_refusals_and_other_objects),
 	CASE(should_not_report_failed_ioctls_of_a_real_driver),
 	CASE(should_say_once_that_a_process_uses_what_it_did_not_open),
+#ifdef __x86_64__
+	CASE(should_say_once_that_a_process_uses_calls_of_32_bit_programs),
+#endif
 	CASE(should_recognize_a_device_by_its_number_and_not_by_its_name),
 	CASE(should_report_the_end_of_a_process_and_not_of_its_threads),
 	CASE(should_miss_none_of_a_thousand_processes),
