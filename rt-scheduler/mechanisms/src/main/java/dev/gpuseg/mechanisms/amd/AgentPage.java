@@ -13,6 +13,7 @@ import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
+import org.agrona.concurrent.AtomicBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -166,12 +167,24 @@ final class AgentPage {
     /** Writes a new order and wakes the agent. Does not wait for the answer. */
     void order(final boolean hold) {
         beat();
-        order = (page.getIntVolatile(slot + Layouts.KfdAgentSlot.ORDER_OFFSET) | HOLD) + 1 | (hold ? HOLD : 0);
         lapsesSeen = page.getIntVolatile(slot + Layouts.KfdAgentSlot.LAPSES_OFFSET);
-        // release; pairs with the acquire in read_orders
-        page.putIntVolatile(slot + Layouts.KfdAgentSlot.ORDER_OFFSET, order);
+        order = replaceOrder(page, slot + Layouts.KfdAgentSlot.ORDER_OFFSET, hold);
         page.getAndAddInt(DOORBELL, 1);
         AgentCalls.wake(page.addressOffset() + DOORBELL);
+    }
+
+    /**
+     * The watchdog orders, too, by the same rule (agent_page_order): no order of either is overwritten unseen, and no two
+     * have the same number. Release; pairs with the acquire in read_orders.
+     */
+    static int replaceOrder(final AtomicBuffer page, final int at, final boolean hold) {
+        int before;
+        int order;
+        do {
+            before = page.getIntVolatile(at);
+            order = (before | HOLD) + 1 | (hold ? HOLD : 0);
+        } while (!page.compareAndSetInt(at, before, order));
+        return order;
     }
 
     /** Whether the newest order is a hold. */
