@@ -15,6 +15,8 @@ import org.agrona.MutableDirectBuffer;
 public final class JournalEvent {
     /** Bytes of {@code struct gpuseg_event}. */
     public static final int BYTES = Abi.Event.SIZE;
+    /** More than any event with its text has. */
+    public static final int BYTES_MAX = 1 << 20;
 
     long seq;
     long timeNs;

@@ -2,7 +2,6 @@
 package dev.gpuseg.ipc.journal;
 
 import dev.gpuseg.ipc.Abi;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import net.openhft.chronicle.bytes.Bytes;
 import net.openhft.chronicle.queue.ExcerptTailer;
@@ -35,13 +34,10 @@ public final class JournalReader implements AutoCloseable {
      * Opens a journal at its first event.
      *
      * @param directory its directory
-     * @throws IllegalArgumentException if there is no journal
+     * @throws IllegalArgumentException if there is no journal, or files of another kind
      */
     public JournalReader(final Path directory) {
-        if (!Files.exists(directory.resolve("metadata.cq4t"))) {
-            throw new IllegalArgumentException("journal " + directory + ": no journal here; "
-                + "name the directory that `gpuseg run --journal` used");
-        }
+        JournalFiles.require(directory);
         queue = JournalWriter.builder(directory).readOnly(true).build();
         tailer = queue.createTailer();
         tailer.singleThreadedCheckDisabled(true);
@@ -79,7 +75,7 @@ public final class JournalReader implements AutoCloseable {
                     break;
                 }
                 final Bytes<?> in = document.wire().bytes();
-                if (in.readRemaining() < JournalEvent.BYTES) {
+                if (in.readRemaining() < JournalEvent.BYTES || in.readRemaining() > JournalEvent.BYTES_MAX) {
                     continue;   // not an event: written by another program
                 }
                 decode(in);

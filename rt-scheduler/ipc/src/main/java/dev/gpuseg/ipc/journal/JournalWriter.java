@@ -59,6 +59,9 @@ final class JournalWriter implements AutoCloseable {
                 Files.createDirectories(directory);
                 FileAccess.chmod(directory, 0700);   // it shows what the tasks of every user do
             }
+            if (Files.exists(directory.resolve(JournalFiles.METADATA))) {
+                JournalFiles.require(directory);   // it may be another's
+            }
             final List<Path> existing = cycleFiles();
             files = existing.isEmpty() ? 0 : ordinal(existing.get(existing.size() - 1));
         } catch (final IOException e) {
@@ -135,6 +138,9 @@ final class JournalWriter implements AutoCloseable {
         clock.currentTimeNanos(files * DAY_NS);
         bytesInFile = 0;
         try {
+            if (Files.exists(directory.resolve(JournalFiles.METADATA))) {
+                JournalFiles.require(directory);   // it may be another's
+            }
             final List<Path> existing = cycleFiles();
             for (int i = 0; i <= existing.size() - FILES; i++) {
                 Files.deleteIfExists(existing.get(i));

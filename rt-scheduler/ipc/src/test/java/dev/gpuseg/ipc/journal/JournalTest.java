@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.MappedByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -242,5 +243,77 @@ class JournalTest {
             () -> JournalReader.forEach(directory, event -> { }));
         assertTrue(refused.getMessage().contains("no journal here"), refused.getMessage());
         assertFalse(Files.exists(directory.resolve("metadata.cq4t")), "looking creates nothing");
+    }
+
+    private static boolean initialized;
+
+    /** Its full name is longer than SCQMeta by 32, so that what follows keeps its alignment. */
+    private static final class Init {
+        static {
+            initialized = true;
+        }
+    }
+
+    private Path written() {
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent agent = new JournalAgent(ring, directory.resolve("journal"), 1 << 20)) {
+            ring.writeText(EventKind.START, 1, 2, 3, 4, 5, 6, 7, "{}");
+            agent.drain();
+        }
+        return directory.resolve("journal");
+    }
+
+    @Test
+    void shouldInitializeNoClassThatAJournalNames() throws IOException {
+        final Path journal = written();
+        final Path metadata = journal.resolve(JournalFiles.METADATA);
+        final byte[] before = Files.readAllBytes(metadata);
+        final String name = "dev.gpuseg.ipc.journal.JournalTest$Init";
+        final int at = new String(before, StandardCharsets.ISO_8859_1).indexOf("SCQMeta");
+        final byte[] after = new byte[before.length];
+        System.arraycopy(before, 0, after, 0, at);
+        after[0] += 32;                 // of the document
+        after[at - 31] += 32;           // of the table inside it
+        after[at - 1] = (byte) name.length();
+        System.arraycopy(name.getBytes(StandardCharsets.ISO_8859_1), 0, after, at, name.length());
+        System.arraycopy(before, at + 7, after, at + name.length(), before.length - at - name.length());
+        Files.write(metadata, after);
+        final String said = assertThrows(IllegalArgumentException.class, () -> read(journal)).getMessage();
+        assertFalse(initialized, "a class that the file names was initialized");
+        assertTrue(said.contains("metadata.cq4t is not what gpuseg writes"), said);
+        assertThrows(IllegalArgumentException.class, () -> written(), "nor does a daemon append to it");
+        assertFalse(initialized, "a class that the file names was initialized");
+    }
+
+    @Test
+    void shouldReadJournalsWithOtherPositionsAndNoOtherDifference() throws IOException {
+        final Path journal = written();
+        for (final Path file : List.of(journal.resolve(JournalFiles.METADATA), journal.resolve("19700101F.cq4"))) {
+            final byte[] before = Files.readAllBytes(file);
+            int accepted = 0;
+            for (int at = 0; at < 148; at++) {
+                final byte[] after = before.clone();
+                after[at] ^= 1;
+                Files.write(file, after);
+                try {
+                    JournalFiles.require(journal);
+                    accepted++;
+                } catch (final IllegalArgumentException e) {
+                    assertTrue(e.getMessage().contains(file.getFileName() + " is not what gpuseg writes"),
+                        e::getMessage);
+                }
+            }
+            Files.write(file, before);
+            assertEquals(file.endsWith("19700101F.cq4") ? 16 : 0, accepted, "bytes of positions in the beginning");
+        }
+        assertEquals(1, read(journal).size());
+    }
+
+    @Test
+    void shouldPassOverWhatIsLongerThanAnyEvent() {
+        try (JournalWriter writer = new JournalWriter(directory.resolve("journal"), 1 << 24)) {
+            writer.append(new UnsafeBuffer(new byte[JournalEvent.BYTES_MAX + 8]), 0, JournalEvent.BYTES_MAX + 8);
+        }
+        assertEquals(1, read(written()).size());
     }
 }
