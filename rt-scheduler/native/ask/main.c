@@ -163,6 +163,8 @@ static void send_request(int fd, struct request *r)
 		fail("the daemon closed the connection; see its messages");
 }
 
+#define ANSWER_MAX (64u << 20)
+
 static struct answer receive(int fd)
 {
 	static char packet[GPUSEG_MSG_BYTES_MAX];
@@ -180,6 +182,9 @@ static struct answer receive(int fd)
 		memcpy(&head, packet, sizeof(head));
 		if (head.text_size > (size_t)n - sizeof(head))
 			fail("the daemon's answer is cut off; is it of another version?");
+		if ((head.more == 1 && head.text_size == 0) || size + head.text_size > ANSWER_MAX)
+			fail("the daemon's answer is longer than 64 MiB, or has an empty part; it is no answer of "
+			     "gpuseg");
 		a.text = realloc(a.text, size + head.text_size + 1);
 		if (!a.text)
 			fail("out of memory");

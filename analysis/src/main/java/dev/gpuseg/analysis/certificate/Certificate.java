@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.LimitedFile;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
@@ -19,7 +20,6 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.WindowBounds;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -215,7 +215,7 @@ public record Certificate(@JsonProperty(required = true) String format, @JsonPro
      * @throws IOException          if the file cannot be read
      */
     public static Certificate read(final Path file) throws IOException {
-        final String text = Files.readString(file);
+        final String text = LimitedFile.text(file);
         try {
             return JSON.readValue(text, Certificate.class);
         } catch (final JsonProcessingException e) {

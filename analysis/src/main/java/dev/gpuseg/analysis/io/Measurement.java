@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -54,7 +53,7 @@ public record Measurement(String source, boolean simulated, Map<String, Figure> 
     public static Measurement read(final Path file) throws IOException {
         final JsonNode root;
         try {
-            root = JSON.readTree(Files.readString(file));
+            root = JSON.readTree(LimitedFile.text(file));
         } catch (final JsonProcessingException e) {
             throw new InvalidFileException(file.toString(), e.getLocation() == null ? 0 : e.getLocation().getLineNr(),
                 "is not JSON: " + e.getOriginalMessage() + "; " + GIVE);

@@ -81,7 +81,7 @@ public final class NodeReader {
             throw new InvalidFileException(path.toString(), 0, "the file has " + size + " bytes; at most " + maxBytes
                 + " are read as one " + what + "; " + several);
         }
-        final byte[] bytes = Files.readAllBytes(path);
+        final byte[] bytes = LimitedFile.bytes(path, (int) Math.min(maxBytes, LimitedFile.MAX_BYTES));
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
         } catch (final CharacterCodingException e) {

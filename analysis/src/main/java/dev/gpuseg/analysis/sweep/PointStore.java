@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sweep;
 
+import dev.gpuseg.analysis.io.LimitedFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,7 +28,7 @@ final class PointStore {
         if (!Files.exists(file)) {
             return null;
         }
-        final List<String> lines = Files.readAllLines(file);
+        final List<String> lines = LimitedFile.lines(file);
         if (lines.size() != 2 || !lines.get(0).equals(String.join(",", columns))) {
             return null;
         }

@@ -169,4 +169,13 @@ class NodeTest {
         assertEquals(41, refused.line());
         assertTrue(refused.text().startsWith("period is the bare number 80"), refused.text());
     }
+
+    @Test
+    void shouldCountWhatItReadsOfAFileThatStatesNoSize() {
+        final NodeReader reader = new NodeReader("task set", 1 << 16, "give one file each");
+        final String said = assertThrows(InvalidFileException.class, () -> reader.load(Path.of("/dev/zero")))
+            .getMessage();
+        assertTrue(said.contains("/dev/zero") && said.contains("is longer than 65536 bytes"), said);
+        assertThrows(InvalidFileException.class, () -> LimitedFile.text(Path.of("/dev/zero")));
+    }
 }

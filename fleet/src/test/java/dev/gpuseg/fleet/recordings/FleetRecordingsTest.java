@@ -17,12 +17,15 @@ import dev.gpuseg.tools.trace.TraceBuilder;
 import dev.gpuseg.tools.trace.TraceStats;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.AfterAll;
@@ -52,6 +55,11 @@ class FleetRecordingsTest {
         final RecordingPlan plan = new RecordingPlan(MADE, ROBOTS, List.of("2.9", "2.10"), 2, 100, DAMAGED, 7);
         new SimulatedRecordings(plan, sets("autoware", "robot")).write(engine, recordings);
         Files.writeString(recordings.resolve("notes.gpuseg"), "no recording at all");
+        try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(recordings.resolve("large.gpuseg")))) {
+            zip.putNextEntry(new ZipEntry("events.bin"));
+            zip.putNextEntry(new ZipEntry("manifest.json"));
+            zip.write(" ".repeat(64 << 20).getBytes(StandardCharsets.US_ASCII));
+        }
         out = directory.resolve("out");
         final FleetRecordings fleet = new FleetRecordings(engine, out);
         outcomes = fleet.convert(recordings);
@@ -78,9 +86,11 @@ class FleetRecordingsTest {
 
     @Test
     void shouldNameEveryFileThatItLeavesOutAndWhy() {
-        assertEquals(MADE + 1, outcomes.size());
+        assertEquals(MADE + 2, outcomes.size());
         final List<Outcome> bad = outcomes.stream().filter(o -> !o.isOk()).toList();
-        assertEquals(DAMAGED + 1, bad.size(), bad::toString);
+        assertEquals(DAMAGED + 2, bad.size(), bad::toString);
+        assertTrue(bad.stream().anyMatch(o -> o.name().equals("large.gpuseg") && o.status().equals(Outcome.DAMAGED)
+            && o.reason().contains("longer than 1048576 bytes")), bad::toString);
         assertEquals(Outcome.FOREIGN, outcomes.stream().filter(o -> o.name().equals("notes.gpuseg")).findFirst()
             .orElseThrow().status());
         assertTrue(bad.stream().allMatch(o -> !o.reason().isBlank() && !o.reason().contains("\n")), bad::toString);

@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.certificate.Certificate;
 import dev.gpuseg.analysis.io.BatchRunner;
 import dev.gpuseg.analysis.io.ForeignFormat;
 import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.LimitedFile;
 import dev.gpuseg.analysis.io.Measurement;
 import dev.gpuseg.analysis.io.ReportFormat;
 import dev.gpuseg.analysis.io.ResultWriter;
@@ -310,7 +311,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         final List<String> known = new ArrayList<>(List.of("text", "json"));
         for (final ReportFormat report : ServiceLoader.load(ReportFormat.class)) {
             if (report.name().equals(format)) {
-                return report.render(set, Files.readAllBytes(file), results, measured);
+                return report.render(set, LimitedFile.bytes(file, (int) TaskSetReader.MAX_BYTES), results, measured);
             }
             known.add(report.name());
         }

@@ -24,6 +24,7 @@ public final class AdminClient {
     private static final ByteOrder LE = ByteOrder.LITTLE_ENDIAN;
     private static final int TIMEOUT_MS = 5_000;
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int ANSWER_MAX = 64 << 20;
 
     /** The daemon says that the request itself is wrong: an unknown name, a value out of range. */
     public static final class InvalidRequestException extends IllegalStateException {
@@ -151,6 +152,10 @@ public final class AdminClient {
             in.getBytes(Abi.MsgAdminReply.SIZE, part);
             text.writeBytes(part);
             more = in.getInt(Abi.MsgAdminReply.MORE_OFFSET, LE) == 1;
+            if (more && part.length == 0 || text.size() > ANSWER_MAX) {
+                throw new IllegalStateException("the daemon's answer is longer than " + ANSWER_MAX
+                    + " bytes, or has an empty part; it is no answer of gpuseg");
+            }
         }
         final String json = text.toString(StandardCharsets.UTF_8);
         final JsonNode answer;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
+import dev.gpuseg.analysis.io.LimitedFile;
 import java.io.IOException;
 import java.math.BigInteger;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -93,7 +93,7 @@ public final class GpuClock {
     }
 
     static List<String[]> rows(final Path file, final String header, final int columns) throws IOException {
-        final List<String> lines = Files.readAllLines(file);
+        final List<String> lines = LimitedFile.lines(file);
         if (lines.isEmpty() || !lines.get(0).strip().equals(header)) {
             throw new IllegalArgumentException(file + ": its first line is \"" + (lines.isEmpty() ? "" : lines.get(0))
                 + "\"; write " + header);

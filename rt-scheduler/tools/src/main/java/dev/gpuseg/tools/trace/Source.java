@@ -4,6 +4,7 @@ package dev.gpuseg.tools.trace;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.gpuseg.analysis.io.LimitedFile;
 import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.journal.JournalReader;
 import java.io.BufferedInputStream;
@@ -11,6 +12,9 @@ import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.DigestInputStream;
@@ -23,7 +27,13 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /** A recording, or the journal of a daemon, as a stream of events. Immutable; each reading opens the file anew. */
 public final class Source {
-    private static final int LENGTH_MAX = 1 << 20;
+    /** Of the manifest, inflated; ours have a few kilobytes. */
+    private static final int MANIFEST_MAX = 1 << 20;
+
+    private static final int END_BYTES = 22;
+    private static final int END_MAGIC = 0x06054b50;
+    private static final int LIST_BYTES_AT = 12;
+    private static final int LIST_MAX = 1 << 16;
 
     private final Path path;
     private final JsonNode manifest;
@@ -54,6 +64,7 @@ public final class Source {
             throw new IllegalArgumentException(path + ": no such file; name a recording (gpuseg trace record) or the "
                 + "directory of a journal");
         }
+        requireShortList(path);
         try (ZipFile zip = new ZipFile(path.toFile())) {
             final ZipEntry entry = zip.getEntry(RecordingWriter.MANIFEST);
             if (entry == null || zip.getEntry(RecordingWriter.EVENTS) == null) {
@@ -61,7 +72,7 @@ public final class Source {
             }
             final JsonNode manifest;
             try (InputStream in = zip.getInputStream(entry)) {
-                manifest = new ObjectMapper().readTree(in);
+                manifest = new ObjectMapper().readTree(LimitedFile.bytes(in, MANIFEST_MAX, path + ": manifest"));
             }
             if (!RecordingWriter.FORMAT.equals(manifest.path("format").asText())) {
                 throw notARecording(path, null);
@@ -73,6 +84,17 @@ public final class Source {
             return new Source(path, manifest, false);
         } catch (final ZipException e) {
             throw notARecording(path, e);
+        }
+    }
+
+    /** ZipFile keeps the list of all entries, of which a recording has two. Its size is in the last 22 bytes. */
+    private static void requireShortList(final Path path) throws IOException {
+        final ByteBuffer end = ByteBuffer.allocate(END_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        try (FileChannel file = FileChannel.open(path)) {
+            if (file.size() < END_BYTES || file.read(end, file.size() - END_BYTES) < END_BYTES
+                || end.getInt(0) != END_MAGIC || Integer.compareUnsigned(end.getInt(LIST_BYTES_AT), LIST_MAX) > 0) {
+                throw notARecording(path, null);
+            }
         }
     }
 
@@ -128,7 +150,7 @@ public final class Source {
             byte[] bytes = new byte[JournalEvent.BYTES];
             final UnsafeBuffer buffer = new UnsafeBuffer(bytes);
             for (int length = nextLength(in); length >= 0; length = nextLength(in)) {
-                if (length < JournalEvent.BYTES || length > LENGTH_MAX) {
+                if (length < JournalEvent.BYTES || length > JournalEvent.BYTES_MAX) {
                     throw damaged("event " + (events + 1) + " has " + length + " bytes");
                 }
                 if (bytes.length < length) {

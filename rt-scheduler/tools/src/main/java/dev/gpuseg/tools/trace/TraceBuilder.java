@@ -42,6 +42,8 @@ public final class TraceBuilder {
     }
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    /** Of an event, in jobs, segments and marks. */
+    private static final int KEPT_BYTES = 128;
     private static final String[] CONTEXT_KINDS = {"managed", "unmanaged", "protected"};
 
     private final Trace trace = new Trace();
@@ -61,8 +63,12 @@ public final class TraceBuilder {
     /** Null = everything is kept. */
     private final Listener listener;
     private long lostEvents;
+    /** What is kept of the events so far, about; with text twice, as text and as what was read from it. */
+    private long keptBytes;
+    private final long keptMost;
 
-    private TraceBuilder(final long prefaceUntilSeq, final Listener listener) {
+    private TraceBuilder(final long prefaceUntilSeq, final Listener listener, final long keptMost) {
+        this.keptMost = keptMost;
         this.prefaceUntilSeq = prefaceUntilSeq;
         this.listener = listener;
     }
@@ -75,7 +81,17 @@ public final class TraceBuilder {
      * @throws IOException if it cannot be read
      */
     public static Trace read(final Source source) throws IOException {
-        final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1), null);
+        return read(source, halfTheHeap());
+    }
+
+    private static long halfTheHeap() {
+        return Runtime.getRuntime().maxMemory() / 2;
+    }
+
+    /** The same, keeping so many bytes at most. */
+    static Trace read(final Source source, final long keptMost) throws IOException {
+        final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1), null,
+            keptMost);
         source.forEach(builder::add);
         builder.trace.cpus = source.manifest().path("host").path("cpus").asInt(builder.trace.cpus);
         return builder.build(source.path().toString());
@@ -91,7 +107,7 @@ public final class TraceBuilder {
      */
     static Streamed stream(final Source source, final Listener listener) throws IOException {
         final TraceBuilder builder = new TraceBuilder(source.manifest().path("preface_until_seq").asLong(-1),
-            listener);
+            listener, halfTheHeap());
         source.forEach(event -> {
             final Trace.Task before = builder.byId.get(event.taskId());   // a TASK_CLOSE forgets it
             builder.add(event);
@@ -135,6 +151,15 @@ public final class TraceBuilder {
     private void add(final JournalEvent event) {
         checkSequence(event);
         trace.events++;
+        final int text = event.length() - JournalEvent.BYTES;
+        if (listener == null || text > 0 || event.kind() == EventKind.CONTEXT_OPEN) {   // others add to no list
+            keptBytes += KEPT_BYTES + 2L * text;
+            if (keptBytes > keptMost) {
+                throw new IllegalArgumentException("event " + trace.events + ": more than fits into a heap of "
+                    + (Runtime.getRuntime().maxMemory() >> 20) + " MiB; give more, GPUSEG_JAVA_OPTS=-Xmx16g, or record "
+                    + "less");
+            }
+        }
         final long nowNs = event.timeNs();
         if (trace.firstNs == 0 && prefaceOver) {
             trace.firstNs = nowNs;
