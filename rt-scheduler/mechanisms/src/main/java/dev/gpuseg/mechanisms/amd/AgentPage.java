@@ -174,8 +174,8 @@ final class AgentPage {
     }
 
     /**
-     * The watchdog orders, too, by the same rule (agent_page_order): no order of either is overwritten unseen, and no two
-     * have the same number. Release; pairs with the acquire in read_orders.
+     * The watchdog orders, too, by the same rule (agent_page_order): no order of either is overwritten unseen, and no
+     * two have the same number. Release; pairs with the acquire in read_orders.
      */
     static int replaceOrder(final AtomicBuffer page, final int at, final boolean hold) {
         int before;
