@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.core.Priority;
 
 /** The recurrence that {@link GcapsWindow} and {@link GcapsBoost} share; they state their theorems. */
 abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> {
@@ -43,7 +44,7 @@ abstract class ExclusiveWindow extends FixedPointAnalysis<ExclusiveWindow.Work> 
         for (int step = 0; step < s.realTimeCount; step++) {
             int next = -1;
             for (int h = 0; h < s.realTimeCount; h++) {
-                if (!done[h] && (next < 0 || s.gpuPriority[h] > s.gpuPriority[next])) {
+                if (!done[h] && (next < 0 || Priority.isHigherThan(s.gpuPriority[h], s.gpuPriority[next]))) {
                     next = h;
                 }
             }

@@ -3,6 +3,7 @@ package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.IntegerMath;
 import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.core.Priority;
 
 /**
  * Non-preemptive windows: the bound for a scheduler that can delay a begin but cannot preempt running work.
@@ -82,7 +83,8 @@ final class Gate extends FixedPointAnalysis<Gate.Work> {
             } else if (!local && s.isGpuHigher(h, i)) {
                 windows.addWindows(i, h, out);
             }
-            if (h != i && s.eta[i] > 0 && s.gpu[h] == s.gpu[i] && s.gpuPriority[h] <= s.gpuPriority[i]) {
+            if (h != i && s.eta[i] > 0 && s.gpu[h] == s.gpu[i]
+                && !Priority.isHigherThan(s.gpuPriority[h], s.gpuPriority[i])) {
                 blocker = Math.max(blocker, work.longest()[h]);
             }
         }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
+import dev.gpuseg.core.Priority;
+
 /**
  * GCAPS as published, threads spin, with the local busy-wait charged to CPU-only tasks too.
  *
@@ -76,6 +78,7 @@ class GcapsBusy extends FixedPointAnalysis<SpinnerFloor> {
     }
 
     private boolean isAboveByLevel(final PreparedSet s, final int h, final int i) {
-        return levelsOfCpuOnlyTasks && s.eta[i] == 0 ? s.gpuPriority[h] >= s.gpuPriority[i] : s.isGpuHigher(h, i);
+        return levelsOfCpuOnlyTasks && s.eta[i] == 0 ? !Priority.isHigherThan(s.gpuPriority[i], s.gpuPriority[h])
+            : s.isGpuHigher(h, i);
     }
 }

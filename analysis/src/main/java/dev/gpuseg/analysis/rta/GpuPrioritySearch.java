@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.core.Priority;
 import java.util.Arrays;
 
 /**
@@ -117,7 +118,8 @@ public final class GpuPrioritySearch {
     private static boolean invertsLocalPair(final PreparedSet s, final int[] level) {
         for (int h = 0; h < s.realTimeCount; h++) {
             for (int i = h + 1; i < s.realTimeCount; i++) {
-                if (s.cpu[h] == s.cpu[i] && s.priority[h] > s.priority[i] && level[h] < level[i]) {
+                if (s.cpu[h] == s.cpu[i] && Priority.isHigherThan(s.priority[h], s.priority[i])
+                    && level[h] < level[i]) {
                     return true;
                 }
             }

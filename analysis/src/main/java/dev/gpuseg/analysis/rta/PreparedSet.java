@@ -444,7 +444,7 @@ public final class PreparedSet {
             final int moved = index[i];
             final int key = set.tasks().get(moved).priority();
             int j = i - 1;
-            while (j >= 0 && set.tasks().get(index[j]).priority() < key) {
+            while (j >= 0 && Priority.isHigherThan(key, set.tasks().get(index[j]).priority())) {
                 index[j + 1] = index[j];
                 j--;
             }

@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.IntegerMath;
+import dev.gpuseg.core.Priority;
 import java.util.Arrays;
 
 /**
@@ -53,7 +54,7 @@ final class ProcessBlocking {
     private boolean delays(final int context, final int i) {
         for (int y = 0; y < s.realTimeCount; y++) {
             if (s.context[y] == context && s.gpu[y] == s.gpu[i]
-                && (byDeadline || s.gpuPriority[y] >= s.gpuPriority[i])) {
+                && (byDeadline || !Priority.isHigherThan(s.gpuPriority[i], s.gpuPriority[y]))) {
                 return true;
             }
         }
@@ -61,7 +62,7 @@ final class ProcessBlocking {
     }
 
     private boolean isBelow(final int l, final int i) {
-        return l != i && (byDeadline || s.gpuPriority[l] < s.gpuPriority[i]);
+        return l != i && (byDeadline || Priority.isHigherThan(s.gpuPriority[i], s.gpuPriority[l]));
     }
 
     private void addProcess(final int context, final int i) {

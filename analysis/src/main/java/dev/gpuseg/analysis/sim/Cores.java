@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.core.Priority;
 import java.util.Arrays;
 
 /** The cores: partitioned and preemptive, each serves the first of its threads that can run. */
@@ -123,7 +124,7 @@ final class Cores {
             return realTime[a];
         }
         if (byPriority && priority[a] != priority[b]) {
-            return priority[a] > priority[b];
+            return Priority.isHigherThan(priority[a], priority[b]);
         }
         final long arrivalA = threads.arrivalNs(a);
         final long arrivalB = threads.arrivalNs(b);

@@ -5,6 +5,7 @@ import dev.gpuseg.analysis.io.InvalidFileException;
 import dev.gpuseg.analysis.io.NodeReader;
 import dev.gpuseg.analysis.io.Schema;
 import dev.gpuseg.analysis.io.Schema.Values;
+import dev.gpuseg.core.Priority;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -109,7 +110,7 @@ final class NamespaceLimits {
     PodGrant grant(final String namespace, final PodWish wish) {
         final Limit limit = of(namespace);
         final String says = " of namespace " + namespace + " is ";
-        if (wish.priority() > limit.priority()) {
+        if (Priority.isHigherThan(wish.priority(), limit.priority())) {
             throw new IllegalArgumentException(PodWish.PREFIX + "priority is " + wish.priority() + "; the limit" + says
                 + limit.priority() + "; lower it, or raise the limit in the ConfigMap gpuseg-namespaces");
         }

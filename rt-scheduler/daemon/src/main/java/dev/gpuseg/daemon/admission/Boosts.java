@@ -5,6 +5,7 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.BoostPriorities;
 import dev.gpuseg.analysis.rta.Hypotheses;
+import dev.gpuseg.core.Priority;
 import java.util.List;
 
 /**
@@ -48,13 +49,14 @@ final class Boosts {
                 if (boost == 0 || other == task || other.cpu() != task.cpu() || other.bestEffort()) {
                     continue;
                 }
-                if (other.priority() >= boost) {
+                if (!Priority.isHigherThan(boost, other.priority())) {
                     return "task \"" + task.name() + "\" has boost " + boost + " on core " + task.cpu() + ", where \""
                         + other.name() + "\" has priority " + other.priority() + "; give it a boost above all "
                         + "priorities of its core";
                 }
                 final int boostOfOther = boostOf(other, admitted);
-                if (boostOfOther > 0 && task.priority() > other.priority() && boost <= boostOfOther) {
+                if (boostOfOther > 0 && Priority.isHigherThan(task.priority(), other.priority())
+                    && !Priority.isHigherThan(boost, boostOfOther)) {
                     return "tasks \"" + task.name() + "\" and \"" + other.name() + "\" share core " + task.cpu()
                         + " with priorities " + task.priority() + " and " + other.priority() + " but boosts " + boost
                         + " and " + boostOfOther + "; give the one with the higher priority the higher boost";

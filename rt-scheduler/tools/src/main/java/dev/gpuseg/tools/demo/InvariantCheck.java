@@ -4,6 +4,7 @@ package dev.gpuseg.tools.demo;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.Priority;
 import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
@@ -252,7 +253,7 @@ public final class InvariantCheck {
     private boolean mayRun(final int pid, final long startNs, final long endNs, final Window window) {
         final long fromNs = Math.max(startNs, window.fromNs());
         final long toNs = Math.min(endNs, window.toNs());
-        return ahead.stream().anyMatch(a -> a.pid() == pid && a.priority() > window.priority() && a.beginNs() <= fromNs
-            && toNs <= a.heardNs());
+        return ahead.stream().anyMatch(a -> a.pid() == pid
+            && Priority.isHigherThan(a.priority(), window.priority()) && a.beginNs() <= fromNs && toNs <= a.heardNs());
     }
 }
