@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.ipc.NativeTool;
 import dev.gpuseg.ipc.StallProbe;
 import dev.gpuseg.ipc.platform.Errno;
@@ -29,14 +30,26 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(value = 240, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ConductorAgentTest {
+    /** Of what a stall of the machine may spoil. */
+    private static final int ATTEMPTS = 3;
+
     @TempDir
     private Path directory;
+    private final List<Process> spawned = new ArrayList<>();
+
+    @AfterEach
+    void end() throws InterruptedException {
+        for (final Process process : spawned) {
+            process.destroyForcibly().waitFor();
+        }
+    }
 
     private Process spawn(final ConductorRig rig, final String mode) throws IOException {
         final Path program = directory.resolve("conductor_client");
@@ -44,8 +57,10 @@ class ConductorAgentTest {
             NativeTool.compile(directory,
                 NativeTool.root().resolve("rt-scheduler/daemon/src/test/c/conductor_client.c"));
         }
-        return new ProcessBuilder(program.toString(), rig.directory.socket().toString(), mode)
+        final Process process = new ProcessBuilder(program.toString(), rig.directory.socket().toString(), mode)
             .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        spawned.add(process);
+        return process;
     }
 
     private static BufferedReader reader(final Process process) {
@@ -246,7 +261,7 @@ class ConductorAgentTest {
         final AdmissionControl slow = (request, client) -> {
             asked.countDown();
             try {
-                if (!answered.await(10, TimeUnit.SECONDS)) {
+                if (!answered.await(20, TimeUnit.SECONDS)) {
                     alone.set(true);
                 }
             } catch (final InterruptedException e) {
@@ -309,8 +324,15 @@ class ConductorAgentTest {
 
     @Test
     void shouldTellTheDispatcherOfADeathWithinTenMilliseconds() throws Exception {
-        try (ConductorRig rig = new ConductorRig(); StallProbe machine = new StallProbe()) {
-            final long[] took = new long[20];
+        try (ConductorRig rig = new ConductorRig()) {
+            Attempts.of(ATTEMPTS, () -> noticesDeaths(rig));
+            rig.await("deletion", () -> rig.clientFiles().toFile().list().length == 0);
+        }
+    }
+
+    private String noticesDeaths(final ConductorRig rig) throws Exception {
+        final long[] took = new long[20];
+        try (StallProbe machine = new StallProbe()) {
             for (int i = 0; i < took.length; i++) {
                 final Process process = spawn(rig, "wait");
                 final String[] words = reader(process).readLine().split(" ");
@@ -325,10 +347,9 @@ class ConductorAgentTest {
             }
             Arrays.sort(took);
             final long medianNs = took[took.length / 2];   // some may meet a machine that stalls
-            System.out.printf("death noticed after %d us, at most %d us%n", medianNs / 1000,
-                took[took.length - 1] / 1000);
-            assertTrue(medianNs < 10_000_000 + machine.longestNs(), () -> medianNs / 1000 + " us\n" + rig.dump());
-            rig.await("deletion", () -> rig.clientFiles().toFile().list().length == 0);
+            return medianNs < 10_000_000 + machine.longestNs() ? null : "death noticed after " + medianNs / 1000
+                + " us, at most " + took[took.length - 1] / 1000 + " us; the machine itself was late by "
+                + machine.longestNs() / 1000 + " us";
         }
     }
 

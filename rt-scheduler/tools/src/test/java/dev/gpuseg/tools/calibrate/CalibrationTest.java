@@ -13,7 +13,7 @@ import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.tools.rig.Attempts;
+import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import java.nio.file.Files;
 import java.nio.file.Path;

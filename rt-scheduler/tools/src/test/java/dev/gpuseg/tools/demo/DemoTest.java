@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.tools.rig.Attempts;
+import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import java.nio.file.Path;
 import java.util.ArrayList;

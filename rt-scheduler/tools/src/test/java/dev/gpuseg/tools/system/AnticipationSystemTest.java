@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.rig.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import dev.gpuseg.tools.rig.TaskClient;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.tools.rig;
+package dev.gpuseg.ipc;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
