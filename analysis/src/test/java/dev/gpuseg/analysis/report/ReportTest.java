@@ -174,6 +174,7 @@ class ReportTest {
         try {
             assertTrue(browser.waitFor(60, TimeUnit.SECONDS), "the browser hangs");
         } finally {
+            browser.descendants().forEach(ProcessHandle::destroyForcibly);
             browser.destroyForcibly();
         }
         final String messages = Files.readString(log);

@@ -115,15 +115,19 @@ class ContextLimitsTest {
     @Test
     void shouldEndExactlyTheProcessThatWasSeen() throws Exception {
         final Process sleep = new ProcessBuilder("sleep", "60").start();
-        final int pid = (int) sleep.pid();
-        final ContextLimits.Processes living = new ContextLimits.Living();
-        final long ticks = ProcessStatus.startTicks(pid);
-        assertEquals(ProcessStatus.uid(ProcessStatus.pid()), living.uid(new ProcessView(pid, ticks, "", true,
-            List.of())));
-        living.end(new ProcessView(pid, ticks + 1, "another one of this pid", true, List.of()));
-        assertFalse(sleep.waitFor(200, TimeUnit.MILLISECONDS));
-        living.end(new ProcessView(pid, ticks, "sleep", true, List.of()));
-        assertTrue(sleep.waitFor(15, TimeUnit.SECONDS));
-        assertEquals(-1, living.uid(new ProcessView(pid, ticks, "", true, List.of())));
+        try {
+            final int pid = (int) sleep.pid();
+            final ContextLimits.Processes living = new ContextLimits.Living();
+            final long ticks = ProcessStatus.startTicks(pid);
+            assertEquals(ProcessStatus.uid(ProcessStatus.pid()), living.uid(new ProcessView(pid, ticks, "", true,
+                List.of())));
+            living.end(new ProcessView(pid, ticks + 1, "another one of this pid", true, List.of()));
+            assertFalse(sleep.waitFor(200, TimeUnit.MILLISECONDS));
+            living.end(new ProcessView(pid, ticks, "sleep", true, List.of()));
+            assertTrue(sleep.waitFor(15, TimeUnit.SECONDS));
+            assertEquals(-1, living.uid(new ProcessView(pid, ticks, "", true, List.of())));
+        } finally {
+            sleep.destroyForcibly();
+        }
     }
 }

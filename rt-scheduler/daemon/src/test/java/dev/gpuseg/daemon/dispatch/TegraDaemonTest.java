@@ -49,8 +49,12 @@ class TegraDaemonTest {
                     TegraRig.build().resolve("gpuseg-bench-ipc").toString(), "begin",
                     "--dir", where.toString(), "--n", "50", "--warmup", "5", "--pace", "2000000", "--wait", "sleep")
                     .inheritIO().start();
-                assertTrue(segments.waitFor(TegraRig.LIMIT_MS, TimeUnit.MILLISECONDS));
-                assertEquals(0, segments.exitValue());
+                try {
+                    assertTrue(segments.waitFor(TegraRig.LIMIT_MS, TimeUnit.MILLISECONDS));
+                    assertEquals(0, segments.exitValue());
+                } finally {
+                    segments.destroyForcibly();
+                }
             }
             TegraRig.await("each is switched out, too", () -> rig.disables() == rig.preempts());
             TegraRig.await("it goes on", () -> {

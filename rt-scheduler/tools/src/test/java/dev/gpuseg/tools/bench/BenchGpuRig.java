@@ -183,8 +183,13 @@ abstract class BenchGpuRig {
             "-Dgpuseg.config=" + settings(), "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
         command.addAll(java);
         try (Child child = Child.start("bench gpu", command, root.resolve("bench-errors"))) {
-            final int status = child.awaitExit(LIMIT_S);
-            return new Ended(status, String.join("\n", child.allLines()), child.said());
+            try {
+                final int status = child.awaitExit(LIMIT_S);
+                return new Ended(status, String.join("\n", child.allLines()), child.said());
+            } finally {   // killed, it would leave running what it has started
+                ProcessHandle.of(child.pid())
+                    .ifPresent(bench -> bench.descendants().forEach(ProcessHandle::destroyForcibly));
+            }
         }
     }
 

@@ -40,7 +40,7 @@ class MemoryDirectoryTest {
     @Test
     void shouldRemoveWhatAKilledProcessLeftAndNothingElse() throws Exception {
         final Path ours = keep(MemoryDirectory.create("gpuseg-test-"));
-        final Path foreign = Files.createTempDirectory("gpuseg-foreign-");
+        final Path foreign = keep(Files.createTempDirectory("gpuseg-foreign-"));
         final Process owner = new ProcessBuilder(JavaCommand.of(Owner.class, List.of())).start();
         final List<Path> theirs = new ArrayList<>();
         try (BufferedReader said = owner.inputReader()) {

@@ -14,6 +14,7 @@ import dev.gpuseg.tools.rig.SystemRig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -56,11 +57,32 @@ class CgroupSystemTest {
         final Path mount = top.getParent();
         for (final Path group : new Path[] {top.resolve("robot"), top.resolve("user"), top}) {
             if (Files.exists(group)) {
-                for (final String pid : Files.readAllLines(group.resolve("cgroup.procs"))) {
-                    move(Long.parseLong(pid), mount);
-                }
+                SystemRig.await(group + " is empty", 20_000, () -> isEmptied(group, mount));
                 Files.delete(group);
             }
+        }
+    }
+
+    /** A process may end before it is moved. */
+    private static boolean isEmptied(final Path group, final Path into) {
+        final List<String> pids = processes(group);
+        for (final String pid : pids) {
+            try {
+                move(Long.parseLong(pid), into);
+            } catch (final IllegalStateException e) {
+                if (processes(group).contains(pid)) {
+                    throw e;
+                }
+            }
+        }
+        return pids.isEmpty();
+    }
+
+    private static List<String> processes(final Path group) {
+        try {
+            return Files.readAllLines(group.resolve("cgroup.procs"));
+        } catch (final IOException e) {
+            throw new IllegalStateException(group + " cannot be read", e);
         }
     }
 
@@ -97,7 +119,7 @@ class CgroupSystemTest {
             && group(topPath + "/user").path("processes").asInt() == 1);
         final long followedMs = (System.nanoTime() - movedNs) / 1_000_000;
         System.out.println("moves were followed after " + followedMs + " ms");
-        SystemRig.await("both have GPU time", 10_000, () ->
+        SystemRig.await("both have GPU time", 20_000, () ->
             group(topPath + "/robot").path("gpu_ns").asLong() > 1_000_000
             && group(topPath + "/user").path("gpu_ns").asLong() > 1_000_000);
         assertEquals(400, group(topPath + "/robot").path("weight").asInt());
@@ -108,7 +130,7 @@ class CgroupSystemTest {
         // what is protected stays on the hardware while a real-time segment runs
         final Child holder = rig.task("holder", 90, "120s", "gpu:0ms+120s", "120s");
         // its cap takes the other off now and then too: only beside the holder it stays off
-        SystemRig.await("the other is off the hardware", 10_000, () -> "running".equals(rig.state("holder"))
+        SystemRig.await("the other is off the hardware", 20_000, () -> "running".equals(rig.state("holder"))
             && rig.held() == 1);
         for (final JsonNode context : rig.status().path("gpus").get(0).path("contexts")) {
             assertEquals(context.path("pid").asLong() != user.pid(), context.path("wanted_on").asBoolean(),

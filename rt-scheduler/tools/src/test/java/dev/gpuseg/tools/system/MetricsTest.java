@@ -70,8 +70,12 @@ class MetricsTest {
         final Process process = new ProcessBuilder(command).redirectErrorStream(true)
             .redirectInput(input == null ? ProcessBuilder.Redirect.PIPE : ProcessBuilder.Redirect.from(input.toFile()))
             .redirectOutput(directory.resolve("promtool.out").toFile()).start();
-        assertTrue(process.waitFor(30, TimeUnit.SECONDS), "promtool does not end");
-        return process.exitValue();
+        try {
+            assertTrue(process.waitFor(30, TimeUnit.SECONDS), "promtool does not end");
+            return process.exitValue();
+        } finally {
+            process.destroyForcibly();
+        }
     }
 
     private String promtoolSaid() throws IOException {

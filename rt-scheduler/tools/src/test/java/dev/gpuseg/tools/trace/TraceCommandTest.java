@@ -492,7 +492,12 @@ class TraceCommandTest {
             "--disable-sync", "--user-data-dir=" + directory.resolve("profile"), "--virtual-time-budget=5000",
             "--dump-dom", page.toUri().toString()).redirectOutput(dom.toFile())
             .redirectError(ProcessBuilder.Redirect.DISCARD).start();
-        assertTrue(browser.waitFor(60, TimeUnit.SECONDS), "the browser does not end");
+        try {
+            assertTrue(browser.waitFor(60, TimeUnit.SECONDS), "the browser does not end");
+        } finally {
+            browser.descendants().forEach(ProcessHandle::destroyForcibly);
+            browser.destroyForcibly();
+        }
         final String shown = Files.readString(dom).replaceAll("(?s)<script.*?</script>", "");
         assertTrue(shown.contains("data-ready=\"1\""), "the script ran to its end");
         assertTrue(shown.contains("SIMULATED GPU"), "label");
